@@ -1,0 +1,97 @@
+"""Everything clasher raises on purpose.
+
+    ClasherError
+     ├── SettingError (ValueError)        a parameter out of range or unknown
+     ├── TextError (TypeError)            something that is not text where text belongs
+     ├── LabelError (ValueError)          labels of the wrong kind
+     │    └── LabelCapacityError          more labels than ``max_labels``
+     ├── StreamError                      a stream that cannot be opened or is empty
+     │    └── RecordError (ValueError)    one bad record: where, which field, what to do
+     ├── ModelFileError                   a file that is not an intact model
+     └── MissingExtraError (ImportError)  an optional library that is not installed
+
+Each message says what is wrong, where, and what to do about it.
+"""
+
+from __future__ import annotations
+
+
+class ClasherError(Exception):
+    """The root of the tree: catch this to catch them all."""
+
+
+class SettingError(ClasherError, ValueError):
+    """A parameter is unknown or out of its range."""
+
+    @classmethod
+    def of(cls, parameter: str, wanted: str, got: object) -> SettingError:
+        """The one sentence used for every parameter.
+
+        >>> print(SettingError.of("dimensions", "a positive integer", -1))
+        The 'dimensions' parameter of Clasher must be a positive integer. Got -1 instead.
+        """
+        return cls(f"The {parameter!r} parameter of Clasher must be {wanted}. Got {got!r} instead.")
+
+
+class TextError(ClasherError, TypeError):
+    """Something that is not text stands where text belongs."""
+
+
+class LabelError(ClasherError, ValueError):
+    """Labels are given in a form that has no meaning."""
+
+
+class LabelCapacityError(LabelError):
+    """The stream has more labels than ``max_labels`` admits."""
+
+
+class StreamError(ClasherError):
+    """A stream cannot be opened, has an unknown format, or holds no record."""
+
+
+class RecordError(StreamError, ValueError):
+    """One record of a stream is bad.
+
+    Attributes
+    ----------
+    source : str
+        The file the record stands in, ``-`` for standard input.
+    position : int
+        Its line, or its row in a table, counted from 1.
+    problem : str
+        What is wrong, in one sentence without the place.
+    remedy : str
+        What to do about it.
+    raw : bytes | None
+        The record as it was read, where it can be had.
+
+    >>> print(RecordError("news.jsonl", 3, "field 'text' is missing", "name it with --text FIELD"))
+    news.jsonl, record 3: field 'text' is missing; name it with --text FIELD
+    """
+
+    def __init__(
+        self, source: str, position: int, problem: str, remedy: str, raw: bytes | None = None
+    ) -> None:
+        super().__init__(f"{source}, record {position}: {problem}; {remedy}")
+        self.source = source
+        self.position = position
+        self.problem = problem
+        self.remedy = remedy
+        self.raw = raw
+
+
+class ModelFileError(ClasherError):
+    """A file is not an intact clasher model."""
+
+
+class MissingExtraError(ClasherError, ImportError):
+    """An optional library is needed and not installed."""
+
+    @classmethod
+    def of(cls, what: str, extra: str) -> MissingExtraError:
+        """Say what needs which extra.
+
+        >>> print(MissingExtraError.of("Writing a report", "report"))
+        Writing a report needs an optional library: pip install 'clasher[report]'
+        """
+        return cls(f"{what} needs an optional library: pip install 'clasher[{extra}]'")

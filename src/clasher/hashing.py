@@ -1,0 +1,145 @@
+"""From words to signed buckets: the frozen hash.
+
+A word's hash starts from the seed, absorbs its lower-case code points one by one and is finalised
+with SplitMix64. The upper half of the bits gives the bucket h(w), the lowest one the sign ξ(w),
+so both are independent. None of this can ever change: models depend on it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from clasher.kernels.clash import hash_documents
+from clasher.kernels.hashing import finalise, place
+from clasher.kernels.text import scan
+from clasher.text import Analyzer, Buffers, as_buffers, code_points, one_buffer
+
+WORD_BUFFER = 4096  # words scanned at a time
+
+
+class Hashed(NamedTuple):
+    """Documents as signed counts of buckets (Algorithm 2).
+
+    Document ``d`` has ``counts[indptr[d]:indptr[d + 1]]`` in ``buckets[indptr[d]:indptr[d + 1]]``,
+    each bucket once, in the order of its first word. Buckets whose signs cancel are kept.
+    """
+
+    indptr: npt.NDArray[np.int64]
+    buckets: npt.NDArray[np.int32]
+    counts: npt.NDArray[np.float32]
+
+    @property
+    def documents(self) -> int:
+        """How many documents there are."""
+        return len(self.indptr) - 1
+
+    def part(self, start: int, stop: int) -> Hashed:
+        """Documents ``start`` to ``stop``, without a copy of their buckets."""
+        bounds = self.indptr[start : stop + 1]
+        inside = slice(int(bounds[0]), int(bounds[-1]))
+        return Hashed(bounds - bounds[0], self.buckets[inside], self.counts[inside])
+
+
+class Word(NamedTuple):
+    """One word of a document, and where it goes."""
+
+    text: str
+    start: int
+    stop: int
+    bucket: int
+    sign: int
+
+
+class Hasher:
+    """Hashes documents; needs no other state, so it may run ahead of the model in other threads.
+
+    >>> hasher = Hasher(dimensions=1024)
+    >>> hasher.hash_many(["wheat and grain", "grain grain"]).counts.tolist()
+    [-1.0, -1.0, 1.0, 2.0]
+    """
+
+    def __init__(self, dimensions: int, seed: int = 0, analyzer: Analyzer | None = None) -> None:
+        self.dimensions = dimensions
+        self.analyzer = analyzer if analyzer is not None else Analyzer()
+        with np.errstate(over="ignore"):
+            self.initial = np.uint64(finalise(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15)))
+        self._local = threading.local()
+
+    def hash_one(self, text: str) -> Hashed:
+        """Hash one document."""
+        return self._hash(one_buffer(text))
+
+    def hash_many(self, texts: Any) -> Hashed:
+        """Hash a column of documents; what is hashed already passes through."""
+        return texts if isinstance(texts, Hashed) else self._hash(as_buffers(texts))
+
+    def batches(self, texts: Any, size: int) -> Iterator[Hashed]:
+        """Hash documents in batches, each while the one before it is being used."""
+        source = texts if isinstance(texts, Hashed | Buffers) else as_buffers(texts)
+        bounds = [(at, min(at + size, source.documents)) for at in range(0, source.documents, size)]
+        if isinstance(source, Hashed):
+            yield from (source.part(*bound) for bound in bounds)
+        elif len(bounds) == 1:
+            yield self._hash(source)
+        elif bounds:
+            with ThreadPoolExecutor(1) as ahead:
+                job = ahead.submit(self._hash, source.part(*bounds[0]))
+                for bound in bounds[1:]:
+                    hashed = job.result()
+                    job = ahead.submit(self._hash, source.part(*bound))
+                    yield hashed
+                yield job.result()
+
+    def words(self, text: str) -> list[Word]:
+        """The words of a document with their character offsets, buckets and signs."""
+        data, _ = one_buffer(text)
+        hashes, starts, stops, _ = self._scratch()
+        raw = data.tobytes()
+        found: list[Word] = []
+        position, characters, at = 0, 0, 0
+        while position < len(data):
+            count, position = scan(
+                data, position, len(data), code_points(), self.analyzer.min_length,
+                self.initial, hashes, starts, stops,
+            )  # fmt: skip
+            for i in range(count):
+                characters += len(raw[at : starts[i]].decode("utf-8", "surrogatepass"))
+                at = int(starts[i])
+                word = raw[at : stops[i]].decode("utf-8", "surrogatepass")
+                bucket, sign = place(hashes[i], self.dimensions)
+                found.append(
+                    Word(word.lower(), characters, characters + len(word), int(bucket), int(sign))
+                )
+        return found
+
+    def _hash(self, texts: Buffers) -> Hashed:
+        documents = len(texts.offsets) - 1
+        # a word and what separates it take at least two bytes
+        room = int(np.minimum((np.diff(texts.offsets) + 1) // 2, self.dimensions).sum())
+        indptr = np.empty(documents + 1, np.int64)
+        buckets = np.empty(room, np.int32)
+        counts = np.empty(room, np.float32)
+        hashes, starts, stops, slots = self._scratch()
+        hash_documents(
+            texts.data, texts.offsets, code_points(), self.analyzer.min_length, self.initial,
+            self.dimensions, slots, hashes, starts, stops, indptr, buckets, counts,
+        )  # fmt: skip
+        return Hashed(indptr, buckets[: indptr[-1]], counts[: indptr[-1]])
+
+    def _scratch(self) -> tuple[npt.NDArray[Any], ...]:
+        """Buffers of this thread: word hashes, starts, stops, and the slot of each bucket."""
+        if not hasattr(self._local, "buffers"):
+            self._local.buffers = (
+                np.empty(WORD_BUFFER, np.uint64),
+                np.empty(WORD_BUFFER, np.int64),
+                np.empty(WORD_BUFFER, np.int64),
+                np.zeros(self.dimensions, np.int32),
+            )
+        buffers: tuple[npt.NDArray[Any], ...] = self._local.buffers
+        return buffers

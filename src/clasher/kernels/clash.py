@@ -1,0 +1,181 @@
+"""Algorithm 1, document by document: hash, map, predict, learn."""
+
+import math
+
+from clasher.kernels import kernel
+from clasher.kernels.hashing import fold, release
+from clasher.kernels.labels import UNLABELLED, above, fractions, mark
+from clasher.kernels.learning import (
+    learn_centroid,
+    learn_margin,
+    learn_mistake,
+    learn_perceptron,
+    note_margins,
+)
+from clasher.kernels.regions import add_rows, nearest
+from clasher.kernels.sketch import count, weigh
+from clasher.kernels.state import (
+    CENTROID,
+    DOCUMENTS,
+    LABELLED,
+    LABELS,
+    MARGIN,
+    MISTAKE,
+    PERCEPTRON,
+)
+from clasher.kernels.text import scan
+
+VECTOR = 16  # label rows are padded to this many
+
+
+@kernel
+def hash_documents(
+    data, offsets, table, minimum, initial, dimensions, slots, hashes, starts, stops,
+    indptr, buckets, counts,
+):  # fmt: skip
+    """Text → signed counts: line 3 of Algorithm 1 for many documents."""
+    filled = 0
+    indptr[0] = 0
+    for document in range(offsets.shape[0] - 1):
+        base = filled
+        position, end = offsets[document], offsets[document + 1]
+        while position < end:
+            found, position = scan(
+                data, position, end, table, minimum, initial, hashes, starts, stops
+            )
+            filled = fold(hashes, found, dimensions, slots, base, filled, buckets, counts)
+        release(slots, base, filled, buckets)
+        indptr[document + 1] = filled
+
+
+@kernel
+def clash(state, setting, buckets, length, labels, work):
+    """Map a weighed document to its region and score every label; returns the region."""
+    width = (labels + VECTOR - 1) // VECTOR * VECTOR
+    if setting.rule == PERCEPTRON:
+        add_rows(state.rows, 0, width, buckets, work.x, work.linear)
+        for j in range(labels):
+            work.scores[j] = state.bias[0, j] + work.linear[j]
+        return -1
+    add_rows(state.rows, 0, width, buckets, work.x, work.products)
+    region, cosine = nearest(work.products, length, state, labels, setting.euclidean)
+    if setting.rule != MARGIN:
+        fractions(state, region, labels, work.scores)
+        return region
+    add_rows(state.rows, 1, width, buckets, work.x, work.linear)
+    if region < 0:
+        for j in range(labels):
+            work.scores[j] = state.bias[0, j] + work.linear[j]
+        return region
+    per_cosine = state.shared[0, 0] / length
+    if cosine > 0.0:
+        per_cosine += state.shared[0, 1] / (cosine * length)
+    per_mate = state.shared[0, 2] / state.counts[region]
+    for j in range(labels):
+        work.scores[j] = (
+            state.bias[0, j]
+            + work.linear[j]
+            + per_cosine * work.products[j] * state.scales[j]
+            + per_mate * state.together[region, j]
+        )
+    return region
+
+
+@kernel
+def choose(state, setting, length, labels, work):
+    """Eq. 13: write the predicted labels to ``work.chosen``; returns how many."""
+    if length == 0.0:
+        return 0
+    threshold = state.cut[0] if setting.learnt_cut else setting.threshold
+    return above(
+        work.scores, labels, state.counts, threshold, setting.at_least_one, work.chosen
+    )
+
+
+@kernel
+def teach(state, setting, buckets, length, region, chosen, known, ids, yes, labels, work):
+    """Line 6 of Algorithm 1: learn from the labels of one document."""
+    mark(work.truth, labels, known, ids, yes)
+    for at in range(ids.shape[0]):
+        state.seen[ids[at]] = state.totals[DOCUMENTS]
+    state.totals[LABELLED] += 1
+    x = work.x
+    if setting.rule == CENTROID:
+        learn_centroid(state, buckets, x, known, ids, yes, work.truth, labels)
+    elif setting.rule == MISTAKE:
+        learn_mistake(
+            state, buckets, x, known, ids, yes, work.truth, labels, work.chosen[:chosen]
+        )
+    elif setting.rule == PERCEPTRON:
+        learn_perceptron(state, buckets, x, ids, yes, work.truth, labels, work.scores)
+    else:
+        if length > 0.0:
+            note_margins(state, work.truth, labels, work.scores)
+        learn_margin(state, buckets, x, length, region, ids, work.truth, labels, work)
+        learn_centroid(state, buckets, x, known, ids, yes, work.truth, labels)
+
+
+@kernel
+def step_documents(
+    indptr, buckets, counts, known, label_indptr, ids, yes, state, setting, work,
+    predicting, out_indptr, out_ids,
+):  # fmt: skip
+    """Algorithm 1 over a batch: predict where asked to, then learn what there is to learn."""
+    filled = 0
+    for document in range(indptr.shape[0] - 1):
+        inside = slice(indptr[document], indptr[document + 1])
+        own = buckets[inside]
+        mine = ids[label_indptr[document] : label_indptr[document + 1]]
+        mine_yes = yes[label_indptr[document] : label_indptr[document + 1]]
+        chosen, region, length = 0, -1, 0.0
+        labels = state.totals[LABELS]
+        if predicting or known[document] != UNLABELLED:
+            length = weigh(
+                own, counts[inside], state.frequencies, state.totals[DOCUMENTS], setting, work.x
+            )
+            if mine.shape[0] > 0:
+                labels = max(labels, mine[-1] + 1)
+            region = clash(state, setting, own, length, labels, work)
+            chosen = choose(state, setting, length, labels, work)
+        if predicting:
+            for at in range(chosen):
+                out_ids[filled + at] = work.chosen[at]
+            filled += chosen
+            out_indptr[document + 1] = filled
+        count(own, state.frequencies)
+        state.totals[DOCUMENTS] += 1
+        if known[document] != UNLABELLED:
+            state.totals[LABELS] = labels
+            teach(
+                state, setting, own, length, region, chosen, known[document], mine, mine_yes,
+                labels, work,
+            )  # fmt: skip
+
+
+@kernel
+def predict_documents(
+    indptr, buckets, counts, state, setting, work, out_indptr, out_ids, out_scores
+):
+    """Lines 3–5 of Algorithm 1 over a batch: nothing is learnt.
+
+    ``out_scores`` may have no rows: then only the label sets are written.
+    """
+    filled = 0
+    labels = state.totals[LABELS]
+    for document in range(indptr.shape[0] - 1):
+        inside = slice(indptr[document], indptr[document + 1])
+        length = weigh(
+            buckets[inside], counts[inside], state.frequencies, state.totals[DOCUMENTS],
+            setting, work.x,
+        )  # fmt: skip
+        clash(state, setting, buckets[inside], length, labels, work)
+        chosen = choose(state, setting, length, labels, work)
+        for at in range(chosen):
+            out_ids[filled + at] = work.chosen[at]
+        filled += chosen
+        out_indptr[document + 1] = filled
+        if out_scores.shape[0] > 0:
+            for j in range(labels):
+                out_scores[document, j] = work.scores[j]
+                if setting.rule == MARGIN:
+                    out_scores[document, j] = 1.0 / (1.0 + math.exp(-work.scores[j]))

@@ -1,0 +1,61 @@
+"""Word hashes → signed counts of buckets. Frozen: models depend on every bit of it."""
+
+import numpy as np
+
+from clasher.kernels import kernel
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: short words cannot collide
+MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX_2 = np.uint64(0x94D049BB133111EB)
+HALF = np.uint64(32)
+LOW = np.uint64(0xFFFFFFFF)
+ONE = np.uint64(1)
+
+
+@kernel
+def absorb(state, code):
+    """Add one code point to the hash of a word."""
+    return (state ^ np.uint64(code)) * GOLDEN
+
+
+@kernel
+def finalise(state):
+    """Spread every bit over all others (the finaliser of SplitMix64)."""
+    state = (state ^ (state >> np.uint64(30))) * MIX_1
+    state = (state ^ (state >> np.uint64(27))) * MIX_2
+    return state ^ (state >> np.uint64(31))
+
+
+@kernel
+def place(state, dimensions):
+    """The bucket (from the upper half) and the sign (from the lowest bit) of a word's hash."""
+    mixed = finalise(state)
+    bucket = ((mixed >> HALF) * np.uint64(dimensions)) >> HALF
+    return np.int64(bucket), np.int64(1) - np.int64(2) * np.int64(mixed & ONE)
+
+
+@kernel
+def fold(hashes, found, dimensions, slots, base, filled, buckets, counts):
+    """Algorithm 2: add the signs of ``found`` words to their buckets.
+
+    The document's buckets start at ``base`` and end at ``filled`` (which is returned, moved on);
+    ``slots[bucket]`` is one more than the bucket's place after ``base``, 0 where it has none.
+    """
+    for word in range(found):
+        bucket, sign = place(hashes[word], dimensions)
+        slot = slots[bucket]
+        if slot == 0:
+            buckets[filled] = bucket
+            counts[filled] = sign
+            filled += 1
+            slots[bucket] = filled - base
+        else:
+            counts[base + slot - 1] += sign
+    return filled
+
+
+@kernel
+def release(slots, base, filled, buckets):
+    """Forget where the document's buckets were."""
+    for at in range(base, filled):
+        slots[buckets[at]] = 0

@@ -1,0 +1,65 @@
+"""Region statistics → label sets, and the truth of one document as a row."""
+
+import numpy as np
+
+from clasher.kernels import kernel
+
+UNKNOWN, NO, YES = np.int8(-1), np.int8(0), np.int8(1)
+UNLABELLED, COMPLETE, PARTIAL = np.uint8(0), np.uint8(1), np.uint8(2)
+
+
+@kernel
+def fractions(state, region, labels, out):
+    """Eq. 15: the fraction of the region's documents that carry each label."""
+    if region < 0:
+        for j in range(labels):
+            out[j] = 0.0
+        return
+    n = state.counts[region]
+    for j in range(labels):
+        out[j] = state.together[region, j] / n
+
+
+@kernel
+def above(scores, labels, counts, threshold, at_least_one, out):
+    """Eq. 13: the labels whose score passes, or else the best one; returns how many."""
+    found = 0
+    best = -1
+    for j in range(labels):
+        if counts[j] > 0.0:
+            if scores[j] > threshold:
+                out[found] = j
+                found += 1
+            if best < 0 or scores[j] > scores[best]:
+                best = j
+    if found == 0 and at_least_one and best >= 0:
+        out[0] = best
+        found = 1
+    return found
+
+
+@kernel
+def mark(truth, labels, known, ids, yes):
+    """Write what is known of one document's labels over the row ``truth``."""
+    rest = NO if known == COMPLETE else UNKNOWN
+    for j in range(labels):
+        truth[j] = rest
+    for at in range(ids.shape[0]):
+        truth[ids[at]] = YES if yes[at] else NO
+
+
+@kernel
+def relate(state, label, known, ids, yes, truth, labels):
+    """Eq. 16 in counts: who came together with ``label``, after its count was raised.
+
+    An unknown label leaves its fraction of the region as it is.
+    """
+    for at in range(ids.shape[0]):
+        if yes[at]:
+            state.together[label, ids[at]] += np.float32(1.0)
+    n = state.counts[label]
+    if known == PARTIAL and n > 1.0:
+        grown = np.float32(n / (n - 1.0))
+        for j in range(labels):
+            if truth[j] == UNKNOWN:
+                state.together[label, j] *= grown

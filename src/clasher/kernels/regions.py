@@ -1,0 +1,83 @@
+"""Prototypes, transposed: ``rows[bucket, layer, label]``."""
+
+import numpy as np
+
+from clasher.kernels import kernel
+
+
+@kernel(fastmath={"contract"})
+def add_rows(rows, layer, width, buckets, x, out):
+    """``out[j] = Σ_k x_k · rows[k, layer, j]`` for the first ``width`` labels, four rows at a time."""
+    for j in range(width):
+        out[j] = np.float32(0.0)
+    used = buckets.shape[0]
+    whole = used - used % 4
+    for at in range(0, whole, 4):
+        x0, x1, x2, x3 = x[at], x[at + 1], x[at + 2], x[at + 3]
+        r0 = rows[buckets[at], layer]
+        r1 = rows[buckets[at + 1], layer]
+        r2 = rows[buckets[at + 2], layer]
+        r3 = rows[buckets[at + 3], layer]
+        for j in range(width):
+            out[j] += x0 * r0[j] + x1 * r1[j] + x2 * r2[j] + x3 * r3[j]
+    for at in range(whole, used):
+        x0 = x[at]
+        r0 = rows[buckets[at], layer]
+        for j in range(width):
+            out[j] += x0 * r0[j]
+
+
+@kernel
+def nearest(products, length, state, labels, euclidean):
+    """Algorithm 4: the region whose prototype is nearest, −1 where there is none.
+
+    ``products[j]`` is ⟨S_j, x⟩ with S_j the sum of the documents fed to label j, so the
+    prototype of Eq. 14 is S_j / n_j. Returns the region and its cosine.
+    """
+    best = -1
+    best_value = -np.inf
+    if length > 0.0:
+        for j in range(labels):
+            n = state.counts[j]
+            if n > 0.0:
+                if euclidean:
+                    value = (2.0 * products[j] - state.norms[j] / n) / n
+                else:
+                    value = products[j] * state.scales[j]
+                if value > best_value:
+                    best = j
+                    best_value = value
+    if best < 0:
+        return best, 0.0
+    return best, products[best] * state.scales[best] / length
+
+
+@kernel
+def feed(state, label, buckets, x):
+    """Algorithm 5, lines 2–3: add the document to the sum behind the label's prototype.
+
+    The norm follows the stored values exactly, so it does not drift.
+    """
+    change = 0.0
+    for at in range(buckets.shape[0]):
+        row = state.rows[buckets[at], 0]
+        before = np.float64(row[label])
+        row[label] += x[at]
+        after = np.float64(row[label])
+        change += (after - before) * (after + before)
+    state.counts[label] += 1.0
+    state.norms[label] += change
+    if state.norms[label] > 0.0:
+        state.scales[label] = 1.0 / np.sqrt(state.norms[label])
+
+
+@kernel
+def halve(state, label):
+    """Halve all that is summed for a label: its means and fractions stay as they are."""
+    for bucket in range(state.rows.shape[0]):
+        state.rows[bucket, 0, label] *= np.float32(0.5)
+    state.counts[label] *= 0.5
+    state.norms[label] *= 0.25
+    state.scales[label] *= 2.0
+    for other in range(state.together.shape[1]):
+        state.together[label, other] *= np.float32(0.5)

@@ -1,0 +1,36 @@
+"""Signed counts → weights, and the document frequencies behind them."""
+
+import math
+
+import numpy as np
+
+from clasher.kernels import kernel
+
+
+@kernel
+def weigh(buckets, counts, frequencies, documents, setting, x):
+    """Algorithm 3, as if the document had been counted; returns the length of ``x``."""
+    total = math.log(documents + 1.0)
+    squared = 0.0
+    for at in range(buckets.shape[0]):
+        weight = np.float64(counts[at])
+        if setting.log_tf and weight != 0.0:
+            weight = math.copysign(1.0 + math.log(abs(weight)), weight)
+        if setting.idf:
+            weight *= total - math.log(frequencies[buckets[at]] + 1.0)
+        x[at] = weight
+        squared += weight * weight
+    length = math.sqrt(squared)
+    if setting.unit and length > 0.0:
+        scale = 1.0 / length
+        for at in range(buckets.shape[0]):
+            x[at] *= scale
+        return 1.0
+    return length
+
+
+@kernel
+def count(buckets, frequencies):
+    """Algorithm 3, line 6: each bucket of the document once."""
+    for at in range(buckets.shape[0]):
+        frequencies[buckets[at]] += 1

@@ -1,0 +1,52 @@
+"""What the kernels share: the state of a model, its settings, and scratch space for one thread."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+CENTROID, MISTAKE, MARGIN, PERCEPTRON = 0, 1, 2, 3
+
+DOCUMENTS, LABELLED, LABELS = 0, 1, 2  # places in State.totals
+BINS = 42  # below −3, forty bins of 0.1, above 1
+
+
+class State(NamedTuple):
+    """All that is learnt. m buckets, L labels of capacity; nothing here grows with the stream."""
+
+    totals: np.ndarray  # int64[3]: documents counted, documents with labels, labels in use
+    frequencies: np.ndarray  # int64[m]: C of Algorithm 3
+    rows: np.ndarray  # float32[m, layers, L]: sums of fed documents, then linear weights
+    counts: np.ndarray  # float64[L]: n_i, documents fed (or seen, for the linear rules)
+    norms: np.ndarray  # float64[L]: ‖S_i‖²
+    scales: np.ndarray  # float64[L]: 1 / ‖S_i‖, 0 for a zero prototype
+    together: np.ndarray  # float32[L, L]: n_ij
+    seen: np.ndarray  # int64[L]: the document that last spoke of the label
+    squares: np.ndarray  # float32[m, L]: AdaGrad sums of the weights
+    bias: np.ndarray  # float64[2, L]: b_j and its AdaGrad sum
+    shared: np.ndarray  # float64[2, 3]: a1..a3 and their AdaGrad sums
+    margins: np.ndarray  # float64[2, BINS]: fading histograms of z for false and true labels
+    cut: np.ndarray  # float64[1]: the threshold that was learnt
+
+
+class Setting(NamedTuple):
+    """The settings a kernel looks at."""
+
+    rule: int
+    idf: bool
+    log_tf: bool
+    unit: bool
+    euclidean: bool
+    learnt_cut: bool
+    at_least_one: bool
+    threshold: float  # on the score of the rule: a fraction, or log-odds
+
+
+class Work(NamedTuple):
+    """Scratch space of one thread."""
+
+    x: np.ndarray  # float32[m]: weights of the document's buckets
+    products: np.ndarray  # float32[L]: ⟨S_j, x⟩
+    linear: np.ndarray  # float32[L]: ⟨w_j, x⟩
+    scores: np.ndarray  # float64[L]: F̂ or z
+    truth: np.ndarray  # int8[L]
+    chosen: np.ndarray  # int32[L]: the predicted labels

@@ -1,0 +1,364 @@
+"""Label sets as arrays, and the index of labels that grows with the stream.
+
+A label is in one of three states for a document: yes, no or unknown. A set of labels means "these
+and no others", a mapping label → bool leaves the rest unknown, ``None`` means unlabelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any, NamedTuple, TypeAlias, overload
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from clasher.errors import LabelCapacityError, LabelError
+
+Labels: TypeAlias = Set[str] | Sequence[str] | Mapping[str, bool] | None
+"""What one document may be labelled with."""
+
+UNLABELLED, COMPLETE, PARTIAL = 0, 1, 2
+"""How much is known of a document's labels."""
+
+
+class LabelSets(Sequence[set[str]]):
+    """The label sets of many documents, as ragged arrays.
+
+    Reads like a list of sets; costs no Python object per document until it is read.
+
+    Parameters
+    ----------
+    names
+        The texts behind the label numbers.
+    ids : int32 array
+        Label numbers of all documents, one after the other.
+    indptr : int64 array
+        Document ``d`` owns ``ids[indptr[d]:indptr[d + 1]]``.
+    yes : bool array, optional
+        Whether each of ``ids`` is a yes or a no (only partial labels know a no).
+    known : uint8 array, optional
+        UNLABELLED, COMPLETE or PARTIAL for each document.
+
+    Examples
+    --------
+    >>> sets = LabelSets.of([{"wheat", "grain"}, None, {"oil": True, "gold": False}])
+    >>> sets[0] == {"grain", "wheat"}, sets[1], sets[2]
+    (True, set(), {'oil'})
+    >>> sets.known.tolist()
+    [1, 0, 2]
+    """
+
+    __slots__ = ("ids", "indptr", "known", "names", "yes")
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        ids: npt.NDArray[np.int32],
+        indptr: npt.NDArray[np.int64],
+        yes: npt.NDArray[np.bool_] | None = None,
+        known: npt.NDArray[np.uint8] | None = None,
+    ) -> None:
+        self.names = names
+        self.ids = ids
+        self.indptr = indptr
+        self.yes = np.ones(len(ids), np.bool_) if yes is None else yes
+        self.known = np.full(len(indptr) - 1, COMPLETE, np.uint8) if known is None else known
+
+    @classmethod
+    def of(cls, labels: Any) -> LabelSets:
+        """Read a column of labels: a list of sets, lists, mappings and None, or an Arrow list column.
+
+        Names are numbered by the document they first appear in, then by text, so that the same
+        stream gives the same numbers however it was stored.
+        """
+        if isinstance(labels, LabelSets):
+            return labels
+        if isinstance(labels, str | bytes | Mapping):
+            raise LabelError(
+                f"labels of many documents must be a sequence with one entry per document. "
+                f"Got {type(labels).__name__} instead."
+            )
+        column = _as_arrow_lists(labels)
+        return _read_objects(labels) if column is None else _read_arrow(column)
+
+    @classmethod
+    def join(cls, parts: Sequence[LabelSets]) -> LabelSets:
+        """Put label sets one after the other; parts need not share their numbers."""
+        numbers: dict[str, int] = {}
+        ids = [np.zeros(0, np.int32)]
+        names: Sequence[str] | None = None
+        for part in parts:
+            if part.names is not names:  # parts of one model share their list of names
+                names = part.names
+                renumber = np.array(
+                    [numbers.setdefault(name, len(numbers)) for name in names], np.int32
+                )
+            ids.append(renumber[part.ids])
+        lengths = [np.zeros(1, np.int64)] + [np.diff(part.indptr) for part in parts]
+        return cls(
+            list(numbers),
+            np.concatenate(ids),
+            np.cumsum(np.concatenate(lengths)),
+            np.concatenate([np.zeros(0, np.bool_)] + [part.yes for part in parts]),
+            np.concatenate([np.zeros(0, np.uint8)] + [part.known for part in parts]),
+        )
+
+    @classmethod
+    def unlabelled(cls, documents: int) -> LabelSets:
+        """Nothing is known of these documents."""
+        nothing = np.zeros(documents + 1, np.int64)
+        return cls([], np.zeros(0, np.int32), nothing, None, np.zeros(documents, np.uint8))
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> set[str]: ...
+    @overload
+    def __getitem__(self, index: slice) -> LabelSets: ...
+    def __getitem__(self, index: int | slice) -> set[str] | LabelSets:
+        """The positive labels of one document, or a contiguous slice of documents."""
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step != 1:
+                raise LabelError("label sets can be sliced with a step of 1 only")
+            stop = max(start, stop)
+            bounds = self.indptr[start : stop + 1]
+            inside = slice(int(bounds[0]), int(bounds[-1]))
+            return LabelSets(
+                self.names,
+                self.ids[inside],
+                bounds - bounds[0],
+                self.yes[inside],
+                self.known[start:stop],
+            )
+        index = range(len(self))[index]
+        inside = slice(int(self.indptr[index]), int(self.indptr[index + 1]))
+        return {self.names[i] for i in self.ids[inside][self.yes[inside]]}
+
+    def __iter__(self) -> Iterator[set[str]]:
+        return (self[i] for i in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, str):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(repr(s) for s, _ in zip(self, range(3), strict=False))
+        return f"LabelSets([{shown}{', …' if len(self) > 3 else ''}], documents={len(self)})"
+
+    @property
+    def documents(self) -> npt.NDArray[np.int64]:
+        """The document number of each entry of ``ids``."""
+        return np.repeat(np.arange(len(self)), np.diff(self.indptr))
+
+    def to_arrow(self) -> pa.ListArray:
+        """The positive labels as an Arrow list column; unlabelled documents are null."""
+        ends = np.concatenate(([0], np.cumsum(self.yes)))[self.indptr].astype(np.int32)
+        values = pa.DictionaryArray.from_arrays(
+            pa.array(self.ids[self.yes], pa.int32()), pa.array(self.names, pa.string())
+        )
+        return pa.ListArray.from_arrays(
+            pa.array(ends, pa.int32()),
+            values.cast(pa.string()),
+            mask=pa.array(self.known == UNLABELLED),
+        )
+
+
+class Adopted(NamedTuple):
+    """Label sets in the numbers of a ``LabelIndex``, ascending within each document."""
+
+    ids: npt.NDArray[np.int32]
+    indptr: npt.NDArray[np.int64]
+    yes: npt.NDArray[np.bool_]
+    known: npt.NDArray[np.uint8]
+
+
+class LabelIndex:
+    """Label texts ↔ numbers, growing as labels appear.
+
+    Examples
+    --------
+    >>> index = LabelIndex(max_labels=2)
+    >>> index.adopt(LabelSets.of([{"oil"}, {"gold", "oil"}])).ids.tolist()
+    [0, 0, 1]
+    >>> index.names
+    ['oil', 'gold']
+    """
+
+    def __init__(self, max_labels: int, names: Iterable[str] = ()) -> None:
+        self.max_labels = max_labels
+        self.names: list[str] = list(names)
+        self.numbers: dict[str, int] = {name: i for i, name in enumerate(self.names)}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def unknown(self, sets: LabelSets) -> list[str]:
+        """The names in ``sets`` that have no number yet, in order of appearance."""
+        used = map(sets.names.__getitem__, np.unique(sets.ids))
+        return [name for name in used if name not in self.numbers]
+
+    def has_room(self, sets: LabelSets) -> bool:
+        """Whether the labels of ``sets`` all find room."""
+        return len(self) + len(self.unknown(sets)) <= self.max_labels
+
+    def check(self, sets: LabelSets) -> None:
+        """Raise LabelCapacityError unless all labels of ``sets`` find room."""
+        if not self.has_room(sets):
+            new = self.unknown(sets)
+            raise LabelCapacityError(
+                f"label {new[self.max_labels - len(self)]!r} would be number "
+                f"{self.max_labels + 1}, and max_labels is {self.max_labels}; raise max_labels, or "
+                f"set on_full='evict' to give up the longest unseen label"
+            )
+
+    def adopt(self, sets: LabelSets) -> Adopted:
+        """Translate ``sets`` into this index's numbers, giving new names the next ones."""
+        self.check(sets)
+        for name in self.unknown(sets):
+            self.numbers[name] = len(self.names)
+            self.names.append(name)
+        return self.translate(sets)
+
+    def replace(self, number: int, name: str) -> None:
+        """Give an evicted label's number to another name."""
+        del self.numbers[self.names[number]]
+        self.names[number] = name
+        self.numbers[name] = number
+
+    def translate(self, sets: LabelSets) -> Adopted:
+        """Translate ``sets``, whose names are all known: sorted, each label once per document."""
+        numbers = np.zeros(len(sets.names), np.int64)
+        for used in np.unique(sets.ids):
+            numbers[used] = self.numbers[sets.names[used]]
+        size = len(self) + 1
+        keys, first = np.unique(sets.documents * size + numbers[sets.ids], return_index=True)
+        return Adopted(
+            (keys % size).astype(np.int32),
+            np.searchsorted(keys, np.arange(len(sets) + 1) * size).astype(np.int64),
+            sets.yes[first],
+            sets.known,
+        )
+
+
+def _as_arrow_lists(labels: Any) -> pa.ListArray | pa.LargeListArray | None:
+    """``labels`` as an Arrow list column without copying, or None where it is not one."""
+    if isinstance(labels, list | tuple):
+        return None
+    if not isinstance(labels, pa.Array | pa.ChunkedArray):
+        if hasattr(labels, "__arrow_c_stream__"):
+            labels = pa.chunked_array(labels)
+        elif hasattr(labels, "__arrow_c_array__"):
+            labels = pa.array(labels)
+        else:
+            return None
+    if isinstance(labels, pa.ChunkedArray):
+        labels = labels.combine_chunks()
+    if isinstance(labels, pa.ExtensionArray):
+        labels = labels.storage
+    if pa.types.is_list(labels.type) or pa.types.is_large_list(labels.type):
+        kind = labels.type.value_type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            return labels
+        if pa.types.is_string_view(kind):
+            return labels.cast(pa.large_list(pa.large_string()))
+        if pa.types.is_null(kind):
+            return labels.cast(pa.list_(pa.string()))
+    if pa.types.is_null(labels.type):
+        return labels.cast(pa.list_(pa.string()))
+    if pa.types.is_struct(labels.type) or pa.types.is_map(labels.type):
+        return None
+    raise LabelError(
+        f"a column of labels must hold lists of text. Got {labels.type} instead; split text "
+        f"into lists first (pyarrow.compute.split_pattern), or name a label separator"
+    )
+
+
+def _read_arrow(column: pa.ListArray | pa.LargeListArray) -> LabelSets:
+    lengths = pc.fill_null(pc.list_value_length(column), 0)
+    indptr = np.concatenate(([0], np.cumsum(lengths.to_numpy(zero_copy_only=False))))
+    values = column.flatten()
+    if values.null_count:
+        place = int(np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0])
+        document = int(np.searchsorted(indptr, place, side="right")) - 1
+        raise LabelError(f"document {document} has a null among its labels; drop it from the list")
+    if not pa.types.is_dictionary(values.type):
+        values = values.dictionary_encode()
+    names = [str(name) for name in values.dictionary.to_pylist()]
+    ids = values.indices.to_numpy(zero_copy_only=False)
+    known = np.where(column.is_null().to_numpy(zero_copy_only=False), UNLABELLED, COMPLETE)
+    return _canonical(names, ids, indptr.astype(np.int64), None, known.astype(np.uint8))
+
+
+def _read_objects(labels: Iterable[Any]) -> LabelSets:
+    numbers: dict[str, int] = {}
+    ids: list[int] = []
+    yes: list[bool] = []
+    indptr = [0]
+    known: list[int] = []
+    for document, entry in enumerate(labels):
+        if isinstance(entry, Mapping):
+            known.append(PARTIAL)
+            for name, state in entry.items():
+                if state is not True and state is not False:
+                    raise LabelError(
+                        f"document {document}: label {name!r} must be True or False, "
+                        f"leave unknown labels out. Got {state!r} instead."
+                    )
+                yes.append(state)
+            names: Iterable[Any] = entry
+        elif entry is None:
+            known.append(UNLABELLED)
+            names = ()
+        elif isinstance(entry, str | bytes) or not isinstance(entry, Iterable):
+            raise LabelError(
+                f"document {document}: labels must be a set or list of text, a mapping label → "
+                f"bool, or None. Got {entry!r} instead"
+                + (f"; write {{{entry!r}}}." if isinstance(entry, str) else ".")
+            )
+        else:
+            known.append(COMPLETE)
+            names = entry
+        for name in names:
+            if not isinstance(name, str) or not name:
+                raise LabelError(
+                    f"document {document}: a label must be non-empty text. Got {name!r} instead."
+                )
+            ids.append(numbers.setdefault(name, len(numbers)))
+        yes.extend([True] * (len(ids) - len(yes)))
+        indptr.append(len(ids))
+    return _canonical(
+        list(numbers),
+        np.array(ids, np.int32),
+        np.array(indptr, np.int64),
+        np.array(yes, np.bool_),
+        np.array(known, np.uint8),
+    )
+
+
+def _canonical(
+    names: list[str],
+    ids: npt.NDArray[Any],
+    indptr: npt.NDArray[np.int64],
+    yes: npt.NDArray[np.bool_] | None,
+    known: npt.NDArray[np.uint8],
+) -> LabelSets:
+    """Renumber by first document, then text: independent of set order and of storage."""
+    if "" in names and (ids == names.index("")).any():
+        place = int(np.flatnonzero(ids == names.index(""))[0])
+        document = int(np.searchsorted(indptr, place, side="right")) - 1
+        raise LabelError(f"document {document}: a label must be non-empty text. Got '' instead.")
+    used, first = np.unique(ids, return_index=True)
+    first_document = np.searchsorted(indptr, first, side="right")
+    order = sorted(range(len(used)), key=lambda i: (first_document[i], names[used[i]]))
+    renumber = np.zeros(len(names), np.int32)
+    renumber[used[order]] = np.arange(len(used), dtype=np.int32)
+    return LabelSets([names[used[i]] for i in order], renumber[ids], indptr, yes, known)

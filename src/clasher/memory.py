@@ -1,0 +1,110 @@
+"""The arrays of a model: how many bytes they take, how they grow, how a label is cleared."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clasher.kernels.clash import VECTOR
+from clasher.kernels.learning import BIAS_START, SHARED_START
+from clasher.kernels.state import BINS, LABELS, State, Work
+from clasher.settings import Settings
+
+FIRST_CAPACITY = 32
+
+LABEL_AXIS = {
+    "rows": 2, "counts": 0, "norms": 0, "scales": 0, "together": 1, "seen": 0, "squares": 1,
+    "bias": 1,
+}  # fmt: skip
+"""The last axis of each array that runs over labels (``together`` has two of them)."""
+
+
+def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...], type]]:
+    """Shape and type of every array of a model with room for ``capacity`` labels."""
+    m = settings.dimensions
+    margin = settings.rule == "margin"
+    regions = capacity if settings.rule != "perceptron" else 0
+    return {
+        "totals": ((3,), np.int64),
+        "frequencies": ((m,), np.int64),
+        "rows": ((m, 2 if margin else 1, capacity), np.float32),
+        "counts": ((capacity,), np.float64),
+        "norms": ((capacity,), np.float64),
+        "scales": ((capacity,), np.float64),
+        "together": ((regions, regions), np.float32),
+        "seen": ((capacity,), np.int64),
+        "squares": ((m, capacity) if margin else (0, 0), np.float32),
+        "bias": ((2, capacity), np.float64),
+        "shared": ((2, 3), np.float64),
+        "margins": ((2, BINS), np.float64),
+        "cut": ((1,), np.float64),
+    }
+
+
+def nbytes(settings: Settings, labels: int) -> int:
+    """Bytes of a model that holds ``labels`` labels: known before a document is read."""
+    return sum(
+        int(np.prod(shape)) * np.dtype(kind).itemsize
+        for shape, kind in shapes(settings, capacity_for(labels, settings.max_labels)).values()
+    )
+
+
+def capacity_for(labels: int, max_labels: int) -> int:
+    """Room for ``labels`` labels, in steps of half as much again and whole vectors."""
+    most = -(-max_labels // VECTOR) * VECTOR
+    capacity = min(FIRST_CAPACITY, most)
+    while capacity < labels:
+        capacity = min(-(-capacity * 3 // 2 // VECTOR) * VECTOR, most)
+    return capacity
+
+
+def allocate(settings: Settings, labels: int = 0) -> State:
+    """A state that has learnt nothing."""
+    capacity = capacity_for(labels, settings.max_labels)
+    state = State(**{k: np.zeros(*v) for k, v in shapes(settings, capacity).items()})
+    if settings.rule == "margin":
+        state.bias[0] = BIAS_START
+        state.shared[0] = SHARED_START
+    return state
+
+
+def grow(state: State, settings: Settings, labels: int) -> State:
+    """The same state with room for ``labels`` labels."""
+    if labels <= len(state.counts):
+        return state
+    grown = allocate(settings, labels)
+    for name, array in state._asdict().items():
+        target = getattr(grown, name)
+        target[tuple(slice(0, n) for n in array.shape)] = array
+    return grown
+
+
+def clear_label(state: State, number: int, settings: Settings) -> None:
+    """Forget all that is known of one label, so that its number can be given away."""
+    for name, axis in LABEL_AXIS.items():
+        array = getattr(state, name)
+        if array.size:
+            array[(slice(None),) * axis + (number,)] = 0
+    if state.together.size:
+        state.together[number] = 0
+    if settings.rule == "margin":
+        state.bias[0, number] = BIAS_START
+
+
+def work_for(state: State) -> Work:
+    """Scratch space for one thread."""
+    capacity = len(state.counts)
+    return Work(
+        x=np.empty(len(state.frequencies), np.float32),
+        products=np.empty(capacity, np.float32),
+        linear=np.empty(capacity, np.float32),
+        scores=np.empty(capacity, np.float64),
+        truth=np.empty(capacity, np.int8),
+        chosen=np.empty(capacity, np.int32),
+    )
+
+
+def longest_unseen(state: State, spared: set[int]) -> int:
+    """The number of the label that was spoken of least recently, ``spared`` ones excepted."""
+    seen = state.seen[: state.totals[LABELS]].astype(np.float64)
+    seen[list(spared)] = np.inf
+    return int(np.argmin(seen))

@@ -1,0 +1,265 @@
+"""The clashing system: Algorithm 1 of the paper, stage by stage."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from clasher import memory
+from clasher.errors import LabelCapacityError, LabelError, SettingError
+from clasher.hashing import Hashed, Hasher
+from clasher.kernels.clash import predict_documents, step_documents
+from clasher.kernels.state import DOCUMENTS, LABELLED
+from clasher.labels import LabelIndex, Labels, LabelSets
+from clasher.settings import PAPER, Settings
+from clasher.text import Analyzer, as_buffers
+
+BATCH = 1024  # documents that pass through the stages together
+
+
+class Clasher:
+    """Classifies an endless stream of multi-label text in bounded memory.
+
+    Words are hashed to signed buckets and weighed by an online TF-IDF; the nearest prototype
+    tells which region of the space a document clashes into, the region's statistics which labels
+    live there. All parameters are documented, with their defaults, at
+    :class:`clasher.settings.Settings`.
+
+    Examples
+    --------
+    >>> from clasher import Clasher
+    >>> model = Clasher(dimensions=4096)
+    >>> for _ in range(5):
+    ...     model.learn("The central bank raised interest rates", {"economy"})
+    ...     model.learn("Wheat and corn prices fell after a good harvest", {"economy", "farming"})
+    ...     model.learn("The striker scored twice in the final", {"sport"})
+    >>> sorted(model.predict("Corn harvest and wheat prices"))
+    ['economy', 'farming']
+
+    References
+    ----------
+    Ñanculef, Flaounas, Cristianini: Efficient Classification of Multi-Labelled Text Streams by
+    Clashing. Expert Systems with Applications, 2014.
+    """
+
+    def __init__(
+        self,
+        dimensions: int = 65536,
+        *,
+        rule: str = "margin",
+        weighting: str = "tfidf",
+        similarity: str = "cosine",
+        tf: str = "log",
+        norm: str = "l2",
+        threshold: float | None = None,
+        at_least_one: bool = True,
+        max_labels: int = 4096,
+        on_full: str = "error",
+        seed: int = 0,
+        analyzer: Analyzer | None = None,
+    ) -> None:
+        self.settings = Settings(
+            dimensions, rule, weighting, similarity, tf, norm, threshold, at_least_one,
+            max_labels, on_full, seed, Analyzer() if analyzer is None else analyzer,
+        )  # fmt: skip
+        self._setting = self.settings.for_kernels()
+        self._hasher = Hasher(dimensions, seed, self.settings.analyzer)
+        self._index = LabelIndex(max_labels)
+        self._state = memory.allocate(self.settings)
+
+    @classmethod
+    def paper(cls, mode: int = 1, **settings: Any) -> Clasher:
+        """The paper's own settings: raw counts, no length normalisation, θ = 0.5.
+
+        ``mode`` 1 feeds every document to the prototypes of its labels (Algorithm 5), ``mode`` 2
+        feeds those that led to a mistake (Algorithm 6).
+
+        >>> Clasher.paper(mode=2).settings.rule
+        'mistake'
+        """
+        if mode not in (1, 2):
+            raise SettingError.of("mode", "1 or 2", mode)
+        return cls(**{**PAPER, "rule": "centroid" if mode == 1 else "mistake", **settings})
+
+    # ── what the model is ────────────────────────────────────────────────────────────────────
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels seen so far, in the order of ``scores_many``'s columns."""
+        return list(self._index.names)
+
+    @property
+    def documents(self) -> int:
+        """How many documents the model was shown, labelled or not."""
+        return int(self._state.totals[DOCUMENTS])
+
+    @property
+    def labelled(self) -> int:
+        """How many of them came with labels."""
+        return int(self._state.totals[LABELLED])
+
+    @property
+    def threshold(self) -> float:
+        """The score above which a label is predicted now."""
+        if not self._setting.learnt_cut:
+            return 0.5 if self.settings.threshold is None else self.settings.threshold
+        return float(1.0 / (1.0 + np.exp(-self._state.cut[0])))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all that is learnt."""
+        return memory.nbytes(self.settings, len(self._state.counts))
+
+    @property
+    def max_nbytes(self) -> int:
+        """Bytes the model will never exceed: those it takes with ``max_labels`` labels."""
+        return memory.nbytes(self.settings, self.settings.max_labels)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Clasher rule={self.settings.rule!r} dimensions={self.settings.dimensions} "
+            f"labels={len(self._index)} documents={self.documents}>"
+        )
+
+    # ── one document ─────────────────────────────────────────────────────────────────────────
+
+    def learn(self, text: str, labels: Labels) -> None:
+        """Learn from one document.
+
+        A set means "these labels and no others"; a mapping label → bool leaves the labels it
+        does not name unknown; None only counts the words.
+        """
+        self._step(self._hasher.hash_one(text), LabelSets.of([labels]), predicting=False)
+
+    def observe(self, text: str) -> None:
+        """Count the words of an unlabelled document: every document teaches the sketch."""
+        self.learn(text, None)
+
+    def predict(self, text: str) -> set[str]:
+        """The labels of one document; changes nothing."""
+        return self._predict(self._hasher.hash_one(text))[0]
+
+    def scores(self, text: str) -> dict[str, float]:
+        """The score of every label: a probability, or the region's fraction F̂ (Eq. 15)."""
+        row = self._scores(self._hasher.hash_one(text))[0]
+        return dict(zip(self._index.names, map(float, row), strict=True))
+
+    # ── many documents ───────────────────────────────────────────────────────────────────────
+
+    def hash_many(self, texts: Any) -> Hashed:
+        """Hash documents ahead of time: reads no state, so it may run in another thread."""
+        return self._hasher.hash_many(texts)
+
+    def learn_many(self, texts: Any, labels: Any) -> None:
+        """Learn from many documents: the same as ``learn`` one by one."""
+        self._step_batches(texts, LabelSets.of(labels), predicting=False)
+
+    def observe_many(self, texts: Any) -> None:
+        """Count the words of many unlabelled documents."""
+        for hashed in self._hasher.batches(texts, BATCH):
+            self._step(hashed, LabelSets.unlabelled(hashed.documents), predicting=False)
+
+    def step_many(self, texts: Any, labels: Any) -> LabelSets:
+        """Algorithm 1: predict each document, then learn from it; returns the predictions."""
+        return LabelSets.join(self._step_batches(texts, LabelSets.of(labels), predicting=True))
+
+    def predict_many(self, texts: Any) -> LabelSets:
+        """The labels of many documents, on all cores; changes nothing."""
+        return LabelSets.join(self._in_parallel(self._predict, texts))
+
+    def scores_many(self, texts: Any) -> npt.NDArray[np.float32]:
+        """The scores of many documents: a row each, a column per entry of ``labels``."""
+        none = np.zeros((0, len(self._index)), np.float32)
+        return np.concatenate([none, *self._in_parallel(self._scores, texts)])
+
+    # ── how it is done ───────────────────────────────────────────────────────────────────────
+
+    def _step_batches(self, texts: Any, sets: LabelSets, predicting: bool) -> list[LabelSets]:
+        source = texts if isinstance(texts, Hashed) else as_buffers(texts)
+        if source.documents != len(sets):
+            raise LabelError(
+                f"every document needs an entry of labels, None where it has none. "
+                f"Got {source.documents} documents and {len(sets)} entries of labels."
+            )
+        if self.settings.on_full == "error":
+            self._index.check(sets)  # all or nothing
+        parts: list[LabelSets] = []
+        start = 0
+        for hashed in self._hasher.batches(source, BATCH):
+            stop = start + hashed.documents
+            parts.append(self._step(hashed, sets[start:stop], predicting))
+            start = stop
+        return parts
+
+    def _step(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:
+        """Lines 3–6 of Algorithm 1 for a batch."""
+        if self.settings.on_full == "evict" and not self._index.has_room(sets):
+            if len(sets) > 1:  # a number may change hands between two documents
+                return LabelSets.join(
+                    [
+                        self._step(hashed.part(i, i + 1), sets[i : i + 1], predicting)
+                        for i in range(len(sets))
+                    ]
+                )
+            self._evict(sets)
+        truth = self._index.adopt(sets)
+        self._state = memory.grow(self._state, self.settings, len(self._index))
+        ids, indptr = self._room_for_labels(hashed.documents if predicting else 0)
+        step_documents(
+            *hashed, truth.known, truth.indptr, truth.ids, truth.yes, self._state,
+            self._setting, memory.work_for(self._state), predicting, indptr, ids,
+        )  # fmt: skip
+        return LabelSets(self._names(), ids[: indptr[-1]], indptr)
+
+    def _evict(self, sets: LabelSets) -> None:
+        """Give the numbers of the longest unseen labels to the new labels of one document."""
+        new = self._index.unknown(sets)
+        wanted = {sets.names[i] for i in sets.ids}
+        if len(wanted) > self.settings.max_labels:
+            raise LabelCapacityError(
+                f"one document has {len(wanted)} labels, and max_labels is "
+                f"{self.settings.max_labels}; raise max_labels"
+            )
+        spared = {self._index.numbers[name] for name in wanted if name in self._index.numbers}
+        for name in new[self.settings.max_labels - len(self._index) :]:
+            number = memory.longest_unseen(self._state, spared)
+            memory.clear_label(self._state, number, self.settings)
+            self._index.replace(number, name)
+            spared.add(number)
+
+    def _predict(self, hashed: Hashed) -> LabelSets:
+        """Lines 3–5 of Algorithm 1 for a batch."""
+        ids, indptr = self._room_for_labels(hashed.documents)
+        self._predict_into(hashed, indptr, ids, np.empty((0, 0), np.float32))
+        return LabelSets(self._names(), ids[: indptr[-1]], indptr)
+
+    def _scores(self, hashed: Hashed) -> npt.NDArray[np.float32]:
+        ids, indptr = self._room_for_labels(hashed.documents)
+        scores = np.empty((hashed.documents, len(self._index)), np.float32)
+        self._predict_into(hashed, indptr, ids, scores)
+        return scores
+
+    def _predict_into(self, hashed: Hashed, indptr: Any, ids: Any, scores: Any) -> None:
+        predict_documents(
+            *hashed, self._state, self._setting, memory.work_for(self._state), indptr, ids, scores
+        )
+
+    def _room_for_labels(self, documents: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Room for the label sets of so many documents, each with every label at most."""
+        indptr = np.zeros(documents + 1, np.int64)
+        return np.empty(documents * len(self._index), np.int32), indptr
+
+    def _names(self) -> list[str]:
+        """The labels behind the numbers of now; shared between batches while it holds."""
+        evicting = self.settings.on_full == "evict"
+        return list(self._index.names) if evicting else self._index.names
+
+    def _in_parallel(self, work: Any, texts: Any) -> list[Any]:
+        """Apply ``work`` to batches of documents on all cores, in order."""
+        batches = self._hasher.batches(texts, BATCH)
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            return list(threads.map(work, batches))

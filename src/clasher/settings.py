@@ -1,0 +1,129 @@
+"""Every setting of a model and its default, in one place."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from clasher.errors import SettingError
+from clasher.kernels.state import CENTROID, MARGIN, MISTAKE, PERCEPTRON, Setting
+from clasher.text import Analyzer
+
+RULES = {"margin": MARGIN, "centroid": CENTROID, "mistake": MISTAKE, "perceptron": PERCEPTRON}
+CHOICES: dict[str, tuple[str, ...]] = {
+    "rule": tuple(RULES),
+    "weighting": ("tfidf", "tf"),
+    "similarity": ("cosine", "euclidean"),
+    "tf": ("log", "count"),
+    "norm": ("l2", "none"),
+    "on_full": ("error", "evict"),
+}
+PAPER = {"tf": "count", "norm": "none", "threshold": 0.5, "at_least_one": False}
+"""What the paper does: raw counts, no length normalisation, θ = 0.5."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a model; two models with equal settings speak the same language.
+
+    Parameters
+    ----------
+    dimensions
+        Number of buckets m that words are hashed to.
+    rule
+        ``margin`` (Mode 3, ours), ``centroid`` (Mode 1, Algorithm 5), ``mistake`` (Mode 2,
+        Algorithm 6), or ``perceptron`` (the paper's baseline, one binary perceptron per label).
+    weighting
+        ``tfidf`` (Algorithm 3) or ``tf`` (Algorithm 2).
+    similarity
+        How the nearest prototype is found: ``cosine`` or ``euclidean`` (Eq. 12).
+    tf
+        ``log`` (1 + ln of a bucket's count) or ``count`` (the count itself).
+    norm
+        ``l2`` scales every document to unit length, ``none`` does not.
+    threshold
+        Labels are predicted above this score: a probability for ``margin``, the fraction θ of
+        Eq. 13 for the paper's rules. None: learnt online for ``margin``, else 0.5.
+    at_least_one
+        Predict the best label even when none passes the threshold.
+    max_labels
+        The stream may have this many labels.
+    on_full
+        What happens past ``max_labels``: ``error``, or ``evict`` the longest unseen label.
+    seed
+        Seed of the hash functions.
+    analyzer
+        How text is cut into words.
+    """
+
+    dimensions: int = 65536
+    rule: str = "margin"
+    weighting: str = "tfidf"
+    similarity: str = "cosine"
+    tf: str = "log"
+    norm: str = "l2"
+    threshold: float | None = None
+    at_least_one: bool = True
+    max_labels: int = 4096
+    on_full: str = "error"
+    seed: int = 0
+    analyzer: Analyzer = field(default_factory=Analyzer)
+
+    def __post_init__(self) -> None:
+        _integer("dimensions", self.dimensions, 2, 2**30)
+        _integer("max_labels", self.max_labels, 1, 2**24)
+        _integer("seed", self.seed, 0, 2**63 - 1)
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                wanted = "one of " + ", ".join(map(repr, known))
+                raise SettingError.of(name, wanted, getattr(self, name))
+        theta = self.threshold
+        if theta is not None and (
+            isinstance(theta, bool) or not isinstance(theta, int | float) or not 0 < theta < 1
+        ):
+            raise SettingError.of("threshold", "None or a number between 0 and 1", theta)
+        if not isinstance(self.at_least_one, bool):
+            raise SettingError.of("at_least_one", "True or False", self.at_least_one)
+        if not isinstance(self.analyzer, Analyzer):
+            raise SettingError.of("analyzer", "an Analyzer or None", self.analyzer)
+
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> Settings:
+        """Settings from names and values, as they stand in a model file."""
+        known = {f.name for f in fields(cls)}
+        for name in given:
+            if name not in known:
+                raise SettingError(f"Clasher has no parameter {name!r}; it has {sorted(known)}.")
+        given = dict(given)
+        if isinstance(given.get("analyzer"), dict):
+            given["analyzer"] = Analyzer(**given["analyzer"])
+        return cls(**given)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+    def differences(self, other: Settings) -> list[str]:
+        """The names of the settings that differ."""
+        return [f.name for f in fields(self) if getattr(self, f.name) != getattr(other, f.name)]
+
+    def for_kernels(self) -> Setting:
+        """What the kernels need to know."""
+        theta = 0.5 if self.threshold is None else float(self.threshold)
+        linear = self.rule in ("margin", "perceptron")
+        return Setting(
+            rule=RULES[self.rule],
+            idf=self.weighting == "tfidf",
+            log_tf=self.tf == "log",
+            unit=self.norm == "l2",
+            euclidean=self.similarity == "euclidean",
+            learnt_cut=self.rule == "margin" and self.threshold is None,
+            at_least_one=self.at_least_one,
+            threshold=math.log(theta / (1.0 - theta)) if linear else theta,
+        )
+
+
+def _integer(name: str, value: object, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise SettingError.of(name, f"an integer from {least} to {most}", value)

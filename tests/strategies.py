@@ -1,0 +1,63 @@
+"""Random small streams: few buckets, so that words collide and cancel, and few labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+BUCKETS = 16
+WORDS = 40
+NAMES = ("ale", "bee", "cod", "doe")
+
+
+def bucket_and_sign(word: int) -> tuple[int, int]:
+    """A stand-in for the hash: words that share a bucket have either sign."""
+    return word % BUCKETS, 1 if (word * 2654435761 >> 16) & 1 else -1
+
+
+def hashed(words: list[int]) -> list[tuple[int, int]]:
+    """A document of word numbers as the reference reads it."""
+    return [bucket_and_sign(word) for word in words]
+
+
+def text(words: list[int]) -> str:
+    """A document of word numbers as a user writes it."""
+    return " ".join(f"w{word}" for word in words)
+
+
+words = st.lists(st.integers(0, WORDS - 1), max_size=8)
+"""A document as word numbers; zero words is a document too."""
+
+complete_labels = st.frozensets(st.sampled_from(NAMES), max_size=3)
+partial_labels = st.dictionaries(st.sampled_from(NAMES), st.booleans(), max_size=3)
+any_labels = st.one_of(complete_labels, complete_labels, partial_labels, st.none())
+
+
+def streams(
+    labels: st.SearchStrategy[Any] = any_labels, max_size: int = 25
+) -> st.SearchStrategy[list[tuple[list[int], Any]]]:
+    """Streams of (word numbers, labels)."""
+    return st.lists(st.tuples(words, labels), min_size=1, max_size=max_size)
+
+
+weightings = st.sampled_from(["tfidf", "tf"])
+similarities = st.sampled_from(["cosine", "euclidean"])
+tfs = st.sampled_from(["log", "count"])
+norms = st.sampled_from(["l2", "none"])
+rules = st.sampled_from(["centroid", "mistake", "perceptron", "margin"])
+
+
+def settings() -> st.SearchStrategy[dict[str, str]]:
+    """How documents become vectors and vectors find their region, for any rule."""
+    return st.fixed_dictionaries(
+        {"weighting": weightings, "similarity": similarities, "tf": tfs, "norm": norms}
+    )
+
+
+@st.composite
+def cuts(draw: st.DrawFn, length: int) -> list[slice]:
+    """A way to cut a stream of ``length`` documents into batches."""
+    places = sorted(draw(st.sets(st.integers(1, max(1, length - 1)))))
+    bounds = [0, *(place for place in places if place < length), length]
+    return [slice(a, b) for a, b in zip(bounds, bounds[1:], strict=False)]

@@ -1,0 +1,85 @@
+"""Write src/clasher/unicode_ranges.py from the Unicode data of the running Python.
+
+    python tools/unicode_ranges.py > src/clasher/unicode_ranges.py
+
+Run once per Unicode version we decide to move to; a model's buckets depend on its output.
+"""
+
+import sys
+import unicodedata
+
+LAST = 0x3FFFF  # the planes that hold writing
+UNSPACED_SCRIPTS = (
+    "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN", "HIRAGANA", "KATAKANA", "BOPOMOFO",
+    "CJK UNIFIED IDEOGRAPH", "CJK COMPATIBILITY IDEOGRAPH", "HALFWIDTH KATAKANA",
+    "KATAKANA-HIRAGANA", "IDEOGRAPHIC ITERATION MARK", "TAI LE", "NEW TAI LUE", "TAI THAM",
+)  # fmt: skip
+
+
+def is_word(code: int) -> bool:
+    return unicodedata.category(chr(code))[0] in "LMN"
+
+
+def is_unspaced(code: int) -> bool:
+    return is_word(code) and unicodedata.name(chr(code), "").startswith(UNSPACED_SCRIPTS)
+
+
+def lower(code: int) -> int:
+    if code == ord("ς"):  # the final sigma is the same letter
+        return ord("σ")
+    return ord(chr(code).lower()[0])
+
+
+def ranges(holds):  # noqa: ANN001
+    """The maximal [start, stop) runs on which ``holds`` is true."""
+    found, start = [], None
+    for code in range(LAST + 2):
+        inside = code <= LAST and holds(code)
+        if inside and start is None:
+            start = code
+        elif not inside and start is not None:
+            found.append((start, code))
+            start = None
+    return found
+
+
+def shifts():
+    """Runs (start, stop, step, shift) of letters whose lower case is ``code + shift``."""
+    found: list[list[int]] = []
+    for code in (c for c in range(LAST + 1) if lower(c) != c):
+        shift = lower(code) - code
+        if found:
+            start, last, step, previous = found[-1]
+            gap = code - last
+            if shift == previous and (gap == step or (start == last and gap <= 2)):
+                found[-1] = [start, code, gap, shift]
+                continue
+        found.append([code, code, 1, shift])
+    return [(start, last + 1, step, shift) for start, last, step, shift in found]
+
+
+def literal(name: str, rows: list[tuple[int, ...]]) -> str:
+    flat = ", ".join("(" + ", ".join(map(str, row)) + ")" for row in rows)
+    lines, line = [], "   "
+    for piece in flat.split("), "):
+        piece = piece if piece.endswith(")") else piece + "),"
+        if len(line) + len(piece) > 98:
+            lines.append(line)
+            line = "   "
+        line += " " + piece
+    lines.append(line + ",")
+    return f"{name} = (\n" + "\n".join(lines) + "\n)\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(
+        '"""Which code points are letters, and their lower case: frozen, made by '
+        'tools/unicode_ranges.py.\n\n'
+        "Buckets depend on this table, so it never changes within a version of the model file.\n"
+        '"""\n\n# fmt: off\n'
+        f'UNICODE_VERSION = "{unicodedata.unidata_version}"\n\n'
+        "# [start, stop) of letters, marks and numbers\n" + literal("WORDS", ranges(is_word))
+        + "\n# [start, stop) of those written without spaces between words\n"
+        + literal("UNSPACED", ranges(is_unspaced))
+        + "\n# range(start, stop, step) + shift is the lower case\n" + literal("LOWER", shifts())
+    )
