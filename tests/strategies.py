@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import strategies as st
@@ -60,4 +61,4 @@ def cuts(draw: st.DrawFn, length: int) -> list[slice]:
     """A way to cut a stream of ``length`` documents into batches."""
     places = sorted(draw(st.sets(st.integers(1, max(1, length - 1)))))
     bounds = [0, *(place for place in places if place < length), length]
-    return [slice(a, b) for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [slice(a, b) for a, b in pairwise(bounds)]

@@ -24,6 +24,10 @@ def is_unspaced(code: int) -> bool:
     return is_word(code) and unicodedata.name(chr(code), "").startswith(UNSPACED_SCRIPTS)
 
 
+def is_symbol(code: int) -> bool:
+    return unicodedata.category(chr(code)) == "So"
+
+
 def lower(code: int) -> int:
     if code == ord("ς"):  # the final sigma is the same letter
         return ord("σ")
@@ -81,5 +85,7 @@ if __name__ == "__main__":
         "# [start, stop) of letters, marks and numbers\n" + literal("WORDS", ranges(is_word))
         + "\n# [start, stop) of those written without spaces between words\n"
         + literal("UNSPACED", ranges(is_unspaced))
+        + "\n# [start, stop) of symbols, each a word of its own: pictures of faces and things, mostly\n"
+        + literal("SYMBOLS", ranges(is_symbol))
         + "\n# range(start, stop, step) + shift is the lower case\n" + literal("LOWER", shifts())
     )

@@ -1,10 +1,35 @@
 """Classify endless multi-label text streams in bounded memory and constant time."""
 
-from clasher.errors import ClasherError
-from clasher.labels import LabelSets
-from clasher.model import Clasher
-from clasher.settings import Settings
-from clasher.text import Analyzer
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clasher.errors import ClasherError
+    from clasher.labels import LabelSets
+    from clasher.model import Clasher
+    from clasher.settings import Settings
+    from clasher.text import Analyzer
 
 __version__ = "0.1.0"
 __all__ = ["Analyzer", "Clasher", "ClasherError", "LabelSets", "Settings", "__version__"]
+
+_HOMES = {
+    "Analyzer": "clasher.text",
+    "Clasher": "clasher.model",
+    "ClasherError": "clasher.errors",
+    "LabelSets": "clasher.labels",
+    "Settings": "clasher.settings",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used: the command line answers before numba loads."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'clasher' has no attribute {name!r}")
+    value: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

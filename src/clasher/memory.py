@@ -72,9 +72,15 @@ def grow(state: State, settings: Settings, labels: int) -> State:
     if labels <= len(state.counts):
         return state
     grown = allocate(settings, labels)
+    used = np.flatnonzero(state.frequencies)  # the other rows are zero still
     for name, array in state._asdict().items():
         target = getattr(grown, name)
-        target[tuple(slice(0, n) for n in array.shape)] = array
+        inside = tuple(slice(0, n) for n in array.shape[1:])
+        if name in ("rows", "squares"):
+            rows = used if array.size else used[:0]
+            target[(rows, *inside)] = array[rows]
+        else:
+            target[(slice(0, len(array)), *inside)] = array
     return grown
 
 
@@ -97,6 +103,7 @@ def work_for(state: State) -> Work:
         x=np.empty(len(state.frequencies), np.float32),
         products=np.empty(capacity, np.float32),
         linear=np.empty(capacity, np.float32),
+        cosines=np.empty(capacity, np.float64),
         scores=np.empty(capacity, np.float64),
         truth=np.empty(capacity, np.int8),
         chosen=np.empty(capacity, np.int32),

@@ -130,10 +130,8 @@ class Measures:
         """
         f1 = _f1(self._named())[self._seen()]
         if labels < len(f1):
-            raise SettingError(
-                f"The 'labels' parameter of macro_f1_over must be at least the number of labels "
-                f"seen, {len(f1)}. Got {labels!r} instead."
-            )
+            wanted = f"at least the number of labels seen, {len(f1)}"
+            raise SettingError.of("labels", wanted, labels, "macro_f1_over")
         return _quotient(float(f1.sum()), labels)
 
     @property
@@ -320,10 +318,7 @@ class Window:
 def require_positive(owner: str, parameter: str, value: object) -> None:
     """Refuse a parameter that is not a positive integer."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise SettingError(
-            f"The {parameter!r} parameter of {owner} must be a positive integer. "
-            f"Got {value!r} instead."
-        )
+        raise SettingError.of(parameter, "a positive integer", value, owner)
 
 
 def _renumber(sets: LabelSets, numbers: dict[str, int]) -> IntArray:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from clasher import memory
+from clasher import memory, storage
 from clasher.errors import LabelCapacityError, LabelError, SettingError
+from clasher.explain import Explanation, explain
 from clasher.hashing import Hashed, Hasher
 from clasher.kernels.clash import predict_documents, step_documents
-from clasher.kernels.state import DOCUMENTS, LABELLED
+from clasher.kernels.state import DOCUMENTS, LABELLED, State
 from clasher.labels import LabelIndex, Labels, LabelSets
 from clasher.settings import PAPER, Settings
 from clasher.text import Analyzer, as_buffers
@@ -62,14 +63,19 @@ class Clasher:
         seed: int = 0,
         analyzer: Analyzer | None = None,
     ) -> None:
-        self.settings = Settings(
+        settings = Settings(
             dimensions, rule, weighting, similarity, tf, norm, threshold, at_least_one,
             max_labels, on_full, seed, Analyzer() if analyzer is None else analyzer,
         )  # fmt: skip
-        self._setting = self.settings.for_kernels()
-        self._hasher = Hasher(dimensions, seed, self.settings.analyzer)
-        self._index = LabelIndex(max_labels)
-        self._state = memory.allocate(self.settings)
+        self._set_up(settings, LabelIndex(max_labels), memory.allocate(settings))
+
+    def _set_up(self, settings: Settings, index: LabelIndex, state: State) -> None:
+        """Initialise each component of the system: line 1 of Algorithm 1."""
+        self.settings = settings
+        self._setting = settings.for_kernels()
+        self._hasher = Hasher(settings.dimensions, settings.seed, settings.analyzer)
+        self._index = index
+        self._state = state
 
     @classmethod
     def paper(cls, mode: int = 1, **settings: Any) -> Clasher:
@@ -148,6 +154,10 @@ class Clasher:
         row = self._scores(self._hasher.hash_one(text))[0]
         return dict(zip(self._index.names, map(float, row), strict=True))
 
+    def explain(self, text: str, label: str | None = None) -> Explanation:
+        """Which words and which region spoke for and against a label (by default the best)."""
+        return explain(text, label, self._hasher, self._index, self._state, self._setting)
+
     # ── many documents ───────────────────────────────────────────────────────────────────────
 
     def hash_many(self, texts: Any) -> Hashed:
@@ -175,6 +185,20 @@ class Clasher:
         """The scores of many documents: a row each, a column per entry of ``labels``."""
         none = np.zeros((0, len(self._index)), np.float32)
         return np.concatenate([none, *self._in_parallel(self._scores, texts)])
+
+    # ── the model file ───────────────────────────────────────────────────────────────────────
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file, whole or not at all; equal models give equal bytes."""
+        storage.save(path, self.settings, self._index.names, self._state)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Clasher:
+        """Read a model file; learning goes on as if it had never stopped."""
+        settings, labels, state = storage.load(path)
+        model = cls.__new__(cls)
+        model._set_up(settings, LabelIndex(settings.max_labels, labels), state)
+        return model
 
     # ── how it is done ───────────────────────────────────────────────────────────────────────
 

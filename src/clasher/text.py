@@ -2,7 +2,7 @@
 
 A word is a run of Unicode letters, marks and numbers in lower case, at least ``min_length`` of
 them. Scripts written without spaces (Chinese, Japanese, Thai, …) give overlapping pairs of
-characters instead. Everything else separates words: NUL, lone surrogates and bytes that are not
+characters instead, and a symbol (☂, 😀) is a word of its own. Everything else separates words: NUL, lone surrogates and bytes that are not
 UTF-8 included.
 """
 
@@ -18,8 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from clasher.errors import SettingError, TextError
-from clasher.kernels.text import KIND, UNSPACED, WORD
-from clasher.unicode_ranges import LOWER, UNSPACED as UNSPACED_RANGES, WORDS
+from clasher import unicode_ranges
+from clasher.kernels.text import KIND, SYMBOL, UNSPACED, WORD
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,15 @@ class Analyzer:
 @functools.cache
 def code_points() -> npt.NDArray[np.uint32]:
     """Kind and lower case of every code point, as the kernels read them."""
-    size = WORDS[-1][1]
-    table = np.zeros(size, np.uint32)
-    for start, stop in WORDS:
-        table[start:stop] = np.arange(start, stop) | (WORD << KIND)
-    for start, stop in UNSPACED_RANGES:
-        table[start:stop] = np.arange(start, stop) | (UNSPACED << KIND)
-    for start, stop, step, shift in LOWER:
+    table = np.zeros(unicode_ranges.WORDS[-1][1], np.uint32)
+    for kind, ranges in (
+        (WORD, unicode_ranges.WORDS),
+        (UNSPACED, unicode_ranges.UNSPACED),
+        (SYMBOL, unicode_ranges.SYMBOLS),
+    ):
+        for start, stop in ranges:
+            table[start:stop] = np.arange(start, stop) | (kind << KIND)
+    for start, stop, step, shift in unicode_ranges.LOWER:
         table[start:stop:step] += np.int64(shift).astype(np.uint32)
     table.setflags(write=False)
     return table

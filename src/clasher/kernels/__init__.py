@@ -4,10 +4,36 @@ Every kernel is a plain function over arrays: it never raises, allocates nothing
 releases the GIL. ``NUMBA_DISABLE_JIT=1`` runs the same code interpreted.
 """
 
-from functools import partial
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from numba import njit
 
-kernel = partial(njit, cache=True, nogil=True, error_model="numpy")
-"""The decorator of every kernel."""
 
+@functools.cache
+def _sources() -> str:
+    """A digest of all kernels."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Compile a function on first use, and keep the result on disk.
+
+    Numba discards a kept result when the function's own file changes, but kernels are inlined
+    into each other across files: so any change to any kernel discards them all.
+    """
+    if function is None:
+        return functools.partial(kernel, **options)
+    compiled = njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+    cache = getattr(compiled, "_cache", None)  # absent when the compiler is switched off
+    if hasattr(cache, "_cache_file"):
+        cache._cache_file._source_stamp = _sources()
+    return compiled

@@ -1,7 +1,5 @@
 """Algorithm 1, document by document: hash, map, predict, learn."""
 
-import math
-
 from clasher.kernels import kernel
 from clasher.kernels.hashing import fold, release
 from clasher.kernels.labels import UNLABELLED, above, fractions, mark
@@ -11,8 +9,9 @@ from clasher.kernels.learning import (
     learn_mistake,
     learn_perceptron,
     note_margins,
+    sigmoid,
 )
-from clasher.kernels.regions import add_rows, nearest
+from clasher.kernels.regions import add_rows, nearest, ratio
 from clasher.kernels.sketch import count, weigh
 from clasher.kernels.state import (
     CENTROID,
@@ -58,7 +57,7 @@ def clash(state, setting, buckets, length, labels, work):
             work.scores[j] = state.bias[0, j] + work.linear[j]
         return -1
     add_rows(state.rows, 0, width, buckets, work.x, work.products)
-    region, cosine = nearest(work.products, length, state, labels, setting.euclidean)
+    region = nearest(work, length, state, labels, setting.euclidean)
     if setting.rule != MARGIN:
         fractions(state, region, labels, work.scores)
         return region
@@ -67,17 +66,13 @@ def clash(state, setting, buckets, length, labels, work):
         for j in range(labels):
             work.scores[j] = state.bias[0, j] + work.linear[j]
         return region
-    per_cosine = state.shared[0, 0] / length
-    if cosine > 0.0:
-        per_cosine += state.shared[0, 1] / (cosine * length)
-    per_mate = state.shared[0, 2] / state.counts[region]
+    a1, a2 = state.shared[0, 0], state.shared[0, 1]
+    a3 = state.shared[0, 2] / state.counts[region]
+    best = work.cosines[region]
     for j in range(labels):
-        work.scores[j] = (
-            state.bias[0, j]
-            + work.linear[j]
-            + per_cosine * work.products[j] * state.scales[j]
-            + per_mate * state.together[region, j]
-        )
+        c = work.cosines[j]
+        clashes = a1 * c + a2 * ratio(c, best) + a3 * state.together[region, j]
+        work.scores[j] = state.bias[0, j] + work.linear[j] + clashes
     return region
 
 
@@ -109,9 +104,8 @@ def teach(state, setting, buckets, length, region, chosen, known, ids, yes, labe
     elif setting.rule == PERCEPTRON:
         learn_perceptron(state, buckets, x, ids, yes, work.truth, labels, work.scores)
     else:
-        if length > 0.0:
-            note_margins(state, work.truth, labels, work.scores)
-        learn_margin(state, buckets, x, length, region, ids, work.truth, labels, work)
+        note_margins(state, length, work.truth, labels, work.scores)
+        learn_margin(state, buckets, x, region, work.truth, labels, work)
         learn_centroid(state, buckets, x, known, ids, yes, work.truth, labels)
 
 
@@ -176,6 +170,6 @@ def predict_documents(
         out_indptr[document + 1] = filled
         if out_scores.shape[0] > 0:
             for j in range(labels):
-                out_scores[document, j] = work.scores[j]
-                if setting.rule == MARGIN:
-                    out_scores[document, j] = 1.0 / (1.0 + math.exp(-work.scores[j]))
+                score = work.scores[j]
+                linear = setting.rule == MARGIN or setting.rule == PERCEPTRON
+                out_scores[document, j] = sigmoid(score) if linear else score

@@ -6,7 +6,7 @@ import numpy as np
 
 from clasher.kernels import kernel
 from clasher.kernels.labels import NO, UNKNOWN, YES, relate
-from clasher.kernels.regions import feed, halve
+from clasher.kernels.regions import feed, halve, ratio
 from clasher.kernels.state import BINS, LABELLED
 
 # Sums are float32, which cannot count on for ever: past this many documents all that is summed
@@ -14,23 +14,32 @@ from clasher.kernels.state import BINS, LABELLED
 COUNT_LIMIT = 2.0**22
 
 # The margin rule.
-STEP = np.float32(0.7)
-FLOOR = np.float32(0.1)  # under the root of AdaGrad
-SLACK = 0.15  # gradients up to this size are left alone
+STEP = np.float32(0.9)
+FLOOR = np.float32(8.0)  # under the root of AdaGrad, in squares of a typical weight of the document
+SLACK = 0.14  # gradients up to this size are left alone
 BIAS_START = -4.0
-BIAS_STEP = 0.07
+BIAS_STEP = 0.5
 BIAS_FLOOR = 0.1
 SHARED_START = (4.0, 2.5, 1.0)
-SHARED_STEP = 0.1
-SHARED_FLOOR = 1.0
+SHARED_STEP = 0.07
+SHARED_FLOOR = 10.0
 QUIET = math.log(SLACK / (1.0 - SLACK))  # σ(z) > SLACK from here on
 
 # The learnt threshold of the margin rule.
 LOWEST, BIN = -3.0, 0.1
 EVERY = 1000  # labelled documents between two choices
-FADE = 0.5
+FADE = 0.9
 
 PERCEPTRON_STEP = np.float32(0.1)
+
+
+@kernel
+def sigmoid(z):
+    """σ(z), without overflow."""
+    if z >= 0.0:
+        return 1.0 / (1.0 + math.exp(-z))
+    e = math.exp(z)
+    return e / (1.0 + e)
 
 
 @kernel
@@ -82,29 +91,22 @@ def learn_perceptron(state, buckets, x, ids, yes, truth, labels, scores):
 
 
 @kernel
-def learn_margin(state, buckets, x, length, region, ids, truth, labels, work):
+def learn_margin(state, buckets, x, region, truth, labels, work):
     """The linear part of Mode 3: a gradient step where the document is not yet well told apart."""
-    if length > 0.0 and region >= 0:
-        best = work.products[region] * state.scales[region]
-        n = state.counts[region]
-    else:
-        best, n = 0.0, 0.0
     slope_c, slope_r, slope_f = 0.0, 0.0, 0.0
     for j in range(labels):
         z = work.scores[j]
         true = truth[j] == YES
         if truth[j] == UNKNOWN or (not true and z <= QUIET) or (true and z >= -QUIET):
             continue
-        slope = 1.0 / (1.0 + math.exp(-z)) - (1.0 if true else 0.0)
+        slope = sigmoid(z) - (1.0 if true else 0.0)
         follow(state, j, buckets, x, np.float32(slope))
         state.bias[1, j] += slope * slope
         state.bias[0, j] -= BIAS_STEP * slope / math.sqrt(BIAS_FLOOR + state.bias[1, j])
         if region >= 0:
-            c = work.products[j] * state.scales[j] / length
-            slope_c += slope * c
-            if best > 0.0:
-                slope_r += slope * c * length / best
-            slope_f += slope * state.together[region, j] / n
+            slope_c += slope * work.cosines[j]
+            slope_r += slope * ratio(work.cosines[j], work.cosines[region])
+            slope_f += slope * state.together[region, j] / state.counts[region]
     share(state.shared, 0, slope_c)
     share(state.shared, 1, slope_r)
     share(state.shared, 2, slope_f)
@@ -113,12 +115,13 @@ def learn_margin(state, buckets, x, length, region, ids, truth, labels, work):
 @kernel
 def follow(state, label, buckets, x, slope):
     """AdaGrad on the weights of one label."""
+    floor = FLOOR / np.float32(max(buckets.shape[0], 1))
     for at in range(buckets.shape[0]):
         bucket = buckets[at]
         move = slope * x[at]
         squared = state.squares[bucket, label] + move * move
         state.squares[bucket, label] = squared
-        state.rows[bucket, 1, label] -= STEP * move / np.sqrt(FLOOR + squared)
+        state.rows[bucket, 1, label] -= STEP * move / np.sqrt(floor + squared)
 
 
 @kernel
@@ -129,32 +132,33 @@ def share(shared, which, slope):
 
 
 @kernel
-def note_margins(state, truth, labels, scores):
+def note_margins(state, length, truth, labels, scores):
     """Count the scores of known labels, and choose the threshold anew now and then."""
-    for j in range(labels):
-        z = scores[j]
-        if truth[j] != UNKNOWN and state.counts[j] > 0.0 and (z > LOWEST or truth[j] == YES):
-            place = min(max(math.floor((z - LOWEST) / BIN) + 1, 0), BINS - 1)
-            state.margins[1 if truth[j] == YES else 0, place] += 1.0
+    if length > 0.0:
+        for j in range(labels):
+            z = scores[j]
+            if truth[j] != UNKNOWN and state.counts[j] > 0.0 and (z > LOWEST or truth[j] == YES):
+                place = min(max(math.floor((z - LOWEST) / BIN) + 1, 0), BINS - 1)
+                state.margins[1 if truth[j] == YES else 0, place] += 1.0
     if state.totals[LABELLED] % EVERY == 0:
-        state.cut[0] = best_cut(state.margins)
+        state.cut[0] = best_cut(state.margins, state.cut[0])
         for side in range(2):
             for place in range(BINS):
                 state.margins[side, place] *= FADE
 
 
 @kernel
-def best_cut(margins):
-    """The bin edge above which predicting gives the best micro F1."""
+def best_cut(margins, otherwise):
+    """The lowest bin edge above which predicting gives the best micro F1, if any finds a label."""
     positives = 0.0
     for place in range(BINS):
         positives += margins[1, place]
-    hits, alarms = margins[1, BINS - 1], margins[0, BINS - 1]
-    best, best_value = BINS - 1, 2.0 * hits / max(positives + hits + alarms, 1.0)
-    for place in range(BINS - 2, 0, -1):
+    hits, alarms, best, best_value = 0.0, 0.0, 0, 0.0
+    for place in range(BINS - 1, 0, -1):
         hits += margins[1, place]
         alarms += margins[0, place]
-        value = 2.0 * hits / max(positives + hits + alarms, 1.0)
-        if value >= best_value:
-            best, best_value = place, value
-    return LOWEST + BIN * (best - 1)
+        if hits > 0.0:
+            value = 2.0 * hits / (positives + hits + alarms)
+            if value >= best_value:
+                best, best_value = place, value
+    return LOWEST + BIN * (best - 1) if best > 0 else otherwise

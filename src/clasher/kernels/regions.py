@@ -28,28 +28,36 @@ def add_rows(rows, layer, width, buckets, x, out):
 
 
 @kernel
-def nearest(products, length, state, labels, euclidean):
+def nearest(work, length, state, labels, euclidean):
     """Algorithm 4: the region whose prototype is nearest, −1 where there is none.
 
-    ``products[j]`` is ⟨S_j, x⟩ with S_j the sum of the documents fed to label j, so the
-    prototype of Eq. 14 is S_j / n_j. Returns the region and its cosine.
+    ``work.products[j]`` is ⟨S_j, x⟩ with S_j the sum of the documents fed to label j, so the
+    prototype of Eq. 14 is S_j / n_j. Writes the cosines on the way.
     """
+    if length == 0.0:
+        return -1
     best = -1
     best_value = -np.inf
-    if length > 0.0:
-        for j in range(labels):
-            n = state.counts[j]
-            if n > 0.0:
-                if euclidean:
-                    value = (2.0 * products[j] - state.norms[j] / n) / n
-                else:
-                    value = products[j] * state.scales[j]
-                if value > best_value:
-                    best = j
-                    best_value = value
-    if best < 0:
-        return best, 0.0
-    return best, products[best] * state.scales[best] / length
+    for j in range(labels):
+        work.cosines[j] = work.products[j] * state.scales[j] / length
+    for j in range(labels):
+        n = state.counts[j]
+        if n > 0.0:
+            value = work.cosines[j]
+            if euclidean:
+                value = (2.0 * work.products[j] - state.norms[j] / n) / n
+            if value > best_value:
+                best = j
+                best_value = value
+    return best
+
+
+@kernel
+def ratio(cosine, best):
+    """r_j: a cosine in relation to the winner's, within ±1 (Euclidean winners may have less)."""
+    if best <= 0.0:
+        return 0.0
+    return min(max(cosine / best, -1.0), 1.0)
 
 
 @kernel
@@ -67,8 +75,7 @@ def feed(state, label, buckets, x):
         change += (after - before) * (after + before)
     state.counts[label] += 1.0
     state.norms[label] += change
-    if state.norms[label] > 0.0:
-        state.scales[label] = 1.0 / np.sqrt(state.norms[label])
+    state.scales[label] = 1.0 / np.sqrt(state.norms[label]) if state.norms[label] > 0.0 else 0.0
 
 
 @kernel

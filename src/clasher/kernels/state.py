@@ -47,6 +47,7 @@ class Work(NamedTuple):
     x: np.ndarray  # float32[m]: weights of the document's buckets
     products: np.ndarray  # float32[L]: ⟨S_j, x⟩
     linear: np.ndarray  # float32[L]: ⟨w_j, x⟩
+    cosines: np.ndarray  # float64[L]: c_j
     scores: np.ndarray  # float64[L]: F̂ or z
     truth: np.ndarray  # int8[L]
     chosen: np.ndarray  # int32[L]: the predicted labels

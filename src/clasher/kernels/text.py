@@ -7,7 +7,7 @@ from clasher.kernels.hashing import absorb
 
 LETTER = np.uint32(0x1FFFFF)  # the part of a table entry that holds the lower-case code point
 KIND = np.uint32(24)  # the shift to the part that says what the code point is
-SEPARATOR, WORD, UNSPACED = np.uint32(0), np.uint32(1), np.uint32(2)
+WORD, UNSPACED, SYMBOL = np.uint32(1), np.uint32(2), np.uint32(3)  # 0 separates
 
 
 @kernel
@@ -51,8 +51,8 @@ def scan(data, position, end, table, minimum, initial, hashes, starts, stops):
     """Split ``data[position:end]`` into words until the buffers are full.
 
     A word is a maximal run of WORD code points, at least ``minimum`` of them; a run of UNSPACED
-    ones gives its overlapping pairs, or itself when it is single. Returns the number of words and
-    the position to go on from, which is ``end`` once all is read.
+    ones gives its overlapping pairs, or itself when it is single; each SYMBOL is a word. Returns
+    the number of words and the position to go on from, which is ``end`` once all is read.
     """
     found = 0
     i = position
@@ -105,4 +105,11 @@ def scan(data, position, end, table, minimum, initial, hashes, starts, stops):
                 found += 1
         else:
             i += size
+            if kind == SYMBOL:
+                if found == hashes.shape[0]:
+                    return found, start
+                hashes[found] = absorb(initial, entry & LETTER)
+                starts[found] = start
+                stops[found] = i
+                found += 1
     return found, end

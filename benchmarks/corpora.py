@@ -1,0 +1,124 @@
+"""Where the benchmark's streams come from: corpora on disk, or a synthetic one.
+
+A corpus is a Parquet file with the columns ``id``, ``date``, ``text`` and ``labels`` (a list of
+text), in stream order. Without any, a synthetic stream takes their place, so that the benchmark
+runs everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+SEED = 0
+"""Seed of every shuffle and of the synthetic stream."""
+
+SORTED_BY_NAME = frozenset({"debtags"})
+"""Corpora whose order is no stream: they are shuffled with ``SEED``."""
+
+PROJECT = Path(__file__).resolve().parent.parent
+DATA = PROJECT.parent / "shared" / "data"
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A stream of labelled documents in memory."""
+
+    name: str
+    texts: pa.StringArray
+    labels: pa.ListArray
+    order: str
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def label_names(self) -> list[str]:
+        """Every label of the corpus, sorted: the numbers that peers with a fixed list need."""
+        return sorted(pc.unique(self.labels.flatten()).to_pylist())
+
+    def head(self, documents: int | None) -> Corpus:
+        """The first ``documents`` of the stream, all of them for None."""
+        return replace(self, texts=self.texts[:documents], labels=self.labels[:documents])
+
+    def shuffled(self, seed: int = SEED) -> Corpus:
+        """The same documents in an order that knows no time."""
+        order = pa.array(np.random.default_rng(seed).permutation(len(self)))
+        return replace(
+            self,
+            texts=self.texts.take(order),
+            labels=self.labels.take(order),
+            order=f"shuffled with seed {seed}",
+        )
+
+
+def find(folder: Path) -> list[Path]:
+    """The Parquet files of ``folder`` that are corpora, by name."""
+    return [path for path in sorted(folder.glob("*.parquet")) if _is_corpus(path)]
+
+
+def _is_corpus(path: Path) -> bool:
+    return {"text", "labels"} <= set(pq.read_schema(path).names)
+
+
+def load(path: Path) -> Corpus:
+    """Read a corpus from its file, shuffled where its order is no stream."""
+    table = pq.read_table(path, columns=["text", "labels"]).combine_chunks()
+    texts, labels = (table.column(name).combine_chunks() for name in ("text", "labels"))
+    corpus = Corpus(path.stem, texts, labels, "as stored")
+    return corpus.shuffled() if corpus.name in SORTED_BY_NAME else corpus
+
+
+def synthetic(
+    documents: int = 20_000,
+    labels: int = 100,
+    *,
+    vocabulary: int = 50_000,
+    words: int = 80,
+    seed: int = SEED,
+) -> Corpus:
+    """A stream made from a seed: labels have words of their own, on a background of common ones.
+
+    Label and word frequencies follow Zipf's law. A document has one to three labels and ``words``
+    words: 70 % from the common vocabulary, the rest from ten words that belong to each of its
+    labels (labels share words, since ten are drawn for each from the vocabulary's rarer half).
+    The first documents name every label once, as far as there are enough of them.
+
+    >>> stream = synthetic(documents=50, labels=5)
+    >>> len(stream), stream.label_names[0], len(stream.label_names)
+    (50, 'topic0000', 5)
+    """
+    random = np.random.default_rng(seed)
+    names = np.array([f"topic{i:04}" for i in range(labels)])
+    spelling = np.array([f"word{i}" for i in range(vocabulary)])
+    own = random.integers(vocabulary // 2, vocabulary, (labels, 10))
+    common = _zipf(random, vocabulary, (documents, words))
+    drawn = _zipf(random, labels, (documents, 3))
+    drawn[:labels, 0] = random.permutation(labels)[:documents]
+    kept = random.choice([1, 2, 3], documents, p=[0.4, 0.4, 0.2])
+    texts, sets = [], []
+    for document in range(documents):
+        topics = np.unique(drawn[document, : kept[document]])
+        topical = own[random.choice(topics, words), random.integers(0, 10, words)]
+        chosen = np.where(random.random(words) < 0.7, common[document], topical)
+        texts.append(" ".join(spelling[chosen]))
+        sets.append(names[topics].tolist())
+    return Corpus(
+        f"synthetic-{labels}",
+        pa.array(texts, pa.string()),
+        pa.array(sets, pa.list_(pa.string())),
+        f"synthetic, seed {seed}",
+    )
+
+
+def _zipf(random: np.random.Generator, size: int, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
+    """Numbers below ``size``, number i with a probability in proportion to 1 / (i + 1)."""
+    heights = np.cumsum(1.0 / np.arange(1, size + 1))
+    numbers: npt.NDArray[np.int64] = np.searchsorted(heights, random.random(shape) * heights[-1])
+    return numbers

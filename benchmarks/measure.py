@@ -1,0 +1,110 @@
+"""Seconds and memory of a stretch of code, and the machine it ran on."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from clasher.errors import MissingExtraError
+
+try:
+    import psutil
+except ModuleNotFoundError:
+    raise MissingExtraError.of("The benchmark", "bench") from None
+
+LIBRARIES = ("clasher", "numpy", "numba", "pyarrow", "vowpalwabbit", "scikit-learn", "river")
+
+
+@dataclass
+class Measured:
+    """What a stretch of code took; filled in when it ends."""
+
+    seconds: float = 0.0
+    memory_before: int = 0
+    memory_peak: int = 0
+
+    @property
+    def memory_added(self) -> int:
+        """Bytes the process held at its peak beyond those it held before."""
+        return max(0, self.memory_peak - self.memory_before)
+
+
+@contextmanager
+def measured() -> Iterator[Measured]:
+    """Time a stretch of code and follow the memory of the process.
+
+    >>> with measured() as took:
+    ...     room = b"x" * 50_000_000
+    >>> took.seconds > 0, took.memory_added > 0
+    (True, True)
+    """
+    took = Measured(memory_before=memory_now())
+    _forget_peak()
+    start = time.perf_counter()
+    yield took
+    took.seconds = time.perf_counter() - start
+    took.memory_peak = _memory_peak()
+
+
+def memory_now() -> int:
+    """Resident bytes of this process."""
+    return int(psutil.Process().memory_info().rss)
+
+
+def _forget_peak() -> None:
+    """Let the peak start anew. Linux only; elsewhere it covers the whole process so far."""
+    if sys.platform == "linux":
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def _memory_peak() -> int:
+    if sys.platform == "linux":
+        # not ru_maxrss: a child process inherits that from its parent
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
+    if sys.platform == "win32":
+        return int(psutil.Process().memory_info().peak_wset)
+    import resource
+
+    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
+def version(library: str) -> str:
+    """The installed version of a library, or that there is none."""
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def machine() -> dict[str, object]:
+    """What the figures were measured on, and how busy it was before."""
+    return {
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "load_before": round(psutil.getloadavg()[0], 2),
+    }
+
+
+def versions() -> dict[str, str]:
+    """The versions of all that takes part."""
+    return {library: version(library) for library in LIBRARIES}
+
+
+def _cpu() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or "unknown"

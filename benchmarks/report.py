@@ -1,0 +1,67 @@
+"""Tables written between marker comments, so that no figure is typed by hand.
+
+A file says where a table belongs:
+
+    <!-- benchmark:overview -->
+    <!-- /benchmark:overview -->
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from benchmarks import tables
+
+BLOCK = re.compile(r"(<!-- benchmark:(\w+) -->\n).*?(<!-- /benchmark:\2 -->)", re.DOTALL)
+
+BLOCKS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
+    "overview": ("table", tables.overview),
+    "table": ("table", tables.table),
+    "prefix": ("table", tables.prefix),
+    "flat": ("flat", tables.flat),
+    "scaling": ("scaling", tables.scaling),
+}
+"""The study each block is made from, and how."""
+
+
+def update(files: Iterable[Path], results: Path) -> list[Path]:
+    """Write the tables of ``results`` into ``files``; returns those that changed."""
+    changed = stale(files, results)
+    for path in changed:
+        path.write_text(fill(path.read_text(encoding="utf-8"), results), encoding="utf-8")
+    return changed
+
+
+def stale(files: Iterable[Path], results: Path) -> list[Path]:
+    """The files whose tables are not those of ``results``."""
+    return [
+        path for path in files if (text := path.read_text(encoding="utf-8")) != fill(text, results)
+    ]
+
+
+def fill(text: str, results: Path) -> str:
+    """``text`` with every block filled from the results."""
+
+    def replaced(match: re.Match[str]) -> str:
+        start, name, end = match.groups()
+        return f"{start}\n{block(name, results)}\n\n{end}"
+
+    return BLOCK.sub(replaced, text)
+
+
+def block(name: str, results: Path) -> str:
+    """The content of one block."""
+    if name == "settings":
+        return tables.settings()
+    if name not in BLOCKS:
+        known = ", ".join(["settings", *BLOCKS])
+        raise SystemExit(f"there is no block benchmark:{name}; there are: {known}.")
+    study, render = BLOCKS[name]
+    path = results / f"{study}.json"
+    if not path.exists():
+        return f"No results yet: run `python -m benchmarks {study}`."
+    return render(json.loads(path.read_text(encoding="utf-8")))

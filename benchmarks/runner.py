@@ -1,0 +1,129 @@
+"""Runs of systems, each alone in a process of its own, and the file their results go to."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.corpora import PROJECT, SEED
+from benchmarks.measure import machine, versions
+from benchmarks.prepared import Prepared
+
+
+@dataclass(frozen=True)
+class Job:
+    """One system on one prepared stream."""
+
+    system: str
+    prepared: Prepared
+    limit: int | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def command(self) -> list[str]:
+        """The command line of its process."""
+        limit = [] if self.limit is None else ["--limit", str(self.limit)]
+        options = ["--options", json.dumps(self.options)] if self.options else []
+        peer = [sys.executable, "-m", "benchmarks.peers", self.system]
+        return [*peer, str(self.prepared.folder.resolve()), *limit, *options]
+
+    def __str__(self) -> str:
+        parts = [self.system, "on", self.prepared.folder.name]
+        parts += [] if self.limit is None else [f"first {self.limit:,}"]
+        return " ".join(parts + [f"{name}={value}" for name, value in self.options.items()])
+
+
+def run(job: Job, timeout: float) -> dict[str, Any]:
+    """Run a job in a process of its own; what goes wrong is a result with its reason."""
+    try:
+        done = subprocess.run(
+            job.command,
+            cwd=PROJECT,
+            env=os.environ | {"PYTHONHASHSEED": "0"},
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return _failed(job, f"took more than {timeout:,.0f} seconds")
+    if done.returncode:
+        return _failed(job, _reason(done.returncode, done.stderr))
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def _failed(job: Job, reason: str) -> dict[str, Any]:
+    return {
+        "system": job.system,
+        "options": job.options,
+        "corpus": job.prepared.about["name"],
+        "order": job.prepared.about["order"],
+        "limit": job.limit,
+        "failed": reason,
+    }
+
+
+def _reason(code: int, stderr: str) -> str:
+    if code < 0:
+        return f"was ended by {signal.Signals(-code).name}"
+    lines = stderr.strip().splitlines()
+    return lines[-1] if lines else f"ended with exit code {code}"
+
+
+def run_all(jobs: Iterable[Job], repeats: int, timeout: float) -> list[dict[str, Any]]:
+    """Run every job ``repeats`` times, round by round, so that a slow spell hits all alike."""
+    jobs = list(jobs)
+    results = []
+    start = time.perf_counter()
+    for turn in range(repeats):
+        for number, job in enumerate(jobs):
+            say(f"{turn * len(jobs) + number + 1}/{repeats * len(jobs)}  {job}")
+            results.append(run(job, timeout))
+            say(f"    {_summary(results[-1])}  (after {time.perf_counter() - start:,.0f} s)")
+    return results
+
+
+def _summary(result: dict[str, Any]) -> str:
+    if "failed" in result:
+        return f"FAILED: {result['failed']}"
+    return (
+        f"{result['documents_per_second']:,.0f} documents/s  "
+        f"macro {result['macro_f1']:.3f}  micro {result['micro_f1']:.3f}"
+    )
+
+
+def say(line: str) -> None:
+    """Tell how far we are, on standard error."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def header(study: str, arguments: list[str], repeats: int) -> dict[str, Any]:
+    """What a reader must know of a study's results; taken before the first run."""
+    return {
+        "study": study,
+        "command": " ".join(["python -m benchmarks", *arguments]),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "seed": SEED,
+        "repeats": repeats,
+        "machine": machine(),
+        "versions": versions(),
+    }
+
+
+def save(study: dict[str, Any], folder: Path) -> Path:
+    """Write a study's results to ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{study['study']}.json"
+    path.write_text(json.dumps(study, indent=1) + "\n", encoding="utf-8")
+    say(f"wrote {path}")
+    return path

@@ -1,0 +1,125 @@
+"""The three studies: what is run, on which streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchmarks import corpora
+from benchmarks.corpora import Corpus
+from benchmarks.peers import SYSTEMS
+from benchmarks.prepared import Prepared, prepare
+from benchmarks.runner import Job, say
+
+REFERENCE_RULE = "clasher-margin"
+RULES = ("clasher-margin", "clasher-centroid", "clasher-mistake")
+LABELS = (100, 1_000, 10_000)
+LABELS_DIMENSIONS = 2**12
+"""Dimensions of the study of many labels: 10,000 of them at 2^16 would take several GB."""
+DIMENSIONS = tuple(2**power for power in (12, 14, 16, 18, 20))
+SCALING_DOCUMENTS = 10_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the user asked for.
+
+    Parameters
+    ----------
+    data
+        Folder of the corpora.
+    work
+        Folder that prepared streams are written to.
+    wanted
+        Names of the corpora to run on; empty for all.
+    systems
+        Names of the systems of the table; empty for all.
+    limit
+        Documents of each stream at most, for a quick look.
+    """
+
+    data: Path
+    work: Path
+    wanted: tuple[str, ...] = ()
+    systems: tuple[str, ...] = ()
+    limit: int | None = None
+
+    def paths(self) -> dict[str, Path]:
+        """The corpora to run on, by name; none means the synthetic stream."""
+        found = {path.stem: path for path in corpora.find(self.data)}
+        missing = [name for name in self.wanted if name not in found]
+        if missing:
+            raise SystemExit(
+                f"no corpus {', '.join(missing)} in {self.data}; it has: "
+                f"{', '.join(found) or 'none'}. Name another folder with --data."
+            )
+        return {name: found[name] for name in self.wanted} if self.wanted else found
+
+    def streams(self) -> Iterator[Corpus]:
+        """The corpora one after the other, or the synthetic stream where there are none."""
+        paths = self.paths()
+        if not paths:
+            say(f"no corpora in {self.data}: using the synthetic stream")
+            yield corpora.synthetic().head(self.limit)
+        for path in paths.values():
+            yield corpora.load(path).head(self.limit)
+
+    def largest(self) -> Corpus:
+        """The stream of the studies that need but one: the largest file."""
+        paths = self.paths()
+        if not paths:
+            return next(self.streams())
+        path = max(paths.values(), key=lambda path: path.stat().st_size)
+        return corpora.load(path).head(self.limit)
+
+
+def table(plan: Plan) -> list[Job]:
+    """Every system on every corpus; the default rule also on what the slow ones were given."""
+    chosen = [SYSTEMS[name] for name in plan.systems or SYSTEMS]
+    jobs = []
+    for corpus in plan.streams():
+        say(f"preparing {corpus.name} ({len(corpus):,} documents)")
+        prepared = prepare(corpus, plan.work)
+        limits = {s.name: _limit(s.limit, corpus) for s in chosen}
+        jobs += [Job(name, prepared, limit) for name, limit in limits.items()]
+        shorter = sorted({limit for limit in limits.values() if limit})
+        jobs += [Job(REFERENCE_RULE, prepared, limit) for limit in shorter]
+    return jobs
+
+
+def _limit(limit: int | None, corpus: Corpus) -> int | None:
+    return limit if limit is not None and limit < len(corpus) else None
+
+
+def flat(plan: Plan) -> list[Job]:
+    """The largest corpus in its order, where documents and labels change, and shuffled."""
+    corpus = plan.largest()
+    shuffled = replace(corpus.shuffled(), name=f"{corpus.name}-shuffled")
+    return [
+        Job(rule, prepared)
+        for prepared in (_prepare(corpus, plan), _prepare(shuffled, plan))
+        for rule in RULES
+    ]
+
+
+def scaling(plan: Plan) -> list[Job]:
+    """Speed by the number of labels, and by the number of dimensions."""
+    documents = min(plan.limit or SCALING_DOCUMENTS, SCALING_DOCUMENTS)
+    jobs = []
+    for labels in LABELS:
+        prepared = _prepare(corpora.synthetic(documents, labels), plan)
+        options = {"dimensions": LABELS_DIMENSIONS, "max_labels": labels}
+        jobs += [Job(rule, prepared, options=options) for rule in RULES]
+    prepared = _prepare(plan.largest().head(documents), plan)
+    for dimensions in DIMENSIONS:
+        jobs += [Job(rule, prepared, options={"dimensions": dimensions}) for rule in RULES]
+    return jobs
+
+
+def _prepare(corpus: Corpus, plan: Plan) -> Prepared:
+    say(f"preparing {corpus.name} ({len(corpus):,} documents)")
+    return prepare(corpus, plan.work, for_peers=False)
+
+
+STUDIES = {"table": table, "flat": flat, "scaling": scaling}

@@ -1,0 +1,297 @@
+"""The prequential loop: test, then train, in one pass over a stream (sections 2.2 and 6.5).
+
+Every document is first classified, then its labels are shown to the model: the figures are those of
+a model that had never seen the document. Reading, label parsing and hashing run ahead in one
+background thread; learning and counting stay in the caller's, in the order of the stream.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter
+from typing import Any, TypeAlias
+
+from clasher.ahead import HeldInterrupt, read_ahead
+from clasher.errors import LabelError, StreamError
+from clasher.hashing import Hashed
+from clasher.labels import LabelSets
+from clasher.metrics import Figures, LabelRow, Metrics, Window, require_positive
+from clasher.model import Clasher
+
+MAX_POINTS = 2000  # of a curve; even, so that halving keeps the last one
+PIECE = 1000  # documents learnt at a time: how soon progress shows and Ctrl-C is heard
+STATM = Path("/proc/self/statm")
+
+Batch: TypeAlias = tuple[Hashed, LabelSets]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reached:
+    """How far an evaluation is."""
+
+    documents: int
+    judged: int
+    labels: int
+    seconds: float
+    documents_per_second: float
+    state_bytes: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress(Reached):
+    """What a progress bar shows; ``documents_per_second`` is that of the whole run."""
+
+    macro_f1: float
+    micro_f1: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point(Reached):
+    """A point of the curve; ``documents_per_second`` is that since the point before."""
+
+    cumulative: Figures
+    window: Figures
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation(Figures, Reached):
+    """The figures of a whole stream, as in ``clasher.metrics``, and its curve.
+
+    ``macro_f1`` and the other macro averages are over all labels of the stream, as in the paper;
+    those of a point of the curve are over the labels seen until then (or in its window), which
+    ``macro_f1_over_all`` turns into averages over all labels.
+
+    ``documents`` counts all documents, ``judged`` those with labels, ``labels`` the labels seen in
+    the truth. ``seconds`` is the wall time from the call of ``evaluate`` until the last document
+    was learnt: waiting for the source is in it, and so is compiling the kernels on a first run.
+    ``memory_bytes`` is the memory of the whole process at the end, ``state_bytes`` the model's.
+    """
+
+    interrupted: bool
+    every: int
+    window: int
+    clasher: str
+    settings: dict[str, Any]
+    curve: list[Point]
+    per_label: list[LabelRow]
+
+    def macro_f1_over_all(self) -> list[float]:
+        """Macro F1 at each point of the curve, labels that are yet to appear counting as 0.
+
+        This is the curve the paper draws.
+        """
+        return [
+            point.cumulative.macro_f1 * point.labels / self.labels if self.labels else 0.0
+            for point in self.curve
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON, the main figures first."""
+        main = ("documents", "labels", "macro_f1", "micro_f1", "documents_per_second")
+        result = {name: getattr(self, name) for name in (*main, "state_bytes")} | asdict(self)
+        for point, macro_f1 in zip(result["curve"], self.macro_f1_over_all(), strict=True):
+            point["macro_f1_over_all"] = macro_f1
+        result["per_label"] = [row._asdict() for row in self.per_label]
+        return result
+
+
+def evaluate(
+    model: Clasher,
+    batches: Iterable[tuple[Any, Any]],
+    *,
+    every: int = 1000,
+    window: int = 10,
+    limit: int | None = None,
+    on_progress: Callable[[Progress], object] | None = None,
+    ahead: int = 2,
+) -> Evaluation:
+    """Test, then train ``model`` on a stream.
+
+    Documents without labels are observed and not judged. Ctrl-C ends the evaluation after the
+    documents in hand and returns the figures so far, marked ``interrupted``; a second Ctrl-C raises
+    KeyboardInterrupt at once. The stream may be endless: memory stays bounded.
+
+    Parameters
+    ----------
+    model
+        The model to test and train.
+    batches
+        Pairs (texts, labels) of columns, as for ``Clasher.step_many``. How the stream is cut into
+        batches changes no figure.
+    every
+        Documents between two points of the curve. A curve of 2,000 points drops every second one,
+        and is twice as coarse from there on; the end of the stream is always a point.
+    window
+        The sliding window is the last ``window`` × ``every`` documents.
+    limit
+        Stop after this many documents.
+    on_progress
+        Called after every batch (of 1,000 documents at most) and every point of the curve.
+    ahead
+        Batches that may be read and hashed before they are needed.
+
+    Raises
+    ------
+    StreamError
+        The stream holds no document.
+
+    Examples
+    --------
+    >>> from clasher import Clasher
+    >>> texts = ["wheat and corn", "crude oil prices"] * 50
+    >>> labels = [{"grain"}, {"oil", "energy"}] * 50
+    >>> result = evaluate(Clasher(dimensions=1024), [(texts, labels)], every=50, window=1)
+    >>> result.documents, result.labels, [point.documents for point in result.curve]
+    (100, 3, [50, 100])
+    >>> result.subset_accuracy, result.curve[-1].window.subset_accuracy
+    (0.98, 1.0)
+    """
+    for name, value in {"every": every, "window": window, "limit": limit, "ahead": ahead}.items():
+        if name != "limit" or value is not None:
+            require_positive("evaluate", name, value)
+    course = _Course(model, every, window)
+    source = read_ahead(_hashed(model, batches, limit), ahead)
+    with HeldInterrupt() as ctrl_c, closing(source):
+        for hashed, sets in ctrl_c.between(_pieces(source, every)):
+            course.step(hashed, sets)
+            if on_progress is not None:
+                on_progress(course.progress())
+    if not course.documents and not ctrl_c.asked:
+        raise StreamError(
+            "the stream holds no document; check its source, and whether its records were skipped"
+        )
+    return course.finish(interrupted=ctrl_c.asked)
+
+
+class _Course:
+    """An evaluation under way."""
+
+    def __init__(self, model: Clasher, every: int, window: int) -> None:
+        self.model = model
+        self.metrics = Metrics()
+        self.window = Window(self.metrics, window)
+        self.panes = window
+        self.every = every
+        self.stride = every
+        self.curve: list[Point] = []
+        self.documents = 0
+        self.seconds = 0.0
+        self._start = perf_counter()
+
+    def step(self, hashed: Hashed, sets: LabelSets) -> None:
+        """Test, then train: one round of the loop for each document."""
+        predicted = self.model.step_many(hashed, sets)
+        self.metrics.update_many(sets, predicted)
+        self.documents += len(sets)
+        self.seconds = perf_counter() - self._start
+        if self.documents % self.every == 0:
+            if self.documents % self.stride == 0:
+                self._add_point()
+            self.window.close_pane()
+
+    def progress(self) -> Progress:
+        return Progress(
+            **self._reached(), macro_f1=self.metrics.macro_f1, micro_f1=self.metrics.micro_f1
+        )
+
+    def finish(self, interrupted: bool) -> Evaluation:
+        if self.documents and (not self.curve or self.curve[-1].documents < self.documents):
+            self._add_point()
+        return Evaluation(
+            **asdict(self.metrics.figures()),
+            **self._reached(),
+            interrupted=interrupted,
+            every=self.every,
+            window=self.panes,
+            clasher=version("clasher"),
+            settings=self.model.settings.to_dict(),
+            curve=self.curve,
+            per_label=self.metrics.per_label(),
+        )
+
+    def _reached(self) -> dict[str, Any]:
+        return {
+            "documents": self.documents,
+            "judged": self.metrics.documents,
+            "labels": len(self.metrics.labels),
+            "seconds": self.seconds,
+            "documents_per_second": _rate(self.documents, self.seconds),
+            "state_bytes": self.model.nbytes,
+            "memory_bytes": process_memory(),
+        }
+
+    def _add_point(self) -> None:
+        point = Point(
+            **self._reached(),
+            cumulative=self.metrics.figures(),
+            window=self.window.measures().figures(),
+        )
+        self.curve.append(_rated(point, self.curve[-1] if self.curve else None))
+        if len(self.curve) == MAX_POINTS:
+            kept = self.curve[1::2]
+            self.curve = [_rated(*pair) for pair in zip(kept, [None, *kept], strict=False)]
+            self.stride *= 2
+
+
+def _rated(point: Point, before: Point | None) -> Point:
+    documents, seconds = (before.documents, before.seconds) if before else (0, 0.0)
+    rate = _rate(point.documents - documents, point.seconds - seconds)
+    return replace(point, documents_per_second=rate)
+
+
+def _rate(documents: int, seconds: float) -> float:
+    return documents / seconds if seconds > 0 else 0.0
+
+
+def _hashed(
+    model: Clasher, batches: Iterable[tuple[Any, Any]], limit: int | None
+) -> Generator[Batch]:
+    """Read and hash the first ``limit`` documents."""
+    left = limit
+    for texts, labels in batches:
+        hashed, sets = model.hash_many(texts), LabelSets.of(labels)
+        if hashed.documents != len(sets):
+            raise LabelError(
+                f"every document needs an entry of labels, None where it has none. "
+                f"Got a batch of {hashed.documents} documents and {len(sets)} entries of labels."
+            )
+        if left is not None and left <= len(sets):
+            yield hashed.part(0, left), sets[:left]
+            return
+        left = None if left is None else left - len(sets)
+        yield hashed, sets
+
+
+def _pieces(batches: Iterable[Batch], every: int) -> Iterator[Batch]:
+    """Cut batches so that a piece ends with each ``every`` documents, and none is large."""
+    documents = 0
+    for hashed, sets in batches:
+        start = 0
+        while start < len(sets):
+            stop = min(len(sets), start + PIECE, start + every - documents % every)
+            yield hashed.part(start, stop), sets[start:stop]
+            documents += stop - start
+            start = stop
+
+
+def process_memory() -> int:
+    """Bytes of memory this process holds; its peak where only that is known, else 0."""
+    with suppress(ImportError):
+        import psutil
+
+        return int(psutil.Process().memory_info().rss)
+    with suppress(OSError):
+        return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    with suppress(ImportError):
+        import resource
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+    return 0

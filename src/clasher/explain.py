@@ -1,0 +1,154 @@
+"""Why a label: which words and which region spoke for it and against it."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from clasher import memory
+from clasher.errors import LabelError
+from clasher.hashing import Hasher
+from clasher.kernels.clash import choose, clash
+from clasher.kernels.regions import ratio
+from clasher.kernels.sketch import weigh
+from clasher.kernels.state import DOCUMENTS, LABELS, MARGIN, PERCEPTRON, Setting, State, Work
+from clasher.labels import LabelIndex
+
+
+class WordWeight(NamedTuple):
+    """A word of the document, and how much it spoke for the label (negative: against it)."""
+
+    word: str
+    weight: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a label was given to a document, or was not.
+
+    Attributes
+    ----------
+    label : str
+        The label that is explained.
+    predicted : bool
+        Whether the model gives it to the document.
+    score : float
+        Log-odds for the linear rules, where ``words`` and ``other`` add up to it; the fraction F̂
+        of the region's documents with this label (Eq. 15) for the paper's rules.
+    probability : float
+        What ``scores`` returns for the label.
+    region : str | None
+        The label whose prototype is nearest: the region the document clashed into.
+    similarity : float
+        Its cosine to the document; for the paper's rules ``words`` add up to it.
+    words : list of (word, weight)
+        What each word contributed, the weightiest first.
+    other : dict
+        What did not come from a word: the label's ``bias``, and its share of the ``region``.
+    """
+
+    label: str
+    predicted: bool
+    score: float
+    probability: float
+    region: str | None
+    similarity: float
+    words: list[WordWeight]
+    other: dict[str, float] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        verdict = "predicted" if self.predicted else "not predicted"
+        near = f"region {self.region} (cosine {self.similarity:.2f})" if self.region else "no region"
+        lines = [f"{self.label}: {verdict}, score {self.score:+.3f}, {near}"]
+        lines += [f"  {weight:+.3f}  {word}" for word, weight in self.words[:10]]
+        lines += [f"  {weight:+.3f}  ({name})" for name, weight in self.other.items()]
+        return "\n".join(lines)
+
+
+def explain(
+    text: str, label: str | None, hasher: Hasher, index: LabelIndex, state: State, setting: Setting
+) -> Explanation:
+    """Explain ``label``, or the best label, of a document; changes nothing."""
+    if not len(index):
+        raise LabelError("there is nothing to explain yet: the model knows no label")
+    if label is not None and label not in index.numbers:
+        near = difflib.get_close_matches(label, index.names, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise LabelError(f"the model knows no label {label!r}{hint}")
+    _, buckets, counts = hasher.hash_one(text)
+    work = memory.work_for(state)
+    length = weigh(buckets, counts, state.frequencies, state.totals[DOCUMENTS], setting, work.x)
+    labels = int(state.totals[LABELS])
+    region = int(clash(state, setting, buckets, length, labels, work))
+    chosen = work.chosen[: choose(state, setting, length, labels, work)]
+    j = int(np.argmax(work.scores[:labels])) if label is None else index.numbers[label]
+    x = work.x[: len(buckets)].astype(np.float64)
+    score = float(work.scores[j])
+    similarity = float(work.cosines[region]) if region >= 0 else 0.0
+    by_bucket, other = _shares(j, region, work, buckets, x, length, state, setting)
+    linear = setting.rule in (MARGIN, PERCEPTRON)
+    return Explanation(
+        label=index.names[j],
+        predicted=bool(np.any(chosen == j)),
+        score=score,
+        probability=1.0 / (1.0 + float(np.exp(-score))) if linear else score,
+        region=index.names[region] if region >= 0 else None,
+        similarity=similarity,
+        words=_by_word(text, hasher, buckets, counts, by_bucket),
+        other=other,
+    )
+
+
+def _shares(
+    j: int,
+    region: int,
+    work: Work,
+    buckets: npt.NDArray[np.int32],
+    x: npt.NDArray[np.float64],
+    length: float,
+    state: State,
+    setting: Setting,
+) -> tuple[npt.NDArray[np.float64], dict[str, float]]:
+    """What each bucket contributed to the score of label ``j``, and what came from elsewhere."""
+    bias = {"bias": float(state.bias[0, j])}
+    if setting.rule == PERCEPTRON:
+        return x * state.rows[buckets, 0, j], bias
+    if setting.rule != MARGIN:
+        if region < 0:
+            return np.zeros(len(x)), {}
+        return x * state.rows[buckets, 0, region] * (state.scales[region] / length), {}
+    shares = x * state.rows[buckets, 1, j]
+    if region < 0:
+        return shares, bias
+    per_cosine, per_ratio, per_fraction = state.shared[0]
+    if work.cosines[j] != 0.0:  # the words share in c_j, and in r_j as they do in c_j
+        r = ratio(work.cosines[j], work.cosines[region])
+        clashes = per_cosine + per_ratio * r / work.cosines[j]
+        shares += x * state.rows[buckets, 0, j] * (state.scales[j] / length * clashes)
+    fraction = float(state.together[region, j] / state.counts[region])
+    return shares, {**bias, "region": per_fraction * fraction}
+
+
+def _by_word(
+    text: str,
+    hasher: Hasher,
+    buckets: npt.NDArray[np.int32],
+    counts: npt.NDArray[np.float32],
+    shares: npt.NDArray[np.float64],
+) -> list[WordWeight]:
+    """Split each bucket's share among the words that fell into it, by their signed counts."""
+    place = {int(bucket): at for at, bucket in enumerate(buckets)}
+    signed: Counter[tuple[str, int]] = Counter()
+    for word in hasher.words(text):
+        signed[word.text, word.bucket] += word.sign
+    weights = [
+        WordWeight(word, float(shares[at] * count / counts[at]) if counts[at] else 0.0)
+        for (word, bucket), count in signed.items()
+        for at in (place[bucket],)
+    ]
+    return sorted(weights, key=lambda pair: -abs(pair.weight))

@@ -1,0 +1,94 @@
+"""What happens to a bad record: stop, pass over it, or set it aside in a dead-letter file."""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+from typing import Literal, Self
+
+import msgspec
+
+from clasher.errors import RecordError, SettingError
+from clasher.io.linefile import LineFile
+
+_encoder = msgspec.json.Encoder()
+
+
+class BadRecords:
+    r"""The policy for bad records, and the count of those passed over.
+
+    Parameters
+    ----------
+    policy
+        ``"stop"`` raises the first bad record's ``RecordError``; ``"skip"`` counts it and goes on;
+        a path (``pathlib.Path``, not text, so that a misspelt policy is never taken for a file)
+        also appends it to that dead-letter file.
+
+    Attributes
+    ----------
+    skipped : int
+        Records passed over so far.
+    first : RecordError | None
+        What was wrong with the first of them.
+
+    Notes
+    -----
+    A dead letter is a JSON line ``{"source", "record", "error", "raw"}``, flushed at once:
+    the file, the line (the row of a Parquet or Arrow table), what is wrong, and the record as it
+    was read. In ``raw``, bytes that are not UTF-8 are written as ``\xff``; a record longer than
+    the limit is cut; a row of a table is written as a JSON object.
+
+    Examples
+    --------
+    >>> with BadRecords("skip") as bad:
+    ...     bad.handle(RecordError("news.jsonl", 3, "broken JSON", "mend it"))
+    >>> bad.skipped
+    1
+    """
+
+    def __init__(self, policy: Literal["stop", "skip"] | os.PathLike[str] = "stop") -> None:
+        if policy not in ("stop", "skip") and not isinstance(policy, os.PathLike):
+            raise SettingError(
+                f"the policy for bad records must be 'stop', 'skip' or a pathlib.Path of a "
+                f"dead-letter file. Got {policy!r} instead."
+            )
+        self.policy = policy
+        self.skipped = 0
+        self.first: RecordError | None = None
+        # Opened at once: a file that cannot be written should be known before the stream is read.
+        self._letters: LineFile | None = None
+        if isinstance(policy, os.PathLike):
+            self._letters = LineFile(policy, "ab", f"the dead-letter file {os.fspath(policy)}")
+
+    def handle(self, error: RecordError) -> None:
+        """Raise ``error``, or count it and set it aside."""
+        if self.policy == "stop":
+            raise error
+        self.first = self.first or error
+        self.skipped += 1
+        if self._letters is not None:
+            raw = None if error.raw is None else error.raw.decode("utf-8", "backslashreplace")
+            letter = {
+                # The name of a file need not be Unicode text.
+                "source": error.source.encode("utf-8", "backslashreplace").decode(),
+                "record": error.position,
+                "error": f"{error.problem}; {error.remedy}",
+                "raw": raw,
+            }
+            self._letters.write(_encoder.encode(letter) + b"\n")
+
+    def close(self) -> None:
+        """Close the dead-letter file, if there is one."""
+        if self._letters is not None:
+            self._letters.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

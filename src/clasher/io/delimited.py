@@ -1,0 +1,162 @@
+"""CSV and TSV with a header, quoted as spreadsheets do it.
+
+Every cell is text: ids stay text, an empty id is a missing one, empty labels mean unlabelled.
+A row may go over several lines inside quotes; its place is its first line. After broken quoting
+the reading goes on at the next line, so that one stray quote does not swallow what follows.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import deque
+from collections.abc import Iterator
+
+from clasher.errors import StreamError
+from clasher.io.formats import Source
+from clasher.io.judging import FaultError, invalid_utf8, missing_column
+from clasher.io.lines import Overlong, line_groups, too_long
+from clasher.io.reading import Reading
+from clasher.io.records import Batch, Id
+
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
+
+
+def read_delimited(source: Source, reading: Reading) -> Iterator[Batch]:
+    """Read CSV or TSV; blank lines are no records."""
+    # The csv module has one limit for the whole process: raise it to ours, never lower it.
+    csv.field_size_limit(max(csv.field_size_limit(), reading.longest))
+    feed = _Feed(line_groups(source, reading), reading.longest)
+    rows = csv.reader(feed, delimiter=_DELIMITERS[source.kind], strict=True)
+    try:
+        header = _read_row(rows, feed)
+    except FaultError as fault:
+        raise StreamError(f"{source.name} has no readable header: {fault.problem}") from None
+    if header is None:
+        return
+    columns = _Columns(header, source.name, reading)
+    while True:
+        try:
+            row = _read_row(rows, feed)
+            if row is None:
+                break
+            columns.add(row)
+        except FaultError as fault:
+            reading.records += 1
+            reading.reject(source.name, feed.line, fault, feed.raw)
+        if not feed.waiting or len(columns.ids) >= reading.room():
+            yield columns.take()
+    yield columns.take()
+
+
+def _read_row(rows: Iterator[list[str]], feed: _Feed) -> list[str] | None:
+    """The next row that is not blank; None at the end."""
+    row: list[str] = []
+    while not row:
+        feed.begin()
+        try:
+            row = next(rows)
+        except StopIteration:
+            return None
+        except csv.Error as error:
+            feed.give_back()
+            raise FaultError(f"broken quoting: {error}") from None
+        except FaultError:
+            feed.give_back()
+            raise
+        if not feed.valid:
+            raise invalid_utf8(feed.raw)
+    return row
+
+
+class _Feed:
+    """Hands lines to the csv module one by one, and remembers those of the row in hand."""
+
+    def __init__(self, groups: Iterator[list[bytes]], longest: int) -> None:
+        self._groups = groups
+        self._longest = longest
+        self._taken: list[bytes] = []
+        self._size = 0
+        self.waiting: deque[bytes] = deque()
+        self.line = 1
+        self.valid = True
+
+    def begin(self) -> None:
+        """A new row begins with the next line."""
+        self.line += len(self._taken)
+        self._taken.clear()
+        self._size = 0
+        self.valid = True
+
+    def give_back(self) -> None:
+        """Only the first line of the row was bad: the others will be handed out again."""
+        self.waiting.extendleft(reversed(self._taken[1:]))
+        del self._taken[1:]
+
+    @property
+    def raw(self) -> bytes:
+        """The lines of the row in hand."""
+        return b"\n".join(getattr(line, "head", line) for line in self._taken)
+
+    def __iter__(self) -> _Feed:
+        return self
+
+    def __next__(self) -> str:
+        while not self.waiting:
+            self.waiting.extend(next(self._groups))
+        line = self.waiting.popleft()
+        self._taken.append(line)
+        self._size += len(line)
+        if isinstance(line, Overlong) or self._size > self._longest:
+            raise too_long(self._longest)
+        try:
+            return line.decode() + "\n"
+        except UnicodeDecodeError:
+            # The row is bad, but where it ends can still be told.
+            self.valid = False
+            return line.decode("utf-8", "surrogateescape") + "\n"
+
+
+class _Columns:
+    """The wanted cells of the rows of a batch."""
+
+    def __init__(self, header: list[str], source: str, reading: Reading) -> None:
+        fields = reading.fields
+        self._reading = reading
+        self._width = len(header)
+        self._text = _index(header, fields.text, "text", source)
+        self._labels = _index(header, fields.labels, "labels", source) if reading.labelled else None
+        has_id = fields.id is not None and fields.id in header
+        self._id = _index(header, str(fields.id), "id", source) if has_id else None
+        self.ids: list[Id] = []
+        self._texts: list[str] = []
+        self._label_texts: list[str] = []
+
+    def add(self, row: list[str]) -> None:
+        """Take the cells of one row."""
+        if len(row) != self._width:
+            raise FaultError(
+                f"the row has {len(row)} cells where the header has {self._width}",
+                "put cells that hold separators or line ends in quotes, or pass over bad records "
+                "with --on-error skip",
+            )
+        self._reading.records += 1
+        own = "" if self._id is None else row[self._id]
+        self.ids.append(own or self._reading.records)
+        self._texts.append(row[self._text])
+        if self._labels is not None:
+            self._label_texts.append(row[self._labels])
+
+    def take(self) -> Batch:
+        """What was collected, as a batch; the columns are empty after it."""
+        labels = None if self._labels is None else self._label_texts
+        batch = Batch.of(self.ids, self._texts, labels, self._reading.fields)
+        self.ids, self._texts, self._label_texts = [], [], []
+        return batch
+
+
+def _index(header: list[str], field: str, option: str, source: str) -> int:
+    if field not in header:
+        raise missing_column(source, field, option, header)
+    if header.count(field) > 1:
+        raise StreamError(f"{source} has {header.count(field)} columns {field!r}; rename them")
+    return header.index(field)

@@ -1,0 +1,145 @@
+"""A stream of records out of files and standard input, in batches, in bounded memory.
+
+==============  ================================================  ======================
+extension       format                                            compressed
+==============  ================================================  ======================
+.jsonl .ndjson  JSON lines                                        also .gz, .zst, .xz
+.json           JSON lines too, not one JSON text                 also .gz, .zst, .xz
+.csv .tsv       with a header, quoted as spreadsheets do it       also .gz, .zst, .xz
+.parquet        Parquet                                           inside only
+.arrow .feather Arrow IPC, file or stream format                  inside only
+==============  ================================================  ======================
+
+Text is UTF-8, with or without a byte order mark. Each file is read from its beginning to its end,
+one after the other, holding one batch and some buffers at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from clasher.errors import SettingError, StreamError
+from clasher.io.badrecords import BadRecords
+from clasher.io.delimited import read_delimited
+from clasher.io.formats import Source
+from clasher.io.jsonl import read_jsonl
+from clasher.io.reading import LONGEST_RECORD, Reading
+from clasher.io.records import Batch, Fields
+from clasher.io.tables import read_table
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+_READERS = {
+    "jsonl": read_jsonl,
+    "csv": read_delimited,
+    "tsv": read_delimited,
+    "parquet": read_table,
+    "arrow": read_table,
+}
+
+
+def open_stream(
+    paths: PathLike | Sequence[PathLike],
+    fields: Fields | None = None,
+    *,
+    batch_size: int = 1000,
+    labelled: bool = True,
+    on_error: BadRecords | None = None,
+    limit: int | None = None,
+    format: str | None = None,  # noqa: A002
+    longest: int = LONGEST_RECORD,
+) -> Iterator[Batch]:
+    r"""Read records from files, or from standard input where a path is ``-``.
+
+    Every path is looked at before this returns; the reading itself begins with the first batch.
+
+    Parameters
+    ----------
+    paths
+        One file or several, read one after the other; ``-`` may appear once.
+    fields
+        Which fields hold text, labels and id.
+    batch_size
+        Records per batch. A batch may be smaller: at the end of a file, when a live source pauses,
+        where records are long, and where bad ones were passed over. It is never empty.
+    labelled
+        Whether to read labels; without, the field need not be there.
+    on_error
+        What to do with bad records; by default the first one stops the stream.
+    limit
+        Stop after so many records.
+    format
+        An extension from the table above, such as ``"csv"`` or ``"jsonl.gz"``, for files that have
+        another one; by default standard input is JSON lines.
+    longest
+        The limit of a record in a text file, in bytes; one beyond it is a bad record.
+
+    Raises
+    ------
+    StreamError
+        A file is missing, unreadable, damaged, or in an unknown format; a table lacks a column;
+        there is no record at all, or none that is good.
+    RecordError
+        A record is bad and ``on_error`` says to stop.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "news.csv")
+    ...     _ = path.write_text("text,topics\noil prices rise,oil|energy\n")
+    ...     for batch in open_stream(path, Fields(labels="topics")):
+    ...         print(batch.ids, batch.texts.to_pylist(), sorted(batch.labels[0]))
+    [1] ['oil prices rise'] ['energy', 'oil']
+    """
+    for name, value in (("batch_size", batch_size), ("limit", limit), ("longest", longest)):
+        if value is not None and value < 1:
+            raise SettingError(f"the {name!r} of a stream must be at least 1. Got {value} instead.")
+    given = [paths] if isinstance(paths, str | os.PathLike) else paths
+    sources = [Source.of(path, format) for path in given]
+    for source in sources:
+        _look_at(source)
+    if sum(source.is_standard_input for source in sources) > 1:
+        raise StreamError("standard input can be read once: give - only once")
+    return _read(
+        sources,
+        Reading(fields or Fields(), labelled, batch_size, limit, longest, on_error or BadRecords()),
+    )
+
+
+def _look_at(source: Source) -> None:
+    if source.is_standard_input:
+        return
+    try:
+        status = os.stat(source.name)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise StreamError(f"{source.name} cannot be read: {reason}") from error
+    if stat.S_ISDIR(status.st_mode):
+        raise StreamError(f"{source.name} is a directory; name the files in it")
+    if source.compression and stat.S_ISREG(status.st_mode) and not status.st_size:
+        raise StreamError(f"{source.name} is empty, not even {source.compression} data")
+
+
+def _read(sources: Sequence[Source], reading: Reading) -> Iterator[Batch]:
+    for source in sources:
+        for batch in _READERS[source.kind](source, reading):
+            if batch.ids:
+                reading.delivered += len(batch)
+                yield batch
+            if not reading.room():
+                return
+    if not reading.delivered:
+        raise _nothing(sources, reading)
+
+
+def _nothing(sources: Sequence[Source], reading: Reading) -> StreamError:
+    names = ", ".join(source.name for source in sources) or "a list of no files"
+    if not reading.records:
+        return StreamError(f"there is no record in {names}")
+    return StreamError(
+        f"none of the {reading.records} records in {names} is good; the first: {reading.bad.first}"
+    )

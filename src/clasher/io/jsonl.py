@@ -1,0 +1,126 @@
+r"""JSON lines: one object a line.
+
+A batch of lines is decoded straight into structs that hold the wanted fields and nothing else,
+so other fields cost little and are not checked. Where a line of a batch fails, the batch is read
+again line by line, to say which and why. Text with half a surrogate pair (``"\ud800"``) is no
+Unicode text and makes a bad record, as invalid UTF-8 does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+import msgspec
+
+from clasher.io.formats import Source
+from clasher.io.judging import FaultError, invalid_utf8, judge
+from clasher.io.lines import Overlong, line_groups, too_long
+from clasher.io.reading import Reading
+from clasher.io.records import Batch, Fields, Record, numbered
+from clasher.io.structs import Leaf, struct_for
+
+_Label = Annotated[str, msgspec.Meta(min_length=1)]
+_Labels = list[_Label] | dict[_Label, bool] | str | None
+_UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_ONE_A_LINE = (
+    "write one whole object a line (jq -c '.[]' makes lines of an array), or pass over bad records "
+    "with --on-error skip"
+)
+
+
+def read_jsonl(source: Source, reading: Reading) -> Iterator[Batch]:
+    """Read JSON lines; blank lines are no records."""
+    decoder = RecordDecoder(reading.fields, labelled=reading.labelled)
+    above = 0
+    for lines in line_groups(source, reading):
+        try:
+            batch = decoder.decode_many(lines, reading.records + 1)
+            reading.records += len(lines)
+        except _UNDECODABLE:
+            batch = _one_by_one(lines, above, decoder, source.name, reading)
+        above += len(lines)
+        yield batch
+
+
+def _one_by_one(
+    lines: Sequence[bytes], above: int, decoder: RecordDecoder, source: str, reading: Reading
+) -> Batch:
+    records: list[Record] = []
+    for number, line in enumerate(lines, above + 1):
+        overlong = isinstance(line, Overlong)
+        if not overlong and not line.strip():
+            continue
+        reading.records += 1
+        try:
+            if overlong:
+                raise too_long(reading.longest)
+            records.append(reading.number(decoder.decode(line)))
+        except FaultError as fault:
+            reading.reject(source, number, fault, getattr(line, "head", line))
+    return Batch.of_records(records, reading.fields, labelled=reading.labelled)
+
+
+class RecordDecoder:
+    """Decodes lines into the wanted fields.
+
+    Examples
+    --------
+    >>> decoder = RecordDecoder(Fields(text="payload.body"), labelled=True)
+    >>> decoder.decode(b'{"payload": {"body": "oil", "size": 3}, "labels": ["energy"]}')
+    Record(id=None, text='oil', labels=['energy'])
+    """
+
+    def __init__(self, fields: Fields, *, labelled: bool) -> None:
+        self.fields = fields
+        self.labelled = labelled
+        wanted: dict[str, Leaf] = {fields.text: (str, msgspec.NODEFAULT)}
+        if labelled:
+            wanted[fields.labels] = (_Labels, msgspec.NODEFAULT)
+        if fields.id is not None:
+            wanted[fields.id] = (int | str | None, None)
+        struct, getters = struct_for(wanted)
+        self._decode = msgspec.json.Decoder(struct).decode
+        self._get_text = getters[fields.text]
+        self._get_labels = getters.get(fields.labels) if labelled else None
+        self._get_id = getters[fields.id] if fields.id is not None else None
+
+    def decode_many(self, lines: Sequence[bytes], first: int) -> Batch:
+        """Decode lines that are all good; ``first`` is the running number of the first."""
+        found = list(map(self._decode, lines))
+        ids: Sequence[Any]
+        if self._get_id is None:
+            ids = range(first, first + len(found))
+        else:
+            ids = list(map(self._get_id, found))
+        labels = None if self._get_labels is None else list(map(self._get_labels, found))
+        texts = list(map(self._get_text, found))
+        return Batch.of(numbered(ids, first), texts, labels, self.fields)
+
+    def decode(self, line: bytes) -> Record:
+        """Decode one line, which may be bad."""
+        try:
+            found = self._decode(line)
+        except _UNDECODABLE:
+            return judge(_decode_object(line), self.fields, labelled=self.labelled)
+        labels = None if self._get_labels is None else self._get_labels(found)
+        return Record(
+            None if self._get_id is None else self._get_id(found),
+            self._get_text(found),
+            self.fields.split(labels) if isinstance(labels, str) else labels,
+        )
+
+
+def _decode_object(line: bytes) -> dict[str, Any]:
+    try:
+        value = msgspec.json.decode(line)
+    except UnicodeDecodeError:
+        raise invalid_utf8(line) from None
+    except RecursionError:
+        raise FaultError("it is nested too deeply") from None
+    except msgspec.DecodeError as error:
+        problem = str(error).removeprefix("JSON is malformed: ")
+        raise FaultError(f"broken JSON: {problem}", _ONE_A_LINE) from None
+    if not isinstance(value, dict):
+        raise FaultError("it is not an object", _ONE_A_LINE)
+    return value

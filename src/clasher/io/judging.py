@@ -1,0 +1,143 @@
+"""What is wrong with a record, said precisely.
+
+Readers take whole batches on a faster way, and come here for those in which a record fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from clasher.errors import StreamError
+from clasher.io.records import Fields, Id, LabelValue, Record
+
+_PASS_OVER: Final = "mend it, or pass over bad records with --on-error skip"
+_MISSING: Final = object()
+
+
+class FaultError(Exception):
+    """What is wrong with a record, before its place in the stream is known."""
+
+    def __init__(self, problem: str, remedy: str = _PASS_OVER) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.remedy = remedy
+
+
+def invalid_utf8(raw: bytes) -> FaultError:
+    r"""Say where a record stops being UTF-8.
+
+    >>> print(invalid_utf8(b"na\xefve"))
+    invalid UTF-8 at byte 3
+    """
+    place = ""
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        place = f" at byte {error.start + 1}"
+    return FaultError(f"invalid UTF-8{place}")
+
+
+def judge(values: Mapping[str, Any], fields: Fields, *, labelled: bool) -> Record:
+    """Check one record value by value and say precisely what is wrong with it.
+
+    >>> judge({"text": "oil", "labels": 3}, Fields(), labelled=True)
+    Traceback (most recent call last):
+    clasher.io.judging.FaultError: field 'labels' holds a number, not labels
+    """
+    labels = _find(values, fields.labels) if labelled else None
+    own = None if fields.id is None else _find(values, fields.id)
+    return Record(
+        None if own is _MISSING else _judge_id(own, fields),
+        _judge_text(_find(values, fields.text), values, fields),
+        _judge_labels(labels, values, fields),
+    )
+
+
+def _find(values: Mapping[str, Any], path: str) -> Any:
+    if path in values:
+        return values[path]
+    found: Any = values
+    for name in path.split("."):
+        if not isinstance(found, Mapping) or name not in found:
+            return _MISSING
+        found = found[name]
+    return found
+
+
+def _judge_text(value: Any, values: Mapping[str, Any], fields: Fields) -> str:
+    if isinstance(value, str):
+        return value
+    remedy = "name the field of the text with --text FIELD"
+    if value is _MISSING:
+        raise FaultError(f"field {fields.text!r} is missing{_instead(values)}", remedy)
+    raise FaultError(f"field {fields.text!r} holds {_kind(value)}, not text", remedy)
+
+
+def _judge_labels(value: Any, values: Mapping[str, Any], fields: Fields) -> LabelValue:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return fields.split(value)
+    where = f"field {fields.labels!r}"
+    if value is _MISSING:
+        raise FaultError(
+            f"{where} is missing{_instead(values)}",
+            "name the field of the labels with --labels FIELD, write null for unlabelled",
+        )
+    if not isinstance(value, list | dict):
+        raise FaultError(
+            f"{where} holds {_kind(value)}, not labels",
+            "give a list of text, an object label → true or false, null for unlabelled, or one "
+            "text with --label-separator; --labels FIELD names another field",
+        )
+    for label in value:
+        if not isinstance(label, str) or not label:
+            got = "empty text" if label == "" else _kind(label)
+            raise FaultError(f"{where} holds {got} where a label belongs")
+    if isinstance(value, dict):
+        for label, state in value.items():
+            if not isinstance(state, bool):
+                raise FaultError(
+                    f"label {label!r} of {where} is {_kind(state)}, not true or false",
+                    "leave labels that are not known out of the object",
+                )
+    return value
+
+
+def _judge_id(value: Any, fields: Fields) -> Id | None:
+    if value is None or (isinstance(value, int | str) and not isinstance(value, bool)):
+        return value
+    raise FaultError(
+        f"field {fields.id!r} holds {_kind(value)}; an id is text or an integer",
+        "name the field of the id with --id FIELD",
+    )
+
+
+def _kind(value: Any) -> str:
+    """The kind of a value in the words of JSON, not of Python."""
+    names = {bool: "true or false", int: "a number", float: "a number", str: "text"}
+    names |= {list: "a list", dict: "an object", type(None): "null"}
+    return names.get(type(value), f"a {type(value).__name__}")
+
+
+def _instead(values: Mapping[str, Any]) -> str:
+    return f" (there is {listing(values)})" if values else " (the record is empty)"
+
+
+def listing(names: Sequence[str] | Mapping[str, Any]) -> str:
+    """Some names for a message, not too many.
+
+    >>> listing(["title", "body"])
+    "'title', 'body'"
+    """
+    shown = ", ".join(repr(name[:40]) for name, _ in zip(names, range(8), strict=False))
+    return shown + (", …" if len(names) > 8 else "")
+
+
+def missing_column(source: str, field: str, option: str, names: Sequence[str]) -> StreamError:
+    """A table without a column that is needed: no record of it can be read."""
+    found = f"its columns are {listing(names)}" if names else "it has no columns"
+    return StreamError(
+        f"{source} has no column {field!r}, {found}; name the right one with --{option} FIELD"
+    )

@@ -1,0 +1,188 @@
+"""The model file: safetensors with a JSON header, written whole or not at all.
+
+The header's only metadata entry, ``clasher``, is a JSON object with ``format`` (the version of
+this layout), ``version`` (of the library that wrote it), ``settings``, ``labels`` and
+``checksum`` (BLAKE2b over all else). Arrays are cut to the labels in use, so that a file depends
+on what was learnt only. Nothing in a file is ever executed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import safetensors
+from safetensors.numpy import save_file
+
+from clasher import memory
+from clasher.errors import ModelFileError, SettingError
+from clasher.kernels.state import LABELS, State
+from clasher.settings import Settings
+
+FORMAT = 1
+KEY = "clasher"
+DERIVED = "scales"  # follows from the norms
+PIECE = 16 * 2**20  # bytes read at a time
+
+_DTYPES = {"I64": np.int64, "F32": np.float32, "F64": np.float64}
+
+
+def save(path: str | os.PathLike[str], settings: Settings, labels: list[str], state: State) -> None:
+    """Write a model: to a temporary file beside ``path``, flushed, renamed, folder flushed."""
+    from clasher import __version__
+
+    target = os.path.realpath(path)
+    tensors = {
+        name: np.ascontiguousarray(array[_inside(name, array, len(labels))])
+        for name, array in state._asdict().items()
+        if name != DERIVED
+    }
+    about = {
+        "format": FORMAT,
+        "version": __version__,
+        "settings": settings.to_dict(),
+        "labels": labels,
+    }
+    about["checksum"] = _checksum(about, (tensors[name] for name in sorted(tensors)))
+    scratch = f"{target}.{secrets.token_hex(4)}.tmp"
+    try:
+        save_file(tensors, scratch, {KEY: json.dumps(about, sort_keys=True)})
+        with open(scratch, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(scratch, target)
+    except (OSError, safetensors.SafetensorError) as error:
+        raise ModelFileError(f"{path}: the model could not be written: {error}") from error
+    finally:
+        if os.path.exists(scratch):
+            os.unlink(scratch)
+    _flush_folder(os.path.dirname(target))
+
+
+def load(path: str | os.PathLike[str]) -> tuple[Settings, list[str], State]:
+    """Read a model, checking every size before anything is allocated."""
+    try:
+        with safetensors.safe_open(os.fspath(path), framework="numpy") as file:
+            return _read(file, str(path))
+    except FileNotFoundError as error:
+        raise ModelFileError(f"{path}: there is no such model file") from error
+    except (OSError, safetensors.SafetensorError) as error:
+        raise ModelFileError(f"{path}: not an intact model file: {error}") from error
+    except MemoryError as error:
+        raise ModelFileError(f"{path}: the model does not fit into memory") from error
+
+
+def _read(file: Any, path: str) -> tuple[Settings, list[str], State]:
+    about = _about(file, path)
+    try:
+        settings = Settings.of(about["settings"])
+    except (SettingError, TypeError) as error:
+        raise ModelFileError(f"{path}: its settings are not valid: {error}") from error
+    labels: list[str] = about["labels"]
+    if len(set(labels)) < len(labels) or len(labels) > settings.max_labels:
+        raise ModelFileError(f"{path}: its list of labels contradicts its settings")
+    wanted = memory.shapes(settings, len(labels))
+    del wanted[DERIVED]
+    _check_shapes(file, wanted, path)
+    claimed = about.pop("checksum")
+    pieces = (piece for name in sorted(wanted) for piece in _pieces(file, name))
+    if _checksum(about, pieces) != claimed:
+        raise ModelFileError(f"{path}: the file was altered: its checksum does not match")
+    state = memory.allocate(settings, len(labels))
+    for name in wanted:
+        _fill(getattr(state, name)[_inside(name, getattr(state, name), len(labels))], file, name)
+    if state.totals[LABELS] != len(labels):
+        raise ModelFileError(f"{path}: its list of labels contradicts its arrays")
+    with np.errstate(divide="ignore"):
+        state.scales[:] = np.where(state.norms > 0, 1.0 / np.sqrt(state.norms), 0.0)
+    return settings, labels, state
+
+
+def _about(file: Any, path: str) -> dict[str, Any]:
+    """The JSON object of the header, its types checked."""
+    metadata = file.metadata() or {}
+    if KEY not in metadata:
+        raise ModelFileError(f"{path}: a safetensors file, but not a clasher model")
+    try:
+        about = json.loads(metadata[KEY])
+    except ValueError as error:
+        raise ModelFileError(f"{path}: its header is not valid JSON: {error}") from error
+    kinds = {"format": int, "version": str, "settings": dict, "labels": list, "checksum": str}
+    if (
+        not isinstance(about, dict)
+        or about.keys() != kinds.keys()
+        or not all(isinstance(about[key], kind) for key, kind in kinds.items())
+        or not all(isinstance(label, str) and label for label in about["labels"])
+    ):
+        raise ModelFileError(f"{path}: its header is not that of a clasher model")
+    if about["format"] != FORMAT:
+        raise ModelFileError(
+            f"{path}: has format {about['format']}, and this version of clasher reads format "
+            f"{FORMAT}; it was written by clasher {about['version']}"
+        )
+    return about
+
+
+def _check_shapes(
+    file: Any, wanted: dict[str, tuple[tuple[int, ...], type]], path: str
+) -> None:
+    if set(file.keys()) != wanted.keys():
+        raise ModelFileError(f"{path}: it does not hold the arrays its settings ask for")
+    for name, (shape, kind) in wanted.items():
+        part = file.get_slice(name)
+        if tuple(part.get_shape()) != shape or _DTYPES.get(part.get_dtype()) is not kind:
+            raise ModelFileError(
+                f"{path}: array {name!r} should be {np.dtype(kind)}{list(shape)}, "
+                f"and is {part.get_dtype()}{part.get_shape()}"
+            )
+
+
+def _pieces(file: Any, name: str) -> Iterator[npt.NDArray[Any]]:
+    """The rows of an array, a bounded piece at a time."""
+    part = file.get_slice(name)
+    shape = part.get_shape()
+    row = 8 * max(1, int(np.prod(shape[1:], dtype=np.int64)))
+    step = max(1, PIECE // row)
+    for start in range(0, shape[0] if 0 not in shape else 0, step):
+        yield part[start : min(start + step, shape[0])]
+
+
+def _fill(target: npt.NDArray[Any], file: Any, name: str) -> None:
+    start = 0
+    for piece in _pieces(file, name):
+        target[start : start + len(piece)] = piece
+        start += len(piece)
+
+
+def _checksum(about: dict[str, Any], pieces: Iterable[npt.NDArray[Any]]) -> str:
+    digest = hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=32)
+    for piece in pieces:
+        digest.update(np.ascontiguousarray(piece).reshape(-1).view(np.uint8))
+    return digest.hexdigest()
+
+
+def _inside(name: str, array: npt.NDArray[Any], labels: int) -> tuple[slice, ...]:
+    """The part of an array that belongs to labels in use."""
+    axis = memory.LABEL_AXIS.get(name)
+    if axis is None or not array.size:
+        return (slice(None),) * array.ndim
+    used = [slice(None)] * array.ndim
+    used[axis] = slice(0, labels)
+    if name == "together":
+        used[0] = slice(0, labels)
+    return tuple(used)
+
+
+def _flush_folder(folder: str) -> None:
+    """Make a rename durable, where the system lets folders be flushed."""
+    if hasattr(os, "O_DIRECTORY"):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,132 @@
+"""How close a decision was: single precision may decide near ties either way.
+
+``gap(reference, document)`` is how far the nearest decision on the document, in predicting and in
+learning, is from going the other way. A tie that every arithmetic agrees on does not count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from tests.reference import (
+    Document,
+    LinearClasher,
+    PaperClasher,
+    PerceptronClasher,
+    Reference,
+    Regions,
+    Vector,
+    cosine,
+    inner,
+    is_zero,
+    length,
+    log_odds,
+)
+from tests.reference_margin import MarginClasher
+
+
+def gap(reference: Reference, document: Document) -> float:
+    """The distance of the nearest decision on ``document`` from going the other way."""
+    return min(near_ties(reference, reference.doc_hash(document)), default=math.inf)
+
+
+def near_ties(reference: Reference, x: Vector) -> Iterator[float]:
+    if isinstance(reference, PaperClasher | MarginClasher) and not is_zero(x):
+        yield from _of_regions(reference.regions, x)
+    if isinstance(reference, MarginClasher) and not is_zero(x):
+        yield from _of_ratios(reference.regions, x)
+    if isinstance(reference, PaperClasher):
+        yield from _of_fractions(reference, x)
+    if isinstance(reference, LinearClasher):
+        yield from _of_log_odds(reference, x)
+        yield from _of_the_best(reference, x)
+
+
+def _of_regions(regions: Regions, x: Vector) -> Iterator[float]:
+    """How much nearer the winner is than each other region."""
+    winner = regions.map(x)
+    if winner is None:
+        return
+    euclidean = regions.similarity == "euclidean"
+    scale = max(inner(v, v) for v in [x, *regions.p.values()]) if euclidean else 1.0
+    if not euclidean:
+        yield from _of_cancelled(regions)
+    for i in regions.inhabited:
+        if i != winner and not _tie_for_sure(regions, x, winner, i):
+            yield (regions.s(x, winner) - regions.s(x, i)) / scale
+
+
+def _of_cancelled(regions: Regions) -> Iterator[float]:
+    """0 for each prototype whose documents cancelled: rounding rules its direction."""
+    for i in regions.inhabited:
+        if length(regions.p[i]) < 1e-2 * max(length(v) for v, _ in regions.history[i]):
+            yield 0.0
+
+
+def _of_ratios(regions: Regions, x: Vector) -> Iterator[float]:
+    """How far the winner's cosine is from 0, where r_j jumps."""
+    yield from _of_cancelled(regions)
+    winner = regions.map(x)
+    if winner is not None and not _apart(regions, x, winner):
+        yield abs(cosine(x, regions.p[winner]))
+
+
+def _tie_for_sure(regions: Regions, x: Vector, i: str, j: str) -> bool:
+    """Whether two regions were fed alike, or both have cosine 0 for want of a common bucket."""
+    if _fed_alike(regions, i, j):
+        return True
+    return regions.similarity == "cosine" and _apart(regions, x, i) and _apart(regions, x, j)
+
+
+def _fed_alike(regions: Regions, i: str, j: str) -> bool:
+    return [v for v, _ in regions.history[i]] == [v for v, _ in regions.history[j]]
+
+
+def _apart(regions: Regions, x: Vector, i: str) -> bool:
+    """Whether no document fed to region i shares a bucket with x."""
+    return not any(x[k] and v.get(k) for v, _ in regions.history[i] for k in x)
+
+
+def _of_fractions(reference: PaperClasher, x: Vector) -> Iterator[float]:
+    """How far F̂ is from θ; a fraction of whole counts compares exactly."""
+    winner = reference.regions.map(x)
+    if winner is None:
+        return
+    history = reference.regions.history[winner]
+    for j, F in reference.evidence(x).items():
+        whole = all(truth.complete or j in truth.known for _, truth in history)
+        if reference.threshold != F or not whole:
+            yield abs(float(F) - reference.threshold)
+
+
+def _of_log_odds(reference: LinearClasher, x: Vector) -> Iterator[float]:
+    """How far z is from what it is compared with, relative to what was added up."""
+    for j, terms in reference.terms(x).items():
+        cuts = _learning_cuts(reference, j)
+        if reference.documents_of(j) > 0 and not is_zero(x):
+            cuts.append(reference.cut)
+        size = max(1.0, math.fsum(map(abs, terms)))
+        yield from (abs(math.fsum(terms) - cut) / size for cut in cuts)
+
+
+def _learning_cuts(reference: LinearClasher, label: str) -> list[float]:
+    """Where learning starts or stops; a perceptron that never moved is at 0 in any arithmetic."""
+    if isinstance(reference, MarginClasher):
+        edge = log_odds(1 - reference.tuning.cut)
+        return [-edge, edge]
+    assert isinstance(reference, PerceptronClasher)
+    return [0.0] if reference.mistakes[label] else []
+
+
+def _of_the_best(reference: LinearClasher, x: Vector) -> Iterator[float]:
+    """How much better the only predicted label is than each other, where none passes."""
+    z = reference.evidence(x)
+    able = [j for j in reference.labels if reference.documents_of(j) > 0]
+    if is_zero(x) or not able or any(z[j] > reference.cut for j in able):
+        return
+    best = max(able, key=lambda j: z[j])
+    for j in able:
+        alike = reference.w[j] == reference.w[best] and reference.b[j] == reference.b[best]
+        if j != best and not (alike and _fed_alike(reference.regions, j, best)):
+            yield z[best] - z[j]

@@ -1,0 +1,338 @@
+from __future__ import annotations
+
+import doctest
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from benchmarks import corpora, measure, prepared, report, runner, studies, tables
+from benchmarks.__main__ import main
+from benchmarks.corpora import Corpus, synthetic
+from benchmarks.measure import version
+from benchmarks.peers import SYSTEMS
+from benchmarks.peers.__main__ import one_run
+from benchmarks.peers.base import System, Task
+from benchmarks.peers.vowpal_wabbit import read_predictions
+from benchmarks.prepared import Prepared, prepare, vowpal_wabbit_line
+from benchmarks.report import block, fill, stale, update
+from benchmarks.runner import Job
+
+HERE = Path(__file__).parent
+BENCHMARKS = HERE.parent / "benchmarks"
+TIMEOUT = 300.0
+
+
+def stream(documents: int = 60) -> Corpus:
+    return synthetic(documents, labels=5, vocabulary=200, words=12)
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    return prepare(stream(), tmp_path_factory.mktemp("work"))
+
+
+def needs(library: str) -> None:
+    """Skip without a library of the bench extra, but never on the build machine."""
+    if version(library) != "not installed":
+        return
+    message = f"{library} is not installed: pip install 'clasher[bench]'"
+    if os.environ.get("CI") == "true":
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+def write_parquet(corpus: Corpus, folder: Path, name: str) -> None:
+    columns = {"id": [str(i) for i in range(len(corpus))], "text": corpus.texts}
+    pq.write_table(pa.table({**columns, "labels": corpus.labels}), folder / f"{name}.parquet")
+
+
+# ── streams ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_synthetic_stream_comes_from_its_seed():
+    assert stream().texts.equals(stream().texts)
+    assert not stream().texts.equals(synthetic(60, 5, vocabulary=200, words=12, seed=1).texts)
+
+
+def test_synthetic_stream_names_every_label_once_at_first():
+    assert len(synthetic(40, 40).label_names) == 40
+
+
+def test_corpora_are_found_by_their_columns(tmp_path: Path):
+    write_parquet(stream(), tmp_path, "news")
+    pq.write_table(pa.table({"other": [1]}), tmp_path / "other.parquet")
+    assert [path.name for path in corpora.find(tmp_path)] == ["news.parquet"]
+
+
+def test_a_corpus_sorted_by_name_is_shuffled_with_a_stated_seed(tmp_path: Path):
+    for name in ("news", "debtags"):
+        write_parquet(stream(), tmp_path, name)
+    news, debtags = (corpora.load(tmp_path / f"{name}.parquet") for name in ("news", "debtags"))
+    assert news.texts.equals(stream().texts)
+    assert debtags.texts.equals(stream().shuffled(seed=0).texts)
+    assert sorted(debtags.texts.to_pylist()) == sorted(news.texts.to_pylist())
+    assert (news.order, debtags.order) == ("as stored", "shuffled with seed 0")
+
+
+def test_a_corpus_that_is_not_there_is_named(tmp_path: Path):
+    write_parquet(stream(), tmp_path, "news")
+    with pytest.raises(SystemExit, match=r"no corpus blogs in .* it has: news"):
+        studies.Plan(tmp_path, tmp_path, ("blogs",)).paths()
+
+
+# ── prepared streams ─────────────────────────────────────────────────────────────────────────
+
+
+def test_vowpal_wabbit_labels_ascend_and_words_are_escaped():
+    line = vowpal_wabbit_line([10, 9, 2, 9], ["oil", "a:b", "c|d", "e f\n"])
+    assert line == "2,9,10 | oil a_b c_d e_f_"
+
+
+def test_vowpal_wabbit_file_has_numbers_of_sorted_names_and_lower_cased_words(tmp_path: Path):
+    texts = pa.array(["Oil & GAS_prices: a", "Öl|", ""])
+    labels = pa.array([["oil", "gas"], ["oil"], []], pa.list_(pa.string()))
+    prepared.write_vowpal_wabbit(Corpus("c", texts, labels, ""), tmp_path / "c.vw")
+    lines = (tmp_path / "c.vw").read_text(encoding="utf-8").split("\n")
+    assert lines == ["0,1 | oil gas prices", "1 | öl", " | ", ""]
+
+
+def test_prepared_stream_reads_back(small: Prepared):
+    corpus = small.corpus()
+    assert corpus.texts.equals(stream().texts)
+    assert corpus.labels.equals(stream().labels)
+    assert len(small.corpus(limit=7)) == 7
+
+
+def test_json_lines_hold_the_stream(small: Prepared):
+    records = [json.loads(line) for line in small.json_lines.read_text().splitlines()]
+    assert [record["text"] for record in records] == stream().texts.to_pylist()
+    assert [record["labels"] for record in records] == stream().labels.to_pylist()
+
+
+def test_vowpal_wabbit_predictions_are_read(tmp_path: Path):
+    (tmp_path / "p").write_text("2,10 \n\n3\n")
+    ids, indptr = read_predictions(tmp_path / "p")
+    assert (ids.tolist(), indptr.tolist()) == ([2, 10, 3], [0, 2, 2, 3])
+
+
+# ── runs ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_system_runs_alone_and_tells_its_figures(system: str, small: Prepared):
+    needs(SYSTEMS[system].library)
+    options = {"dimensions": 1024} if system.startswith("clasher") else {}
+    result = runner.run(Job(system, small, options=options), TIMEOUT)
+    assert "failed" not in result, result
+    assert (result["system"], result["documents"], result["labels"]) == (system, 60, 5)
+    assert 0 < result["macro_f1"] <= 1
+    assert 0 < result["micro_f1"] <= 1
+    assert result["documents_per_second"] == pytest.approx(60 / result["seconds"])
+    assert result["peak_memory_bytes"] >= result["added_memory_bytes"]
+    assert result["version"] == version(SYSTEMS[system].library)
+
+
+@pytest.mark.parametrize("system", ["vw-hinge", "clasher-margin"])
+def test_a_limit_gives_the_first_documents(system: str, small: Prepared):
+    needs(SYSTEMS[system].library)
+    assert runner.run(Job(system, small, limit=30), TIMEOUT)["documents"] == 30
+
+
+def test_from_memory_and_end_to_end_are_equally_right(small: Prepared):
+    options = {"dimensions": 1024}
+    bare, whole = (
+        runner.run(Job(name, small, options=options), TIMEOUT)
+        for name in ("clasher-mistake", "clasher-mistake-end-to-end")
+    )
+    for figure in ("macro_f1", "micro_f1", "state_bytes"):
+        assert bare[figure] == whole[figure]
+
+
+def test_a_run_tells_of_each_tenth(small: Prepared):
+    result = runner.run(Job("clasher-centroid", small, options={"dimensions": 64}), TIMEOUT)
+    assert [tenth["documents"] for tenth in result["tenths"]] == [6] * 10
+    assert sum(tenth["text_bytes"] for tenth in result["tenths"]) == sum(
+        map(len, stream().texts.to_pylist())
+    )
+
+
+def test_a_failure_is_a_result_with_its_reason(small: Prepared):
+    job = Job("clasher-margin", small, options={"dimensions": -1})
+    result = runner.run(job, TIMEOUT)
+    assert (result["system"], result["corpus"]) == ("clasher-margin", "synthetic-5")
+    assert "'dimensions' parameter" in result["failed"]
+
+
+def test_a_run_that_takes_too_long_is_a_failure(small: Prepared):
+    assert "took more than 0 seconds" in runner.run(Job("river-8", small), 1e-6)["failed"]
+
+
+def test_a_missing_library_names_the_extra(small: Prepared):
+    absent = System("x", "X", "no-such-library", "", lambda task: pytest.fail("was run"))
+    assert one_run(absent, Task(small))["failed"] == (
+        "no-such-library is not installed: pip install 'clasher[bench]'"
+    )
+
+
+# ── studies ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_slow_systems_get_a_part_and_the_default_rule_gets_it_too(tmp_path: Path):
+    write_parquet(synthetic(5_001, labels=2, vocabulary=50, words=2), tmp_path, "news")
+    plan = studies.Plan(tmp_path, tmp_path / "work", systems=("clasher-margin", "river-8"))
+    jobs = [(job.system, job.limit) for job in studies.table(plan)]
+    assert jobs == [("clasher-margin", None), ("river-8", 5000), ("clasher-margin", 5000)]
+
+
+def test_flat_runs_the_largest_stream_in_both_orders(tmp_path: Path):
+    write_parquet(stream(10), tmp_path, "little")
+    write_parquet(stream(60), tmp_path, "much")
+    jobs = studies.flat(studies.Plan(tmp_path, tmp_path / "work"))
+    assert {job.prepared.folder.name for job in jobs} == {"much", "much-shuffled"}
+    one, other = (sorted(jobs[i].prepared.corpus().texts.to_pylist()) for i in (0, -1))
+    assert one == other
+
+
+def test_scaling_varies_labels_and_dimensions(tmp_path: Path):
+    jobs = studies.scaling(studies.Plan(tmp_path, tmp_path / "work", limit=40))
+    assert {job.options.get("max_labels") for job in jobs} == {None, *studies.LABELS}
+    assert {job.options["dimensions"] for job in jobs} == set(studies.DIMENSIONS)
+
+
+def test_table_command_measures_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    write_parquet(stream(), tmp_path, "news")
+    page = tmp_path / "page.md"
+    page.write_text("# Mine\n<!-- benchmark:overview -->\n<!-- /benchmark:overview -->\nend\n")
+    places = ["--data", tmp_path, "--work", tmp_path / "w", "--results", tmp_path, "--into", page]
+    systems = ["--systems", "clasher-centroid", "--repeats", "2"]
+    assert main(["table", *map(str, places), *systems]) == 0
+    results = json.loads((tmp_path / "table.json").read_text())
+    assert [run["system"] for run in results["runs"]] == ["clasher-centroid"] * 2
+    assert results["seed"] == 0
+    assert {"cpu", "cores"} <= set(results["machine"])
+    assert "| clasher centroid | ." in page.read_text()
+    assert page.read_text().startswith("# Mine\n")
+    assert "2/2  clasher-centroid on news" in capsys.readouterr().err
+    assert main(["report", "--check", *map(str, places[-4:])]) == 0
+    page.write_text(page.read_text().replace("clasher centroid", "clasher by hand"))
+    assert main(["report", "--check", *map(str, places[-4:])]) == 1
+
+
+def test_a_page_that_is_not_there_stops_before_the_first_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    with pytest.raises(SystemExit):
+        main(["table", "--into", str(tmp_path / "page.md")])
+    assert "there is no file" in capsys.readouterr().err
+
+
+# ── the report ───────────────────────────────────────────────────────────────────────────────
+
+
+def result(system: str, speed: float = 1000.0, **more: Any) -> dict[str, Any]:
+    figures = {"documents": 100, "labels": 5, "macro_f1": 0.5256, "micro_f1": 0.6021}
+    tenth = {"documents": 10, "labels": 5, "memory_bytes": 2e8, "text_bytes": 900, "seconds": 0.01}
+    return {
+        "system": system,
+        "corpus": "news",
+        "order": "as stored",
+        "limit": None,
+        "options": {},
+        **figures,
+        "documents_per_second": speed,
+        "added_memory_bytes": 3e7,
+        "state_bytes": 2e7,
+        "tenths": [tenth] * 9 + [{**tenth, "seconds": 0.011}],
+    } | more
+
+
+def failure(system: str, reason: str) -> dict[str, Any]:
+    about = {"system": system, "corpus": "news", "order": "as stored", "limit": None}
+    return {**about, "options": {}, "failed": reason}
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    about = {
+        "command": "python -m benchmarks all", "date": "2025-01-01", "seed": 0, "repeats": 3,
+        "machine": {"cpu": "Some CPU", "cores": 2, "memory_bytes": 2**34, "system": "Linux x86_64",
+                    "python": "3.13.0", "load_before": 0.1},
+        "versions": {"clasher": "1.2.3"},
+    }  # fmt: skip
+    studies_runs = {
+        "table": [
+            *(result("clasher-margin", speed) for speed in (2000, 9000, 3000)),
+            result("clasher-margin-end-to-end", 2700),
+            result("vw-hinge", 1500),
+            failure("vw-logistic", "was ended by SIGSEGV"),
+            result("river-8", 100, limit=50),
+            result("clasher-margin", 3000, limit=50),
+        ],
+        "flat": [result("clasher-margin")],
+        "scaling": [result("clasher-margin", options={"dimensions": 4096})],
+    }
+    for study, runs in studies_runs.items():
+        (tmp_path / f"{study}.json").write_text(json.dumps({"study": study, **about, "runs": runs}))
+    return tmp_path
+
+
+def test_table_has_medians_ratios_and_failures(results: Path):
+    text = block("table", results)
+    assert "| clasher margin | .526 | .602 | 3,000 | 2.00 | 2,700 (90%) | 30 MB |" in text
+    assert "| Vowpal Wabbit logistic | failed: was ended by SIGSEGV |" in text
+    assert "| River, rate 8, first 50 | .526 | .602 | 100 | 0.07 |" in text
+    assert "`python -m benchmarks all`, 2025-01-01, seed 0, medians of 3 runs; Some CPU" in text
+
+
+def test_overview_has_a_column_per_corpus(results: Path):
+    lines = block("overview", results).splitlines()
+    assert lines[0] == "|  | news (100; 5 labels) |"
+    assert "| clasher margin | .526 / .602, 3.0 k |" in lines
+    assert "| Vowpal Wabbit logistic | failed |" in lines
+    assert "| River, rate 8 | .526 / .602, 0.1 k (first 50) |" in lines
+
+
+def test_prefix_sets_both_on_the_same_documents(results: Path):
+    row = "| news | 50 | River, rate 8 | .526 / .602 | .526 / .602 | 100 | 3,000 |"
+    assert row in block("prefix", results)
+
+
+def test_flat_compares_the_last_tenth_with_the_second(results: Path):
+    text = block("flat", results)
+    assert "| news, as stored | clasher margin | +10.0% | +10.0% | +0.0% |" in text
+    assert "| µs per document | 1000.0 |" in text
+
+
+def test_scaling_tells_the_cost_per_label(results: Path):
+    row = "| news | clasher margin | 2^12 | 5 | 1,000 | 200000 | 20 MB | .526 / .602 |"
+    assert row in block("scaling", results)
+
+
+def test_reporting_twice_changes_nothing(results: Path):
+    page = results / "page.md"
+    page.write_text((BENCHMARKS / "README.md").read_text(encoding="utf-8"), encoding="utf-8")
+    assert update([page], results) == [page]
+    assert "Some CPU" in page.read_text(encoding="utf-8")
+    assert update([page], results) == []
+
+
+def test_a_study_without_results_says_how_to_get_them(tmp_path: Path):
+    assert block("flat", tmp_path) == "No results yet: run `python -m benchmarks flat`."
+
+
+def test_an_unknown_block_is_an_error(tmp_path: Path):
+    with pytest.raises(SystemExit, match="no block benchmark:nonsense"):
+        fill("<!-- benchmark:nonsense -->\n<!-- /benchmark:nonsense -->", tmp_path)
+
+
+def test_the_tables_of_the_readme_are_those_of_the_results():
+    assert stale([BENCHMARKS / "README.md"], BENCHMARKS / "results") == []
+
+
+@pytest.mark.parametrize("module", [corpora, measure, prepared, report, tables])
+def test_examples_in_the_documentation_hold(module: Any):
+    assert doctest.testmod(module).failed == 0

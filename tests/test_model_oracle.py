@@ -1,0 +1,264 @@
+"""The model against the oracle: the same predictions, scores and state after every document."""
+
+from __future__ import annotations
+
+import functools
+import random
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from tests import strategies
+from tests.near_ties import gap
+from tests.reference import LinearClasher, PerceptronClasher, Reference, sigmoid
+from tests.reference_margin import LearntThreshold, MarginClasher, Tuning, reference
+
+from clasher import Clasher
+from clasher.kernels import learning
+
+RULES = ("centroid", "mistake", "perceptron", "margin")
+SHARP = 1e-3  # decisions closer than this are left to single precision
+EXAMPLES = settings(deadline=None, max_examples=20 if numba.config.DISABLE_JIT else 150)
+TUNING = {
+    "step": float(learning.STEP),
+    "floor": float(learning.FLOOR),
+    "floor_per_bucket": True,
+    "cut": learning.SLACK,
+    "bias_step": learning.BIAS_STEP,
+    "bias_floor": learning.BIAS_FLOOR,
+    "bias_start": learning.BIAS_START,
+    "shared_step": learning.SHARED_STEP,
+    "shared_floor": learning.SHARED_FLOOR,
+    "shared_start": learning.SHARED_START,
+    "lowest": learning.LOWEST,
+    "bin_width": learning.BIN,
+    "period": learning.EVERY,
+    "fade": learning.FADE,
+}
+"""The margin rule's constants as they are tuned: its equations are what is compared."""
+TOLERANCE = {"rtol": 1e-4, "atol": 1e-4}
+
+
+@functools.cache
+def vocabulary(dimensions: int, words: int) -> list[tuple[int, int]]:
+    """Bucket and sign of each word number, from hashing the words alone."""
+    texts = [strategies.text([word]) for word in range(words)]
+    hashed = Clasher(dimensions, max_labels=1).hash_many(texts)
+    assert np.array_equal(hashed.indptr, np.arange(words + 1))
+    return list(zip(hashed.buckets.tolist(), hashed.counts.astype(int).tolist(), strict=True))
+
+
+class Twins:
+    """A model and its oracle, shown the same documents."""
+
+    def __init__(
+        self, rule: str, dimensions: int = strategies.BUCKETS, words: int = strategies.WORDS,
+        **how: Any,
+    ) -> None:  # fmt: skip
+        self.model = Clasher(dimensions, rule=rule, max_labels=16, **how)
+        self.oracle = reference(rule, **how, **(TUNING if rule == "margin" else {}))
+        self.vocabulary = vocabulary(dimensions, words)
+
+    def hashed(self, words: list[int]) -> list[tuple[int, int]]:
+        return [self.vocabulary[word] for word in words]
+
+    def is_sharp(self, words: list[int]) -> bool:
+        """Whether no decision on the document hangs on rounding."""
+        return gap(self.oracle, self.hashed(words)) > SHARP
+
+    def predict_alike(self, words: list[int]) -> None:
+        text, document = strategies.text(words), self.hashed(words)
+        assert self.model.labels == self.oracle.labels
+        assert self.model.predict(text) == self.oracle.predict(document)
+        assert self.model.scores(text) == pytest.approx(
+            self.oracle.scores(document), rel=1e-3, abs=1e-4
+        )
+
+    def step_alike(self, words: list[int], labels: Any) -> None:
+        predicted = self.model.step_many([strategies.text(words)], [labels])
+        assert predicted[0] == self.oracle.step(self.hashed(words), labels)
+
+    def check_state(self) -> None:
+        check_counters(self.model, self.oracle)
+        if isinstance(self.oracle, LinearClasher):
+            check_weights(self.model, self.oracle)
+        if not isinstance(self.oracle, PerceptronClasher):
+            check_regions(self.model, self.oracle)
+        if isinstance(self.oracle, MarginClasher):
+            check_shared(self.model, self.oracle)
+
+
+def table(oracle: Reference, vectors: dict[str, dict[int, float]], dimensions: int) -> np.ndarray:
+    """Sparse vectors by label → an array [bucket, label]."""
+    out = np.zeros((dimensions, len(oracle.labels)))
+    for j, label in enumerate(oracle.labels):
+        for k, value in vectors[label].items():
+            out[k, j] = value
+    return out
+
+
+def check_counters(model: Clasher, oracle: Reference) -> None:
+    assert (model.documents, model.labelled) == (oracle.sketch.n, oracle.labelled)
+    C = [oracle.sketch.C[k] for k in range(model.settings.dimensions)]
+    assert model._state.frequencies.tolist() == C
+    n = [oracle.documents_of(j) for j in oracle.labels]
+    assert model._state.counts[: len(n)].tolist() == n
+
+
+def check_regions(model: Clasher, oracle: Reference) -> None:
+    labels, state = oracle.labels, model._state
+    n = np.maximum(state.counts[: len(labels)], 1)
+    p = table(oracle, oracle.regions.p, model.settings.dimensions)
+    np.testing.assert_allclose(state.rows[:, 0, : len(labels)] / n, p, **TOLERANCE)
+    F = [[float(oracle.regions.F[i, j]) for j in labels] for i in labels]
+    together = state.together[: len(labels), : len(labels)] / n[:, None]
+    np.testing.assert_allclose(together, np.reshape(F, together.shape), **TOLERANCE)
+
+
+def check_weights(model: Clasher, oracle: LinearClasher) -> None:
+    labels, state = oracle.labels, model._state
+    w = table(oracle, oracle.w, model.settings.dimensions)
+    np.testing.assert_allclose(state.rows[:, -1, : len(labels)], w, **TOLERANCE)
+    b = [oracle.b[j] for j in labels]
+    np.testing.assert_allclose(state.bias[0, : len(labels)], b, **TOLERANCE)
+
+
+def check_shared(model: Clasher, oracle: MarginClasher) -> None:
+    labels, state = oracle.labels, model._state
+    G = table(oracle, oracle.G, model.settings.dimensions)
+    np.testing.assert_allclose(state.squares[:, : len(labels)], G, **TOLERANCE)
+    Gb = [oracle.Gb[j] for j in labels]
+    np.testing.assert_allclose(state.bias[1, : len(labels)], Gb, **TOLERANCE)
+    np.testing.assert_allclose(state.shared, [oracle.a, oracle.Ga], **TOLERANCE)
+
+
+def check_margins(model: Clasher, oracle: MarginClasher) -> None:
+    """The histograms, up to a handful of scores that round into the next bin."""
+    false, true = model._state.margins
+    np.testing.assert_allclose(np.cumsum(true), np.cumsum(oracle.learnt.true), atol=2)
+    np.testing.assert_allclose(
+        np.cumsum(false[:0:-1]), np.cumsum(oracle.learnt.false[:0:-1]), atol=2
+    )
+
+
+@pytest.mark.parametrize("rule", RULES)
+@given(strategies.streams(), strategies.settings())
+@EXAMPLES
+def test_model_equals_oracle(rule, stream, how):
+    twins = Twins(rule, **how)
+    followed = 0
+    for words, labels in stream:
+        if not twins.is_sharp(words):
+            break
+        twins.predict_alike(words)
+        twins.step_alike(words, labels)
+        twins.check_state()
+        followed += 1
+    event(f"followed to the end: {followed == len(stream)}")
+
+
+@pytest.mark.parametrize("rule", RULES)
+@given(
+    strategies.streams(),
+    strategies.settings(),
+    st.sampled_from([0.1, 0.3, 0.7, 0.9]),
+    st.booleans(),
+)
+@EXAMPLES
+def test_model_equals_oracle_at_any_threshold(rule, stream, how, threshold, at_least_one):
+    twins = Twins(rule, threshold=threshold, at_least_one=at_least_one, **how)
+    for words, labels in stream:
+        if not twins.is_sharp(words):
+            break
+        twins.step_alike(words, labels)
+    twins.check_state()
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("similarity", ["cosine", "euclidean"])
+@pytest.mark.parametrize("weighting", ["tfidf", "tf"])
+def test_model_equals_oracle_on_a_longer_stream(rule, similarity, weighting):
+    """Enough words that near ties are rare: most of the stream is followed."""
+    twins = Twins(rule, dimensions=256, words=200, similarity=similarity, weighting=weighting)
+    draw = random.Random(f"{rule} {similarity} {weighting}")
+    sharp = 0
+    for words, labels in topical_stream(draw, documents=120):
+        if not twins.is_sharp(words):
+            continue
+        twins.predict_alike(words)
+        twins.step_alike(words, labels)
+        sharp += 1
+    twins.check_state()
+    assert sharp > 60
+
+
+@pytest.mark.compiled
+def test_threshold_is_learnt_as_in_the_oracle():
+    twins = Twins("margin", dimensions=256, words=200)
+    draw = random.Random(3)
+    cuts = set()
+    for words, labels in topical_stream(draw, documents=4200):
+        twins.step_alike(words, labels)
+        assert twins.model.threshold == pytest.approx(sigmoid(twins.oracle.cut))
+        cuts.add(round(twins.oracle.cut, 6))
+    check_margins(twins.model, twins.oracle)
+    assert len(cuts) > 2
+
+
+histograms = st.lists(st.integers(0, 3), min_size=learning.BINS, max_size=learning.BINS)
+
+
+@given(true=histograms, false=histograms)
+@EXAMPLES
+def test_best_edge_equals_oracle(true, false):
+    oracle = LearntThreshold(Tuning(**TUNING))
+    oracle.true, oracle.false = [float(count) for count in true], [float(count) for count in false]
+    best = learning.best_cut(np.array([false, true], np.float64), oracle.value)
+    oracle.choose()
+    assert best == pytest.approx(oracle.value, abs=1e-9)
+
+
+def topical_stream(draw: random.Random, documents: int) -> list[tuple[list[int], Any]]:
+    """Documents of 6 to 12 words, most of them about their labels; one in six without labels."""
+    stream = []
+    for _ in range(documents):
+        names = draw.sample(strategies.NAMES, draw.choice([0, 1, 1, 1, 2, 2]))
+        topics = [strategies.NAMES.index(name) for name in names] or [4]
+        words = [
+            40 * draw.choice(topics) + draw.randrange(40)
+            if draw.random() < 0.7
+            else draw.randrange(200)
+            for _ in range(draw.randint(6, 12))
+        ]
+        states = {name: name in names for name in draw.sample(strategies.NAMES, 2)}
+        stream.append((words, draw.choice([set(names)] * 4 + [states, None])))
+    return stream
+
+
+def state_bytes(model: Clasher) -> list[bytes]:
+    return [array.tobytes() for array in model._state]
+
+
+@pytest.mark.parametrize("rule", RULES)
+@given(strategies.streams(), strategies.settings(), st.data())
+@EXAMPLES
+def test_state_does_not_depend_on_how_the_stream_is_cut(rule, stream, how, data):
+    texts = [strategies.text(words) for words, _ in stream]
+    labels = [known for _, known in stream]
+    whole = Clasher(16, rule=rule, max_labels=16, **how)
+    singly = Clasher(16, rule=rule, max_labels=16, **how)
+    parts = Clasher(16, rule=rule, max_labels=16, **how)
+    predicted = list(whole.step_many(texts, labels))
+    by_parts: list[set[str]] = []
+    for part in data.draw(strategies.cuts(len(stream))):
+        by_parts += parts.step_many(parts.hash_many(texts[part]), labels[part])
+    one_by_one = []
+    for text, known in zip(texts, labels, strict=True):
+        one_by_one.append(singly.predict(text))
+        singly.learn(text, known)
+    assert predicted == by_parts == one_by_one
+    assert whole.labels == parts.labels == singly.labels
+    assert state_bytes(whole) == state_bytes(parts) == state_bytes(singly)
