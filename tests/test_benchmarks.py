@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from benchmarks import corpora, measure, prepared, report, runner, studies, tables
 from benchmarks.__main__ import main
 from benchmarks.corpora import Corpus, synthetic

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+
+from clasher import Clasher
+from clasher.kernels import learning
 from tests import strategies
 from tests.near_ties import gap
 from tests.reference import LinearClasher, PerceptronClasher, Reference, sigmoid
 from tests.reference_margin import LearntThreshold, MarginClasher, Tuning, reference
-
-from clasher import Clasher
-from clasher.kernels import learning
 
 RULES = ("centroid", "mistake", "perceptron", "margin")
 SHARP = 1e-3  # decisions closer than this are left to single precision

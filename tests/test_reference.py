@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 from hypothesis import given
+
 from tests import strategies
 from tests.near_ties import gap
 from tests.reference import (

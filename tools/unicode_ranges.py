@@ -34,7 +34,7 @@ def lower(code: int) -> int:
     return ord(chr(code).lower()[0])
 
 
-def ranges(holds):  # noqa: ANN001
+def ranges(holds):
     """The maximal [start, stop) runs on which ``holds`` is true."""
     found, start = [], None
     for code in range(LAST + 2):
@@ -78,14 +78,16 @@ def literal(name: str, rows: list[tuple[int, ...]]) -> str:
 if __name__ == "__main__":
     sys.stdout.write(
         '"""Which code points are letters, and their lower case: frozen, made by '
-        'tools/unicode_ranges.py.\n\n'
+        "tools/unicode_ranges.py.\n\n"
         "Buckets depend on this table, so it never changes within a version of the model file.\n"
         '"""\n\n# fmt: off\n'
         f'UNICODE_VERSION = "{unicodedata.unidata_version}"\n\n'
-        "# [start, stop) of letters, marks and numbers\n" + literal("WORDS", ranges(is_word))
+        "# [start, stop) of letters, marks and numbers\n"
+        + literal("WORDS", ranges(is_word))
         + "\n# [start, stop) of those written without spaces between words\n"
         + literal("UNSPACED", ranges(is_unspaced))
-        + "\n# [start, stop) of symbols, each a word of its own: pictures of faces and things, mostly\n"
+        + "\n# [start, stop) of symbols, each a word of its own\n"
         + literal("SYMBOLS", ranges(is_symbol))
-        + "\n# range(start, stop, step) + shift is the lower case\n" + literal("LOWER", shifts())
+        + "\n# range(start, stop, step) + shift is the lower case\n"
+        + literal("LOWER", shifts())
     )

@@ -3,20 +3,31 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from clasher.version import __version__
+
 if TYPE_CHECKING:
     from clasher.errors import ClasherError
+    from clasher.explain import Explanation
     from clasher.labels import LabelSets
     from clasher.model import Clasher
     from clasher.settings import Settings
     from clasher.text import Analyzer
 
-__version__ = "0.1.0"
-__all__ = ["Analyzer", "Clasher", "ClasherError", "LabelSets", "Settings", "__version__"]
+__all__ = [
+    "Analyzer",
+    "Clasher",
+    "ClasherError",
+    "Explanation",
+    "LabelSets",
+    "Settings",
+    "__version__",
+]
 
 _HOMES = {
     "Analyzer": "clasher.text",
     "Clasher": "clasher.model",
     "ClasherError": "clasher.errors",
+    "Explanation": "clasher.explain",
     "LabelSets": "clasher.labels",
     "Settings": "clasher.settings",
 }

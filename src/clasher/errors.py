@@ -24,17 +24,13 @@ class SettingError(ClasherError, ValueError):
     """A parameter is unknown or out of its range."""
 
     @classmethod
-    def of(
-        cls, parameter: str, wanted: str, got: object, owner: str = "Clasher"
-    ) -> SettingError:
+    def of(cls, parameter: str, wanted: str, got: object, owner: str = "Clasher") -> SettingError:
         """The one sentence used for every parameter.
 
         >>> print(SettingError.of("dimensions", "a positive integer", -1))
         The 'dimensions' parameter of Clasher must be a positive integer. Got -1 instead.
         """
-        return cls(
-            f"The {parameter!r} parameter of {owner} must be {wanted}. Got {got!r} instead."
-        )
+        return cls(f"The {parameter!r} parameter of {owner} must be {wanted}. Got {got!r} instead.")
 
 
 class TextError(ClasherError, TypeError):

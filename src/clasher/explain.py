@@ -63,7 +63,9 @@ class Explanation:
 
     def __str__(self) -> str:
         verdict = "predicted" if self.predicted else "not predicted"
-        near = f"region {self.region} (cosine {self.similarity:.2f})" if self.region else "no region"
+        near = "no region"
+        if self.region is not None:
+            near = f"region {self.region} (cosine {self.similarity:.2f})"
         lines = [f"{self.label}: {verdict}, score {self.score:+.3f}, {near}"]
         lines += [f"  {weight:+.3f}  {word}" for word, weight in self.words[:10]]
         lines += [f"  {weight:+.3f}  ({name})" for name, weight in self.other.items()]

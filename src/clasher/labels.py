@@ -68,7 +68,7 @@ class LabelSets(Sequence[set[str]]):
 
     @classmethod
     def of(cls, labels: Any) -> LabelSets:
-        """Read a column of labels: a list of sets, lists, mappings and None, or an Arrow list column.
+        """Read a column of labels: sets, lists, mappings and None, or an Arrow list column.
 
         Names are numbered by the document they first appear in, then by text, so that the same
         stream gives the same numbers however it was stored.

@@ -6,6 +6,7 @@ import numpy as np
 
 from clasher.kernels.clash import VECTOR
 from clasher.kernels.learning import BIAS_START, SHARED_START
+from clasher.kernels.regions import copy_rows
 from clasher.kernels.state import BINS, LABELS, State, Work
 from clasher.settings import Settings
 
@@ -72,15 +73,14 @@ def grow(state: State, settings: Settings, labels: int) -> State:
     if labels <= len(state.counts):
         return state
     grown = allocate(settings, labels)
-    used = np.flatnonzero(state.frequencies)  # the other rows are zero still
     for name, array in state._asdict().items():
         target = getattr(grown, name)
-        inside = tuple(slice(0, n) for n in array.shape[1:])
-        if name in ("rows", "squares"):
-            rows = used if array.size else used[:0]
-            target[(rows, *inside)] = array[rows]
+        if name == "rows":
+            copy_rows(array, target, state.frequencies)
+        elif name == "squares" and array.size:
+            copy_rows(array[:, None], target[:, None], state.frequencies)
         else:
-            target[(slice(0, len(array)), *inside)] = array
+            target[tuple(slice(0, n) for n in array.shape)] = array
     return grown
 
 

@@ -24,6 +24,7 @@ from clasher import memory
 from clasher.errors import ModelFileError, SettingError
 from clasher.kernels.state import LABELS, State
 from clasher.settings import Settings
+from clasher.version import __version__
 
 FORMAT = 1
 KEY = "clasher"
@@ -35,8 +36,6 @@ _DTYPES = {"I64": np.int64, "F32": np.float32, "F64": np.float64}
 
 def save(path: str | os.PathLike[str], settings: Settings, labels: list[str], state: State) -> None:
     """Write a model: to a temporary file beside ``path``, flushed, renamed, folder flushed."""
-    from clasher import __version__
-
     target = os.path.realpath(path)
     tensors = {
         name: np.ascontiguousarray(array[_inside(name, array, len(labels))])
@@ -128,9 +127,7 @@ def _about(file: Any, path: str) -> dict[str, Any]:
     return about
 
 
-def _check_shapes(
-    file: Any, wanted: dict[str, tuple[tuple[int, ...], type]], path: str
-) -> None:
+def _check_shapes(file: Any, wanted: dict[str, tuple[tuple[int, ...], type]], path: str) -> None:
     if set(file.keys()) != wanted.keys():
         raise ModelFileError(f"{path}: it does not hold the arrays its settings ask for")
     for name, (shape, kind) in wanted.items():

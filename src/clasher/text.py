@@ -2,8 +2,8 @@
 
 A word is a run of Unicode letters, marks and numbers in lower case, at least ``min_length`` of
 them. Scripts written without spaces (Chinese, Japanese, Thai, …) give overlapping pairs of
-characters instead, and a symbol (☂, 😀) is a word of its own. Everything else separates words: NUL, lone surrogates and bytes that are not
-UTF-8 included.
+characters instead, and a symbol (☂, 😀) is a word of its own. Everything else separates words:
+NUL, lone surrogates and bytes that are not UTF-8 included.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from clasher.errors import SettingError, TextError
 from clasher import unicode_ranges
+from clasher.errors import SettingError, TextError
 from clasher.kernels.text import KIND, SYMBOL, UNSPACED, WORD
 
 
@@ -133,7 +133,7 @@ def _from_arrow(column: Any) -> Buffers:
     ):
         column, width = column.cast(pa.large_string()), np.int64
     elif len(column) == 0:
-        return Buffers(np.zeros(0, np.uint8), np.zeros(1, np.int64))
+        return Buffers(np.frombuffer(b"", np.uint8), np.zeros(1, np.int64))
     else:
         raise TextError(f"a column of documents must hold text. Got {kind} instead.")
     _, offsets, data = column.buffers()

@@ -161,7 +161,7 @@ UNSPACED = (
     (178208, 183970), (183984, 191457), (194560, 195102), (196608, 201547),
 )
 
-# [start, stop) of symbols, each a word of its own: pictures of faces and things, mostly
+# [start, stop) of symbols, each a word of its own
 SYMBOLS = (
     (166, 167), (169, 170), (174, 175), (176, 177), (1154, 1155), (1421, 1423), (1550, 1552),
     (1758, 1759), (1769, 1770), (1789, 1791), (2038, 2039), (2554, 2555), (2928, 2929),

@@ -100,3 +100,12 @@ def test_batches_are_smaller_where_rows_are_large(tmp_path, monkeypatch):
     sizes = [len(batch) for batch in open_stream(path)]
     assert sum(sizes) == 40
     assert max(sizes) <= 5
+
+
+def test_an_empty_row_group_does_not_make_batches_small(tmp_path):
+    path = tmp_path / "a.parquet"
+    content = table(ROWS)
+    with pq.ParquetWriter(path, content.schema) as writer:
+        for part in (content[:0], content, content[:0]):
+            writer.write_table(part)
+    assert [len(batch) for batch in open_stream(path)] == [len(ROWS)]

@@ -8,6 +8,7 @@ the stream format only, and no Parquet, whose index is at the end.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.ipc
@@ -20,6 +21,8 @@ from clasher.io.formats import Source
 from clasher.io.reading import BATCH_BYTES, Reading
 from clasher.io.records import Batch
 
+_Pieces: TypeAlias = Iterator[tuple[WantedColumns, pa.RecordBatch]]
+
 _FILE_MAGIC = b"ARROW1"
 
 
@@ -27,12 +30,19 @@ def read_table(source: Source, reading: Reading) -> Iterator[Batch]:
     """Read a Parquet or Arrow table."""
     pieces = _parquet if source.kind == "parquet" else _arrow
     above = 0
-    for columns, piece in guarded(source, pieces(source, reading)):
+    for columns, piece in guarded(source, _checked(pieces(source, reading))):
         yield from columns.batches(piece, above)
         above += piece.num_rows
 
 
-def _parquet(source: Source, reading: Reading) -> Iterator[tuple[WantedColumns, pa.RecordBatch]]:
+def _checked(pieces: _Pieces) -> _Pieces:
+    """Pieces whose buffers are long enough to be touched; ``WantedColumns`` looks further."""
+    for columns, piece in pieces:
+        piece.validate()
+        yield columns, piece
+
+
+def _parquet(source: Source, reading: Reading) -> _Pieces:
     if source.is_standard_input:
         raise StreamError("Parquet cannot be read from standard input; write it to a file first")
     # Without pre-buffering and with a buffer, a row group is never in memory as a whole.
@@ -46,11 +56,12 @@ def _parquet(source: Source, reading: Reading) -> Iterator[tuple[WantedColumns, 
 def _rows_within(size: int, metadata: pq.FileMetaData) -> int:
     """How many rows fit in ``size`` bytes, by the averages of the row groups."""
     groups = map(metadata.row_group, range(metadata.num_row_groups))
-    rows = [size * group.num_rows // max(group.total_byte_size, 1) for group in groups]
+    filled = [group for group in groups if group.num_rows > 0]
+    rows = [size * group.num_rows // max(group.total_byte_size, 1) for group in filled]
     return max(min(rows, default=1), 1)
 
 
-def _arrow(source: Source, reading: Reading) -> Iterator[tuple[WantedColumns, pa.RecordBatch]]:
+def _arrow(source: Source, reading: Reading) -> _Pieces:
     if source.is_standard_input:
         with opened(source) as raw, pa.ipc.open_stream(raw) as stream:
             columns = WantedColumns(stream.schema, source.name, reading)

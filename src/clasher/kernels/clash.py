@@ -82,9 +82,7 @@ def choose(state, setting, length, labels, work):
     if length == 0.0:
         return 0
     threshold = state.cut[0] if setting.learnt_cut else setting.threshold
-    return above(
-        work.scores, labels, state.counts, threshold, setting.at_least_one, work.chosen
-    )
+    return above(work.scores, labels, state.counts, threshold, setting.at_least_one, work.chosen)
 
 
 @kernel
@@ -98,9 +96,7 @@ def teach(state, setting, buckets, length, region, chosen, known, ids, yes, labe
     if setting.rule == CENTROID:
         learn_centroid(state, buckets, x, known, ids, yes, work.truth, labels)
     elif setting.rule == MISTAKE:
-        learn_mistake(
-            state, buckets, x, known, ids, yes, work.truth, labels, work.chosen[:chosen]
-        )
+        learn_mistake(state, buckets, x, known, ids, yes, work.truth, labels, work.chosen[:chosen])
     elif setting.rule == PERCEPTRON:
         learn_perceptron(state, buckets, x, ids, yes, work.truth, labels, work.scores)
     else:

@@ -7,7 +7,7 @@ from clasher.kernels import kernel
 
 @kernel(fastmath={"contract"})
 def add_rows(rows, layer, width, buckets, x, out):
-    """``out[j] = Σ_k x_k · rows[k, layer, j]`` for the first ``width`` labels, four rows at a time."""
+    """``out[j] = Σ_k x_k · rows[k, layer, j]`` for ``width`` labels, four rows at a time."""
     for j in range(width):
         out[j] = np.float32(0.0)
     used = buckets.shape[0]
@@ -88,3 +88,13 @@ def halve(state, label):
     state.scales[label] *= 2.0
     for other in range(state.together.shape[1]):
         state.together[label, other] *= np.float32(0.5)
+
+
+@kernel
+def copy_rows(rows, target, frequencies):
+    """Copy into wider rows, leaving out the buckets that no document has touched yet."""
+    for bucket in range(rows.shape[0]):
+        if frequencies[bucket] > 0:
+            for layer in range(rows.shape[1]):
+                for label in range(rows.shape[2]):
+                    target[bucket, layer, label] = rows[bucket, layer, label]

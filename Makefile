@@ -1,0 +1,46 @@
+# Everything starts here: `make` lists what there is.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-compiled test-interpreted lint format bench clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
+
+demo: $(VENV)/all  ## learn from the docstrings of this Python, live, and write a report
+	$(BIN)/clasher demo
+
+test: test-compiled test-interpreted  ## run the whole test suite, compiled and interpreted
+
+test-compiled: $(VENV)/dev
+	$(BIN)/python -m pytest
+
+test-interpreted: $(VENV)/dev  # one run without the compiler sees every line of the kernels
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -m 'not compiled'
+	$(BIN)/python -m coverage report
+
+lint: $(VENV)/dev  ## ruff, mypy, import-linter
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/dev  ## let ruff put the code into shape
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(VENV)/dev  ## clasher beside Vowpal Wabbit, scikit-learn and River, one after the other
+	$(BIN)/python -m benchmarks all
+
+clean:  ## remove the environment and all caches
+	rm -rf $(VENV) .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/work
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# An environment is made once per set of extras, and again when the dependencies change.
+$(VENV)/all $(VENV)/dev: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing clasher[$(@F)] into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(@F)]'
+	@touch $@

@@ -1,0 +1,139 @@
+"""``clasher evaluate``: test, then train, over a stream."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clasher.ahead import HeldInterrupt
+from clasher.app import notes
+from clasher.app.files import STANDARD_STREAM, check_model_file, check_outputs, write_json
+from clasher.app.options import Command, output_option, quiet_option
+from clasher.app.streams import Stream, stream_options
+from clasher.app.wanted import Wanted, settings_options
+
+if TYPE_CHECKING:
+    from clasher.app.sample import Sample
+    from clasher.evaluate import Evaluation
+    from clasher.io import Batch
+    from clasher.model import Clasher
+
+
+@click.command("evaluate", cls=Command, short_help="Test, then train: how well does it do?")
+@stream_options(labelled=True)
+@settings_options
+@output_option("--json", "json_path", metavar="FILE",
+               help="Write every figure, the curves and the labels as JSON; - writes them to "
+                    "standard output in place of the table.")
+@output_option("--report", metavar="FILE.html",
+               help="Write a page to look at: curves, labels, documents explained.")
+@output_option("--save", metavar="FILE", help="Keep the model that was learnt.")
+@output_option("--every", type=click.IntRange(min=1), default=1000, metavar="N",
+               help="Documents between two points of a curve (default: 1000).")
+@output_option("--window", type=click.IntRange(min=1), default=10, metavar="N",
+               help="The sliding window, in stretches of --every (default: 10).")
+@quiet_option
+def command(
+    stream: Stream, wanted: Wanted, json_path: str | None, report: str | None, save: str | None,
+    every: int, window: int, quiet: bool,
+) -> None:  # fmt: skip
+    """Classify each document of a stream, then learn its labels.
+
+    The figures are those of a model that had never seen the document. Ctrl-C
+    ends the stream: what was asked for is written, with the figures so far.
+
+    \b
+    Examples:
+      clasher evaluate news.jsonl
+      clasher evaluate reuters.parquet --paper 1 --json figures.json
+      clasher evaluate a.csv b.csv --labels topics --report report.html
+    """
+    products = Products(json_path, report, save)
+    products.check(stream)
+    model = wanted.create()
+    sample = _sample(model) if report is not None else None
+    with stream.opened() as batches:
+        notes.warm_up(quiet=quiet)
+        result = _evaluate(model, stream, batches, sample, every, window, quiet=quiet)
+    if result.documents:
+        products.write(result, model, sample, stream, quiet=quiet)
+    if result.interrupted:
+        notes.leave_interrupted(f"after {result.documents:,} documents")
+
+
+@dataclass(frozen=True)
+class Products:
+    """The files that were asked for."""
+
+    json: str | None
+    report: str | None
+    save: str | None
+
+    def check(self, stream: Stream) -> None:
+        """Find out before the work what would fail after it."""
+        named = {"--json": self.json, "--report": self.report, "--save": self.save}
+        check_outputs(named, stream.paths)
+        if self.save is not None:
+            check_model_file("--save", self.save)
+
+    def write(
+        self,
+        result: Evaluation,
+        model: Clasher,
+        sample: Sample | None,
+        stream: Stream,
+        *,
+        quiet: bool,
+    ) -> None:
+        """Write them, and the table unless standard output is taken."""
+        with HeldInterrupt():
+            if self.save is not None:
+                model.save(self.save)
+                notes.say(f"saved the model as {self.save}", quiet=quiet)
+            if self.report is not None:
+                from clasher.app.report import write_report
+
+                write_report(
+                    self.report, result, title=stream.name, stream=", ".join(stream.paths),
+                    command=shlex.join(["clasher", *sys.argv[1:]]), model=model, sample=sample,
+                )  # fmt: skip
+                notes.say(f"wrote the report {self.report}", quiet=quiet)
+            if self.json is not None:
+                write_json(self.json, result.to_dict())
+            if self.json != STANDARD_STREAM:
+                from clasher.app.tables import evaluation_view, show
+
+                show(evaluation_view(result, stream.name))
+
+
+def _sample(model: Clasher) -> Sample:
+    from clasher.app.sample import Sample
+
+    return Sample(seed=model.settings.seed)
+
+
+def _evaluate(
+    model: Clasher,
+    stream: Stream,
+    batches: Iterator[Batch],
+    sample: Sample | None,
+    every: int,
+    window: int,
+    *,
+    quiet: bool,
+) -> Evaluation:
+    from clasher.evaluate import evaluate
+
+    pairs: Iterator[tuple[Any, Any]]
+    if sample is None:
+        pairs = ((batch.texts, batch.labels) for batch in batches)
+    else:
+        pairs = sample.watch(batches)
+    with stream.bar(quiet=quiet) as bar:
+        shown = bar.evaluated if bar.shown else None
+        return evaluate(model, pairs, every=every, window=window, on_progress=shown)

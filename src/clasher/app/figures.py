@@ -1,0 +1,54 @@
+"""Figures as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+
+
+def decimals(value: float) -> str:
+    """Three decimals, without the zero before them.
+
+    >>> decimals(0.8684), decimals(1.0), decimals(-0.25)
+    ('.868', '1.000', '-.250')
+    """
+    return f"{value:.3f}".replace("0.", ".", 1) if abs(value) < 0.9995 else f"{value:.3f}"
+
+
+def bytes_(count: int) -> str:
+    """A number of bytes in a unit that suits it.
+
+    >>> bytes_(999), bytes_(12_345), bytes_(312_000_000), bytes_(3_300_000_000)
+    ('999 B', '12 kB', '312 MB', '3.3 GB')
+    """
+    size = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 999.5 or unit == "GB":
+            break
+        size /= 1000
+    return f"{size:,.1f} {unit}" if size < 9.95 and unit != "B" else f"{size:,.0f} {unit}"
+
+
+def sparkline(values: Sequence[float], width: int = 24, top: float | None = None) -> str:
+    """A curve in one line, from 0 to ``top``; stretches of a long one are averaged.
+
+    >>> sparkline([0.0, 0.25, 0.5, 0.75, 1.0])
+    '▁▃▅▆█'
+    >>> sparkline(range(100), width=8)
+    '▁▂▃▄▅▆▇█'
+    """
+    values = _averaged(values, width)
+    most = max(values, default=0.0) if top is None else top
+    steps = len(BLOCKS) - 1
+    return "".join(BLOCKS[min(steps, round(steps * v / most))] if most else BLOCKS[0] for v in values)
+
+
+def _averaged(values: Sequence[float], width: int) -> list[float]:
+    if len(values) <= width:
+        return list(values)
+    edges = [round(i * len(values) / width) for i in range(width + 1)]
+    return [
+        sum(values[start:stop]) / (stop - start)
+        for start, stop in zip(edges, edges[1:], strict=False)
+    ]

@@ -1,0 +1,103 @@
+"""The group of all commands: imports them one by one, and tells failures in one line."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from importlib import import_module
+from typing import IO, Any, NoReturn
+
+import click
+
+from clasher import __version__
+from clasher.errors import ClasherError
+
+COMMANDS = ("evaluate", "learn", "predict", "explain", "inspect", "demo")
+INTERRUPTED = 130  # 128 + SIGINT
+NO_READER = 141  # 128 + SIGPIPE
+
+
+class Refusal(click.ClickException):
+    """One line on standard error, exit code 2."""
+
+    exit_code = 2
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the line."""
+        click.echo(f"clasher: {' '.join(self.message.splitlines())}", file=file, err=True)
+
+
+class Commands(click.Group):
+    """Commands that are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order in which one meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"clasher.app.commands.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or the one that was probably meant."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            for near in difflib.get_close_matches(args[0], COMMANDS, 1):
+                error.message += f" Did you mean {near!r}?"
+            raise
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; whatever is expected to go wrong ends in one line and an exit code."""
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):  # a terminal or a file name need not be Unicode
+                stream.reconfigure(errors="backslashreplace")
+        try:
+            return super().invoke(ctx)
+        except ClasherError as error:
+            raise Refusal(str(error)) from error
+        except MemoryError as error:
+            raise Refusal(
+                f"out of memory; lower --dimensions or --max-labels ({error or 'no more is known'})"
+            ) from error
+        except BrokenPipeError:
+            _leave_pipe(ctx)
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            raise Refusal(f"{where}{error.strerror or error}") from error
+        except KeyboardInterrupt:
+            ctx.exit(INTERRUPTED)
+
+
+def _leave_pipe(ctx: click.Context) -> NoReturn:
+    """Go quietly when the reader of the output has gone; nor may Python flush into its pipe."""
+    if sys.stdout is sys.__stdout__:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    ctx.exit(NO_READER)
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Every command explains itself: clasher evaluate --help",
+)
+@click.version_option(__version__, prog_name="clasher", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Classify endless multi-label text streams in bounded memory.
+
+    A STREAM is one or more files, or - for standard input: JSON lines, CSV,
+    TSV, Parquet or Arrow, text formats also as .gz, .zst or .xz.
+
+    \b
+    How well would it do on my text, learning as it goes?
+      clasher evaluate news.jsonl
+    Keep what it learns, and use it:
+      clasher learn news.jsonl --model news.clasher
+      tail -f inbox.jsonl | clasher predict - --model news.clasher
+    """

@@ -1,0 +1,92 @@
+"""What is said on standard error beside the results: notes, warnings, that kernels compile."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+
+def say(text: str, *, quiet: bool = False) -> None:
+    """Say something that ``--quiet`` leaves out."""
+    if not quiet:
+        click.echo(text, err=True)
+
+
+def warn(text: str) -> None:
+    """Say something that must not pass unnoticed."""
+    click.echo(f"clasher: {text}", err=True)
+
+
+def shows_progress(*, quiet: bool) -> bool:
+    """Whether progress is wanted: someone looks at standard error, and no output is piped."""
+    if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        return False
+    try:
+        return not stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
+    except (OSError, ValueError, AttributeError):  # closed, or not a file at all
+        return False
+
+
+@contextmanager
+def compiling(*, quiet: bool) -> Iterator[None]:
+    """Announce, on the first run of an installation, that kernels are being compiled."""
+    from numba.core import event
+
+    class Announcer(event.Listener):  # type: ignore[misc]
+        def on_start(self, event: Any) -> None:
+            notice.start()
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    notice = _Notice(quiet=quiet)
+    announcer = Announcer()
+    event.register("numba:compile", announcer)
+    try:
+        yield
+    finally:
+        event.unregister("numba:compile", announcer)
+        notice.stop()
+
+
+class _Notice:
+    """A spinner on a terminal, a line elsewhere."""
+
+    TEXT = "compiling the kernels, once per installation…"
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.quiet = quiet
+        self.started = False
+        self._status: Any = None
+
+    def start(self) -> None:
+        if self.started:
+            return
+        self.started = True
+        if shows_progress(quiet=self.quiet):
+            from rich.console import Console
+
+            self._status = Console(stderr=True).status(self.TEXT)
+            self._status.start()
+        else:
+            say(self.TEXT, quiet=self.quiet)
+
+    def stop(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+
+def warm_up() -> None:
+    """Run every kernel once, so that what is compiled is not timed with what is learnt."""
+    from clasher.metrics import Metrics
+    from clasher.model import Clasher
+
+    model = Clasher(dimensions=2)
+    Metrics().update_many([{"label"}], model.step_many(["a word"], [{"label"}]))
+    model.predict_many(["a word"])

@@ -1,0 +1,99 @@
+"""How options look and parse: sections in the help, the policy for bad records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+DEAD_LETTER = "dead-letter"
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class SectionOption(click.Option):
+    """An option that stands under a heading of its own in the help."""
+
+    def __init__(self, *args: Any, section: str = "Options", **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.section = section
+
+
+def option(*names: str, section: str, **attributes: Any) -> Callable[[F], F]:
+    """An option under the heading ``section``."""
+    return click.option(*names, cls=SectionOption, section=section, **attributes)
+
+
+def output_option(*names: str, **attributes: Any) -> Callable[[F], F]:
+    """An option that says where results go."""
+    return option(*names, section="Output", **attributes)
+
+
+quiet_option = output_option("--quiet", "-q", is_flag=True, help="No progress and no notes.")
+
+model_option = option(
+    "--model", "-m", "model_path", metavar="FILE", required=True, section="Model",
+    help="The model file.",
+)  # fmt: skip
+
+
+class Command(click.Command):
+    """A command whose help has sections and whose ``--on-error dead-letter`` takes a file."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse, after ``dead-letter FILE`` was made the one value it is."""
+        return super().parse_args(ctx, join_dead_letter(args))
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options section by section."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                sections.setdefault(getattr(parameter, "section", "Help"), []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+class Policy(click.ParamType):
+    """What ``--on-error`` takes: ``stop``, ``skip`` or ``dead-letter:FILE``."""
+
+    name = "policy"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | Path:
+        """A word, or the path of a dead-letter file, as ``BadRecords`` takes it."""
+        if value in ("stop", "skip"):
+            return str(value)
+        kind, _, file = str(value).partition(":")
+        if kind != DEAD_LETTER:
+            self.fail(f"{value!r} is none of stop, skip and dead-letter FILE", param, ctx)
+        if not file:
+            self.fail("dead-letter needs a file: --on-error dead-letter FILE", param, ctx)
+        return Path(file)
+
+
+def join_dead_letter(args: list[str]) -> list[str]:
+    """Make one value of ``dead-letter FILE``: how many an option takes may not depend on them.
+
+    >>> join_dead_letter(["news.jsonl", "--on-error", "dead-letter", "bad.jsonl", "--quiet"])
+    ['news.jsonl', '--on-error', 'dead-letter:bad.jsonl', '--quiet']
+    """
+    joined: list[str] = []
+    rest = iter(args)
+    for arg in rest:
+        if arg == "--":
+            return [*joined, arg, *rest]
+        joined.append(arg)
+        if joined[-2:] == ["--on-error", DEAD_LETTER] or arg == f"--on-error={DEAD_LETTER}":
+            for file in rest:
+                if file.startswith("-"):
+                    joined.append(file)  # another option: the file is missing
+                else:
+                    joined[-1] += f":{file}"
+                break
+    return joined

@@ -1,0 +1,97 @@
+"""A line on the terminal that shows how far long work is."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Self
+
+from clasher.app.figures import bytes_, decimals
+
+if TYPE_CHECKING:
+    from clasher.evaluate import Progress
+    from clasher.model import Clasher
+
+
+class Bar:
+    """A progress bar with the rate, the figures so far and the memory; leaves nothing behind.
+
+    Parameters
+    ----------
+    total
+        Documents to expect, None where that is unknown.
+    shown
+        Whether anyone wants to see it.
+    """
+
+    def __init__(self, total: int | None, *, shown: bool) -> None:
+        self.total = total
+        self.shown = shown
+        self.documents = 0
+        self._start = perf_counter()
+        self._display: Any = None
+
+    def __enter__(self) -> Self:
+        self._start = perf_counter()
+        if self.shown:
+            self._display = _display()
+            self._task = self._display.add_task("", total=self.total, facts="")
+            self._display.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._display is not None:
+            self._display.stop()
+
+    @property
+    def rate(self) -> float:
+        """Documents per second since the bar was entered."""
+        return self.documents / max(perf_counter() - self._start, 1e-9)
+
+    def evaluated(self, progress: Progress) -> None:
+        """Show how far an evaluation is."""
+        self._show(
+            progress.documents,
+            f"{progress.documents_per_second:,.0f}/s",
+            f"macro {decimals(progress.macro_f1)}",
+            f"micro {decimals(progress.micro_f1)}",
+            bytes_(progress.memory_bytes),
+        )
+
+    def learnt(self, documents: int, model: Clasher) -> None:
+        """Show that so many more documents were learnt."""
+        self.documents += documents
+        labels = f"{len(model.labels):,} labels"
+        self._show(self.documents, f"{self.rate:,.0f}/s", labels, bytes_(_memory()))
+
+    def predicted(self, documents: int) -> None:
+        """Show that so many more documents were predicted."""
+        self.documents += documents
+        self._show(self.documents, f"{self.rate:,.0f}/s", bytes_(_memory()))
+
+    def _show(self, documents: int, *facts: str) -> None:
+        if self._display is None:
+            return
+        total = self.total and max(self.total, documents)  # an estimate may be too low
+        text = "  ".join([f"{documents:,} docs", *facts])
+        self._display.update(self._task, completed=documents, total=total, facts=text)
+
+
+def _memory() -> int:
+    from clasher.evaluate import process_memory
+
+    return process_memory()
+
+
+def _display() -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.table import Column
+
+    return Progress(
+        BarColumn(bar_width=None, table_column=Column(ratio=1, min_width=4)),
+        TextColumn("{task.fields[facts]}", table_column=Column(no_wrap=True)),
+        TimeRemainingColumn(compact=True),
+        console=Console(stderr=True),
+        transient=True,
+        expand=True,
+    )

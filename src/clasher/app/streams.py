@@ -1,0 +1,103 @@
+"""The stream of a command: its options, its records, and what became of the bad ones."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from clasher.app import notes
+from clasher.app.options import Policy, option
+
+if TYPE_CHECKING:
+    from clasher.io import BadRecords, Batch
+
+_stream = functools.partial(option, section="Stream")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """Where records come from, as the command line says it."""
+
+    paths: tuple[str, ...]
+    text: str
+    labels: str
+    id: str
+    label_separator: str | None
+    format: str | None
+    limit: int | None
+    on_error: Literal["stop", "skip"] | Path
+
+    @property
+    def name(self) -> str:
+        """The files in a few words."""
+        first, *rest = self.paths
+        first = "standard input" if first == "-" else Path(first).name
+        return f"{first} and {len(rest)} more" if rest else first
+
+    @contextmanager
+    def opened(self, *, labelled: bool = True, batch_size: int = 1000) -> Iterator[Iterator[Batch]]:
+        """The records in batches; when all went well, says how many were passed over."""
+        from clasher.io import BadRecords, Fields, open_stream
+
+        with BadRecords(self.on_error) as bad:
+            fields = Fields(self.text, self.labels, self.id, self.label_separator)
+            yield open_stream(
+                self.paths, fields, batch_size=batch_size, labelled=labelled, on_error=bad,
+                limit=self.limit, format=self.format,
+            )  # fmt: skip
+            self._tell(bad)
+
+    def _tell(self, bad: BadRecords) -> None:
+        if bad.skipped:
+            letters = f" (they are in {self.on_error})" if isinstance(self.on_error, Path) else ""
+            records = "1 bad record" if bad.skipped == 1 else f"{bad.skipped:,} bad records"
+            notes.warn(f"passed over {records}{letters}; the first: {bad.first}")
+
+
+def stream_options(*, labelled: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of a stream, and hand them over as ``stream``."""
+    options = [
+        click.argument("paths", metavar="STREAM...", nargs=-1, required=True),
+        _stream("--text", default="text", metavar="FIELD",
+                help="The field of the text (default: text). Dots reach into nested fields: "
+                     "payload.body."),
+    ]  # fmt: skip
+    if labelled:
+        options += [
+            _stream("--labels", default="labels", metavar="FIELD",
+                    help="The field of the labels (default: labels): a list, an object label → "
+                         "true or false (the rest is unknown), null (unlabelled), or one text."),
+            _stream("--label-separator", metavar="TEXT",
+                    help="What stands between labels in one text (default: |)."),
+        ]  # fmt: skip
+    options += [
+        _stream("--id", default="id", metavar="FIELD",
+                help="The field of the id (default: id); records without one are numbered."),
+        _stream("--format", metavar="EXT",
+                help="The extension that tells the format, such as csv or jsonl.gz, for files "
+                     "that have another one (standard input: jsonl)."),
+        _stream("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N records."),
+        _stream("--on-error", type=Policy(), default="stop", metavar="stop|skip|dead-letter FILE",
+                help="What to do with a bad record: stop (the default), pass over it, or also "
+                     "append it to FILE, with what is wrong and where."),
+    ]  # fmt: skip
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def command(**given: Any) -> None:
+            names = Stream.__dataclass_fields__
+            unlabelled = {"labels": "labels", "label_separator": None}
+            values = unlabelled | {name: given.pop(name) for name in names if name in given}
+            function(stream=Stream(**values), **given)
+
+        for add in reversed(options):
+            command = add(command)
+        return command
+
+    return decorate

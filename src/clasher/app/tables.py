@@ -1,0 +1,128 @@
+"""Results as tables for a terminal, at most 80 columns wide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from clasher.app.figures import bytes_, decimals, sparkline
+
+if TYPE_CHECKING:
+    from clasher.evaluate import Evaluation
+    from clasher.explain import Explanation
+    from clasher.metrics import Figures
+
+WIDTH = 80
+BAR = 20  # columns of the longest bar of an explanation
+
+
+def show(*parts: RenderableType) -> None:
+    """Print to standard output."""
+    console = Console(highlight=False)
+    console.width = min(console.width, WIDTH)
+    console.print(*parts, sep="\n")
+
+
+def facts(rows: Iterable[tuple[str, str]]) -> Table:
+    """Names and values."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(name, Text(value))
+    return table
+
+
+def evaluation_view(result: Evaluation, stream: str) -> Group:
+    """The figures of an evaluation and their curves."""
+    rule = str(result.settings["rule"])
+    labelled = "" if result.judged == result.documents else f", {result.judged:,} with labels"
+    return Group(
+        Text(f"{stream}, {rule} rule, test then train", style="bold"),
+        _measures(result),
+        facts(
+            [
+                ("documents", f"{result.documents:,}{labelled}"),
+                ("labels", f"{result.labels:,}; macro is the mean over all of them"),
+                ("subset accuracy", decimals(result.subset_accuracy)),
+                ("Hamming loss", f"{result.hamming_loss:.4f}"),
+                ("speed", f"{result.documents_per_second:,.0f} documents/s"),
+                ("memory", f"model {bytes_(result.state_bytes)}, "
+                           f"process {bytes_(result.memory_bytes)}"),
+            ]
+        ),
+    )  # fmt: skip
+
+
+def _measures(result: Evaluation) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="dim")
+    table.add_column("", style="dim")
+    for name in ("F1", "precision", "recall"):
+        table.add_column(name, justify="right")
+    table.add_column("F1 over the stream", no_wrap=True)
+    curve = result.curve
+    _add_measures(table, "", result, [point.cumulative for point in curve])
+    last = result.window * result.every
+    if curve and last < result.documents:
+        windows = [point.window for point in curve]
+        _add_measures(table, f"last {last:,} ", windows[-1], windows)
+    return table
+
+
+def _add_measures(table: Table, prefix: str, now: Figures, curve: Sequence[Figures]) -> None:
+    for kind in ("macro", "micro"):
+        values = [getattr(figures, f"{kind}_f1") for figures in curve]
+        table.add_row(
+            f"{prefix}{kind}",
+            Text(decimals(getattr(now, f"{kind}_f1")), style="bold"),
+            decimals(getattr(now, f"{kind}_precision")),
+            decimals(getattr(now, f"{kind}_recall")),
+            sparkline(values, top=1.0),
+        )
+
+
+def explanation_view(explanation: Explanation, words: int) -> Group:
+    """Which words spoke for and against a label."""
+    verdict = "predicted" if explanation.predicted else "not predicted"
+    title = Text.assemble((explanation.label, "bold"), f"  {verdict}, score ")
+    title.append(decimals(explanation.probability), style="bold")
+    region = "no region is near"
+    if explanation.region is not None:
+        region = f"nearest region {explanation.region}, cosine {decimals(explanation.similarity)}"
+    shown = [(word, weight) for word, weight in explanation.words[:words]]
+    rest = explanation.words[words:]
+    if rest:
+        shown.append((f"({len(rest):,} more words)", sum(weight for _, weight in rest)))
+    shown += [(f"({name})", weight) for name, weight in explanation.other.items()]
+    return Group(title, Text(region, style="dim"), _weights(shown))
+
+
+def _weights(rows: Sequence[tuple[str, float]]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_column(no_wrap=True)
+    most = max((abs(weight) for _, weight in rows), default=0.0)
+    for word, weight in rows:
+        bar = "█" * round(BAR * abs(weight) / most) if most else ""
+        colour = "green" if weight > 0 else "red"
+        table.add_row(f"{weight:+.3f}", Text(word), Text(bar, style=colour))
+    return table
+
+
+def labels_view(support: Sequence[tuple[str, int]], shown: int | None) -> Table:
+    """The labels of a model and how many documents taught each, the most frequent first."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="dim")
+    table.add_column("label", overflow="fold")
+    table.add_column("documents", justify="right")
+    rows = sorted(support, key=lambda row: (-row[1], row[0]))
+    for label, documents in rows[:shown]:
+        table.add_row(Text(label), f"{documents:,}")
+    if shown is not None and len(rows) > shown:
+        table.add_row(Text(f"… {len(rows) - shown:,} more: --all shows them", style="dim"), "")
+    return table

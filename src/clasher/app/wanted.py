@@ -1,0 +1,116 @@
+"""The settings of a model that the command line asks for."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clasher.app.options import option
+from clasher.errors import SettingError
+
+if TYPE_CHECKING:
+    from clasher.model import Clasher
+
+# As in clasher.settings, which takes too long to import for a help text; a test compares them.
+CHOICES: dict[str, tuple[str, ...]] = {
+    "rule": ("margin", "centroid", "mistake", "perceptron"),
+    "weighting": ("tfidf", "tf"),
+    "similarity": ("cosine", "euclidean"),
+    "tf": ("log", "count"),
+    "norm": ("l2", "none"),
+    "on_full": ("error", "evict"),
+}
+
+_model = functools.partial(option, section="Model")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Settings by name, those that were given only, and the paper's mode."""
+
+    given: dict[str, Any]
+    paper: int | None = None
+
+    def create(self) -> Clasher:
+        """A model with these settings, the others at their defaults."""
+        from clasher.model import Clasher
+
+        if self.paper is None:
+            return Clasher(**self.given)
+        if "rule" in self.given:
+            raise SettingError("--paper chooses the rule: leave out --rule, or --paper")
+        return Clasher.paper(self.paper, **self.given)
+
+    def check(self, model: Clasher, path: str) -> None:
+        """Refuse to go on with a model that has other settings."""
+        wanted = dict.fromkeys(self.given)
+        if self.paper is not None:
+            from clasher.settings import PAPER
+
+            wanted |= dict.fromkeys(("rule", *PAPER))
+        asked = self.create().settings if wanted else model.settings
+        for name in model.settings.differences(asked):
+            if name in wanted:
+                is_, flag = getattr(model.settings, name), self._flag(name)
+                raise SettingError(
+                    f"{flag} contradicts {path}, whose {name} is {is_!r}; leave it out to go on "
+                    f"with that model, or name another file"
+                )
+
+    def _flag(self, name: str) -> str:
+        if name not in self.given:
+            return f"--paper {self.paper}"
+        if name == "at_least_one":
+            return "--at-least-one" if self.given[name] else "--allow-none"
+        return f"--{name.replace('_', '-')} {self.given[name]}"
+
+
+def settings_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the settings of a model as options, and hand them over as ``wanted``."""
+
+    @functools.wraps(function)
+    def command(paper: str | None, **given: Any) -> None:
+        settings = {name: given.pop(name) for name in _NAMES}
+        chosen = {name: value for name, value in settings.items() if value is not None}
+        function(wanted=Wanted(chosen, None if paper is None else int(paper)), **given)
+
+    for add in reversed([add for _, add in _OPTIONS]):
+        command = add(command)
+    return command
+
+
+def _choice(name: str, text: str) -> tuple[str, Any]:
+    flag = f"--{name.replace('_', '-')}"
+    return name, _model(flag, type=click.Choice(CHOICES[name]), help=text)
+
+
+_OPTIONS: list[tuple[str, Any]] = [
+    _choice("rule", "How to learn (default: margin; centroid and mistake are the paper's modes 1 "
+                    "and 2)."),
+    ("paper", _model("--paper", type=click.Choice(["1", "2"]),
+                     help="The paper's own settings for mode 1 or 2: raw counts, no length "
+                          "normalisation, threshold 0.5.")),
+    ("dimensions", _model("--dimensions", type=int, metavar="N",
+                          help="Buckets that words are hashed to (default: 65536).")),
+    _choice("weighting", "How words are weighed (default: tfidf)."),
+    _choice("similarity", "How the nearest region is found (default: cosine)."),
+    _choice("tf", "What the count of a word is worth (default: log)."),
+    _choice("norm", "The length of a document (default: l2)."),
+    ("threshold", _model("--threshold", type=float, metavar="X",
+                         help="Predict labels above this score (default: learnt from the stream "
+                              "by margin, else 0.5).")),
+    ("at_least_one", _model("--at-least-one/--allow-none", default=None,
+                            help="Whether to predict the best label where none passes the "
+                                 "threshold (default: at least one).")),
+    ("max_labels", _model("--max-labels", type=int, metavar="N",
+                          help="The most labels the stream may have (default: 4096).")),
+    _choice("on_full", "Past that: an error, or the longest unseen label is given up (default: "
+                       "error)."),
+    ("seed", _model("--seed", type=int, metavar="N",
+                    help="The seed of the hash functions (default: 0).")),
+]  # fmt: skip
+_NAMES = [name for name, _ in _OPTIONS if name != "paper"]
