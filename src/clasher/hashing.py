@@ -61,7 +61,7 @@ class Hasher:
 
     >>> hasher = Hasher(dimensions=1024)
     >>> hasher.hash_many(["wheat and grain", "grain grain"]).counts.tolist()
-    [-1.0, -1.0, 1.0, 2.0]
+    [1.0, 1.0, -1.0, -2.0]
     """
 
     def __init__(self, dimensions: int, seed: int = 0, analyzer: Analyzer | None = None) -> None:
@@ -124,7 +124,7 @@ class Hasher:
         room = int(np.minimum((np.diff(texts.offsets) + 1) // 2, self.dimensions).sum())
         indptr = np.empty(documents + 1, np.int64)
         buckets = np.empty(room, np.int32)
-        counts = np.empty(room, np.float32)
+        counts = np.zeros(room, np.float32)
         hashes, starts, stops, slots = self._scratch()
         hash_documents(
             texts.data, texts.offsets, code_points(), self.analyzer.min_length, self.initial,

@@ -109,6 +109,12 @@ class Clasher:
         return int(self._state.totals[LABELLED])
 
     @property
+    def support(self) -> dict[str, int]:
+        """How many documents taught each label; with the mistake rule, how often it was fed."""
+        counts = self._state.counts[: len(self._index)].astype(np.int64).tolist()
+        return dict(zip(self._index.names, counts, strict=True))
+
+    @property
     def threshold(self) -> float:
         """The score above which a label is predicted now."""
         if not self._setting.learnt_cut:

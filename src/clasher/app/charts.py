@@ -78,20 +78,21 @@ class Writing(NamedTuple):
     digits: int
 
 
-def short(number: float) -> str:
+def short(number: float, unit: str = "") -> str:
     """A number for the tick of an axis.
 
-    >>> short(12500), short(0), short(1.5), short(0.25)
-    ('12.5k', '0', '1.5', '0.25')
+    >>> short(12500), short(0), short(0.25), short(2_500_000, " B")
+    ('12.5k', '0', '0.25', '2.5 MB')
     """
     power = min(4, int(math.log10(number) // 3)) if number >= 1 else 0
-    return f"{number / 1000**power:.4g}{('', 'k', 'M', 'G', 'T')[power]}"
+    gap, unit = unit[:-1], unit[-1:]
+    return f"{number / 1000**power:.4g}{gap}{('', 'k', 'M', 'G', 'T')[power]}{unit}"
 
 
 WRITINGS = {
     "ratio": Writing(decimals, short, 3),
     "rate": Writing(lambda rate: f"{rate:,.0f}/s", short, 0),
-    "size": Writing(lambda size: bytes_(int(size)), lambda size: bytes_(int(size)), 0),
+    "size": Writing(lambda size: bytes_(int(size)), lambda size: short(size, " B"), 0),
 }
 
 
@@ -106,7 +107,7 @@ def line_chart(key: str, documents: Sequence[int], lines: Iterable[Line], kind: 
     chosen = _thinned(len(documents))
     x = [documents[i] for i in chosen]
     kept = [line._replace(values=[line.values[i] for i in chosen]) for line in lines]
-    right = x[-1] if x else 0
+    right = x[-1] if x else 1
     highest = max((value for line in kept for value in line.values), default=0.0)
     y_ticks = ticks(highest)
     top = y_ticks[-1]

@@ -154,9 +154,7 @@ def installed_packages(folders: list[str] | None = None) -> Iterator[Module]:
         families = families_of_package(package.metadata.get_all("Classifier") or [])
         for file in package.files or ():
             if file.suffix == ".py" and file.parts[0] != ".." and _is_wanted(Path(file)):
-                yield Module(
-                    Path(str(file.locate())), _dotted(Path(file)), tuple(sorted(families))
-                )
+                yield Module(Path(str(file.locate())), _dotted(Path(file)), tuple(sorted(families)))
 
 
 def _is_wanted(inside: Path) -> bool:

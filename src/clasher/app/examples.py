@@ -88,7 +88,8 @@ def examples(model: Clasher, sample: Sample, count: int = 6) -> list[Example]:
             (right if good else wrong).append((document, shown))
     turns = _in_turn(_varied(right), _varied(wrong))
     return [
-        explain_document(model, document, shown) for (document, shown), _ in zip(turns, range(count))  # noqa: B905
+        explain_document(model, document, shown)
+        for (document, shown), _ in zip(turns, range(count))  # noqa: B905
     ]
 
 
@@ -109,9 +110,7 @@ def _varied(
     met: set[str] = set()
     left = list(documents)
     while left:
-        best = max(
-            left, key=lambda pair: (len(pair[0].text) in GOOD_LENGTH, len(pair[1] - met))
-        )
+        best = max(left, key=lambda pair: (len(pair[0].text) in GOOD_LENGTH, len(pair[1] - met)))
         left.remove(best)
         met |= best[1]
         yield best

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 
@@ -30,25 +31,22 @@ def bytes_(count: int) -> str:
     return f"{size:,.1f} {unit}" if size < 9.95 and unit != "B" else f"{size:,.0f} {unit}"
 
 
-def sparkline(values: Sequence[float], width: int = 24, top: float | None = None) -> str:
-    """A curve in one line, from 0 to ``top``; stretches of a long one are averaged.
+def sparkline(values: Sequence[float], width: int = 24) -> str:
+    """A curve in one line, from its lowest to its highest; stretches of a long one are averaged.
 
-    >>> sparkline([0.0, 0.25, 0.5, 0.75, 1.0])
-    '▁▃▅▆█'
+    >>> sparkline([0.2, 0.4, 0.5, 0.55, 0.6])
+    '▁▅▆▇█'
     >>> sparkline(range(100), width=8)
     '▁▂▃▄▅▆▇█'
     """
-    values = _averaged(values, width)
-    most = max(values, default=0.0) if top is None else top
-    steps = len(BLOCKS) - 1
-    return "".join(BLOCKS[min(steps, round(steps * v / most))] if most else BLOCKS[0] for v in values)
+    points = _averaged(values, width)
+    low, high = min(points, default=0.0), max(points, default=0.0)
+    steps = (len(BLOCKS) - 1) / (high - low) if high > low else 0.0
+    return "".join(BLOCKS[round((point - low) * steps)] for point in points)
 
 
 def _averaged(values: Sequence[float], width: int) -> list[float]:
     if len(values) <= width:
         return list(values)
     edges = [round(i * len(values) / width) for i in range(width + 1)]
-    return [
-        sum(values[start:stop]) / (stop - start)
-        for start, stop in zip(edges, edges[1:], strict=False)
-    ]
+    return [sum(values[start:stop]) / (stop - start) for start, stop in pairwise(edges)]

@@ -11,11 +11,17 @@ from typing import IO, Any, NoReturn
 import click
 
 from clasher import __version__
+from clasher.app.notes import INTERRUPTED
+from clasher.app.options import Exemplified
 from clasher.errors import ClasherError
 
 COMMANDS = ("evaluate", "learn", "predict", "explain", "inspect", "demo")
-INTERRUPTED = 130  # 128 + SIGINT
 NO_READER = 141  # 128 + SIGPIPE
+EXAMPLES = """
+    clasher evaluate news.jsonl
+    clasher learn news.jsonl --model news.clasher
+    tail -f inbox.jsonl | clasher predict - --model news.clasher
+"""
 
 
 class Refusal(click.ClickException):
@@ -28,7 +34,7 @@ class Refusal(click.ClickException):
         click.echo(f"clasher: {' '.join(self.message.splitlines())}", file=file, err=True)
 
 
-class Commands(click.Group):
+class Commands(Exemplified, click.Group):
     """Commands that are imported when they are asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -49,9 +55,10 @@ class Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            for near in difflib.get_close_matches(args[0], COMMANDS, 1):
-                error.message += f" Did you mean {near!r}?"
-            raise
+            near = difflib.get_close_matches(args[0], COMMANDS, 1)
+            if not near:
+                raise
+            raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; whatever is expected to go wrong ends in one line and an exit code."""
@@ -77,15 +84,16 @@ class Commands(click.Group):
 
 def _leave_pipe(ctx: click.Context) -> NoReturn:
     """Go quietly when the reader of the output has gone; nor may Python flush into its pipe."""
-    if sys.stdout is sys.__stdout__:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    output = sys.__stdout__
+    if output is not None and sys.stdout is output:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
     ctx.exit(NO_READER)
 
 
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Every command explains itself: clasher evaluate --help",
+    examples=EXAMPLES,
 )
 @click.version_option(__version__, prog_name="clasher", message="%(prog)s %(version)s")
 def cli() -> None:
@@ -93,11 +101,4 @@ def cli() -> None:
 
     A STREAM is one or more files, or - for standard input: JSON lines, CSV,
     TSV, Parquet or Arrow, text formats also as .gz, .zst or .xz.
-
-    \b
-    How well would it do on my text, learning as it goes?
-      clasher evaluate news.jsonl
-    Keep what it learns, and use it:
-      clasher learn news.jsonl --model news.clasher
-      tail -f inbox.jsonl | clasher predict - --model news.clasher
     """

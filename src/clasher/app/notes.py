@@ -7,9 +7,11 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import click
+
+INTERRUPTED = 130  # 128 + SIGINT
 
 
 def say(text: str, *, quiet: bool = False) -> None:
@@ -23,6 +25,17 @@ def warn(text: str) -> None:
     click.echo(f"clasher: {text}", err=True)
 
 
+def leave_interrupted(documents: int) -> NoReturn:
+    """End the process as one does after Ctrl-C."""
+    warn(f"interrupted after {documents:,} documents")
+    sys.exit(INTERRUPTED)
+
+
+def on_terminal() -> bool:
+    """Whether standard output is a terminal."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
 def shows_progress(*, quiet: bool) -> bool:
     """Whether progress is wanted: someone looks at standard error, and no output is piped."""
     if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
@@ -34,11 +47,11 @@ def shows_progress(*, quiet: bool) -> bool:
 
 
 @contextmanager
-def compiling(*, quiet: bool) -> Iterator[None]:
+def compiling(*, quiet: bool = False) -> Iterator[None]:
     """Announce, on the first run of an installation, that kernels are being compiled."""
     from numba.core import event
 
-    class Announcer(event.Listener):  # type: ignore[misc]
+    class Announcer(event.Listener):
         def on_start(self, event: Any) -> None:
             notice.start()
 
@@ -47,11 +60,11 @@ def compiling(*, quiet: bool) -> Iterator[None]:
 
     notice = _Notice(quiet=quiet)
     announcer = Announcer()
-    event.register("numba:compile", announcer)
+    event.register("numba:compile", announcer)  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
-        event.unregister("numba:compile", announcer)
+        event.unregister("numba:compile", announcer)  # type: ignore[no-untyped-call]
         notice.stop()
 
 
@@ -82,11 +95,12 @@ class _Notice:
             self._status.stop()
 
 
-def warm_up() -> None:
-    """Run every kernel once, so that what is compiled is not timed with what is learnt."""
-    from clasher.metrics import Metrics
-    from clasher.model import Clasher
+def warm_up(*, quiet: bool) -> None:
+    """Run every kernel once, so that compiling is not timed along with learning."""
+    with compiling(quiet=quiet):
+        from clasher.metrics import Metrics
+        from clasher.model import Clasher
 
-    model = Clasher(dimensions=2)
-    Metrics().update_many([{"label"}], model.step_many(["a word"], [{"label"}]))
-    model.predict_many(["a word"])
+        model = Clasher(dimensions=2)
+        Metrics().update_many([{"label"}], model.step_many(["a word"], [{"label"}]))
+        model.predict_many(["a word"])

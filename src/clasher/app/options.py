@@ -33,13 +33,29 @@ def output_option(*names: str, **attributes: Any) -> Callable[[F], F]:
 
 quiet_option = output_option("--quiet", "-q", is_flag=True, help="No progress and no notes.")
 
-model_option = option(
-    "--model", "-m", "model_path", metavar="FILE", required=True, section="Model",
-    help="The model file.",
-)  # fmt: skip
+
+def model_option(text: str) -> Callable[[F], F]:
+    """The option that names a model file."""
+    return option(
+        "--model", "-m", "model_path", metavar="FILE", required=True, section="Model", help=text
+    )
 
 
-class Command(click.Command):
+class Exemplified(click.Command):
+    """A command whose help ends with examples."""
+
+    def __init__(self, *args: Any, examples: str, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.examples = examples
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples line by line, as they are."""
+        with formatter.section("Examples"):
+            for line in self.examples.strip().splitlines():
+                formatter.write(f"{'':{formatter.current_indent}}{line.strip()}\n")
+
+
+class Command(Exemplified):
     """A command whose help has sections and whose ``--on-error dead-letter`` takes a file."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -51,30 +67,23 @@ class Command(click.Command):
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
-            if record is not None:
+            if record is not None and isinstance(parameter, click.Option):
                 sections.setdefault(getattr(parameter, "section", "Help"), []).append(record)
         for title, records in sections.items():
             with formatter.section(title):
                 formatter.write_dl(records)
 
 
-class Policy(click.ParamType):
-    """What ``--on-error`` takes: ``stop``, ``skip`` or ``dead-letter:FILE``."""
-
-    name = "policy"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str | Path:
-        """A word, or the path of a dead-letter file, as ``BadRecords`` takes it."""
-        if value in ("stop", "skip"):
-            return str(value)
-        kind, _, file = str(value).partition(":")
-        if kind != DEAD_LETTER:
-            self.fail(f"{value!r} is none of stop, skip and dead-letter FILE", param, ctx)
-        if not file:
-            self.fail("dead-letter needs a file: --on-error dead-letter FILE", param, ctx)
-        return Path(file)
+def parse_policy(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str | Path:
+    """What ``--on-error`` says: a word, or the path of a dead-letter file."""
+    if value in ("stop", "skip"):
+        return value
+    kind, _, file = value.partition(":")
+    if kind != DEAD_LETTER:
+        raise click.BadParameter(f"{value!r} is none of stop, skip and dead-letter FILE.")
+    if not file:
+        raise click.BadParameter("dead-letter needs a file: --on-error dead-letter FILE.")
+    return Path(file)
 
 
 def join_dead_letter(args: list[str]) -> list[str]:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from clasher.model import Clasher
 
 
+OTHER_COLUMNS = 71  # of the line, beside the bar itself
+
+
 class Bar:
     """A progress bar with the rate, the figures so far and the memory; leaves nothing behind.
 
@@ -27,6 +30,7 @@ class Bar:
         self.total = total
         self.shown = shown
         self.documents = 0
+        self.seconds = 0.0
         self._start = perf_counter()
         self._display: Any = None
 
@@ -44,8 +48,8 @@ class Bar:
 
     @property
     def rate(self) -> float:
-        """Documents per second since the bar was entered."""
-        return self.documents / max(perf_counter() - self._start, 1e-9)
+        """Documents per second, until the last of them."""
+        return self.documents / self.seconds if self.seconds else 0.0
 
     def evaluated(self, progress: Progress) -> None:
         """Show how far an evaluation is."""
@@ -59,14 +63,18 @@ class Bar:
 
     def learnt(self, documents: int, model: Clasher) -> None:
         """Show that so many more documents were learnt."""
-        self.documents += documents
+        self._count(documents)
         labels = f"{len(model.labels):,} labels"
         self._show(self.documents, f"{self.rate:,.0f}/s", labels, bytes_(_memory()))
 
     def predicted(self, documents: int) -> None:
         """Show that so many more documents were predicted."""
-        self.documents += documents
+        self._count(documents)
         self._show(self.documents, f"{self.rate:,.0f}/s", bytes_(_memory()))
+
+    def _count(self, documents: int) -> None:
+        self.documents += documents
+        self.seconds = perf_counter() - self._start
 
     def _show(self, documents: int, *facts: str) -> None:
         if self._display is None:
@@ -87,11 +95,13 @@ def _display() -> Any:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
     from rich.table import Column
 
+    console = Console(stderr=True)
+    # Short of the right edge, where the terminal's ^C would break the line.
+    width = min(max(console.width - OTHER_COLUMNS, 4), 40)
     return Progress(
-        BarColumn(bar_width=None, table_column=Column(ratio=1, min_width=4)),
+        BarColumn(bar_width=width),
         TextColumn("{task.fields[facts]}", table_column=Column(no_wrap=True)),
         TimeRemainingColumn(compact=True),
-        console=Console(stderr=True),
+        console=console,
         transient=True,
-        expand=True,
     )

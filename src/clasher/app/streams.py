@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +11,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from clasher.ahead import read_ahead
 from clasher.app import notes
-from clasher.app.options import Policy, option
+from clasher.app.options import option, parse_policy
+from clasher.app.progress import Bar
 
 if TYPE_CHECKING:
+    from clasher.hashing import Hashed
     from clasher.io import BadRecords, Batch
+    from clasher.model import Clasher
+
+BATCH = 1000  # documents between two looks at Ctrl-C
 
 _stream = functools.partial(option, section="Stream")
 
@@ -41,7 +47,9 @@ class Stream:
         return f"{first} and {len(rest)} more" if rest else first
 
     @contextmanager
-    def opened(self, *, labelled: bool = True, batch_size: int = 1000) -> Iterator[Iterator[Batch]]:
+    def opened(
+        self, *, labelled: bool = True, batch_size: int = BATCH
+    ) -> Iterator[Iterator[Batch]]:
         """The records in batches; when all went well, says how many were passed over."""
         from clasher.io import BadRecords, Fields, open_stream
 
@@ -53,11 +61,24 @@ class Stream:
             )  # fmt: skip
             self._tell(bad)
 
+    def bar(self, *, quiet: bool) -> Bar:
+        """A progress bar for this stream."""
+        if not notes.shows_progress(quiet=quiet):
+            return Bar(None, shown=False)
+        from clasher.app.totals import expected_records
+
+        return Bar(expected_records(self.paths, self.format, self.limit), shown=True)
+
     def _tell(self, bad: BadRecords) -> None:
         if bad.skipped:
             letters = f" (they are in {self.on_error})" if isinstance(self.on_error, Path) else ""
             records = "1 bad record" if bad.skipped == 1 else f"{bad.skipped:,} bad records"
             notes.warn(f"passed over {records}{letters}; the first: {bad.first}")
+
+
+def hashed_ahead(model: Clasher, batches: Iterator[Batch]) -> Generator[tuple[Batch, Hashed]]:
+    """Read and hash in another thread what the model will need next."""
+    return read_ahead(((batch, model.hash_many(batch.texts)) for batch in batches), ahead=2)
 
 
 def stream_options(*, labelled: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -83,7 +104,7 @@ def stream_options(*, labelled: bool) -> Callable[[Callable[..., None]], Callabl
                 help="The extension that tells the format, such as csv or jsonl.gz, for files "
                      "that have another one (standard input: jsonl)."),
         _stream("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N records."),
-        _stream("--on-error", type=Policy(), default="stop", metavar="stop|skip|dead-letter FILE",
+        _stream("--on-error", callback=parse_policy, default="stop", metavar="stop|skip|dead-letter FILE",
                 help="What to do with a bad record: stop (the default), pass over it, or also "
                      "append it to FILE, with what is wrong and where."),
     ]  # fmt: skip

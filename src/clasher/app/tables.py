@@ -11,10 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from clasher.app.figures import bytes_, decimals, sparkline
+from clasher.explain import Explanation, WordWeight
 
 if TYPE_CHECKING:
     from clasher.evaluate import Evaluation
-    from clasher.explain import Explanation
     from clasher.metrics import Figures
 
 WIDTH = 80
@@ -61,7 +61,7 @@ def evaluation_view(result: Evaluation, stream: str) -> Group:
 
 def _measures(result: Evaluation) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="dim")
-    table.add_column("", style="dim")
+    table.add_column("", style="dim", no_wrap=True)
     for name in ("F1", "precision", "recall"):
         table.add_column(name, justify="right")
     table.add_column("F1 over the stream", no_wrap=True)
@@ -82,27 +82,28 @@ def _add_measures(table: Table, prefix: str, now: Figures, curve: Sequence[Figur
             Text(decimals(getattr(now, f"{kind}_f1")), style="bold"),
             decimals(getattr(now, f"{kind}_precision")),
             decimals(getattr(now, f"{kind}_recall")),
-            sparkline(values, top=1.0),
+            f"{decimals(values[0])} {sparkline(values)}",
         )
 
 
-def explanation_view(explanation: Explanation, words: int) -> Group:
-    """Which words spoke for and against a label."""
+def explanation_view(explanation: Explanation, words: int, total: str) -> Group:
+    """Which words spoke for and against a label; ``total`` is what they add up to."""
     verdict = "predicted" if explanation.predicted else "not predicted"
-    title = Text.assemble((explanation.label, "bold"), f"  {verdict}, score ")
+    title = Text.assemble((explanation.label, "bold"), f": {verdict}, score ")
     title.append(decimals(explanation.probability), style="bold")
     region = "no region is near"
     if explanation.region is not None:
         region = f"nearest region {explanation.region}, cosine {decimals(explanation.similarity)}"
-    shown = [(word, weight) for word, weight in explanation.words[:words]]
-    rest = explanation.words[words:]
-    if rest:
-        shown.append((f"({len(rest):,} more words)", sum(weight for _, weight in rest)))
-    shown += [(f"({name})", weight) for name, weight in explanation.other.items()]
-    return Group(title, Text(region, style="dim"), _weights(shown))
+    shown = [*explanation.words[:words]]
+    if rest := explanation.words[words:]:
+        shown.append(WordWeight(f"({len(rest):,} more)", sum(weight for _, weight in rest)))
+    shown += [WordWeight(f"({name})", weight) for name, weight in explanation.other.items()]
+    table = _weights(shown)
+    table.add_row(f"{sum(weight for _, weight in shown):+.3f}", Text(total, style="bold"))
+    return Group(title, Text(region, style="dim"), table)
 
 
-def _weights(rows: Sequence[tuple[str, float]]) -> Table:
+def _weights(rows: Sequence[WordWeight]) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold")

@@ -31,26 +31,25 @@ def place(state, dimensions):
     """The bucket (from the upper half) and the sign (from the lowest bit) of a word's hash."""
     mixed = finalise(state)
     bucket = ((mixed >> HALF) * np.uint64(dimensions)) >> HALF
-    return np.int64(bucket), np.int64(1) - np.int64(2) * np.int64(mixed & ONE)
+    return bucket, np.int64(1) - np.int64(2) * np.int64(mixed & ONE)
 
 
 @kernel
 def fold(hashes, found, dimensions, slots, base, filled, buckets, counts):
     """Algorithm 2: add the signs of ``found`` words to their buckets.
 
-    The document's buckets start at ``base`` and end at ``filled`` (which is returned, moved on);
+    ``counts`` must be zero to begin with. The document's buckets start at ``base`` and end at ``filled`` (which is returned, moved on);
     ``slots[bucket]`` is one more than the bucket's place after ``base``, 0 where it has none.
     """
     for word in range(found):
         bucket, sign = place(hashes[word], dimensions)
-        slot = slots[bucket]
-        if slot == 0:
-            buckets[filled] = bucket
-            counts[filled] = sign
-            filled += 1
-            slots[bucket] = filled - base
-        else:
-            counts[base + slot - 1] += sign
+        slot = np.int64(slots[bucket])
+        new = np.int64(slot == 0)
+        at = np.uint64(new * filled + (1 - new) * (base + slot - 1))  # no branch: it is a coin toss
+        buckets[at] = bucket
+        counts[at] += np.float32(sign)
+        slots[bucket] = np.int64(at) - base + 1
+        filled += new
     return filled
 
 

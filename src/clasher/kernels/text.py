@@ -53,63 +53,69 @@ def scan(data, position, end, table, minimum, initial, hashes, starts, stops):
     A word is a maximal run of WORD code points, at least ``minimum`` of them; a run of UNSPACED
     ones gives its overlapping pairs, or itself when it is single; each SYMBOL is a word. Returns
     the number of words and the position to go on from, which is ``end`` once all is read.
+
+    Where words end cannot be foreseen, so the common case has no branch: every code point writes
+    the word so far, and only one that ends it moves on to the next place. Unsigned positions
+    spare the test for negative ones.
     """
-    found = 0
-    i = position
-    while i < end:
-        entry, size = look_up(data, i, end, table)
+    room = np.uint64(hashes.shape[0])
+    found, i, start, stop = np.uint64(0), np.uint64(position), np.uint64(position), np.uint64(end)
+    state, length = initial, 0
+    while i < stop:
+        if found == room:
+            return np.int64(found), np.int64(start)
+        entry, size = table[data[i]], 1
+        if data[i] >= 0x80:
+            entry, size = look_up(data, np.int64(i), end, table)
         kind = entry >> KIND
-        start = i
-        if kind == WORD:
-            state = initial
-            length = 0
-            while kind == WORD:
-                state = absorb(state, entry & LETTER)
-                length += 1
-                i += size
-                if i >= end:
-                    break
-                entry, size = look_up(data, i, end, table)
-                kind = entry >> KIND
-            if length >= minimum:
-                if found == hashes.shape[0]:
-                    return found, start
-                hashes[found] = state
-                starts[found] = start
-                stops[found] = i
-                found += 1
-        elif kind == UNSPACED:
-            previous = entry & LETTER
-            pairs = 0
-            i += size
-            while i < end:
-                entry, size = look_up(data, i, end, table)
-                if entry >> KIND != UNSPACED:
-                    break
-                if found == hashes.shape[0]:
-                    return found, start
-                hashes[found] = absorb(absorb(initial, previous), entry & LETTER)
-                starts[found] = start
-                stops[found] = i + size
-                found += 1
-                pairs += 1
-                previous = entry & LETTER
-                start = i
-                i += size
-            if pairs == 0:
-                if found == hashes.shape[0]:
-                    return found, start
-                hashes[found] = absorb(initial, previous)
-                starts[found] = start
-                stops[found] = i
-                found += 1
-        else:
-            i += size
-            if kind == SYMBOL:
-                if found == hashes.shape[0]:
-                    return found, start
-                hashes[found] = absorb(initial, entry & LETTER)
-                starts[found] = start
-                stops[found] = i
-                found += 1
-    return found, end
+        hashes[found], starts[found], stops[found] = state, start, i
+        if kind > WORD:
+            found += np.uint64(length >= minimum)
+            if found == room:
+                return np.int64(found), np.int64(i)
+            more, after = scan_unspaced(
+                data, np.int64(i), end, table, initial, hashes, starts, stops, np.int64(found)
+            )
+            found, i, start = np.uint64(more), np.uint64(after), np.uint64(after)
+            state, length = initial, 0
+            continue
+        inside = np.int64(kind)
+        found += np.uint64((1 - inside) * np.int64(length >= minimum))
+        length = (length + 1) * inside
+        grown = absorb(state, entry & LETTER)
+        i += np.uint64(size)
+        state = grown if inside else initial
+        start = start if inside else i
+    if length >= minimum:
+        if found == room:
+            return np.int64(found), np.int64(start)
+        hashes[found], starts[found], stops[found] = state, start, end
+        found += np.uint64(1)
+    return np.int64(found), np.int64(end)
+
+
+@kernel
+def scan_unspaced(data, i, end, table, initial, hashes, starts, stops, found):
+    """The words of a symbol, or of a run of a script without spaces, at ``i``.
+
+    Returns the number of words and the position to go on from: after the run, or at the
+    character whose pair found no room.
+    """
+    entry, size = look_up(data, i, end, table)
+    start, i = i, i + size
+    alone = True
+    while i < end and entry >> KIND == UNSPACED:
+        following, size = look_up(data, i, end, table)
+        if following >> KIND != UNSPACED:
+            break
+        if found == hashes.shape[0]:
+            return found, start
+        hashes[found] = absorb(absorb(initial, entry & LETTER), following & LETTER)
+        starts[found], stops[found] = start, i + size
+        found += 1
+        alone = False
+        entry, start, i = following, i, i + size
+    if alone:
+        hashes[found], starts[found], stops[found] = absorb(initial, entry & LETTER), start, i
+        found += 1
+    return found, i

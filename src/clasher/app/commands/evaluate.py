@@ -23,35 +23,60 @@ if TYPE_CHECKING:
     from clasher.io import Batch
     from clasher.model import Clasher
 
+EXAMPLES = """
+    clasher evaluate news.jsonl
+    clasher evaluate reuters.parquet --paper 1 --json figures.json
+    clasher evaluate a.csv b.csv --labels topics --report report.html
+"""
 
-@click.command("evaluate", cls=Command, short_help="Test, then train: how well does it do?")
+
+@click.command(
+    "evaluate", cls=Command, examples=EXAMPLES, short_help="Test, then train: how well does it do?"
+)
 @stream_options(labelled=True)
 @settings_options
-@output_option("--json", "json_path", metavar="FILE",
-               help="Write every figure, the curves and the labels as JSON; - writes them to "
-                    "standard output in place of the table.")
-@output_option("--report", metavar="FILE.html",
-               help="Write a page to look at: curves, labels, documents explained.")
+@output_option(
+    "--json",
+    "json_path",
+    metavar="FILE",
+    help="Write every figure, the curves and the labels as JSON; - writes them to "
+    "standard output in place of the table.",
+)
+@output_option(
+    "--report",
+    metavar="FILE.html",
+    help="Write a page to look at: curves, labels, documents explained.",
+)
 @output_option("--save", metavar="FILE", help="Keep the model that was learnt.")
-@output_option("--every", type=click.IntRange(min=1), default=1000, metavar="N",
-               help="Documents between two points of a curve (default: 1000).")
-@output_option("--window", type=click.IntRange(min=1), default=10, metavar="N",
-               help="The sliding window, in stretches of --every (default: 10).")
+@output_option(
+    "--every",
+    type=click.IntRange(min=1),
+    default=1000,
+    metavar="N",
+    help="Documents between two points of a curve (default: 1000).",
+)
+@output_option(
+    "--window",
+    type=click.IntRange(min=1),
+    default=10,
+    metavar="N",
+    help="The sliding window, in stretches of --every (default: 10).",
+)
 @quiet_option
 def command(
-    stream: Stream, wanted: Wanted, json_path: str | None, report: str | None, save: str | None,
-    every: int, window: int, quiet: bool,
-) -> None:  # fmt: skip
+    stream: Stream,
+    wanted: Wanted,
+    json_path: str | None,
+    report: str | None,
+    save: str | None,
+    every: int,
+    window: int,
+    quiet: bool,
+) -> None:
     """Classify each document of a stream, then learn its labels.
 
     The figures are those of a model that had never seen the document. Ctrl-C
     ends the stream: what was asked for is written, with the figures so far.
-
-    \b
-    Examples:
-      clasher evaluate news.jsonl
-      clasher evaluate reuters.parquet --paper 1 --json figures.json
-      clasher evaluate a.csv b.csv --labels topics --report report.html
     """
     products = Products(json_path, report, save)
     products.check(stream)
@@ -63,7 +88,7 @@ def command(
     if result.documents:
         products.write(result, model, sample, stream, quiet=quiet)
     if result.interrupted:
-        notes.leave_interrupted(f"after {result.documents:,} documents")
+        notes.leave_interrupted(result.documents)
 
 
 @dataclass(frozen=True)
@@ -91,24 +116,30 @@ class Products:
         quiet: bool,
     ) -> None:
         """Write them, and the table unless standard output is taken."""
+        from clasher.app.tables import evaluation_view, show
+
         with HeldInterrupt():
             if self.save is not None:
                 model.save(self.save)
-                notes.say(f"saved the model as {self.save}", quiet=quiet)
+            if self.json is not None:
+                write_json(self.json, result.to_dict())
+            if self.json != STANDARD_STREAM:
+                show(evaluation_view(result, stream.name))
             if self.report is not None:
                 from clasher.app.report import write_report
 
                 write_report(
-                    self.report, result, title=stream.name, stream=", ".join(stream.paths),
-                    command=shlex.join(["clasher", *sys.argv[1:]]), model=model, sample=sample,
-                )  # fmt: skip
-                notes.say(f"wrote the report {self.report}", quiet=quiet)
-            if self.json is not None:
-                write_json(self.json, result.to_dict())
-            if self.json != STANDARD_STREAM:
-                from clasher.app.tables import evaluation_view, show
-
-                show(evaluation_view(result, stream.name))
+                    self.report,
+                    result,
+                    title=stream.name,
+                    stream=", ".join(stream.paths),
+                    command=shlex.join(["clasher", *sys.argv[1:]]),
+                    model=model,
+                    sample=sample,
+                )
+        for path in (self.save, self.json, self.report):
+            if path is not None and path != STANDARD_STREAM:
+                notes.say(f"wrote {path}", quiet=quiet)
 
 
 def _sample(model: Clasher) -> Sample:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +16,7 @@ from clasher.app.figures import bytes_
 from clasher.app.files import check_model_file, check_outputs
 from clasher.app.options import Command, model_option, output_option, quiet_option
 from clasher.app.progress import Bar
-from clasher.app.streams import Stream, hashed_ahead, stream_options
+from clasher.app.streams import BATCH, Stream, hashed_ahead, stream_options
 from clasher.app.wanted import Wanted, settings_options
 from clasher.errors import ClasherError
 
@@ -22,34 +24,98 @@ if TYPE_CHECKING:
     from clasher.io import Batch
     from clasher.model import Clasher
 
+EXAMPLES = """
+    clasher learn news.jsonl --model news.clasher
+    clasher learn more.csv.gz --label-separator , --model news.clasher
+    tail -f feed.jsonl | clasher learn - -m news.clasher --save-every 1000
+"""
 
-@click.command("learn", cls=Command, short_help="Teach a model file, new or not.")
+
+@click.command(
+    "learn",
+    cls=Command,
+    examples=EXAMPLES,
+    short_help="Teach a model file, a new one or an old one.",
+)
 @stream_options(labelled=True)
-@model_option
+@model_option("The model file to begin or to go on with.")
 @settings_options
-@output_option("--save-every", type=click.IntRange(min=1), metavar="N",
-               help="Also save after every N documents.")
+@output_option(
+    "--save-every",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Also save after every N documents.",
+)
 @quiet_option
 def command(
     stream: Stream, model_path: str, wanted: Wanted, save_every: int | None, quiet: bool
-) -> None:  # fmt: skip
+) -> None:
     """Learn a stream into a model file.
 
     A file that exists is taken up where it was left, with its own settings;
-    one that does not is begun. It is saved at the end, and on Ctrl-C, whole
-    or not at all.
-
-    \b
-    Examples:
-      clasher learn news.jsonl --model news.clasher
-      clasher learn more.csv.gz --label-separator , --model news.clasher
-      tail -f feed.jsonl | clasher learn - -m news.clasher --save-every 1000
+    otherwise it is begun. It is saved at the end and on Ctrl-C, whole or not
+    at all.
     """
-    check_model_file("--model", model_path)
     check_outputs({"--model": model_path}, stream.paths)
-    model = _open(model_path, wanted, quiet=quiet)
-    before = model.documents
-    with stream.opened() as batches:
+    check_model_file("--model", model_path)
+    lesson = Lesson(_open(model_path, wanted), model_path, save_every)
+    with stream.opened(batch_size=min(BATCH, save_every or BATCH)) as batches:
         notes.warm_up(quiet=quiet)
-        with HeldInterrupt() as ctrl_c, stream.bar(quiet=quiet) as bar:
-            _learn(model, ctrl_c.between(...), bar)
+        with stream.bar(quiet=quiet) as bar:
+            interrupted = lesson.run(batches, bar)
+    notes.say(lesson.summary(bar), quiet=quiet)
+    if interrupted:
+        notes.leave_interrupted(bar.documents)
+
+
+def _open(path: str, wanted: Wanted) -> Clasher:
+    from clasher.model import Clasher
+
+    if not os.path.exists(path):
+        return wanted.create()
+    model = Clasher.load(path)
+    wanted.check(model, path)
+    return model
+
+
+@dataclass
+class Lesson:
+    """Learning into a model file."""
+
+    model: Clasher
+    path: str
+    save_every: int | None = None
+    unsaved: int = 0
+
+    def run(self, batches: Iterator[Batch], bar: Bar) -> bool:
+        """Learn, save, and tell whether Ctrl-C came in between."""
+        with HeldInterrupt() as ctrl_c, closing(hashed_ahead(self.model, batches)) as source:
+            try:
+                for batch, hashed in ctrl_c.between(source):
+                    self.model.learn_many(hashed, batch.labels)
+                    self.unsaved += len(batch)
+                    bar.learnt(len(batch), self.model)
+                    if self.save_every is not None and self.unsaved >= self.save_every:
+                        self._save()
+            except ClasherError:
+                if bar.documents:
+                    kept = bar.documents - self.unsaved
+                    notes.warn(f"{self.path} holds {kept:,} documents of this stream")
+                raise
+            if self.unsaved:
+                self._save()
+        return ctrl_c.asked
+
+    def summary(self, bar: Bar) -> str:
+        """What was learnt, and what the file holds."""
+        if not bar.documents:
+            return f"nothing learnt, {self.path} is as it was"
+        return (
+            f"learnt {bar.documents:,} documents, {bar.rate:,.0f} a second; saved {self.path} "
+            f"({self.model.documents:,} documents, {len(self.model.labels):,} labels, "
+            f"{bytes_(os.path.getsize(self.path))})"
+        )
+
+    def _save(self) -> None:
+        self.model.save(self.path)
+        self.unsaved = 0
