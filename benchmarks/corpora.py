@@ -19,9 +19,6 @@ import pyarrow.parquet as pq
 SEED = 0
 """Seed of every shuffle and of the synthetic stream."""
 
-SORTED_BY_NAME = frozenset({"debtags"})
-"""Corpora whose order is no stream: they are shuffled with ``SEED``."""
-
 PROJECT = Path(__file__).resolve().parent.parent
 DATA = PROJECT.parent / "shared" / "data"
 
@@ -68,11 +65,10 @@ def _is_corpus(path: Path) -> bool:
 
 
 def load(path: Path) -> Corpus:
-    """Read a corpus from its file, shuffled where its order is no stream."""
+    """Read a corpus from its file, in the order it is stored."""
     table = pq.read_table(path, columns=["text", "labels"]).combine_chunks()
     texts, labels = (table.column(name).combine_chunks() for name in ("text", "labels"))
-    corpus = Corpus(path.stem, texts, labels, "as stored")
-    return corpus.shuffled() if corpus.name in SORTED_BY_NAME else corpus
+    return Corpus(path.stem, texts, labels, "as stored")
 
 
 def synthetic(

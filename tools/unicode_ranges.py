@@ -12,12 +12,14 @@ LAST = 0x3FFFF  # the planes that hold writing
 UNSPACED_SCRIPTS = (
     "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN", "HIRAGANA", "KATAKANA", "BOPOMOFO",
     "CJK UNIFIED IDEOGRAPH", "CJK COMPATIBILITY IDEOGRAPH", "HALFWIDTH KATAKANA",
-    "KATAKANA-HIRAGANA", "IDEOGRAPHIC ITERATION MARK", "TAI LE", "NEW TAI LUE", "TAI THAM",
+    "HENTAIGANA", "COMBINING KATAKANA-HIRAGANA", "IDEOGRAPHIC", "TAI LE", "NEW TAI LUE", "TAI THAM",
 )  # fmt: skip
 
 
 def is_word(code: int) -> bool:
-    return unicodedata.category(chr(code))[0] in "LMN"
+    """Letters, marks and numbers; what only selects how an emoji looks is no part of a word."""
+    name = unicodedata.name(chr(code), "")
+    return unicodedata.category(chr(code))[0] in "LMN" and not name.startswith("VARIATION SELECTOR")
 
 
 def is_unspaced(code: int) -> bool:
@@ -82,7 +84,7 @@ if __name__ == "__main__":
         "Buckets depend on this table, so it never changes within a version of the model file.\n"
         '"""\n\n# fmt: off\n'
         f'UNICODE_VERSION = "{unicodedata.unidata_version}"\n\n'
-        "# [start, stop) of letters, marks and numbers\n"
+        "# [start, stop) of letters, marks and numbers, without variation selectors\n"
         + literal("WORDS", ranges(is_word))
         + "\n# [start, stop) of those written without spaces between words\n"
         + literal("UNSPACED", ranges(is_unspaced))

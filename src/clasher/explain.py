@@ -14,6 +14,7 @@ from clasher import memory
 from clasher.errors import LabelError
 from clasher.hashing import Hasher
 from clasher.kernels.clash import choose, clash
+from clasher.kernels.learning import sigmoid
 from clasher.kernels.regions import ratio
 from clasher.kernels.sketch import weigh
 from clasher.kernels.state import DOCUMENTS, LABELS, MARGIN, PERCEPTRON, Setting, State, Work
@@ -88,7 +89,7 @@ def explain(
     labels = int(state.totals[LABELS])
     region = int(clash(state, setting, buckets, length, labels, work))
     chosen = work.chosen[: choose(state, setting, length, labels, work)]
-    j = int(np.argmax(work.scores[:labels])) if label is None else index.numbers[label]
+    j = _best(work, state, labels) if label is None else index.numbers[label]
     x = work.x[: len(buckets)].astype(np.float64)
     score = float(work.scores[j])
     similarity = float(work.cosines[region]) if region >= 0 else 0.0
@@ -98,12 +99,17 @@ def explain(
         label=index.names[j],
         predicted=bool(np.any(chosen == j)),
         score=score,
-        probability=1.0 / (1.0 + float(np.exp(-score))) if linear else score,
+        probability=float(sigmoid(score)) if linear else score,
         region=index.names[region] if region >= 0 else None,
         similarity=similarity,
         words=_by_word(text, hasher, buckets, counts, by_bucket),
         other=other,
     )
+
+
+def _best(work: Work, state: State, labels: int) -> int:
+    """The label that would be predicted first: one without a document never is."""
+    return int(np.argmax(np.where(state.counts[:labels] > 0, work.scores[:labels], -np.inf)))
 
 
 def _shares(

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from clasher.errors import SettingError
 from clasher.kernels.clash import hash_documents
 from clasher.kernels.hashing import finalise, place
 from clasher.kernels.text import scan
@@ -84,6 +85,7 @@ class Hasher:
         source = texts if isinstance(texts, Hashed | Buffers) else as_buffers(texts)
         bounds = [(at, min(at + size, source.documents)) for at in range(0, source.documents, size)]
         if isinstance(source, Hashed):
+            self._check(source)
             yield from (source.part(*bound) for bound in bounds)
         elif len(bounds) == 1:
             yield self._hash(source)
@@ -120,8 +122,8 @@ class Hasher:
 
     def _hash(self, texts: Buffers) -> Hashed:
         documents = len(texts.offsets) - 1
-        # a word and what separates it take at least two bytes
-        room = int(np.minimum((np.diff(texts.offsets) + 1) // 2, self.dimensions).sum())
+        # at most two words in three bytes: a letter of one byte, then a symbol of two, and so on
+        room = int(np.minimum((2 * np.diff(texts.offsets) + 2) // 3, self.dimensions).sum())
         indptr = np.empty(documents + 1, np.int64)
         buckets = np.empty(room, np.int32)
         counts = np.zeros(room, np.float32)
@@ -131,6 +133,15 @@ class Hasher:
             self.dimensions, slots, hashes, starts, stops, indptr, buckets, counts,
         )  # fmt: skip
         return Hashed(indptr, buckets[: indptr[-1]], counts[: indptr[-1]])
+
+    def _check(self, hashed: Hashed) -> None:
+        """Compiled kernels would read and write beyond their arrays."""
+        buckets = hashed.buckets
+        if len(buckets) and not (buckets.min() >= 0 and buckets.max() < self.dimensions):
+            raise SettingError(
+                f"the documents were hashed to more than {self.dimensions} dimensions; hash them "
+                f"with hash_many of a model with the same settings"
+            )
 
     def _scratch(self) -> tuple[npt.NDArray[Any], ...]:
         """Buffers of this thread: word hashes, starts, stops, and the slot of each bucket."""

@@ -15,12 +15,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clasher.errors import LabelCapacityError, LabelError
+from clasher.text import arrow_chunks, plain_text
 
 Labels: TypeAlias = Set[str] | Sequence[str] | Mapping[str, bool] | None
 """What one document may be labelled with."""
 
 UNLABELLED, COMPLETE, PARTIAL = 0, 1, 2
 """How much is known of a document's labels."""
+
+_LISTS = (
+    pa.types.is_list,
+    pa.types.is_large_list,
+    pa.types.is_fixed_size_list,
+    pa.types.is_list_view,
+    pa.types.is_large_list_view,
+)
 
 
 class LabelSets(Sequence[set[str]]):
@@ -75,13 +84,15 @@ class LabelSets(Sequence[set[str]]):
         """
         if isinstance(labels, LabelSets):
             return labels
-        if isinstance(labels, str | bytes | Mapping):
+        chunks = arrow_chunks(labels)
+        if chunks is not None and not any(map(_holds_mappings, chunks)):
+            return _read_arrow(chunks)
+        if isinstance(labels, str | bytes | Mapping) or not isinstance(labels, Iterable):
             raise LabelError(
                 f"labels of many documents must be a sequence with one entry per document. "
                 f"Got {type(labels).__name__} instead."
             )
-        column = _as_arrow_lists(labels)
-        return _read_objects(labels) if column is None else _read_arrow(column)
+        return _read_objects(labels if chunks is None else _mappings(labels, chunks))
 
     @classmethod
     def join(cls, parts: Sequence[LabelSets]) -> LabelSets:
@@ -200,9 +211,11 @@ class LabelIndex:
         return len(self.names)
 
     def unknown(self, sets: LabelSets) -> list[str]:
-        """The names in ``sets`` that have no number yet, in order of appearance."""
-        used = map(sets.names.__getitem__, np.unique(sets.ids))
-        return [name for name in used if name not in self.numbers]
+        """The names in ``sets`` that have no number yet, by first document, then by text."""
+        used, first = np.unique(sets.ids, return_index=True)
+        documents = np.searchsorted(sets.indptr, first, side="right").tolist()
+        pairs = zip(documents, map(sets.names.__getitem__, used), strict=True)
+        return [name for _, name in sorted(p for p in pairs if p[1] not in self.numbers)]
 
     def has_room(self, sets: LabelSets) -> bool:
         """Whether the labels of ``sets`` all find room."""
@@ -217,6 +230,16 @@ class LabelIndex:
                 f"{self.max_labels + 1}, and max_labels is {self.max_labels}; raise max_labels, or "
                 f"set on_full='evict' to give up the longest unseen label"
             )
+
+    def check_documents(self, sets: LabelSets) -> None:
+        """Raise LabelCapacityError where the labels of a single document find no room."""
+        for document in np.flatnonzero(np.diff(sets.indptr) > self.max_labels):
+            own = len(np.unique(sets.ids[sets.indptr[document] : sets.indptr[document + 1]]))
+            if own > self.max_labels:
+                raise LabelCapacityError(
+                    f"document {document} has {own} labels, and max_labels is {self.max_labels}; "
+                    f"raise max_labels"
+                )
 
     def adopt(self, sets: LabelSets) -> Adopted:
         """Translate ``sets`` into this index's numbers, giving new names the next ones."""
@@ -247,55 +270,53 @@ class LabelIndex:
         )
 
 
-def _as_arrow_lists(labels: Any) -> pa.ListArray | pa.LargeListArray | None:
-    """``labels`` as an Arrow list column without copying, or None where it is not one."""
-    if isinstance(labels, list | tuple):
-        return None
-    if not isinstance(labels, pa.Array | pa.ChunkedArray):
-        if hasattr(labels, "__arrow_c_stream__"):
-            labels = pa.chunked_array(labels)
-        elif hasattr(labels, "__arrow_c_array__"):
-            labels = pa.array(labels)
-        else:
-            return None
-    if isinstance(labels, pa.ChunkedArray):
-        labels = labels.combine_chunks()
-    if isinstance(labels, pa.ExtensionArray):
-        labels = labels.storage
-    if pa.types.is_list(labels.type) or pa.types.is_large_list(labels.type):
-        kind = labels.type.value_type
-        if pa.types.is_dictionary(kind):
-            kind = kind.value_type
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-            return labels
-        if pa.types.is_string_view(kind):
-            return labels.cast(pa.large_list(pa.large_string()))
-        if pa.types.is_null(kind):
-            return labels.cast(pa.list_(pa.string()))
-    if pa.types.is_null(labels.type):
-        return labels.cast(pa.list_(pa.string()))
-    if pa.types.is_struct(labels.type) or pa.types.is_map(labels.type):
-        return None
-    raise LabelError(
-        f"a column of labels must hold lists of text. Got {labels.type} instead; split text "
-        f"into lists first (pyarrow.compute.split_pattern), or name a label separator"
-    )
+def _holds_mappings(chunk: pa.Array) -> bool:
+    return bool(pa.types.is_struct(chunk.type) or pa.types.is_map(chunk.type))
 
 
-def _read_arrow(column: pa.ListArray | pa.LargeListArray) -> LabelSets:
-    lengths = pc.fill_null(pc.list_value_length(column), 0)
-    indptr = np.concatenate(([0], np.cumsum(lengths.to_numpy(zero_copy_only=False))))
-    values = column.flatten()
+def _mappings(labels: Any, chunks: list[pa.Array]) -> Iterator[dict[str, Any] | None]:
+    """The mappings of a column that speaks Arrow; a null in them is an unknown label."""
+    entries = labels.to_pylist() if isinstance(labels, pa.Array | pa.ChunkedArray) else labels
+    for entry, is_null in zip(entries, _nulls(chunks), strict=True):
+        yield None if is_null else {k: v for k, v in dict(entry).items() if v is not None}
+
+
+def _read_arrow(chunks: list[pa.Array]) -> LabelSets:
+    lists = pa.list_(pa.string())
+    chunks = [chunk.cast(lists) if pa.types.is_null(chunk.type) else chunk for chunk in chunks]
+    texts = [_texts(chunk) for chunk in chunks]
+    values = pa.chunked_array(texts, pa.large_string()).combine_chunks()
+    lengths = [pc.fill_null(pc.list_value_length(chunk), 0) for chunk in chunks]
+    indptr = np.cumsum(np.concatenate([[0], *lengths]), dtype=np.int64)
     if values.null_count:
-        place = int(np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0])
-        document = int(np.searchsorted(indptr, place, side="right")) - 1
+        document = _owner(indptr, int(np.flatnonzero(_nulls([values]))[0]))
         raise LabelError(f"document {document} has a null among its labels; drop it from the list")
-    if not pa.types.is_dictionary(values.type):
-        values = values.dictionary_encode()
-    names = [str(name) for name in values.dictionary.to_pylist()]
-    ids = values.indices.to_numpy(zero_copy_only=False)
-    known = np.where(column.is_null().to_numpy(zero_copy_only=False), UNLABELLED, COMPLETE)
-    return _canonical(names, ids, indptr.astype(np.int64), None, known.astype(np.uint8))
+    encoded = values.dictionary_encode()
+    names, ids = encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False)
+    known = np.where(_nulls(chunks), UNLABELLED, COMPLETE).astype(np.uint8)
+    return _canonical(names, ids, indptr, None, known)
+
+
+def _texts(chunk: pa.Array) -> pa.Array:
+    """The labels of all documents of a list column, one after the other."""
+    is_list = any(test(chunk.type) for test in _LISTS)
+    texts = plain_text(chunk.flatten()) if is_list else None
+    if texts is None:
+        raise LabelError(
+            f"a column of labels must hold lists of text. Got {chunk.type} instead; split text "
+            f"into lists first (pyarrow.compute.split_pattern), or name a label separator"
+        )
+    return texts.cast(pa.large_string())
+
+
+def _nulls(chunks: list[pa.Array]) -> npt.NDArray[np.bool_]:
+    nulls = [chunk.is_null().to_numpy(zero_copy_only=False) for chunk in chunks]
+    return np.concatenate([np.zeros(0, np.bool_), *nulls])
+
+
+def _owner(indptr: npt.NDArray[np.int64], entry: int) -> int:
+    """The document that an entry belongs to."""
+    return int(np.searchsorted(indptr, entry, side="right")) - 1
 
 
 def _read_objects(labels: Iterable[Any]) -> LabelSets:
@@ -328,10 +349,8 @@ def _read_objects(labels: Iterable[Any]) -> LabelSets:
             known.append(COMPLETE)
             names = entry
         for name in names:
-            if not isinstance(name, str) or not name:
-                raise LabelError(
-                    f"document {document}: a label must be non-empty text. Got {name!r} instead."
-                )
+            if not isinstance(name, str):
+                _check_name(name, document)
             ids.append(numbers.setdefault(name, len(numbers)))
         yes.extend([True] * (len(ids) - len(yes)))
         indptr.append(len(ids))
@@ -352,13 +371,24 @@ def _canonical(
     known: npt.NDArray[np.uint8],
 ) -> LabelSets:
     """Renumber by first document, then text: independent of set order and of storage."""
-    if "" in names and (ids == names.index("")).any():
-        place = int(np.flatnonzero(ids == names.index(""))[0])
-        document = int(np.searchsorted(indptr, place, side="right")) - 1
-        raise LabelError(f"document {document}: a label must be non-empty text. Got '' instead.")
     used, first = np.unique(ids, return_index=True)
-    first_document = np.searchsorted(indptr, first, side="right")
+    first_document = np.searchsorted(indptr, first, side="right") - 1
     order = sorted(range(len(used)), key=lambda i: (first_document[i], names[used[i]]))
+    for i in order:
+        _check_name(names[used[i]], int(first_document[i]))
     renumber = np.zeros(len(names), np.int32)
     renumber[used[order]] = np.arange(len(used), dtype=np.int32)
     return LabelSets([names[used[i]] for i in order], renumber[ids], indptr, yes, known)
+
+
+def _check_name(name: Any, document: int) -> None:
+    """A label must be something that can be shown and stored."""
+    try:
+        bad = not isinstance(name, str) or not name.encode()
+    except UnicodeEncodeError:
+        bad = True
+    if bad:
+        raise LabelError(
+            f"document {document}: a label must be non-empty text, without lone surrogates. "
+            f"Got {name!r} instead."
+        )

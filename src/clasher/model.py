@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher import memory, storage
-from clasher.errors import LabelCapacityError, LabelError, SettingError
+from clasher.errors import LabelError, SettingError
 from clasher.explain import Explanation, explain
 from clasher.hashing import Hashed, Hasher
 from clasher.kernels.clash import predict_documents, step_documents
@@ -215,8 +215,8 @@ class Clasher:
                 f"every document needs an entry of labels, None where it has none. "
                 f"Got {source.documents} documents and {len(sets)} entries of labels."
             )
-        if self.settings.on_full == "error":
-            self._index.check(sets)  # all or nothing
+        evicting = self.settings.on_full == "evict"
+        (self._index.check_documents if evicting else self._index.check)(sets)  # all or nothing
         parts: list[LabelSets] = []
         start = 0
         for hashed in self._hasher.batches(source, BATCH):
@@ -235,7 +235,11 @@ class Clasher:
                         for i in range(len(sets))
                     ]
                 )
+            predicted = self._predict(hashed)  # while the labels to give up are still there
             self._evict(sets)
+            if predicting:
+                self._step(hashed, sets, predicting=False)
+                return predicted
         truth = self._index.adopt(sets)
         self._state = memory.grow(self._state, self.settings, len(self._index))
         ids, indptr = self._room_for_labels(hashed.documents if predicting else 0)
@@ -247,13 +251,9 @@ class Clasher:
 
     def _evict(self, sets: LabelSets) -> None:
         """Give the numbers of the longest unseen labels to the new labels of one document."""
+        self._index.check_documents(sets)
         new = self._index.unknown(sets)
         wanted = {sets.names[i] for i in sets.ids}
-        if len(wanted) > self.settings.max_labels:
-            raise LabelCapacityError(
-                f"one document has {len(wanted)} labels, and max_labels is "
-                f"{self.settings.max_labels}; raise max_labels"
-            )
         spared = {self._index.numbers[name] for name in wanted if name in self._index.numbers}
         for name in new[self.settings.max_labels - len(self._index) :]:
             number = memory.longest_unseen(self._state, spared)

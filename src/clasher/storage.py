@@ -12,7 +12,8 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+import stat
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,6 @@ _DTYPES = {"I64": np.int64, "F32": np.float32, "F64": np.float64}
 
 def save(path: str | os.PathLike[str], settings: Settings, labels: list[str], state: State) -> None:
     """Write a model: to a temporary file beside ``path``, flushed, renamed, folder flushed."""
-    target = os.path.realpath(path)
     tensors = {
         name: np.ascontiguousarray(array[_inside(name, array, len(labels))])
         for name, array in state._asdict().items()
@@ -49,14 +49,27 @@ def save(path: str | os.PathLike[str], settings: Settings, labels: list[str], st
         "labels": labels,
     }
     about["checksum"] = _checksum(about, (tensors[name] for name in sorted(tensors)))
+    header = {KEY: json.dumps(about, sort_keys=True)}
+    try:
+        target = os.path.realpath(os.fsdecode(path))
+        _replace(target, lambda scratch: save_file(tensors, scratch, header))
+    except (OSError, ValueError, safetensors.SafetensorError) as error:
+        raise ModelFileError(f"{path!s}: the model could not be written: {error}") from error
+
+
+def _replace(target: str, write: Callable[[str], None]) -> None:
+    """Put what ``write`` writes in the place of a file, whole or not at all."""
+    if os.path.exists(target) and not os.path.isfile(target):
+        raise OSError("it is not an ordinary file")
     scratch = f"{target}.{secrets.token_hex(4)}.tmp"
     try:
-        save_file(tensors, scratch, {KEY: json.dumps(about, sort_keys=True)})
+        with open(scratch, "xb"):  # learns the permissions of a new file
+            mode = os.stat(target if os.path.exists(target) else scratch).st_mode
+        write(scratch)
         with open(scratch, "rb+") as file:
+            os.chmod(scratch, stat.S_IMODE(mode))
             os.fsync(file.fileno())
         os.replace(scratch, target)
-    except (OSError, safetensors.SafetensorError) as error:
-        raise ModelFileError(f"{path}: the model could not be written: {error}") from error
     finally:
         if os.path.exists(scratch):
             os.unlink(scratch)
@@ -65,8 +78,10 @@ def save(path: str | os.PathLike[str], settings: Settings, labels: list[str], st
 
 def load(path: str | os.PathLike[str]) -> tuple[Settings, list[str], State]:
     """Read a model, checking every size before anything is allocated."""
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for
+        raise ModelFileError(f"{path!s}: not an ordinary file")
     try:
-        with safetensors.safe_open(os.fspath(path), framework="numpy") as file:
+        with safetensors.safe_open(os.fsdecode(path), framework="numpy") as file:
             return _read(file, str(path))
     except FileNotFoundError as error:
         raise ModelFileError(f"{path}: there is no such model file") from error
@@ -97,7 +112,7 @@ def _read(file: Any, path: str) -> tuple[Settings, list[str], State]:
         _fill(getattr(state, name)[_inside(name, getattr(state, name), len(labels))], file, name)
     if state.totals[LABELS] != len(labels):
         raise ModelFileError(f"{path}: its list of labels contradicts its arrays")
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         state.scales[:] = np.where(state.norms > 0, 1.0 / np.sqrt(state.norms), 0.0)
     return settings, labels, state
 
@@ -109,8 +124,14 @@ def _about(file: Any, path: str) -> dict[str, Any]:
         raise ModelFileError(f"{path}: a safetensors file, but not a clasher model")
     try:
         about = json.loads(metadata[KEY])
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{path}: its header is not valid JSON: {error}") from error
+    found = about.get("format") if isinstance(about, dict) else None
+    if isinstance(found, int) and found != FORMAT:
+        raise ModelFileError(
+            f"{path}: has format {found}, and this version of clasher reads format {FORMAT}; "
+            f"it was written by clasher {about.get('version')}"
+        )
     kinds = {"format": int, "version": str, "settings": dict, "labels": list, "checksum": str}
     if (
         not isinstance(about, dict)
@@ -119,11 +140,6 @@ def _about(file: Any, path: str) -> dict[str, Any]:
         or not all(isinstance(label, str) and label for label in about["labels"])
     ):
         raise ModelFileError(f"{path}: its header is not that of a clasher model")
-    if about["format"] != FORMAT:
-        raise ModelFileError(
-            f"{path}: has format {about['format']}, and this version of clasher reads format "
-            f"{FORMAT}; it was written by clasher {about['version']}"
-        )
     return about
 
 
@@ -159,7 +175,7 @@ def _fill(target: npt.NDArray[Any], file: Any, name: str) -> None:
 def _checksum(about: dict[str, Any], pieces: Iterable[npt.NDArray[Any]]) -> str:
     digest = hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=32)
     for piece in pieces:
-        digest.update(np.ascontiguousarray(piece).reshape(-1).view(np.uint8))
+        digest.update(np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 

@@ -1,9 +1,9 @@
 """From text to words: what a word is, and how columns of text become byte buffers.
 
-A word is a run of Unicode letters, marks and numbers in lower case, at least ``min_length`` of
-them. Scripts written without spaces (Chinese, Japanese, Thai, …) give overlapping pairs of
-characters instead, and a symbol (☂, 😀) is a word of its own. Everything else separates words:
-NUL, lone surrogates and bytes that are not UTF-8 included.
+A word is a run of Unicode letters, marks (variation selectors excepted) and numbers in lower case,
+at least ``min_length`` of them. Scripts written without spaces (Chinese, Japanese, Thai, …) give
+overlapping pairs of characters instead, and a symbol (☂, 😀) is a word of its own. Everything else
+separates words: NUL, lone surrogates and bytes that are not UTF-8 included.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ class Analyzer:
     min_length: int = 2
 
     def __post_init__(self) -> None:
-        if not isinstance(self.min_length, int) or not 1 <= self.min_length <= 1000:
-            raise SettingError.of("min_length", "an integer from 1 to 1000", self.min_length)
+        least = self.min_length
+        if isinstance(least, bool) or not isinstance(least, int) or not 1 <= least <= 1000:
+            raise SettingError.of("min_length", "an integer from 1 to 1000", least, "Analyzer")
 
 
 @functools.cache
@@ -78,20 +79,45 @@ def as_buffers(texts: Any) -> Buffers:
     >>> as_buffers(["Oil", "prices"]).offsets.tolist()
     [0, 3, 9]
     """
-    if isinstance(texts, str | bytes):
+    chunks = arrow_chunks(texts)
+    if chunks is not None:
+        return _from_arrow(chunks)
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        remedy = "; wrap it in a list." if isinstance(texts, str) else "."
         raise TextError(
             "texts of many documents must be a sequence of text. "
-            f"Got {type(texts).__name__} instead; wrap it in a list."
+            f"Got {type(texts).__name__} instead{remedy}"
         )
-    if isinstance(texts, pa.Array | pa.ChunkedArray):
-        column = texts
-    elif hasattr(texts, "__arrow_c_stream__"):
-        column = pa.chunked_array(texts)
-    elif hasattr(texts, "__arrow_c_array__"):
-        column = pa.array(texts)
-    else:
-        return _from_objects(texts)
-    return _from_arrow(column)
+    return _from_objects(texts)
+
+
+def arrow_chunks(values: Any) -> list[pa.Array] | None:
+    """The chunks of a column that speaks Arrow; None where it has to be read as Python objects."""
+    try:
+        if isinstance(values, pa.Array):
+            chunks = [values]
+        elif isinstance(values, pa.ChunkedArray):
+            chunks = values.chunks
+        elif hasattr(values, "__arrow_c_stream__"):
+            chunks = pa.chunked_array(values).chunks
+        elif hasattr(values, "__arrow_c_array__"):
+            chunks = [pa.array(values)]
+        else:
+            return None
+    except (pa.ArrowException, UnicodeEncodeError):  # pandas lets objects of all kinds mix
+        return None
+    return [chunk.storage if isinstance(chunk, pa.ExtensionArray) else chunk for chunk in chunks]
+
+
+def plain_text(array: pa.Array) -> pa.Array | None:
+    """An array of any type that holds text as string or large_string; None where it holds none."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        values = plain_text(array.dictionary)
+        return None if values is None else values.take(array.indices)
+    if pa.types.is_string_view(kind) or pa.types.is_null(kind):
+        return array.cast(pa.large_string())
+    return array if pa.types.is_string(kind) or pa.types.is_large_string(kind) else None
 
 
 def one_buffer(text: str) -> Buffers:
@@ -115,28 +141,23 @@ def _from_objects(texts: Iterable[Any]) -> Buffers:
     return Buffers(np.frombuffer(b"".join(encoded), np.uint8), offsets)
 
 
-def _from_arrow(column: Any) -> Buffers:
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    if isinstance(column, pa.ExtensionArray):
-        column = column.storage
+def _from_arrow(chunks: list[pa.Array]) -> Buffers:
+    plain = []
+    for chunk in filter(len, chunks):
+        text = plain_text(chunk)
+        if text is None:
+            raise TextError(f"a column of documents must hold text. Got {chunk.type} instead.")
+        plain.append(text)
+    if not plain:
+        return Buffers(np.frombuffer(b"", np.uint8), np.zeros(1, np.int64))
+    column = plain[0]
+    if len(plain) > 1:  # together they may have more bytes than a string column can address
+        column = pa.concat_arrays([chunk.cast(pa.large_string()) for chunk in plain])
     if column.null_count:
         place = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
         raise TextError(f"document {place} is null; drop it, or give it an empty text.")
-    kind = column.type
-    if pa.types.is_string(kind):
-        width: Any = np.int32
-    elif pa.types.is_large_string(kind):
-        width = np.int64
-    elif pa.types.is_string_view(kind) or (
-        pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type)
-    ):
-        column, width = column.cast(pa.large_string()), np.int64
-    elif len(column) == 0:
-        return Buffers(np.frombuffer(b"", np.uint8), np.zeros(1, np.int64))
-    else:
-        raise TextError(f"a column of documents must hold text. Got {kind} instead.")
     _, offsets, data = column.buffers()
+    width = np.int32 if pa.types.is_string(column.type) else np.int64
     bounds = np.frombuffer(offsets, width)[column.offset : column.offset + len(column) + 1]
     content = np.frombuffer(data if data is not None else b"", np.uint8)
     content.flags.writeable = False  # one kind of array, one compilation

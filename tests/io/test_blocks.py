@@ -4,11 +4,11 @@ import threading
 from types import SimpleNamespace
 
 import pytest
-from tests.io.streams import COMPRESSORS, arrow_file, parquet
 
 from clasher.errors import StreamError
 from clasher.io.blocks import guarded, read_blocks
 from clasher.io.formats import Source
+from tests.io.streams import COMPRESSORS, arrow_file, parquet
 
 LINES = b"".join(b'{"text": "line %d"}\n' % number for number in range(20_000))
 

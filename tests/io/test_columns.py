@@ -1,11 +1,11 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.io.streams import read_rows
 
 from clasher.errors import RecordError, StreamError
 from clasher.io import BadRecords, Fields
 from clasher.io.columns import find_column
+from tests.io.streams import read_rows
 
 LISTS = [["a", "b"], None, []]
 STRING = pa.string()

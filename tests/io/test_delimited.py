@@ -3,10 +3,10 @@ import csv
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.io.streams import read_rows
 
 from clasher.errors import RecordError, StreamError
 from clasher.io import BadRecords, Fields
+from tests.io.streams import read_rows
 
 HEADER = "id,text,labels\n"
 

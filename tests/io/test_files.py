@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.io.streams import COMPRESSORS, ROWS, WRITERS, jsonl, read_rows
 
 from clasher.errors import RecordError, SettingError, StreamError
 from clasher.io import BadRecords, Fields, open_stream
+from tests.io.streams import COMPRESSORS, ROWS, WRITERS, jsonl, read_rows
 
 TEXT_FORMATS = ["jsonl", "ndjson", "json", "csv", "tsv"]
 NAMES = [*WRITERS, *(f"{kind}.{end}" for kind in TEXT_FORMATS for end in COMPRESSORS)]

@@ -2,13 +2,13 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.io.streams import plain_labels, read_rows
 
 from clasher.errors import RecordError, StreamError
 from clasher.io import BadRecords, Fields
 from clasher.io.jsonl import RecordDecoder
 from clasher.io.judging import FaultError, judge
 from clasher.io.records import Record
+from tests.io.streams import plain_labels, read_rows
 
 GOOD = b'{"text": "oil", "labels": ["energy"]}'
 

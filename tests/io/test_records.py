@@ -2,10 +2,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.io.streams import plain_labels
 
 from clasher.errors import SettingError
 from clasher.io.records import Batch, Fields, Record, label_sets, numbered, unlabelled
+from tests.io.streams import plain_labels
 
 
 @pytest.mark.parametrize(

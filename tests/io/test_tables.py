@@ -4,11 +4,11 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
-from tests.io.streams import WRITERS, arrow_file, arrow_stream, parquet, read_rows, table
 
 from clasher.errors import StreamError
 from clasher.io import BadRecords, open_stream
 from clasher.io import tables as tables_module
+from tests.io.streams import WRITERS, arrow_file, arrow_stream, parquet, read_rows, table
 
 ROWS = [(f"k{n}", f"document {n}", {f"label {n % 3}"}) for n in range(20)]
 

@@ -127,13 +127,8 @@ def line_chart(key: str, documents: Sequence[int], lines: Iterable[Line], kind: 
         {
             "kind": kind,
             "x": x,
-            "top": top,
             "lines": [
-                {
-                    "name": line.name,
-                    "style": line.style,
-                    "values": [round(value, writing.digits) for value in line.values],
-                }
+                {"name": line.name, "values": [round(v, writing.digits) for v in line.values]}
                 for line in kept
             ],
         },

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from clasher.app.sample import Document, Sample
@@ -16,7 +18,10 @@ MOST_LABELS = 5  # told of a document
 MOST_WORDS = 8  # listed for a label
 SHOWN_CHARACTERS = 1500  # of a document
 STRENGTHS = 5  # of a highlight
-GOOD_LENGTH = range(120, SHOWN_CHARACTERS)  # of a document that is pleasant to read
+WEAKEST = 0.15  # part of the largest weight that is highlighted at all
+WEAKEST_LISTED = 0.02
+GOOD_LENGTH = range(100, SHOWN_CHARACTERS)  # of a document that is pleasant to read
+GOOD_PROSE = 0.9  # the least part of letters, spaces and stops in it
 
 
 class Piece(NamedTuple):
@@ -46,12 +51,12 @@ class View:
 
     @property
     def outcome(self) -> str:
-        """``hit``, ``alarm`` (false), ``miss``, ``none``, or ``unknown`` where the truth is."""
+        """``hit``, ``alarm`` (a false one), ``miss``, or ``unknown`` where the truth is."""
         if self.truth is None:
             return "unknown"
-        if self.explanation.predicted:
-            return "hit" if self.truth else "alarm"
-        return "miss" if self.truth else "none"
+        if self.truth:
+            return "hit" if self.explanation.predicted else "miss"
+        return "alarm"
 
 
 @dataclass(frozen=True)
@@ -76,79 +81,88 @@ def examples(model: Clasher, sample: Sample, count: int = 6) -> list[Example]:
     >>> example.right, example.views[0].outcome, example.views[0].pieces[0]
     (True, 'hit', Piece(text='crude', strength=5))
     """
-    documents = sample.documents
+    candidates = list(_candidates(model, sample.documents))
+    right = _varied([candidate for candidate in candidates if candidate.right])
+    wrong = _varied([candidate for candidate in candidates if not candidate.right])
+    settings = model.settings
+    hasher = Hasher(settings.dimensions, settings.seed, settings.analyzer)
+    return [_explained(model, hasher, chosen) for chosen in islice(_in_turn(right, wrong), count)]
+
+
+class _Candidate(NamedTuple):
+    """A document, those of its labels that the model can speak of, and whether all was right."""
+
+    document: Document
+    labels: set[str]
+    right: bool
+
+
+def _candidates(model: Clasher, documents: list[Document]) -> Iterator[_Candidate]:
     known = set(model.labels)
     predicted = model.predict_many([document.text for document in documents])
-    right, wrong = [], []
     for document, labels in zip(documents, predicted, strict=True):
-        shown = (document.true_labels | labels) & known
-        if shown:
-            told = all(document.truth(label) in (True, None) for label in labels)
-            good = told and document.true_labels <= labels
-            (right if good else wrong).append((document, shown))
-    turns = _in_turn(_varied(right), _varied(wrong))
-    return [
-        explain_document(model, document, shown)
-        for (document, shown), _ in zip(turns, range(count))  # noqa: B905
-    ]
+        false_alarm = any(document.truth(label) is False for label in labels)
+        right = not false_alarm and document.true_labels <= labels
+        if shown := (document.true_labels | labels) & known:
+            yield _Candidate(document, shown, right)
 
 
-def explain_document(model: Clasher, document: Document, labels: set[str]) -> Example:
-    """Tell a document by the labels it has and was given."""
-    views = [_view(model, document, label) for label in sorted(labels)]
-    order = ("hit", "alarm", "miss", "unknown", "none")
-    views.sort(key=lambda view: (order.index(view.outcome), -view.explanation.score))
-    right = all(view.outcome in ("hit", "unknown") for view in views)
-    cut = max(0, len(document.text) - SHOWN_CHARACTERS)
-    return Example(document.id, right, views[:MOST_LABELS], cut)
-
-
-def _varied(
-    documents: list[tuple[Document, set[str]]],
-) -> Iterator[tuple[Document, set[str]]]:
-    """The documents, first those of a good length, those with labels not yet shown before others."""
+def _varied(candidates: list[_Candidate]) -> Iterator[_Candidate]:
+    """The candidates, pleasant ones first, and those with labels not yet shown before others."""
     met: set[str] = set()
-    left = list(documents)
+    left = list(candidates)
     while left:
-        best = max(left, key=lambda pair: (len(pair[0].text) in GOOD_LENGTH, len(pair[1] - met)))
+        best = max(left, key=lambda one: (_is_pleasant(one.document.text), len(one.labels - met)))
         left.remove(best)
-        met |= best[1]
+        met |= best.labels
         yield best
 
 
-def _in_turn(
-    first: Iterator[tuple[Document, set[str]]], second: Iterator[tuple[Document, set[str]]]
-) -> Iterator[tuple[Document, set[str]]]:
+def _is_pleasant(text: str) -> bool:
+    """Whether a text is a good read: neither a stub nor a novel, and prose rather than a table."""
+    if len(text) not in GOOD_LENGTH:
+        return False
+    prose = sum(character.isalpha() or character in " ,.\n" for character in text)
+    return prose >= GOOD_PROSE * len(text)
+
+
+def _in_turn(first: Iterator[_Candidate], second: Iterator[_Candidate]) -> Iterator[_Candidate]:
     """One of each while there are both, then the rest."""
     for one in first:
         yield one
-        if (other := next(second, None)) is not None:
-            yield other
+        yield from islice(second, 1)
     yield from second
 
 
-def _view(model: Clasher, document: Document, label: str) -> View:
-    explanation = model.explain(document.text, label)
-    return View(
-        explanation,
-        document.truth(label),
-        _pieces(model, document.text, explanation),
-        _shares(explanation),
-    )
+def _explained(model: Clasher, hasher: Hasher, chosen: _Candidate) -> Example:
+    document = chosen.document
+    views = []
+    for label in sorted(chosen.labels):
+        explanation = model.explain(document.text, label)
+        pieces = _pieces(hasher, document.text, explanation)
+        views.append(View(explanation, document.truth(label), pieces, _shares(explanation)))
+    order = ("alarm", "miss", "hit", "unknown")
+    views.sort(key=lambda view: (order.index(view.outcome), -view.explanation.score))
+    cut = max(0, len(document.text) - SHOWN_CHARACTERS)
+    return Example(document.id, chosen.right, views[:MOST_LABELS], cut)
 
 
-def _pieces(model: Clasher, text: str, explanation: Explanation) -> list[Piece]:
+def _pieces(hasher: Hasher, text: str, explanation: Explanation) -> list[Piece]:
     """The text in stretches of equal strength; where words overlap, the strongest shows."""
-    settings = model.settings
-    hasher = Hasher(settings.dimensions, settings.seed, settings.analyzer)
     weights = dict(explanation.words)
     largest = max((abs(weight) for weight in weights.values()), default=0.0) or 1.0
     strengths = [0] * len(text)
     for word in hasher.words(text):
-        strength = round(STRENGTHS * weights.get(word.text, 0.0) / largest)
+        strength = _strength(weights.get(word.text, 0.0) / largest)
         for at in range(word.start, word.stop):
             strengths[at] = max(strengths[at], strength, key=abs)
     return _runs(text[:SHOWN_CHARACTERS], strengths)
+
+
+def _strength(part: float) -> int:
+    """How strongly to highlight a word with such a part of the largest weight."""
+    size = math.ceil(STRENGTHS * abs(part)) if abs(part) >= WEAKEST else 0
+    return size if part > 0 else -size
 
 
 def _runs(text: str, strengths: list[int]) -> list[Piece]:
@@ -163,8 +177,10 @@ def _runs(text: str, strengths: list[int]) -> list[Piece]:
 
 def _shares(explanation: Explanation) -> list[Share]:
     """The weightiest words, the other words together, and what is not a word."""
-    listed = explanation.words[:MOST_WORDS]
-    rest = explanation.words[MOST_WORDS:]
+    words = explanation.words
+    least = WEAKEST_LISTED * abs(words[0].weight) if words else 0.0
+    listed = [pair for pair in words[:MOST_WORDS] if abs(pair.weight) > least]
+    rest = words[len(listed) :]
     rows = [(word, weight, True) for word, weight in listed]
     if rest:
         rows.append((f"{len(rest)} other words", sum(weight for _, weight in rest), False))

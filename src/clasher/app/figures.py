@@ -17,6 +17,15 @@ def decimals(value: float) -> str:
     return f"{value:.3f}".replace("0.", ".", 1) if abs(value) < 0.9995 else f"{value:.3f}"
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "document"), counted(11367, "document")
+    ('1 document', '11,367 documents')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def bytes_(count: int) -> str:
     """A number of bytes in a unit that suits it.
 
@@ -31,16 +40,22 @@ def bytes_(count: int) -> str:
     return f"{size:,.1f} {unit}" if size < 9.95 and unit != "B" else f"{size:,.0f} {unit}"
 
 
-def sparkline(values: Sequence[float], width: int = 24) -> str:
-    """A curve in one line, from its lowest to its highest; stretches of a long one are averaged.
+def sparkline(values: Sequence[float], width: int = 24, top: float | None = None) -> str:
+    """A curve in one line; stretches of a long one are averaged.
+
+    It reaches from the lowest value to the highest, or from 0 to ``top``.
 
     >>> sparkline([0.2, 0.4, 0.5, 0.55, 0.6])
     '▁▅▆▇█'
+    >>> sparkline([0.2, 0.4, 0.5, 0.55, 0.6], top=1.0)
+    '▂▄▅▅▅'
     >>> sparkline(range(100), width=8)
     '▁▂▃▄▅▆▇█'
     """
     points = _averaged(values, width)
     low, high = min(points, default=0.0), max(points, default=0.0)
+    if top is not None:
+        low, high = 0.0, top
     steps = (len(BLOCKS) - 1) / (high - low) if high > low else 0.0
     return "".join(BLOCKS[round((point - low) * steps)] for point in points)
 

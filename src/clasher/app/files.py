@@ -25,6 +25,8 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Sequence[str] = ())
         The files of the stream.
     """
     for option, path in outputs.items():
+        if path == STANDARD_STREAM and sys.stdout is None:
+            raise SettingError(f"{option} -: there is no standard output; name a file")
         if path is None or path == STANDARD_STREAM:
             continue
         folder = os.path.dirname(os.path.realpath(path))

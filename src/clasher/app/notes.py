@@ -11,6 +11,8 @@ from typing import Any, NoReturn
 
 import click
 
+from clasher.app.figures import counted
+
 INTERRUPTED = 130  # 128 + SIGINT
 
 
@@ -27,7 +29,7 @@ def warn(text: str) -> None:
 
 def leave_interrupted(documents: int) -> NoReturn:
     """End the process as one does after Ctrl-C."""
-    warn(f"interrupted after {documents:,} documents")
+    warn(f"interrupted after {counted(documents, 'document')}")
     sys.exit(INTERRUPTED)
 
 
@@ -95,12 +97,17 @@ class _Notice:
             self._status.stop()
 
 
-def warm_up(*, quiet: bool) -> None:
-    """Run every kernel once, so that compiling is not timed along with learning."""
+def prepare(*, quiet: bool) -> None:
+    """Have the kernels ready, so that compiling is not timed along with learning."""
     with compiling(quiet=quiet):
-        from clasher.metrics import Metrics
-        from clasher.model import Clasher
+        warm_up()
 
-        model = Clasher(dimensions=2)
-        Metrics().update_many([{"label"}], model.step_many(["a word"], [{"label"}]))
-        model.predict_many(["a word"])
+
+def warm_up() -> None:
+    """Run every kernel of learning and predicting once."""
+    from clasher.metrics import Metrics
+    from clasher.model import Clasher
+
+    model = Clasher(dimensions=2)
+    Metrics().update_many([{"label"}], model.step_many(["a word"], [{"label"}]))
+    model.predict_many(["a word"])

@@ -43,8 +43,7 @@ OUTCOMES = {
     "hit": "Predicted and true",
     "alarm": "Predicted, but not true",
     "miss": "True, but not predicted",
-    "unknown": "Its truth is not stated",
-    "none": "Rightly not predicted",
+    "unknown": "Predicted, its truth not stated",
 }
 
 
@@ -111,14 +110,21 @@ def write_report(
 
 def _page(*, result: Evaluation, comparison: dict[str, Evaluation], **context: Any) -> str:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("clasher.app"), autoescape=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.PackageLoader("clasher.app"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {"ratio": decimals, "bytes": bytes_, "count": "{:,.0f}".format}
+    environment.filters |= {
+        "ratio": decimals, "bytes": bytes_, "count": "{:,.0f}".format, "percent": "{:.0%}".format,
+    }  # fmt: skip
     charts = {chart.key: chart for chart in (*_curves(result), *_compared(comparison))}
     rows = result.per_label[:MOST_ROWS]
     dots = [row for row in rows if row.support][:MOST_DOTS]
     scatter = scatter_chart(
-        "labels", [row.label for row in dots], [row.support for row in dots], [row.f1 for row in dots]
+        "labels",
+        [row.label for row in dots],
+        [row.support for row in dots],
+        [row.f1 for row in dots],
     )
     script = _template("report.js")
     hard_support = _hard_support(result.per_label)
@@ -131,7 +137,7 @@ def _page(*, result: Evaluation, comparison: dict[str, Evaluation], **context: A
         rows=rows,
         hidden_rows=len(result.per_label) - len(rows),
         printed_rows=PRINTED_ROWS,
-        hardest=[(row, _trouble(row)) for row in _hardest(result.per_label, hard_support)],
+        hardest=_hardest(result.per_label, hard_support),
         hard_support=hard_support,
         outcomes=OUTCOMES,
         facts=_facts(result),
@@ -167,7 +173,10 @@ def _curves(result: Evaluation) -> list[Chart]:
         Line("until then", along(lambda p: p.cumulative.micro_f1), "micro"),
         Line("window", along(lambda p: p.window.micro_f1), "micro thin"),
     ]
-    rate = [Line("documents", along(lambda p: p.documents_per_second), "rate")]
+    rate = [
+        Line("since the start", along(lambda p: p.documents / p.seconds), "rate"),
+        Line("since the point before", along(lambda p: p.documents_per_second), "rate thin"),
+    ]
     memory = [
         Line("model", along(lambda p: p.state_bytes), "size"),
         Line("process", along(lambda p: p.memory_bytes), "other"),
@@ -207,14 +216,6 @@ def _hardest(rows: Sequence[LabelRow], support: int) -> list[LabelRow]:
     return sorted(hard, key=lambda row: (row.f1, -row.support))[:HARDEST]
 
 
-def _trouble(row: LabelRow) -> str:
-    """What goes wrong with a label, in words."""
-    if not row.predicted:
-        return "never predicted"
-    missed, wrong = f"{1 - row.recall:.0%} missed", f"{1 - row.precision:.0%} false alarms"
-    return f"{missed}, {wrong}" if row.recall <= row.precision else f"{wrong}, {missed}"
-
-
 def _reason(settings: Mapping[str, Any], model: Clasher | None, told: Explanation) -> str:
     """How the score of an explanation came about, in a sentence."""
     threshold = "" if model is None else f" (predicted above {decimals(model.threshold)})"
@@ -241,13 +242,16 @@ def _facts(result: Evaluation) -> list[tuple[str, str]]:
         ("documents", f"{result.documents:,}"),
         ("documents judged", f"{result.judged:,}"),
         ("labels", f"{result.labels:,}"),
-        *((name.replace("_", " ").replace("f1", "F1"), decimals(getattr(result, name))) for name in ratios),
+        *(
+            (name.replace("_", " ").replace("f1", "F1"), decimals(getattr(result, name)))
+            for name in ratios
+        ),
         ("Hamming loss", f"{result.hamming_loss:.5f}"),
         ("seconds", f"{result.seconds:.2f}"),
         ("documents per second", f"{result.documents_per_second:,.0f}"),
         ("model", f"{result.state_bytes:,} bytes"),
         ("process", f"{result.memory_bytes:,} bytes"),
-    ]  # fmt: skip
+    ]
 
 
 def _setting(value: object) -> str:

@@ -13,6 +13,8 @@ import click
 
 from clasher.ahead import read_ahead
 from clasher.app import notes
+from clasher.app.figures import counted
+from clasher.app.files import check_outputs
 from clasher.app.options import option, parse_policy
 from clasher.app.progress import Bar
 
@@ -53,6 +55,8 @@ class Stream:
         """The records in batches; when all went well, says how many were passed over."""
         from clasher.io import BadRecords, Fields, open_stream
 
+        if isinstance(self.on_error, Path):
+            check_outputs({"--on-error dead-letter": str(self.on_error)}, self.paths)
         with BadRecords(self.on_error) as bad:
             fields = Fields(self.text, self.labels, self.id, self.label_separator)
             yield open_stream(
@@ -72,7 +76,7 @@ class Stream:
     def _tell(self, bad: BadRecords) -> None:
         if bad.skipped:
             letters = f" (they are in {self.on_error})" if isinstance(self.on_error, Path) else ""
-            records = "1 bad record" if bad.skipped == 1 else f"{bad.skipped:,} bad records"
+            records = counted(bad.skipped, "bad record")
             notes.warn(f"passed over {records}{letters}; the first: {bad.first}")
 
 
@@ -104,7 +108,8 @@ def stream_options(*, labelled: bool) -> Callable[[Callable[..., None]], Callabl
                 help="The extension that tells the format, such as csv or jsonl.gz, for files "
                      "that have another one (standard input: jsonl)."),
         _stream("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N records."),
-        _stream("--on-error", callback=parse_policy, default="stop", metavar="stop|skip|dead-letter FILE",
+        _stream("--on-error", callback=parse_policy, default="stop",
+                metavar="stop|skip|dead-letter FILE",
                 help="What to do with a bad record: stop (the default), pass over it, or also "
                      "append it to FILE, with what is wrong and where."),
     ]  # fmt: skip
@@ -113,8 +118,9 @@ def stream_options(*, labelled: bool) -> Callable[[Callable[..., None]], Callabl
         @functools.wraps(function)
         def command(**given: Any) -> None:
             names = Stream.__dataclass_fields__
-            unlabelled = {"labels": "labels", "label_separator": None}
-            values = unlabelled | {name: given.pop(name) for name in names if name in given}
+            values = {name: given.pop(name) for name in names if name in given}
+            if not labelled:  # a field that is not looked at, and none of the others
+                values |= {"labels": values["text"] + values["id"], "label_separator": None}
             function(stream=Stream(**values), **given)
 
         for add in reversed(options):

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+import numpy as np
+from numba import config, njit
 
 
 @functools.cache
@@ -32,8 +33,10 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """
     if function is None:
         return functools.partial(kernel, **options)
+    if config.DISABLE_JIT:  # hashes wrap around silently, as they do compiled, in every thread
+        return np.errstate(all="ignore")(function)
     compiled = njit(cache=True, nogil=True, error_model="numpy", **options)(function)
-    cache = getattr(compiled, "_cache", None)  # absent when the compiler is switched off
+    cache = compiled._cache
     if hasattr(cache, "_cache_file"):
         cache._cache_file._source_stamp = _sources()
     return compiled

@@ -38,8 +38,9 @@ def place(state, dimensions):
 def fold(hashes, found, dimensions, slots, base, filled, buckets, counts):
     """Algorithm 2: add the signs of ``found`` words to their buckets.
 
-    ``counts`` must be zero to begin with. The document's buckets start at ``base`` and end at ``filled`` (which is returned, moved on);
-    ``slots[bucket]`` is one more than the bucket's place after ``base``, 0 where it has none.
+    ``counts`` must be zero to begin with. The document's buckets start at ``base`` and end at
+    ``filled`` (which is returned, moved on); ``slots[bucket]`` is one more than the bucket's place
+    after ``base``, 0 where it has none.
     """
     for word in range(found):
         bucket, sign = place(hashes[word], dimensions)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from clasher.app.files import check_outputs
 from clasher.app.options import Command, output_option
 
 EXAMPLES = """
@@ -16,30 +15,30 @@ EXAMPLES = """
 @output_option(
     "--report",
     metavar="FILE.html",
-    default="clasher-demo.html",
-    help="Where to write the report (default: clasher-demo.html).",
+    default="demo-report.html",
+    help="Where to write the report (default: demo-report.html).",
 )
+@output_option("--svg", metavar="FILE", help="Also write what the terminal shows, as a picture.")
 @output_option(
     "--limit",
     type=click.IntRange(min=1),
-    default=20_000,
+    default=12_000,
     metavar="N",
-    help="The most documents to stream (default: 20000).",
+    help="The most documents to stream (default: 12000).",
 )
 @output_option(
     "--seed",
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Of the order of the stream (default: 0).",
+    help="The seed of the order of the stream and of the hash (default: 0).",
 )
-def command(report: str, limit: int, seed: int) -> None:
+def command(report: str, svg: str | None, limit: int, seed: int) -> None:
     """Learn the docstrings of this Python installation as they stream by.
 
     Compares the rules, explains two documents, and writes a report. Needs no
     data and no network.
     """
-    check_outputs({"--report": report})
     from clasher.app.demo import run_demo
 
-    run_demo(report, limit=limit, seed=seed)
+    run_demo(report, limit=limit, seed=seed, svg=svg)

@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -83,7 +84,7 @@ def command(
     model = wanted.create()
     sample = _sample(model) if report is not None else None
     with stream.opened() as batches:
-        notes.warm_up(quiet=quiet)
+        notes.prepare(quiet=quiet)
         result = _evaluate(model, stream, batches, sample, every, window, quiet=quiet)
     if result.documents:
         products.write(result, model, sample, stream, quiet=quiet)
@@ -105,6 +106,8 @@ class Products:
         check_outputs(named, stream.paths)
         if self.save is not None:
             check_model_file("--save", self.save)
+        if self.report is not None:
+            import_module("clasher.app.report")  # says what to install
 
     def write(
         self,

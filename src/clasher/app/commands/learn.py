@@ -12,7 +12,7 @@ import click
 
 from clasher.ahead import HeldInterrupt
 from clasher.app import notes
-from clasher.app.figures import bytes_
+from clasher.app.figures import bytes_, counted
 from clasher.app.files import check_model_file, check_outputs
 from clasher.app.options import Command, model_option, output_option, quiet_option
 from clasher.app.progress import Bar
@@ -60,7 +60,7 @@ def command(
     check_model_file("--model", model_path)
     lesson = Lesson(_open(model_path, wanted), model_path, save_every)
     with stream.opened(batch_size=min(BATCH, save_every or BATCH)) as batches:
-        notes.warm_up(quiet=quiet)
+        notes.prepare(quiet=quiet)
         with stream.bar(quiet=quiet) as bar:
             interrupted = lesson.run(batches, bar)
     notes.say(lesson.summary(bar), quiet=quiet)
@@ -100,7 +100,7 @@ class Lesson:
             except ClasherError:
                 if bar.documents:
                     kept = bar.documents - self.unsaved
-                    notes.warn(f"{self.path} holds {kept:,} documents of this stream")
+                    notes.warn(f"{self.path} holds {counted(kept, 'document')} of this stream")
                 raise
             if self.unsaved:
                 self._save()
@@ -111,9 +111,9 @@ class Lesson:
         if not bar.documents:
             return f"nothing learnt, {self.path} is as it was"
         return (
-            f"learnt {bar.documents:,} documents, {bar.rate:,.0f} a second; saved {self.path} "
-            f"({self.model.documents:,} documents, {len(self.model.labels):,} labels, "
-            f"{bytes_(os.path.getsize(self.path))})"
+            f"learnt {counted(bar.documents, 'document')}, {bar.rate:,.0f} a second; "
+            f"saved {self.path}: {counted(self.model.documents, 'document')}, "
+            f"{counted(len(self.model.labels), 'label')}, {bytes_(os.path.getsize(self.path))}"
         )
 
     def _save(self) -> None:

@@ -58,7 +58,7 @@ def command(stream: Stream, model_path: str, output: str, scores: bool, quiet: b
         stream.opened(labelled=False, batch_size=size) as batches,
         PredictionWriter(output) as writer,
     ):
-        notes.warm_up(quiet=quiet)
+        notes.prepare(quiet=quiet)
         aside = output != STANDARD_STREAM or not notes.on_terminal()
         with (
             stream.bar(quiet=quiet or not aside) as bar,

@@ -87,10 +87,16 @@ for (const figure of document.querySelectorAll("[data-chart]")) {
   const move = (event) => follow.move(event, plot.getBoundingClientRect());
   plot.addEventListener("pointermove", move);
   plot.addEventListener("pointerdown", move);
-  plot.addEventListener("pointerleave", () => {
+  const leave = () => {
     follow.leave();
     tip.hidden = true;
+  };
+  plot.addEventListener("pointerleave", (event) => {
+    if (event.pointerType === "mouse") leave();
   });
+  document.addEventListener("pointerdown", (event) => {
+    if (!plot.contains(event.target)) leave();
+  }, true);
 }
 
 const table = document.getElementById("labels");

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.app.interrupting import Interrupting
+
+
+@pytest.fixture
+def interrupting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bytes, str], Interrupting]]:
+    """Make a standard input that presses Ctrl-C, where Python's own handler hears it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    monkeypatch.setattr("clasher.ahead.PATIENCE", 0.01)
+    made: list[Interrupting] = []
+
+    def make(content: bytes, method: str) -> Interrupting:
+        made.append(Interrupting(content, method, monkeypatch))
+        return made[-1]
+
+    yield make
+    for stdin in made:
+        stdin.release()
+    signal.signal(signal.SIGINT, before)

@@ -1,0 +1,65 @@
+"""A standard input that presses Ctrl-C once a command has done something with what it gave."""
+
+from __future__ import annotations
+
+import io
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from clasher.model import Clasher
+
+
+class Interrupting(io.BufferedIOBase):
+    """Gives its content, waits until it was ``used``, presses Ctrl-C and falls silent.
+
+    Parameters
+    ----------
+    content
+        What is read first.
+    method
+        The method of Clasher whose first return says that the content was used.
+    """
+
+    def __init__(self, content: bytes, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.content = content
+        self.used = threading.Event()
+        self.released = threading.Event()
+        original: Callable[..., Any] = getattr(Clasher, method)
+
+        def spy(model: Clasher, *args: Any) -> Any:
+            found = original(model, *args)
+            if model.settings.dimensions > 2:  # not the one that warms the kernels up
+                self.used.set()
+            return found
+
+        monkeypatch.setattr(Clasher, method, spy)
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1) -> bytes:
+        return self.read1(-1 if size is None else size)
+
+    def read1(self, size: int = -1) -> bytes:
+        if size == 0:
+            return b""
+        if self.content:
+            content, self.content = self.content, b""
+            return content
+        self.used.wait()
+        main = threading.main_thread().ident
+        assert main is not None
+        signal.pthread_kill(main, signal.SIGINT)
+        self.released.wait()
+        return b""
+
+    def release(self) -> None:
+        """Let the thread that reads go on to the end."""
+        self.released.set()
+        for thread in threading.enumerate():
+            if thread.name == "clasher-read-ahead":
+                thread.join()

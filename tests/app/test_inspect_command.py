@@ -1,0 +1,64 @@
+import json
+
+import pytest
+
+from clasher import Clasher
+from tests.app.running import one_line, records, run
+
+
+@pytest.fixture
+def path(tmp_path):
+    made = Clasher(dimensions=128, max_labels=50, seed=3)
+    for number, row in enumerate(records(30)):
+        made.learn(row["text"], {*row["labels"], f"label {number % 25}"})
+    made.observe("wheat")
+    made.save(tmp_path / "model.clasher")
+    return tmp_path / "model.clasher"
+
+
+def test_inspect_shows_what_a_model_holds(path):
+    text = run("inspect", path).stdout
+    model = Clasher.load(path)
+    assert max(map(len, text.splitlines())) <= 80
+    words = [line.split() for line in text.splitlines()]
+    assert ["documents", "31,", "30", "of", "them", "with", "labels"] in words
+    assert ["labels", "28,", "at", "most", "50"] in words
+    assert ["threshold", f".{round(model.threshold * 1000)},", "learnt"] in words
+    for name in ("rule", "dimensions", "weighting", "similarity", "tf", "norm", "seed"):
+        assert [name, f"{getattr(model.settings, name)}"] in words
+    counts = model.support
+    assert ["grain", f"{counts['grain']}"] in words
+    assert counts["grain"] == sum("grain" in row["labels"] for row in records(30))
+
+
+def test_inspect_shows_the_most_frequent_labels_or_all(path):
+    few, all_ = run("inspect", path).stdout, run("inspect", path, "--all").stdout
+    assert "… 8 more: --all shows them" in few
+    assert "more" not in all_
+    for label in Clasher.load(path).labels:
+        assert label in all_
+
+
+def test_inspect_as_json(path, tmp_path):
+    written = json.loads(run("inspect", path, "--json", "-").stdout)
+    model = Clasher.load(path)
+    assert written["settings"] == model.settings.to_dict()
+    assert written["labels"] == model.support
+    assert (written["documents"], written["labelled"]) == (31, 30)
+    assert (written["nbytes"], written["max_nbytes"]) == (model.nbytes, model.max_nbytes)
+    table = run("inspect", path, "--json", tmp_path / "model.json").stdout
+    assert json.loads((tmp_path / "model.json").read_text()) == written
+    assert "threshold" in table
+
+
+def test_the_model_is_not_overwritten(path):
+    before = path.read_bytes()
+    one_line(run("inspect", path, "--json", path, code=2))
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("rule", ["centroid", "mistake", "perceptron"])
+def test_other_rules_have_a_fixed_threshold(rule, tmp_path):
+    path = tmp_path / "model.clasher"
+    Clasher(dimensions=16, rule=rule).save(path)
+    assert ".500, fixed" in run("inspect", path).stdout

@@ -1,0 +1,48 @@
+"""Small models that have learnt something, and their state as bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clasher import Clasher
+
+RULES = ("margin", "centroid", "mistake", "perceptron")
+
+TEXTS = [
+    "crude oil prices rose",
+    "wheat and corn harvest",
+    "gold and oil traded higher",
+    "the harvest of wheat fell",
+    "an unlabelled text on oil",
+    "corn prices, wheat prices, 小麦",
+    "gold mine opened ☂",
+    "",
+    "oil oil oil and gas",
+    "nothing that concerns us",
+]
+LABELS: list[Any] = [
+    {"oil"},
+    {"grain", "corn"},
+    {"gold", "oil"},
+    {"grain"},
+    None,
+    {"grain": True, "corn": True, "oil": False},
+    {"gold"},
+    {"oil"},
+    {"oil": True},
+    set(),
+]
+UNSEEN = ["oil and wheat prices", "corn", "a gold mine of grain", "", "小麦 ☂", "unheard of"]
+
+
+def taught(rule: str = "margin", times: int = 3, **settings: Any) -> Clasher:
+    """A model that has read the stream above a few times."""
+    model = Clasher(**{"dimensions": 128, "max_labels": 8, "rule": rule, **settings})
+    for _ in range(times):
+        model.learn_many(TEXTS, LABELS)
+    return model
+
+
+def state_bytes(model: Clasher) -> list[bytes]:
+    """All that the model has learnt, in the room it has for it."""
+    return [array.tobytes() for array in model._state]
