@@ -235,9 +235,9 @@ class Clasher:
                         for i in range(len(sets))
                     ]
                 )
-            predicted = self._predict(hashed)  # while the labels to give up are still there
+            predicted = self._predict(hashed) if predicting else None  # with what is given up now
             self._evict(sets)
-            if predicting:
+            if predicted is not None:
                 self._step(hashed, sets, predicting=False)
                 return predicted
         truth = self._index.adopt(sets)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import signal
 import threading
 from collections.abc import Callable
@@ -26,6 +27,7 @@ class Interrupting(io.BufferedIOBase):
 
     def __init__(self, content: bytes, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
         self.content = content
+        self.silence = os.pipe()  # what is never there to be read
         self.used = threading.Event()
         self.released = threading.Event()
         original: Callable[..., Any] = getattr(Clasher, method)
@@ -37,6 +39,9 @@ class Interrupting(io.BufferedIOBase):
             return found
 
         monkeypatch.setattr(Clasher, method, spy)
+
+    def fileno(self) -> int:
+        return self.silence[0]
 
     def readable(self) -> bool:
         return True
@@ -63,3 +68,5 @@ class Interrupting(io.BufferedIOBase):
         for thread in threading.enumerate():
             if thread.name == "clasher-read-ahead":
                 thread.join()
+        for end in self.silence:
+            os.close(end)

@@ -181,6 +181,7 @@ def test_words_of_the_paper_s_rules(tmp_path: Path) -> None:
     result, model, sample = learnt(news(), rule="centroid")
     page = reported(tmp_path, result, model=model, sample=sample)
     assert "of the documents in its region carry the label (predicted above .500)" in page.text
+    assert ["threshold", "0.5"] in page.cells
 
 
 def test_comparison(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
 
-from clasher.app.figures import bytes_, decimals
+from clasher.app.figures import bytes_, counted, decimals
 
 if TYPE_CHECKING:
     from clasher.evaluate import Progress
@@ -64,21 +64,21 @@ class Bar:
     def learnt(self, documents: int, model: Clasher) -> None:
         """Show that so many more documents were learnt."""
         self._count(documents)
-        labels = f"{len(model.labels):,} labels"
-        self._show(self.documents, f"{self.rate:,.0f}/s", labels, bytes_(_memory()))
+        if self.shown:
+            labels = counted(len(model.labels), "label")
+            self._show(self.documents, f"{self.rate:,.0f}/s", labels, bytes_(_memory()))
 
     def predicted(self, documents: int) -> None:
         """Show that so many more documents were predicted."""
         self._count(documents)
-        self._show(self.documents, f"{self.rate:,.0f}/s", bytes_(_memory()))
+        if self.shown:
+            self._show(self.documents, f"{self.rate:,.0f}/s", bytes_(_memory()))
 
     def _count(self, documents: int) -> None:
         self.documents += documents
         self.seconds = perf_counter() - self._start
 
     def _show(self, documents: int, *facts: str) -> None:
-        if self._display is None:
-            return
         total = self.total and max(self.total, documents)  # an estimate may be too low
         text = "  ".join([f"{documents:,} docs", *facts])
         self._display.update(self._task, completed=documents, total=total, facts=text)

@@ -35,7 +35,7 @@ except ImportError as error:
 
 MOST_ROWS = 5000  # of the label table
 MOST_DOTS = 2000  # of the chart of labels
-PRINTED_ROWS = 60  # of the label table
+PRINTED_ROWS = 60  # of the label table; report.css hides the others
 HARDEST = 10  # labels
 HARD_SUPPORT = 10  # documents that a label needs to be called hard
 
@@ -141,7 +141,7 @@ def _page(*, result: Evaluation, comparison: dict[str, Evaluation], **context: A
         hard_support=hard_support,
         outcomes=OUTCOMES,
         facts=_facts(result),
-        settings=[(name, _setting(value)) for name, value in result.settings.items()],
+        settings=_settings(result.settings),
         data={chart.key: chart.data for chart in charts.values()} | {scatter.key: scatter.data},
         style=Markup(_template("report.css")),
         script=Markup(script),
@@ -174,8 +174,8 @@ def _curves(result: Evaluation) -> list[Chart]:
         Line("window", along(lambda p: p.window.micro_f1), "micro thin"),
     ]
     rate = [
-        Line("since the start", along(lambda p: p.documents / p.seconds), "rate"),
-        Line("since the point before", along(lambda p: p.documents_per_second), "rate thin"),
+        Line("now", along(lambda p: p.documents_per_second), "rate"),
+        Line("since the start", along(lambda p: p.documents / p.seconds), "rate dashed"),
     ]
     memory = [
         Line("model", along(lambda p: p.state_bytes), "size"),
@@ -254,7 +254,15 @@ def _facts(result: Evaluation) -> list[tuple[str, str]]:
     ]
 
 
+def _settings(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The settings as they took effect."""
+    threshold = "learnt" if settings["rule"] == "margin" else "0.5"
+    return [
+        (name, threshold if value is None else _setting(value)) for name, value in settings.items()
+    ]
+
+
 def _setting(value: object) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_setting(inner)}" for name, inner in value.items())
-    return "learnt" if value is None else str(value)
+        return ", ".join(f"{name} {inner}" for name, inner in value.items())
+    return str(value)

@@ -1,0 +1,94 @@
+import io
+import os
+import pty
+import sys
+
+import numba
+import pytest
+
+from clasher.app import notes
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def compile_something():
+    numba.njit(lambda x: x + 1)(1)
+
+
+@pytest.mark.compiled
+def test_compiling_is_announced_once(capsys):
+    with notes.compiling():
+        compile_something()
+        compile_something()
+    assert capsys.readouterr().err == "compiling the kernels, once per installation…\n"
+    compile_something()
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.compiled
+def test_compiling_is_announced_by_a_spinner_on_a_terminal(monkeypatch, tmp_path):
+    screen = Screen()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", screen)
+    with open(tmp_path / "out", "w") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        with notes.compiling():
+            compile_something()
+    assert "compiling the kernels" in screen.getvalue()
+
+
+def test_nothing_is_announced_when_nothing_is_compiled_or_quiet(capsys):
+    with notes.compiling():
+        pass
+    with notes.compiling(quiet=True):
+        compile_something()
+    assert capsys.readouterr().err == ""
+
+
+def test_all_kernels_are_ready_after_preparing(capsys):
+    from clasher import Clasher
+
+    notes.prepare(quiet=True)
+    with notes.compiling():
+        model = Clasher(dimensions=16, rule="centroid")
+        model.step_many(["wheat"], [{"grain"}])
+        model.predict_many(["wheat"])
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_is_for_someone_who_looks(monkeypatch, tmp_path):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", Screen())
+    with open(tmp_path / "out", "w") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        assert notes.shows_progress(quiet=False)
+        assert not notes.shows_progress(quiet=True)
+        monkeypatch.setenv("TERM", "dumb")
+        assert not notes.shows_progress(quiet=False)
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setattr(sys, "stderr", io.StringIO())
+        assert not notes.shows_progress(quiet=False)
+
+
+def test_no_progress_where_output_is_piped(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", Screen())
+    reader, writer = os.pipe()
+    with os.fdopen(reader), os.fdopen(writer, "w") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        assert not notes.shows_progress(quiet=False)
+    for gone in (None, io.StringIO()):
+        monkeypatch.setattr(sys, "stdout", gone)
+        assert not notes.shows_progress(quiet=False)
+
+
+def test_on_terminal(monkeypatch):
+    master, slave = pty.openpty()
+    with os.fdopen(master, "rb", 0), os.fdopen(slave, "w") as screen:
+        monkeypatch.setattr(sys, "stdout", screen)
+        assert notes.on_terminal()
+    monkeypatch.setattr(sys, "stdout", None)
+    assert not notes.on_terminal()

@@ -1,0 +1,109 @@
+import dataclasses
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clasher import Analyzer, Clasher, Settings
+from clasher.errors import SettingError
+from clasher.kernels.state import CENTROID, MARGIN, MISTAKE, PERCEPTRON
+from clasher.settings import CHOICES
+
+valid = st.builds(
+    Settings,
+    dimensions=st.integers(2, 2**30),
+    threshold=st.none() | st.floats(0, 1, exclude_min=True, exclude_max=True),
+    at_least_one=st.booleans(),
+    max_labels=st.integers(1, 2**24),
+    seed=st.integers(0, 2**63 - 1),
+    analyzer=st.builds(Analyzer, st.integers(1, 1000)),
+    **{name: st.sampled_from(choices) for name, choices in CHOICES.items()},
+)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "wanted", "values"),
+    [
+        ("dimensions", "an integer from 2 to 1073741824", [0, 1, -5, 2**30 + 1, 8.0, "8", True]),
+        ("max_labels", "an integer from 1 to 16777216", [0, -1, 2**24 + 1, 2.5, None, False]),
+        ("seed", "an integer from 0 to 9223372036854775807", [-1, 2**63, 0.0, "0", None]),
+        ("rule", "one of 'margin', 'centroid', 'mistake', 'perceptron'", ["mode1", None, 1, []]),
+        ("weighting", "one of 'tfidf', 'tf'", ["idf", None]),
+        ("similarity", "one of 'cosine', 'euclidean'", ["l1", None]),
+        ("tf", "one of 'log', 'count'", ["raw", None]),
+        ("norm", "one of 'l2', 'none'", ["l1", None]),
+        ("on_full", "one of 'error', 'evict'", ["drop", None]),
+        ("threshold", "None or a number between 0 and 1",
+         [0, 1, -0.1, 1.5, math.nan, math.inf, "0.5", True]),
+        ("at_least_one", "True or False", [1, 0, None, "yes"]),
+        ("analyzer", "an Analyzer or None", ["words", 2, {"min_length": 2}]),
+    ],
+)  # fmt: skip
+def test_every_setting_is_validated_in_one_sentence(parameter, wanted, values):
+    for value in values:
+        with pytest.raises(SettingError) as caught:
+            Clasher(**{parameter: value})
+        assert str(caught.value) == (
+            f"The {parameter!r} parameter of Clasher must be {wanted}. Got {value!r} instead."
+        )
+        assert isinstance(caught.value, ValueError)
+
+
+@given(valid)
+def test_plain_values_and_back(settings):
+    plain = settings.to_dict()
+    assert Settings.of(plain) == settings
+    assert plain["analyzer"] == {"min_length": settings.analyzer.min_length}
+
+
+def test_an_unknown_setting_is_named():
+    with pytest.raises(SettingError, match=r"Clasher has no parameter 'dimension'; it has \['anal"):
+        Settings.of({"dimension": 64})
+
+
+def test_settings_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Settings().dimensions = 3
+
+
+def test_differences_are_named():
+    assert Settings().differences(Settings()) == []
+    other = Settings(seed=3, analyzer=Analyzer(3))
+    assert Settings().differences(other) == ["seed", "analyzer"]
+
+
+def test_the_model_has_the_defaults_of_the_settings():
+    assert Clasher().settings == Settings()
+    assert Clasher(analyzer=Analyzer(4)).settings == Settings(analyzer=Analyzer(4))
+
+
+@pytest.mark.parametrize(("mode", "rule"), [(1, "centroid"), (2, "mistake")])
+def test_the_settings_of_the_paper(mode, rule):
+    assert Clasher.paper(mode).settings == Settings(
+        rule=rule, tf="count", norm="none", threshold=0.5, at_least_one=False
+    )
+    assert Clasher.paper().settings.rule == "centroid"
+    assert Clasher.paper(mode, dimensions=64, threshold=0.3).settings.threshold == 0.3
+
+
+@pytest.mark.parametrize("mode", [0, 3, "1", None])
+def test_the_paper_has_two_modes(mode):
+    with pytest.raises(SettingError, match=r"The 'mode' parameter of Clasher must be 1 or 2\. Got"):
+        Clasher.paper(mode)
+
+
+def test_what_the_kernels_are_told():
+    told = Settings().for_kernels()
+    assert told.rule == MARGIN
+    assert (told.idf, told.log_tf, told.unit, told.euclidean) == (True, True, True, False)
+    assert told.learnt_cut
+    told = Settings(rule="perceptron", weighting="tf", tf="count", norm="none").for_kernels()
+    assert told.rule == PERCEPTRON
+    assert (told.idf, told.log_tf, told.unit, told.learnt_cut) == (False, False, False, False)
+    assert told.threshold == 0.0
+    assert Settings(rule="margin", threshold=0.5).for_kernels().threshold == 0.0
+    assert not Settings(rule="margin", threshold=0.5).for_kernels().learnt_cut
+    assert Settings(rule="centroid", threshold=0.3).for_kernels().threshold == 0.3
+    assert Settings(rule="centroid").for_kernels()[:1] == (CENTROID,)
+    assert Settings(rule="mistake", similarity="euclidean").for_kernels().rule == MISTAKE
