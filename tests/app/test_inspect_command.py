@@ -62,3 +62,15 @@ def test_other_rules_have_a_fixed_threshold(rule, tmp_path):
     path = tmp_path / "model.clasher"
     Clasher(dimensions=16, rule=rule).save(path)
     assert ".500, fixed" in run("inspect", path).stdout
+
+
+def test_labels_do_nothing_to_the_terminal(tmp_path):
+    path = tmp_path / "model.clasher"
+    model = Clasher(dimensions=16)
+    model.learn("wheat", {"grain\x1b[2J", "[red]metal[/]", "a\nb"})
+    model.save(path)
+    for args in (["inspect", path], ["explain", "--model", path, "wheat"]):
+        text = run(*args).stdout
+        assert "\x1b" not in text
+        for label in (r"grain\x1b[2J", "[red]metal[/]", r"a\nb"):
+            assert label in text

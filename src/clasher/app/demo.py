@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from time import perf_counter
 
 from clasher.app.docstrings import Collection, Docstring, collect
@@ -81,7 +80,7 @@ def run_demo(
         sample=sample,
         comparison=results,
     )
-    console.print(Text.assemble("\nThe report is in ", (str(Path(report).resolve()), "bold cyan")))
+    console.print(Text.assemble("\nThe report is in ", (str(report), "bold cyan")))
     console.print(Text(NEXT_STEPS), end="")
     if svg is not None:
         write_whole(svg, _picture(console))

@@ -26,6 +26,15 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
+def printable(text: str) -> str:
+    r"""Text that does nothing to a terminal: what cannot be seen is written as an escape.
+
+    >>> print(printable("Öl\x1b[2J\n"))
+    Öl\x1b[2J\n
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def bytes_(count: int) -> str:
     """A number of bytes in a unit that suits it.
 

@@ -11,6 +11,7 @@ from typing import IO, Any, NoReturn
 import click
 
 from clasher import __version__
+from clasher.app.figures import printable
 from clasher.app.notes import INTERRUPTED
 from clasher.app.options import Exemplified
 from clasher.errors import ClasherError
@@ -31,7 +32,8 @@ class Refusal(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the line."""
-        click.echo(f"clasher: {' '.join(self.message.splitlines())}", file=file, err=True)
+        line = printable(" ".join(self.message.splitlines()))
+        click.echo(f"clasher: {line}", file=file, err=True)
 
 
 class Commands(Exemplified, click.Group):

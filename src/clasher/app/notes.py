@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import click
 
-from clasher.app.figures import counted
+from clasher.app.figures import counted, printable
 
 INTERRUPTED = 130  # 128 + SIGINT
 
@@ -19,12 +19,12 @@ INTERRUPTED = 130  # 128 + SIGINT
 def say(text: str, *, quiet: bool = False) -> None:
     """Say something that ``--quiet`` leaves out."""
     if not quiet:
-        click.echo(text, err=True)
+        click.echo(printable(text), err=True)
 
 
 def warn(text: str) -> None:
     """Say something that must not pass unnoticed."""
-    click.echo(f"clasher: {text}", err=True)
+    click.echo(f"clasher: {printable(text)}", err=True)
 
 
 def leave_interrupted(documents: int) -> NoReturn:

@@ -10,7 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from clasher.app.figures import bytes_, decimals, sparkline
+from clasher.app.figures import bytes_, decimals, printable, sparkline
 from clasher.explain import Explanation, WordWeight
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def facts(rows: Iterable[tuple[str, str]]) -> Table:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in rows:
-        table.add_row(name, Text(value))
+        table.add_row(name, Text(printable(value)))
     return table
 
 
@@ -43,7 +43,7 @@ def evaluation_view(result: Evaluation, stream: str) -> Group:
     rule = str(result.settings["rule"])
     labelled = "" if result.judged == result.documents else f", {result.judged:,} with labels"
     return Group(
-        Text(f"{stream}, {rule} rule, test then train", style="bold"),
+        Text(f"{printable(stream)}, {rule} rule, test then train", style="bold"),
         _measures(result),
         facts(
             [
@@ -89,7 +89,7 @@ def _add_measures(table: Table, prefix: str, now: Figures, curve: Sequence[Figur
 def explanation_view(explanation: Explanation, words: int, total: str) -> Group:
     """Which words spoke for and against a label; ``total`` is what they add up to."""
     verdict = "predicted" if explanation.predicted else "not predicted"
-    title = Text.assemble((explanation.label, "bold"), f": {verdict}, score ")
+    title = Text.assemble((printable(explanation.label), "bold"), f": {verdict}, score ")
     title.append(decimals(explanation.probability), style="bold")
     region = "no region is near"
     if explanation.region is not None:
@@ -100,7 +100,7 @@ def explanation_view(explanation: Explanation, words: int, total: str) -> Group:
     shown += [WordWeight(f"({name})", weight) for name, weight in explanation.other.items()]
     table = _weights(shown)
     table.add_row(f"{sum(weight for _, weight in shown):+.3f}", Text(total, style="bold"))
-    return Group(title, Text(region, style="dim"), table)
+    return Group(title, Text(printable(region), style="dim"), table)
 
 
 def _weights(rows: Sequence[WordWeight]) -> Table:
@@ -112,7 +112,7 @@ def _weights(rows: Sequence[WordWeight]) -> Table:
     for word, weight in rows:
         bar = "█" * round(BAR * abs(weight) / most) if most else ""
         colour = "green" if weight > 0 else "red"
-        table.add_row(f"{weight:+.3f}", Text(word), Text(bar, style=colour))
+        table.add_row(f"{weight:+.3f}", Text(printable(word)), Text(bar, style=colour))
     return table
 
 
@@ -123,7 +123,7 @@ def labels_view(support: Sequence[tuple[str, int]], shown: int | None) -> Table:
     table.add_column("documents", justify="right")
     rows = sorted(support, key=lambda row: (-row[1], row[0]))
     for label, documents in rows[:shown]:
-        table.add_row(Text(label), f"{documents:,}")
+        table.add_row(Text(printable(label)), f"{documents:,}")
     if shown is not None and len(rows) > shown:
         table.add_row(Text(f"… {len(rows) - shown:,} more: --all shows them", style="dim"), "")
     return table

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
 
 import msgspec
 
 from clasher.errors import RecordError, SettingError
-from clasher.io.linefile import LineFile
+from clasher.io.linefile import Closing, LineFile
 
 _encoder = msgspec.json.Encoder()
 
 
-class BadRecords:
+class BadRecords(Closing):
     r"""The policy for bad records, and the count of those passed over.
 
     Parameters
@@ -81,14 +80,3 @@ class BadRecords:
         """Close the dead-letter file, if there is one."""
         if self._letters is not None:
             self._letters.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

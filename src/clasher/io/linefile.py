@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Literal
+from typing import Literal, Self
 
 from clasher.errors import StreamError
+
+
+class Closing:
+    """Closes itself at the end of a ``with`` block."""
+
+    def close(self) -> None:
+        """Let go of what is held."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class LineFile:

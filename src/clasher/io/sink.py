@@ -6,14 +6,13 @@ import os
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from clasher.io.linefile import LineFile, failure
+from clasher.io.linefile import Closing, LineFile, failure
 from clasher.io.records import Id
 from clasher.labels import LabelSets
 
@@ -31,7 +30,7 @@ class Prediction(msgspec.Struct, omit_defaults=True, gc=False):
     scores: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
 
 
-class PredictionWriter:
+class PredictionWriter(Closing):
     """Writes predictions batch by batch, each flushed as it is written.
 
     Parameters
@@ -74,17 +73,6 @@ class PredictionWriter:
         """Close the file; standard output stays open."""
         if self._file is not None:
             self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def encode_predictions(
