@@ -7,6 +7,7 @@ tries ``COUNT`` mutations of a model file in little memory, and prints those tha
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import random
@@ -133,10 +134,8 @@ def use(model: Clasher) -> None:
         return
     model.predict(TEXT)
     model.scores(TEXT)
-    try:
+    with contextlib.suppress(ClasherError):  # a setting may forbid it
         model.learn(TEXT, {"oil", "new"})
-    except ClasherError:
-        pass  # a setting may forbid it
     model.predict_many([TEXT])
 
 

@@ -51,6 +51,17 @@ class Explanation:
         What each word contributed, the weightiest first.
     other : dict
         What did not come from a word: the label's ``bias``, and its share of the ``region``.
+
+    Examples
+    --------
+    >>> from clasher import Clasher
+    >>> model = Clasher(1024)
+    >>> for _ in range(3):
+    ...     model.learn("gold mine", {"gold"})
+    ...     model.learn("oil rig", {"oil"})
+    >>> explanation = model.explain("a mine of oil", "gold")
+    >>> [word for word, weight in explanation.words if weight > 0]
+    ['mine']
     """
 
     label: str

@@ -55,6 +55,12 @@ class Settings:
         Seed of the hash functions.
     analyzer
         How text is cut into words.
+
+    Examples
+    --------
+    >>> settings = Settings(dimensions=1024, rule="centroid")
+    >>> settings.differences(Settings())
+    ['dimensions', 'rule']
     """
 
     dimensions: int = 65536

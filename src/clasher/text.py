@@ -30,6 +30,13 @@ class Analyzer:
     ----------
     min_length
         Words of fewer characters are dropped (single characters of unspaced scripts are kept).
+
+    Examples
+    --------
+    >>> from clasher import Clasher
+    >>> model = Clasher(1024, analyzer=Analyzer(min_length=3))
+    >>> len(model.hash_many(["to be or not to be"]).buckets)
+    1
     """
 
     min_length: int = 2

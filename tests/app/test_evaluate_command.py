@@ -209,7 +209,7 @@ def test_a_stream_of_bad_records_only(tmp_path):
 # ── files that cannot be written ─────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("option", ["--json", "--report", "--save", "--on-error=dead-letter"])
+@pytest.mark.parametrize("option", ["--json", "--report", "--save"])
 def test_targets_are_looked_at_before_the_work(option, tmp_path, monkeypatch):
     path = stream(tmp_path)
     content = Path(path).read_bytes()
@@ -219,8 +219,27 @@ def test_targets_are_looked_at_before_the_work(option, tmp_path, monkeypatch):
         (tmp_path / "none" / "file", "there is no directory"),
         (path, "is a file of the stream"),
     ):
-        assert problem in one_line(run("evaluate", path, *option.split("="), target, code=2))
+        assert problem in one_line(run("evaluate", path, option, target, code=2))
     assert Path(path).read_bytes() == content
+
+
+def test_dead_letters_need_a_file_of_their_own(tmp_path):
+    path = stream(tmp_path)
+    for target, problem in (
+        (tmp_path, "Is a directory"),
+        (tmp_path / "none" / "file", "No such file or directory"),
+        (path, "is a file of the stream"),
+    ):
+        args = ("evaluate", path, *SMALL, "--on-error", "dead-letter", target)
+        assert problem in one_line(run(*args, code=2))
+
+
+def test_figures_are_shown_even_if_a_file_cannot_be_written(tmp_path):
+    target = tmp_path / ("x" * 300)
+    result = run("evaluate", stream(tmp_path), *SMALL, "--json", target, "--quiet", code=2)
+    assert "macro" in result.stdout
+    assert result.stderr.startswith("clasher: ")
+    assert "too long" in result.stderr
 
 
 def test_a_model_never_takes_the_place_of_a_device(tmp_path):

@@ -69,8 +69,9 @@ def test_labels_do_nothing_to_the_terminal(tmp_path):
     model = Clasher(dimensions=16)
     model.learn("wheat", {"grain\x1b[2J", "[red]metal[/]", "a\nb"})
     model.save(path)
-    for args in (["inspect", path], ["explain", "--model", path, "wheat"]):
-        text = run(*args).stdout
-        assert "\x1b" not in text
-        for label in (r"grain\x1b[2J", "[red]metal[/]", r"a\nb"):
-            assert label in text
+    text = run("inspect", path).stdout
+    for label in model.labels:
+        text += run("explain", "--model", path, "wheat", "--label", label).stdout
+    assert "\x1b" not in text
+    for label in (r"grain\x1b[2J", "[red]metal[/]", r"a\nb"):
+        assert text.count(label) >= 2

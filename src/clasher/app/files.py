@@ -15,7 +15,7 @@ STANDARD_STREAM = "-"
 
 
 def check_outputs(outputs: Mapping[str, str | None], inputs: Sequence[str] = ()) -> None:
-    """Refuse files that cannot be written or that are being read, before the work begins.
+    """Refuse, before the work begins, files that could not be replaced after it.
 
     Parameters
     ----------
@@ -24,22 +24,31 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Sequence[str] = ())
     inputs
         The files of the stream.
     """
+    keep_inputs(outputs, inputs)
     for option, path in outputs.items():
-        if path == STANDARD_STREAM and sys.stdout is None:
-            raise SettingError(f"{option} -: there is no standard output; name a file")
         if path is None or path == STANDARD_STREAM:
             continue
         folder = os.path.dirname(os.path.realpath(path))
+        device = os.path.exists(path) and not os.path.isfile(path)
         if os.path.isdir(path):
             raise SettingError(f"{option} {path}: is a directory; name a file in it")
         if not os.path.isdir(folder):
             raise SettingError(f"{option} {path}: there is no directory {folder}")
-        if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        if not os.access(path if device else folder, os.W_OK):
             raise SettingError(f"{option} {path}: cannot be written, permission denied")
-        if os.path.exists(path) and any(
-            os.path.exists(given) and os.path.samefile(path, given) for given in inputs
-        ):
+
+
+def keep_inputs(outputs: Mapping[str, str | None], inputs: Sequence[str]) -> None:
+    """Refuse to write to a file that is being read, or to a standard output that is closed."""
+    for option, path in outputs.items():
+        if path == STANDARD_STREAM and sys.stdout is None:
+            raise SettingError(f"{option} -: there is no standard output; name a file")
+        if path is not None and any(_are_same(path, given) for given in inputs):
             raise SettingError(f"{option} {path}: is a file of the stream, and would destroy it")
+
+
+def _are_same(path: str, other: str) -> bool:
+    return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
 
 
 def check_model_file(option: str, path: str) -> None:

@@ -12,7 +12,7 @@ import click
 
 from clasher import __version__
 from clasher.app.figures import printable
-from clasher.app.notes import INTERRUPTED
+from clasher.app.notes import INTERRUPTED, warn
 from clasher.app.options import Exemplified
 from clasher.errors import ClasherError
 
@@ -81,6 +81,7 @@ class Commands(Exemplified, click.Group):
             where = f"{error.filename}: " if error.filename else ""
             raise Refusal(f"{where}{error.strerror or error}") from error
         except KeyboardInterrupt:
+            warn("interrupted; what was not saved yet is lost")
             ctx.exit(INTERRUPTED)
 
 

@@ -14,7 +14,7 @@ import click
 from clasher.ahead import read_ahead
 from clasher.app import notes
 from clasher.app.figures import counted
-from clasher.app.files import check_outputs
+from clasher.app.files import keep_inputs
 from clasher.app.options import option, parse_policy
 from clasher.app.progress import Bar
 
@@ -56,7 +56,7 @@ class Stream:
         from clasher.io import BadRecords, Fields, open_stream
 
         if isinstance(self.on_error, Path):
-            check_outputs({"--on-error dead-letter": str(self.on_error)}, self.paths)
+            keep_inputs({"--on-error dead-letter": str(self.on_error)}, self.paths)
         with BadRecords(self.on_error) as bad:
             fields = Fields(self.text, self.labels, self.id, self.label_separator)
             yield open_stream(

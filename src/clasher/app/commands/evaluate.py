@@ -122,12 +122,12 @@ class Products:
         from clasher.app.tables import evaluation_view, show
 
         with HeldInterrupt():
+            if self.json != STANDARD_STREAM:
+                show(evaluation_view(result, stream.name))
             if self.save is not None:
                 model.save(self.save)
             if self.json is not None:
                 write_json(self.json, result.to_dict())
-            if self.json != STANDARD_STREAM:
-                show(evaluation_view(result, stream.name))
             if self.report is not None:
                 from clasher.app.report import write_report
 

@@ -9,7 +9,7 @@ import click
 
 from clasher.ahead import HeldInterrupt
 from clasher.app import notes
-from clasher.app.files import STANDARD_STREAM, check_outputs
+from clasher.app.files import STANDARD_STREAM, keep_inputs
 from clasher.app.options import Command, model_option, output_option, quiet_option
 from clasher.app.streams import Stream, hashed_ahead, stream_options
 
@@ -48,7 +48,7 @@ def command(stream: Stream, model_path: str, output: str, scores: bool, quiet: b
     Writes a JSON line for each document, in the order of the stream: its id,
     its labels and, with --scores, the score of each label the model knows.
     """
-    check_outputs({"--output": output}, stream.paths)
+    keep_inputs({"--output": output}, stream.paths)
     from clasher.io import PredictionWriter
     from clasher.model import Clasher
 
