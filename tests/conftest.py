@@ -1,5 +1,11 @@
 """What all tests share."""
 
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
 import numba
 import numpy as np
 import pytest
@@ -12,6 +18,31 @@ INTERPRETED = bool(numba.config.DISABLE_JIT)
 
 if INTERPRETED:
     np.seterr(over="ignore")  # hashes wrap around, which interpreted NumPy scalars warn about
+
+
+@contextlib.contextmanager
+def nobody() -> Iterator[None]:
+    """Give up the rights of the superuser, who may read and write everything, for a while."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.setresuid(65534, 65534, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+
+
+@pytest.fixture
+def closed_folder() -> Iterator[Path]:
+    """A folder that everyone may read and, but for the superuser, nobody may write to."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "file").write_text("kept")
+        (folder / "file").chmod(0)
+        folder.chmod(0o555)
+        yield folder
+        folder.chmod(0o700)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -133,10 +133,7 @@ class MarginClasher(LinearClasher):
             return dict.fromkeys(self.labels, (0.0, 0.0, 0.0))
         c = {j: cosine(x, self.regions.p[j]) for j in self.labels}
         best = c[winner]
-        return {
-            j: (c[j], ratio(c[j], best), float(self.regions.F[winner, j]))
-            for j in self.labels
-        }
+        return {j: (c[j], ratio(c[j], best), float(self.regions.F[winner, j])) for j in self.labels}
 
     def terms(self, x: Vector) -> dict[str, list[float]]:
         """The linear terms, then a1·c_j, a2·r_j, a3·F_j."""

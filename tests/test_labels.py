@@ -287,7 +287,8 @@ def test_adopted_labels_are_sorted_and_each_once():
 
 
 def test_new_labels_are_numbered_by_document_and_text_whatever_their_numbers_were():
-    sets = LabelSets(["z", "y", "x", "unused"], np.array([1, 2, 0]), np.array([0, 2, 3]))
+    names = ["z", "y", "x", "unused", "z"]
+    sets = LabelSets(names, np.array([1, 2, 0, 4]), np.array([0, 2, 3, 4]))
     index = LabelIndex(8)
     index.adopt(sets)
     assert index.names == ["x", "y", "z"]

@@ -189,6 +189,22 @@ def test_thresholds():
     assert Clasher(16, rule="perceptron", threshold=0.8).threshold == 0.8
 
 
+def test_the_threshold_of_the_margin_rule_is_learnt():
+    model = Clasher(64, max_labels=4)
+    texts = [f"{'oil' if i % 3 else 'wheat'} text {i % 5}" for i in range(1000)]
+    labels = [
+        {"oil"} if i % 3 else {"grain", "rare"} if i % 15 == 0 else {"grain"} for i in range(1000)
+    ]
+    model.learn_many(texts[:999], labels[:999])
+    assert model.threshold == 0.5
+    model.learn(texts[999], labels[999])
+    assert model.threshold != 0.5
+    assert 0.04 < model.threshold < 0.74
+    fixed = Clasher(64, max_labels=4, threshold=0.4)
+    fixed.learn_many(texts, labels)
+    assert fixed.threshold == 0.4
+
+
 def test_repr_tells_what_it_is():
     assert repr(taught("centroid", times=1)) == (
         "<Clasher rule='centroid' dimensions=128 labels=4 documents=10>"

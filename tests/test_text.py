@@ -166,6 +166,8 @@ def test_any_bytes_are_read_within_their_bounds(data, around):
 
 
 @given(broken_text)
+@example(b"oil\xc1\xa1gas\xe0\x81\xa1corn\xf0\x80\x81\xa1tea")  # an a, longer than it need be
+@example(b"oil\xf4\x90\x80\x80gas\xf8\x88\x80\x80\x80tea\xed\xa0\x80corn")  # beyond Unicode
 @EXAMPLES
 def test_invalid_bytes_separate_words(data):
     text = data.decode("utf-8", "surrogateescape")
@@ -178,6 +180,7 @@ def test_invalid_bytes_separate_words(data):
 
 
 @given(texts, st.integers(1, 4))
+@example("ab漢字", 1)
 @EXAMPLES
 def test_words_do_not_depend_on_the_buffer(text, room):
     data = one_buffer(text).data

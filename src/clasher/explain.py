@@ -20,6 +20,8 @@ from clasher.kernels.sketch import weigh
 from clasher.kernels.state import DOCUMENTS, LABELS, MARGIN, PERCEPTRON, Setting, State, Work
 from clasher.labels import LabelIndex
 
+CANCELLED = 0.01  # words whose cosines cancel to less than this part of them do not explain c_j
+
 
 class WordWeight(NamedTuple):
     """A word of the document, and how much it spoke for the label (negative: against it)."""
@@ -145,12 +147,15 @@ def _shares(
     if region < 0:
         return shares, bias
     per_cosine, per_ratio, per_fraction = state.shared[0]
-    if work.cosines[j] != 0.0:  # the words share in c_j, and in r_j as they do in c_j
-        r = ratio(work.cosines[j], work.cosines[region])
-        clashes = per_cosine + per_ratio * r / work.cosines[j]
-        shares += x * state.rows[buckets, 0, j] * (state.scales[j] / length * clashes)
-    fraction = float(state.together[region, j] / state.counts[region])
-    return shares, {**bias, "region": per_fraction * fraction}
+    cosines = x * state.rows[buckets, 0, j] * (state.scales[j] / length)  # add up to c_j
+    shares += per_cosine * cosines
+    near = per_ratio * ratio(work.cosines[j], work.cosines[region])
+    common = per_fraction * float(state.together[region, j] / state.counts[region])
+    if abs(cosines.sum()) > CANCELLED * np.abs(cosines).sum():
+        shares += near * cosines / cosines.sum()  # the words share in r_j as they do in c_j
+    else:
+        common += near
+    return shares, {**bias, "region": float(common)}
 
 
 def _by_word(

@@ -212,24 +212,29 @@ class LabelIndex:
 
     def unknown(self, sets: LabelSets) -> list[str]:
         """The names in ``sets`` that have no number yet, by first document, then by text."""
+        used = np.unique(sets.ids).tolist()
+        if all(sets.names[i] in self.numbers for i in used):
+            return []
         used, first = np.unique(sets.ids, return_index=True)
         documents = np.searchsorted(sets.indptr, first, side="right").tolist()
         pairs = zip(documents, map(sets.names.__getitem__, used), strict=True)
-        return [name for _, name in sorted(p for p in pairs if p[1] not in self.numbers)]
+        new = sorted(pair for pair in pairs if pair[1] not in self.numbers)
+        return list(dict.fromkeys(name for _, name in new))
 
     def has_room(self, sets: LabelSets) -> bool:
         """Whether the labels of ``sets`` all find room."""
         return len(self) + len(self.unknown(sets)) <= self.max_labels
 
-    def check(self, sets: LabelSets) -> None:
-        """Raise LabelCapacityError unless all labels of ``sets`` find room."""
-        if not self.has_room(sets):
-            new = self.unknown(sets)
+    def check(self, sets: LabelSets) -> list[str]:
+        """The unknown names of ``sets``; raises LabelCapacityError unless all find room."""
+        new = self.unknown(sets)
+        if len(self) + len(new) > self.max_labels:
             raise LabelCapacityError(
                 f"label {new[self.max_labels - len(self)]!r} would be number "
                 f"{self.max_labels + 1}, and max_labels is {self.max_labels}; raise max_labels, or "
                 f"set on_full='evict' to give up the longest unseen label"
             )
+        return new
 
     def check_documents(self, sets: LabelSets) -> None:
         """Raise LabelCapacityError where the labels of a single document find no room."""
@@ -243,8 +248,7 @@ class LabelIndex:
 
     def adopt(self, sets: LabelSets) -> Adopted:
         """Translate ``sets`` into this index's numbers, giving new names the next ones."""
-        self.check(sets)
-        for name in self.unknown(sets):
+        for name in self.check(sets):
             self.numbers[name] = len(self.names)
             self.names.append(name)
         return self.translate(sets)

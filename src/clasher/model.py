@@ -240,8 +240,9 @@ class Clasher:
             if predicted is not None:
                 self._step(hashed, sets, predicting=False)
                 return predicted
+        labels = len(self._index) + len(self._index.check(sets))
+        self._state = memory.grow(self._state, self.settings, labels)  # may fail: names come after
         truth = self._index.adopt(sets)
-        self._state = memory.grow(self._state, self.settings, len(self._index))
         ids, indptr = self._room_for_labels(hashed.documents if predicting else 0)
         step_documents(
             *hashed, truth.known, truth.indptr, truth.ids, truth.yes, self._state,

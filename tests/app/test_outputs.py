@@ -6,6 +6,7 @@ import pytest
 
 from clasher.app.files import check_outputs, write_json, write_whole
 from clasher.errors import SettingError
+from tests.conftest import nobody
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path, monkeypatch):
@@ -41,8 +42,6 @@ def test_labels_need_not_be_unicode_text(tmp_path):
     assert json.loads(target.read_text()) == {"a\udcff": 1}
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
-def test_permissions_are_looked_at(tmp_path):
-    tmp_path.chmod(0o500)
-    with pytest.raises(SettingError, match="permission denied"):
-        check_outputs({"--json": str(tmp_path / "figures.json")})
+def test_permissions_are_looked_at(closed_folder):
+    with nobody(), pytest.raises(SettingError, match="permission denied"):
+        check_outputs({"--json": str(closed_folder / "figures.json")})

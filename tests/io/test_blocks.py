@@ -1,7 +1,6 @@
 import os
 import socket
 import threading
-from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from clasher.errors import StreamError
 from clasher.io.blocks import guarded, read_blocks
 from clasher.io.formats import Source
+from tests.conftest import nobody
 from tests.io.streams import COMPRESSORS, arrow_file, parquet
 
 LINES = b"".join(b'{"text": "line %d"}\n' % number for number in range(20_000))
@@ -79,24 +79,10 @@ def test_a_file_that_cannot_be_opened_is_told(tmp_path, monkeypatch):
             read("a.jsonl")
 
 
-@pytest.fixture
-def without_privileges() -> Iterator[None]:
-    """The superuser may read everything: be nobody for a while."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
-def test_a_file_that_may_not_be_read_is_told(write, request):
+def test_a_file_that_may_not_be_read_is_told(write):
     path = write("a.jsonl", LINES)
     path.chmod(0)
-    request.getfixturevalue("without_privileges")
-    with pytest.raises(StreamError, match=r"a\.jsonl cannot be read: Permission denied"):
+    with nobody(), pytest.raises(StreamError, match=r"a\.jsonl cannot be read: Permission denied"):
         read(path)
 
 

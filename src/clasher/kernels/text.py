@@ -86,9 +86,7 @@ def scan(data, position, end, table, minimum, initial, hashes, starts, stops):
         i += np.uint64(size)
         state = grown if inside else initial
         start = start if inside else i
-    if length >= minimum:
-        if found == room:
-            return np.int64(found), np.int64(start)
+    if length >= minimum:  # there is room: the last code point came after the test for it
         hashes[found], starts[found], stops[found] = state, start, end
         found += np.uint64(1)
     return np.int64(found), np.int64(end)
