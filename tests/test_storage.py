@@ -197,9 +197,9 @@ def test_a_place_that_cannot_be_written(tmp_path, place):
 
 
 def test_a_folder_without_permission(closed_folder):
-    path = closed_folder / "file"
+    path, model = closed_folder / "file", taught(times=1)
     with nobody(), pytest.raises(ModelFileError, match="Permission denied"):
-        taught(times=1).save(path)
+        model.save(path)
     with nobody(), pytest.raises(ModelFileError, match="Permission denied"):
         Clasher.load(path)
     path.chmod(0o400)
