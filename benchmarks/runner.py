@@ -27,6 +27,7 @@ class Job:
     prepared: Prepared
     limit: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    once: bool = False
 
     @property
     def command(self) -> list[str]:
@@ -83,13 +84,13 @@ def _reason(code: int, stderr: str) -> str:
 def run_all(jobs: Iterable[Job], repeats: int, timeout: float) -> list[dict[str, Any]]:
     """Run every job ``repeats`` times, round by round, so that a slow spell hits all alike."""
     jobs = list(jobs)
+    rounds = [job for turn in range(repeats) for job in jobs if turn == 0 or not job.once]
     results = []
     start = time.perf_counter()
-    for turn in range(repeats):
-        for number, job in enumerate(jobs):
-            say(f"{turn * len(jobs) + number + 1}/{repeats * len(jobs)}  {job}")
-            results.append(run(job, timeout))
-            say(f"    {_summary(results[-1])}  (after {time.perf_counter() - start:,.0f} s)")
+    for number, job in enumerate(rounds, 1):
+        say(f"{number}/{len(rounds)}  {job}")
+        results.append(run(job, timeout))
+        say(f"    {_summary(results[-1])}  (after {time.perf_counter() - start:,.0f} s)")
     return results
 
 

@@ -81,8 +81,9 @@ def table(plan: Plan) -> list[Job]:
     for corpus in plan.streams():
         say(f"preparing {corpus.name} ({len(corpus):,} documents)")
         prepared = prepare(corpus, plan.work)
-        limits = {s.name: _limit(s.limit, corpus) for s in chosen}
-        jobs += [Job(name, prepared, limit) for name, limit in limits.items()]
+        fit = [s for s in chosen if not s.max_labels or len(corpus.label_names) <= s.max_labels]
+        limits = {s.name: _limit(s.limit, corpus) for s in fit}
+        jobs += [Job(name, prepared, limit, once=bool(limit)) for name, limit in limits.items()]
         shorter = sorted({limit for limit in limits.values() if limit})
         jobs += [Job(REFERENCE_RULE, prepared, limit) for limit in shorter]
     return jobs

@@ -48,7 +48,10 @@ class System:
     run
         Does one run; imports the library, so that the others need not have it.
     limit
-        The documents of a stream it is given at most, where it is too slow for all.
+        The documents of a stream it is given at most, where it is too slow for all; it is then
+        run once.
+    max_labels
+        Streams with more labels than this are spared it.
     """
 
     name: str
@@ -57,6 +60,7 @@ class System:
     settings: str
     run: Callable[[Task], Outcome]
     limit: int | None = None
+    max_labels: int | None = None
 
 
 def judge(took: Measured, truth: Any, predicted: Any) -> Outcome:

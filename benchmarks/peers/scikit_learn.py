@@ -14,6 +14,7 @@ from benchmarks.peers.base import Outcome, System, Task, judge
 
 BATCH = 50
 DIMENSIONS = 65536
+MAX_LABELS = 200  # each label is a model of its own
 LIMIT = 10_000
 
 
@@ -61,5 +62,6 @@ SYSTEMS = [
         settings="HashingVectorizer(n_features=65536), MultiOutputClassifier(SGDClassifier())",
         run=run,
         limit=LIMIT,
+        max_labels=MAX_LABELS,
     )
 ]

@@ -81,6 +81,7 @@ def load(path: str | os.PathLike[str]) -> tuple[Settings, list[str], State]:
     if os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for
         raise ModelFileError(f"{path!s}: not an ordinary file")
     try:
+        open(path, "rb").close()  # tells what is wrong with a path better than the library does
         with safetensors.safe_open(os.fsdecode(path), framework="numpy") as file:
             return _read(file, str(path))
     except FileNotFoundError as error:
