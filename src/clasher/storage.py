@@ -78,18 +78,26 @@ def _replace(target: str, write: Callable[[str], None]) -> None:
 
 def load(path: str | os.PathLike[str]) -> tuple[Settings, list[str], State]:
     """Read a model, checking every size before anything is allocated."""
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for
-        raise ModelFileError(f"{path!s}: not an ordinary file")
+    _check_readable(path)
     try:
-        open(path, "rb").close()  # tells what is wrong with a path better than the library does
         with safetensors.safe_open(os.fsdecode(path), framework="numpy") as file:
             return _read(file, str(path))
-    except FileNotFoundError as error:
-        raise ModelFileError(f"{path}: there is no such model file") from error
     except (OSError, safetensors.SafetensorError) as error:
         raise ModelFileError(f"{path}: not an intact model file: {error}") from error
     except MemoryError as error:
         raise ModelFileError(f"{path}: the model does not fit into memory") from error
+
+
+def _check_readable(path: str | os.PathLike[str]) -> None:
+    """Tell what is wrong with a path, which the library does not."""
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for
+            raise ModelFileError(f"{path!s}: not an ordinary file")
+        open(path, "rb").close()
+    except (FileNotFoundError, NotADirectoryError, ValueError) as error:  # a NUL names no file
+        raise ModelFileError(f"{path!s}: there is no such model file") from error
+    except OSError as error:
+        raise ModelFileError(f"{path!s}: the model cannot be read: {error.strerror}") from error
 
 
 def _read(file: Any, path: str) -> tuple[Settings, list[str], State]:
