@@ -32,7 +32,7 @@ format: $(VENV)/dev  ## let ruff put the code into shape
 	$(BIN)/ruff format
 
 bench: $(VENV)/dev  ## clasher beside Vowpal Wabbit, scikit-learn and River, one after the other
-	$(BIN)/python -m benchmarks all --into README.md benchmarks/README.md
+	$(BIN)/python -m benchmarks all
 
 clean:  ## remove the environment and all caches
 	rm -rf $(VENV) .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/work

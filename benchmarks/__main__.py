@@ -2,7 +2,7 @@
 
 python -m benchmarks all                 every study, then the report
 python -m benchmarks table --corpora reuters21578 --repeats 1
-python -m benchmarks report              tables of README.md from results/*.json
+python -m benchmarks report              tables of the READMEs from results/*.json
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from benchmarks.runner import header, run_all, save
 from benchmarks.studies import STUDIES, Plan
 
 HERE = Path(__file__).parent
+DOCUMENTS = [corpora.PROJECT / "README.md", HERE / "README.md"]
 HELP = {
     "table": "F1 and speed of every system on every corpus",
     "flat": "cost per document and memory along a stream",
@@ -65,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     for command in commands.choices.values():
         command.add_argument("--results", type=Path, default=HERE / "results")
         command.add_argument(
-            "--into", type=_existing, nargs="+", default=[HERE / "README.md"], metavar="FILE",
+            "--into", type=_existing, nargs="+", default=DOCUMENTS, metavar="FILE",
             help="files with marker comments that tables are written between",
         )  # fmt: skip
     return parser

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeAlias
@@ -23,6 +22,7 @@ from clasher.hashing import Hashed
 from clasher.labels import LabelSets
 from clasher.metrics import Figures, LabelRow, Metrics, Window, require_positive
 from clasher.model import Clasher
+from clasher.version import __version__
 
 MAX_POINTS = 2000  # of a curve; even, so that halving keeps the last one
 PIECE = 1000  # documents learnt at a time: how soon progress shows and Ctrl-C is heard
@@ -210,7 +210,7 @@ class _Course:
             interrupted=interrupted,
             every=self.every,
             window=self.panes,
-            clasher=version("clasher"),
+            clasher=__version__,
             settings=self.model.settings.to_dict(),
             curve=self.curve,
             per_label=self.metrics.per_label(),
