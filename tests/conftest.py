@@ -36,7 +36,7 @@ def nobody() -> Iterator[None]:
 @pytest.fixture
 def closed_folder() -> Iterator[Path]:
     """A folder that everyone may read and, but for the superuser, nobody may write to."""
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:  # which everyone may enter
         folder = Path(name)
         (folder / "file").write_text("kept")
         (folder / "file").chmod(0)
