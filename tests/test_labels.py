@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from clasher import Clasher, LabelSets
 from clasher.errors import LabelCapacityError, LabelError
 from clasher.kernels.state import LABELS
-from clasher.labels import COMPLETE, PARTIAL, UNLABELLED, LabelIndex
+from clasher.label_columns import COMPLETE, PARTIAL, UNLABELLED
+from clasher.labels import LabelIndex
 from tests.models import RULES, state_bytes
 
 EXAMPLES = settings(max_examples=40 if numba.config.DISABLE_JIT else 150)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clasher.io.records import Batch, Id
-from clasher.labels import PARTIAL, UNLABELLED, LabelSets
+from clasher.label_columns import PARTIAL, UNLABELLED
+from clasher.labels import LabelSets
 
 
 class Document(NamedTuple):

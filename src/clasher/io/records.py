@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from clasher.errors import SettingError
-from clasher.labels import UNLABELLED, LabelSets
+from clasher.label_columns import UNLABELLED
+from clasher.labels import LabelSets
 
 Id: TypeAlias = int | str
 LabelValue: TypeAlias = list[str] | dict[str, bool] | None
