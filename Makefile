@@ -35,7 +35,7 @@ bench: $(VENV)/dev  ## clasher beside Vowpal Wabbit, scikit-learn and River, one
 	$(BIN)/python -m benchmarks all
 
 clean:  ## remove the environment and all caches
-	rm -rf $(VENV) .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/work
+	rm -rf $(VENV) .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/streams
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An environment is made once per set of extras, and again when the dependencies change.

@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_study_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, default=corpora.DATA, help="folder of the corpora")
-    parser.add_argument("--work", type=Path, default=HERE / "work", help="folder for streams")
+    parser.add_argument("--work", type=Path, default=HERE / "streams", help="folder for streams")
     parser.add_argument("--corpora", nargs="+", default=[], metavar="NAME")
     parser.add_argument("--systems", nargs="+", default=[], choices=SYSTEMS, metavar="NAME",
                         help=f"those of the table: {', '.join(SYSTEMS)}")  # fmt: skip

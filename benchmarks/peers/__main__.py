@@ -1,6 +1,6 @@
 """One run of one system in this process; prints one line of JSON.
 
-python -m benchmarks.peers vw-hinge benchmarks/work/arxiv --limit 5000
+python -m benchmarks.peers vw-hinge benchmarks/streams/arxiv --limit 5000
 """
 
 from __future__ import annotations
