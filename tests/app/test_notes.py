@@ -1,6 +1,7 @@
 import io
 import os
 import pty
+import subprocess
 import sys
 
 import numba
@@ -92,3 +93,31 @@ def test_on_terminal(monkeypatch):
         assert notes.on_terminal()
     monkeypatch.setattr(sys, "stdout", None)
     assert not notes.on_terminal()
+
+
+AFTER_WARM_UP = """
+from numba.core import event
+from clasher import Clasher
+from clasher.app.notes import warm_up
+from clasher.evaluate import evaluate
+
+warm_up()
+with event.install_recorder("numba:compile") as compiled:
+    for rule in ("margin", "centroid", "mistake", "perceptron"):
+        model = Clasher(dimensions=64, rule=rule)
+        labels = [{f"label {number}"} for number in range(100)]
+        evaluate(model, [(["some words"] * 100, labels)])
+        model.explain("some words")
+        model.scores("some words")
+print(sorted({entry.data["dispatcher"].py_func.__name__ for _, entry in compiled.buffer}))
+"""
+
+
+@pytest.mark.compiled
+def test_nothing_is_left_to_compile_after_the_warm_up(tmp_path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", AFTER_WARM_UP],
+        env=environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "[]\n"

@@ -11,7 +11,7 @@ from time import perf_counter
 from clasher.app.docstrings import Collection, Docstring, collect
 from clasher.app.examples import examples
 from clasher.app.files import check_outputs, write_whole
-from clasher.app.notes import compiling
+from clasher.app.notes import prepare
 from clasher.app.report import write_report
 from clasher.app.sample import Sample
 from clasher.errors import MissingExtraError, StreamError
@@ -65,8 +65,7 @@ def run_demo(
     check_outputs({"--report": os.fspath(report), "--svg": None if svg is None else os.fspath(svg)})
     console = _console(recording=svg is not None)
     found = _collected(console, limit, seed)
-    with compiling():
-        _warm_up()
+    prepare()
     batches = _batches(found.documents)
     model, sample, results = _compared(console, batches, seed)
     _explained(console, model, sample)
@@ -122,14 +121,6 @@ def _collected(console: Console, limit: int, seed: int) -> Collection:
         f"{found.files:,} source files{skipped} in {perf_counter() - start:.1f} s\n"
     )
     return found
-
-
-def _warm_up() -> None:
-    """Run every kernel of the demo once, so that compiling is not timed along with learning."""
-    model = Clasher(dimensions=2)
-    evaluate(model, [(["a word"], [{"label"}])])
-    model.predict_many(["a word"])
-    model.explain("a word")
 
 
 def _batches(documents: Sequence[Docstring]) -> list[Batch]:

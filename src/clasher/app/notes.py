@@ -97,17 +97,20 @@ class _Notice:
             self._status.stop()
 
 
-def prepare(*, quiet: bool) -> None:
+def prepare(*, quiet: bool = False) -> None:
     """Have the kernels ready, so that compiling is not timed along with learning."""
     with compiling(quiet=quiet):
         warm_up()
 
 
 def warm_up() -> None:
-    """Run every kernel of learning and predicting once."""
+    """Run every kernel once: learning, with labels enough to grow, predicting and explaining."""
+    from clasher.memory import FIRST_CAPACITY
     from clasher.metrics import Metrics
     from clasher.model import Clasher
 
     model = Clasher(dimensions=2)
-    Metrics().update_many([{"label"}], model.step_many(["a word"], [{"label"}]))
+    labels = [{f"label {number}" for number in range(FIRST_CAPACITY + 1)}]
+    Metrics().update_many(labels, model.step_many(["a word"], labels))
     model.predict_many(["a word"])
+    model.explain("a word")
