@@ -119,12 +119,14 @@ def step_documents(
         mine_yes = yes[label_indptr[document] : label_indptr[document + 1]]
         chosen, region, length = 0, -1, 0.0
         labels = state.totals[LABELS]
-        if predicting or known[document] != UNLABELLED:
+        labelled = known[document] != UNLABELLED
+        if predicting or labelled:
             length = weigh(
                 own, counts[inside], state.frequencies, state.totals[DOCUMENTS], setting, work.x
             )
             if mine.shape[0] > 0:
                 labels = max(labels, mine[-1] + 1)
+        if predicting or (labelled and setting.rule != CENTROID):  # Mode 1 learns without asking
             region = clash(state, setting, own, length, labels, work)
             chosen = choose(state, setting, length, labels, work)
         if predicting:
@@ -134,7 +136,7 @@ def step_documents(
             out_indptr[document + 1] = filled
         count(own, state.frequencies)
         state.totals[DOCUMENTS] += 1
-        if known[document] != UNLABELLED:
+        if labelled:
             state.totals[LABELS] = labels
             teach(
                 state, setting, own, length, region, chosen, known[document], mine, mine_yes,
