@@ -7,14 +7,14 @@ import numpy as np
 from clasher.kernels.clash import VECTOR
 from clasher.kernels.learning import BIAS_START, SHARED_START
 from clasher.kernels.regions import copy_rows
-from clasher.kernels.state import BINS, LABELS, State, Work
+from clasher.kernels.state import BINS, BLOCKS, LABELS, NOW, RECENT, State, Work
 from clasher.settings import Settings
 
 FIRST_CAPACITY = 32
 
 LABEL_AXIS = {
     "rows": 2, "counts": 0, "norms": 0, "scales": 0, "together": 1, "seen": 0, "squares": 1,
-    "bias": 1,
+    "bias": 1, "gains": 0, "blocks": 0,
 }  # fmt: skip
 """The last axis of each array that runs over labels (``together`` has two of them)."""
 
@@ -23,6 +23,8 @@ def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...]
     """Shape and type of every array of a model with room for ``capacity`` labels."""
     m = settings.dimensions
     margin = settings.rule == "margin"
+    watching = settings.detector != "none"
+    documents, buckets, labels = RECENT if watching else (0, 0, 0)
     regions = capacity if settings.rule != "perceptron" else 0
     return {
         "totals": ((3,), np.int64),
@@ -38,6 +40,13 @@ def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...]
         "shared": ((2, 3), np.float64),
         "margins": ((2, BINS), np.float64),
         "cut": ((1,), np.float64),
+        "clock": ((2,), np.float64),
+        "gains": ((capacity,), np.float64),
+        "blocks": ((capacity, BLOCKS + 1, 2) if watching else (0, 0, 0), np.float32),
+        "all_blocks": ((1, BLOCKS + 1, 2) if watching else (0, 0, 0), np.float32),
+        "recent_buckets": ((documents, buckets), np.int32),
+        "recent_x": ((documents, buckets), np.float32),
+        "recent_labels": ((documents, labels), np.int32),
     }
 
 
@@ -62,6 +71,9 @@ def allocate(settings: Settings, labels: int = 0) -> State:
     """A state that has learnt nothing."""
     capacity = capacity_for(labels, settings.max_labels)
     state = State(**{k: np.zeros(*v) for k, v in shapes(settings, capacity).items()})
+    state.clock[NOW] = 1.0
+    state.gains[:] = 1.0
+    state.recent_labels[:] = -1
     if settings.rule == "margin":
         state.bias[0] = BIAS_START
         state.shared[0] = SHARED_START
@@ -92,6 +104,8 @@ def clear_label(state: State, number: int, settings: Settings) -> None:
             array[(slice(None),) * axis + (number,)] = 0
     if state.together.size:
         state.together[number] = 0
+    state.gains[number] = 1.0
+    state.recent_labels[state.recent_labels == number] = -1
     if settings.rule == "margin":
         state.bias[0, number] = BIAS_START
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from clasher import memory, storage
+from clasher import drift, memory, storage
 from clasher.errors import LabelError, SettingError
 from clasher.explain import Explanation, explain
 from clasher.hashing import Hashed, Hasher
@@ -61,11 +61,14 @@ class Clasher:
         max_labels: int = 4096,
         on_full: str = "error",
         seed: int = 0,
+        half_life: float | None = None,
+        detector: str = "none",
         analyzer: Analyzer | None = None,
     ) -> None:
         settings = Settings(
             dimensions, rule, weighting, similarity, tf, norm, threshold, at_least_one,
-            max_labels, on_full, seed, Analyzer() if analyzer is None else analyzer,
+            max_labels, on_full, seed, half_life, detector,
+            Analyzer() if analyzer is None else analyzer,
         )  # fmt: skip
         self._set_up(settings, LabelIndex(max_labels), memory.allocate(settings))
 
@@ -76,6 +79,7 @@ class Clasher:
         self._hasher = Hasher(settings.dimensions, settings.seed, settings.analyzer)
         self._index = index
         self._state = state
+        self._watch = drift.Watch(settings) if settings.detector != "none" else None
 
     @classmethod
     def paper(cls, mode: int = 1, **settings: Any) -> Clasher:
@@ -113,6 +117,11 @@ class Clasher:
         """How many documents taught each label; with the mistake rule, how often it was fed."""
         counts = self._state.counts[: len(self._index)].astype(np.int64).tolist()
         return dict(zip(self._index.names, counts, strict=True))
+
+    @property
+    def alarms(self) -> list[drift.Alarm]:
+        """The latest changes that a detector found, at most a hundred."""
+        return [] if self._watch is None else list(self._watch.alarms)
 
     @property
     def threshold(self) -> float:
@@ -226,19 +235,31 @@ class Clasher:
         return parts
 
     def _step(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:
+        """Lines 3–6 of Algorithm 1 for a batch, with a look at the errors where one is due."""
+        if self._watch is None:
+            return self._advance(hashed, sets, predicting)
+        parts = []
+        for start, stop, is_due in self._watch.stretches(sets.known, self.labelled):
+            part = self._advance(hashed.part(start, stop), sets[start:stop], predicting)
+            parts.append(part)
+            if is_due:
+                self._watch.look(self._state, self._index.names, lambda bucket: None)
+        return LabelSets.join(parts)
+
+    def _advance(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:
         """Lines 3–6 of Algorithm 1 for a batch."""
         if self.settings.on_full == "evict" and not self._index.has_room(sets):
             if len(sets) > 1:  # a number may change hands between two documents
                 return LabelSets.join(
                     [
-                        self._step(hashed.part(i, i + 1), sets[i : i + 1], predicting)
+                        self._advance(hashed.part(i, i + 1), sets[i : i + 1], predicting)
                         for i in range(len(sets))
                     ]
                 )
             predicted = self._predict(hashed) if predicting else None  # with what is given up now
             self._evict(sets)
             if predicted is not None:
-                self._step(hashed, sets, predicting=False)
+                self._advance(hashed, sets, predicting=False)
                 return predicted
         labels = len(self._index) + len(self._index.check(sets))
         self._state = memory.grow(self._state, self.settings, labels)  # may fail: names come after
@@ -260,6 +281,8 @@ class Clasher:
         for name in new[self.settings.max_labels - len(self._index) :]:
             number = memory.longest_unseen(self._state, spared)
             memory.clear_label(self._state, number, self.settings)
+            if self._watch is not None:
+                self._watch.clear(number)
             self._index.replace(number, name)
             spared.add(number)
 

@@ -18,7 +18,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "tf": ("log", "count"),
     "norm": ("l2", "none"),
     "on_full": ("error", "evict"),
+    "detector": ("none", "window", "adwin"),
 }
+HALF_LIVES = (1.0, 1e12)
 PAPER = {"tf": "count", "norm": "none", "threshold": 0.5, "at_least_one": False}
 """What the paper does: raw counts, no length normalisation, θ = 0.5."""
 
@@ -53,6 +55,13 @@ class Settings:
         What happens past ``max_labels``: ``error``, or ``evict`` the longest unseen label.
     seed
         Seed of the hash functions.
+    half_life
+        What was learnt this many documents ago weighs half of what is learnt now, a number from 1
+        to 1e12. None: nothing is forgotten.
+    detector
+        Whether to watch the errors of the predictions made before learning, and to give up most of
+        the past where they rise: ``none``, ``window`` (built in) or ``adwin`` (River's; needs the
+        extra ``drift``).
     analyzer
         How text is cut into words.
 
@@ -74,6 +83,8 @@ class Settings:
     max_labels: int = 4096
     on_full: str = "error"
     seed: int = 0
+    half_life: float | None = None
+    detector: str = "none"
     analyzer: Analyzer = field(default_factory=Analyzer)
 
     def __post_init__(self) -> None:
@@ -89,6 +100,9 @@ class Settings:
             isinstance(theta, bool) or not isinstance(theta, int | float) or not 0 < theta < 1
         ):
             raise SettingError.of("threshold", "None or a number between 0 and 1", theta)
+        if self.half_life is not None and not _is_number(self.half_life, *HALF_LIVES):
+            wanted = "None or a number of documents from {:g} to {:g}".format(*HALF_LIVES)
+            raise SettingError.of("half_life", wanted, self.half_life)
         if not isinstance(self.at_least_one, bool):
             raise SettingError.of("at_least_one", "True or False", self.at_least_one)
         if not isinstance(self.analyzer, Analyzer):
@@ -127,7 +141,13 @@ class Settings:
             learnt_cut=self.rule == "margin" and self.threshold is None,
             at_least_one=self.at_least_one,
             threshold=math.log(theta / (1.0 - theta)) if linear else theta,
+            growth=1.0 if self.half_life is None else 2.0 ** (1.0 / self.half_life),
+            watching=self.detector != "none",
         )
+
+
+def _is_number(value: object, least: float, most: float) -> bool:
+    return isinstance(value, int | float) and type(value) is not bool and least <= value <= most
 
 
 def _integer(name: str, value: object, least: int, most: int) -> None:

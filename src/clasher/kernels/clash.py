@@ -1,6 +1,8 @@
 """Algorithm 1, document by document: hash, map, predict, learn."""
 
 from clasher.kernels import kernel
+from clasher.kernels.drift import watch
+from clasher.kernels.fading import gain
 from clasher.kernels.hashing import fold, release
 from clasher.kernels.labels import UNLABELLED, above, fractions, mark
 from clasher.kernels.learning import (
@@ -54,7 +56,7 @@ def clash(state, setting, buckets, length, labels, work):
     if setting.rule == PERCEPTRON:
         add_rows(state.rows, 0, width, buckets, work.x, work.linear)
         for j in range(labels):
-            work.scores[j] = state.bias[0, j] + work.linear[j]
+            work.scores[j] = (state.bias[0, j] + work.linear[j]) / gain(state, j)
         return -1
     add_rows(state.rows, 0, width, buckets, work.x, work.products)
     region = nearest(work, length, state, labels, setting.euclidean)
@@ -93,6 +95,8 @@ def teach(state, setting, buckets, length, region, chosen, known, ids, yes, labe
         state.seen[ids[at]] = state.totals[DOCUMENTS]
     state.totals[LABELLED] += 1
     x = work.x
+    if setting.watching:
+        watch(state, buckets, x, work.chosen[:chosen], ids, yes, work.truth)
     if setting.rule == CENTROID:
         learn_centroid(state, buckets, x, known, ids, yes, work.truth, labels)
     elif setting.rule == MISTAKE:
@@ -124,7 +128,8 @@ def step_documents(
             length = weigh(state, setting, own, counts[inside], work.x)
             if mine.shape[0] > 0:
                 labels = max(labels, mine[-1] + 1)
-        if predicting or (labelled and setting.rule != CENTROID):  # Mode 1 learns without asking
+        asking = setting.rule != CENTROID or setting.watching  # Mode 1 learns without asking
+        if predicting or (labelled and asking):
             region = clash(state, setting, own, length, labels, work)
             chosen = choose(state, setting, length, labels, work)
         if predicting:
@@ -132,7 +137,7 @@ def step_documents(
                 out_ids[filled + at] = work.chosen[at]
             filled += chosen
             out_indptr[document + 1] = filled
-        count(state, own)
+        count(state, setting, own)
         if labelled:
             state.totals[LABELS] = labels
             teach(

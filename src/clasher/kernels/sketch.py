@@ -5,21 +5,23 @@ import math
 import numpy as np
 
 from clasher.kernels import kernel
-from clasher.kernels.state import DOCUMENTS
+from clasher.kernels.fading import tick
+from clasher.kernels.state import DOCUMENTS, FADED, NOW
 
 
 @kernel
 def weigh(state, setting, buckets, counts, x):
     """Algorithm 3, as if the document had been counted; returns the length of ``x``."""
     frequencies = state.frequencies[0]
-    total = math.log(state.totals[DOCUMENTS] + 1.0)
+    one = state.clock[NOW]
+    total = math.log(state.clock[FADED] + one)
     squared = 0.0
     for at in range(buckets.shape[0]):
         weight = np.float64(counts[at])
         if setting.log_tf and weight != 0.0:
             weight = math.copysign(1.0 + math.log(abs(weight)), weight)
         if setting.idf:
-            weight *= total - math.log(frequencies[buckets[at]] + 1.0)
+            weight *= total - math.log(frequencies[buckets[at]] + one)
         x[at] = weight
         squared += weight * weight
     length = math.sqrt(squared)
@@ -32,8 +34,11 @@ def weigh(state, setting, buckets, counts, x):
 
 
 @kernel
-def count(state, buckets):
+def count(state, setting, buckets):
     """Algorithm 3, lines 6 and 7: each bucket of the document once, and the document."""
+    one = state.clock[NOW]
     for at in range(buckets.shape[0]):
-        state.frequencies[0, buckets[at]] += 1.0
+        state.frequencies[0, buckets[at]] += one
+    state.clock[FADED] += one
     state.totals[DOCUMENTS] += 1
+    tick(state, setting.growth)

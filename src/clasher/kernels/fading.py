@@ -1,0 +1,86 @@
+"""Forgetting as lazy scales: what is new counts for more, so that what is old counts for less.
+
+All that is summed for a label only matters in relation to the rest of it, so nothing old is
+touched: a document counts as much as the clock says, which grows with every document, times the
+label's own gain, which grows when some of that label's past is given up. Before the numbers get
+out of hand all sums are scaled down by powers of two, which rounds nothing.
+"""
+
+import math
+
+import numpy as np
+
+from clasher.kernels import kernel
+from clasher.kernels.state import FADED, LABELS, NOW
+
+LIMIT = 2.0**60  # what a document may count; sums and squares of so much still fit float32
+FAINT = 2.0**-40  # a label's documents never count for less: unseen beside a new one in float32
+TINY = 1e-300  # a frequency never gets less: the bucket was used
+
+
+@kernel
+def gain(state, label):
+    """What a document counts for a label now; 1 while nothing is forgotten."""
+    return state.clock[NOW] * state.gains[label]
+
+
+@kernel
+def tick(state, growth):
+    """One document has passed."""
+    state.clock[NOW] *= growth
+    if state.clock[NOW] > LIMIT:
+        rescale(state)
+
+
+@kernel
+def rescale(state):
+    """Make a document count about one again, for the sketch and for every label."""
+    labels = state.totals[LABELS]
+    _, power = math.frexp(state.clock[NOW])
+    shrink = math.ldexp(1.0, 1 - power)
+    state.clock[NOW] *= shrink
+    shrink_sketch(state, shrink)
+    learnt, sums = np.empty(labels, np.float32), np.empty(labels, np.float32)
+    for j in range(labels):
+        _, power = math.frexp(state.gains[j])
+        state.gains[j] = math.ldexp(state.gains[j], 1 - power)
+        learnt[j] = math.ldexp(1.0, 1 - power)
+        sums[j] = shrink_label(state, j, math.ldexp(shrink, 1 - power))
+    for bucket in range(state.rows.shape[0]):
+        for j in range(labels):
+            state.rows[bucket, 0, j] *= sums[j]
+    for bucket in range(state.squares.shape[0]):
+        for j in range(labels):
+            state.squares[bucket, j] *= learnt[j]
+
+
+@kernel
+def shrink_sketch(state, shrink):
+    """Scale down the number of documents and all document frequencies."""
+    state.clock[FADED] *= shrink
+    for depth in range(state.frequencies.shape[0]):
+        for bucket in range(state.frequencies.shape[1]):
+            if state.frequencies[depth, bucket] > 0.0:
+                faded = state.frequencies[depth, bucket] * shrink
+                state.frequencies[depth, bucket] = max(faded, TINY)
+
+
+@kernel
+def shrink_label(state, label, shrink):
+    """Scale down what is kept for a label once; returns the factor of what is kept per bucket.
+
+    A label that has not been seen for long keeps its mean and its fractions: only their weight
+    beside a new document is gone.
+    """
+    kept = shrink
+    while state.counts[label] * kept < FAINT and kept < 1.0:
+        kept *= 2.0
+    state.counts[label] *= kept
+    if state.together.shape[0] == 0:  # a perceptron's weights are no means: they go
+        state.bias[0, label] *= shrink
+        return shrink
+    for other in range(state.together.shape[1]):
+        state.together[label, other] *= np.float32(kept)
+    state.norms[label] *= kept * kept
+    state.scales[label] /= kept
+    return kept
