@@ -121,10 +121,13 @@ class Adwin(Detector):
         adwin = self._known[kind, row]
         rise = None
         for trial in range(trials):
-            before = adwin.estimation
-            adwin.update((trial + 1) * errors // trials - trial * errors // trials)
-            if adwin.drift_detected and adwin.estimation > before:
-                rise = Rise(row, before, adwin.estimation)
+            wrong = (trial + 1) * errors // trials - trial * errors // trials
+            width, total = adwin.width + 1, adwin.total + wrong
+            adwin.update(wrong)
+            if adwin.drift_detected and width > adwin.width:
+                before = (total - adwin.total) / (width - adwin.width)  # of what it dropped
+                if adwin.estimation > before:
+                    rise = Rise(row, before, adwin.estimation)
         return rise
 
 

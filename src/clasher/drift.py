@@ -8,73 +8,24 @@ labelled documents, wherever the stream is cut, a detector compares stretches of
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from clasher.detectors import Detector, Rise, detector_of
+from clasher.alarms import Alarm
+from clasher.detectors import Rise, detector_of
 from clasher.kernels.drift import OPEN, TRIALS
-from clasher.kernels.fading import LIMIT, rescale
-from clasher.kernels.state import DOCUMENTS, FADED, LABELS, NOW, State
+from clasher.kernels.fading import LIMIT, rescale, shrink_sketch
+from clasher.kernels.state import DOCUMENTS, LABELS, NOW, State
 from clasher.label_columns import UNLABELLED
-from clasher.settings import Settings
 
 EVERY = 256  # labelled documents between two looks at the errors
 BLOCK = 24  # trials of a label that make a stretch of its record
-KEEP = 0.25  # of what was learnt before an alarm
+KEEP = 0.1  # of what was learnt before an alarm
 MOST_ALARMS = 100  # that are remembered
 MOST_WORDS = 8  # that an alarm names, gained and lost
 FEWEST = 4  # documents with a label that can tell what changed
-
-
-@dataclass(frozen=True)
-class Alarm:
-    """The errors of a label, or of all, have risen: its past was given up.
-
-    Attributes
-    ----------
-    document : int
-        How many documents the model had been shown when the alarm rang.
-    label : str | None
-        The label; None where the alarm is about all of them.
-    error_before, error_after : float
-        The fraction of the label's documents, true or predicted, that were predicted wrongly,
-        before the change and since.
-    gained, lost : tuple of str
-        The words that are written more, or less, than before.
-
-    Examples
-    --------
-    >>> print(Alarm(5120, "oil", 0.25, 0.5, ("fracking",), ("tanker", "barrel")))
-    document 5,120: oil, errors 25 % → 50 %; more fracking; less tanker, barrel
-    """
-
-    document: int
-    label: str | None
-    error_before: float
-    error_after: float
-    gained: tuple[str, ...] = ()
-    lost: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        name = "all labels" if self.label is None else self.label
-        told = f"document {self.document:,}: {name}, "
-        told += f"errors {self.error_before:.0%} → {self.error_after:.0%}".replace("%", " %")
-        for how, words in (("more", self.gained), ("less", self.lost)):
-            told += f"; {how} {', '.join(words)}" if words else ""
-        return told
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self) | {"gained": list(self.gained), "lost": list(self.lost)}
-
-    @classmethod
-    def of(cls, given: dict[str, Any]) -> Alarm:
-        """An alarm from plain values."""
-        words = {name: tuple(given[name]) for name in ("gained", "lost")}
-        return cls(**(given | words))
 
 
 class Stretch(NamedTuple):
@@ -88,9 +39,9 @@ class Stretch(NamedTuple):
 class Watch:
     """Looks at the errors of one model, and remembers the alarms that rang."""
 
-    def __init__(self, settings: Settings, alarms: Collection[Alarm] = ()) -> None:
+    def __init__(self, detector: str, alarms: Collection[Alarm] = ()) -> None:
         self.alarms = list(alarms)
-        self.detector: Detector = detector_of(settings.detector)
+        self.detector = detector_of(detector)
 
     @staticmethod
     def stretches(known: npt.NDArray[np.uint8], labelled: int) -> Iterator[Stretch]:
@@ -167,15 +118,13 @@ class Watch:
 def forget(state: State, keep: float, numbers: Collection[int] | None = None) -> None:
     """Let what was learnt so far weigh ``keep`` of what it did, for some labels or for all.
 
-    Label sums are not touched: what comes counts for more. The sketch is, as it is small; it has no
-    labels, so it only fades with all of them.
+    Nothing that is kept per bucket and label is touched: what comes counts for more. The sketch has
+    no labels, so it only fades with all of them.
     """
+    chosen = list(range(state.totals[LABELS]) if numbers is None else numbers)
+    state.gains[chosen] /= keep
     if numbers is None:
-        state.gains[: state.totals[LABELS]] /= keep
-        state.clock[FADED] *= keep
-        np.multiply(state.frequencies, keep, out=state.frequencies)
-    else:
-        state.gains[list(numbers)] /= keep
+        shrink_sketch(state, keep)
     if state.gains.max() * state.clock[NOW] > LIMIT:
         rescale(state)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from clasher import memory
 from clasher.errors import LabelError
 from clasher.hashing import Hasher
 from clasher.kernels.clash import choose, clash
+from clasher.kernels.fading import gain
 from clasher.kernels.learning import sigmoid
 from clasher.kernels.regions import ratio
 from clasher.kernels.sketch import weigh
@@ -92,10 +92,8 @@ def explain(
     """Explain ``label``, or the best label, of a document; changes nothing."""
     if not len(index):
         raise LabelError("there is nothing to explain yet: the model knows no label")
-    if label is not None and label not in index.numbers:
-        near = difflib.get_close_matches(label, index.names, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise LabelError(f"the model knows no label {label!r}{hint}")
+    if label is not None:
+        index.number(label)
     hashed = hasher.hash_one(text)
     buckets, counts = hashed.buckets, hashed.counts
     work = memory.work_for(state)
@@ -139,7 +137,8 @@ def _shares(
     """What each bucket contributed to the score of label ``j``, and what came from elsewhere."""
     bias = {"bias": float(state.bias[0, j])}
     if setting.rule == PERCEPTRON:
-        return x * state.rows[buckets, 0, j], bias
+        one = gain(state, j)
+        return x * state.rows[buckets, 0, j] / one, {"bias": bias["bias"] / one}
     if setting.rule != MARGIN:
         if region < 0:
             return np.zeros(len(x)), {}

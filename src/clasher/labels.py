@@ -6,6 +6,7 @@ and no others", a mapping label → bool leaves the rest unknown, ``None`` means
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple, TypeAlias, overload
 
@@ -189,6 +190,14 @@ class LabelIndex:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def number(self, name: str) -> int:
+        """The number of a label that is known; otherwise says which may have been meant."""
+        if name not in self.numbers:
+            near = difflib.get_close_matches(str(name), self.names, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise LabelError(f"the model knows no label {name!r}{hint}")
+        return self.numbers[name]
 
     def unknown(self, sets: LabelSets) -> list[str]:
         """The names in ``sets`` that have no number yet, by first document, then by text."""

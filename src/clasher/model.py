@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from clasher import drift, memory, storage
+from clasher import memory, storage
+from clasher.alarms import Alarm
+from clasher.drift import Watch, forget
 from clasher.errors import LabelError, SettingError
 from clasher.explain import Explanation, explain
 from clasher.hashing import Hashed, Hasher
 from clasher.kernels.clash import predict_documents, step_documents
-from clasher.kernels.state import DOCUMENTS, LABELLED, State
+from clasher.kernels.state import DOCUMENTS, LABELLED, NOW, State
 from clasher.labels import LabelIndex, Labels, LabelSets
-from clasher.settings import PAPER, Settings
+from clasher.settings import PAPER, Settings, is_number
 from clasher.text import Analyzer, as_buffers
 
 BATCH = 1024  # documents that pass through the stages together
@@ -72,14 +75,16 @@ class Clasher:
         )  # fmt: skip
         self._set_up(settings, LabelIndex(max_labels), memory.allocate(settings))
 
-    def _set_up(self, settings: Settings, index: LabelIndex, state: State) -> None:
+    def _set_up(
+        self, settings: Settings, index: LabelIndex, state: State, alarms: Sequence[Alarm] = ()
+    ) -> None:
         """Initialise each component of the system: line 1 of Algorithm 1."""
         self.settings = settings
         self._setting = settings.for_kernels()
         self._hasher = Hasher(settings.dimensions, settings.seed, settings.analyzer)
         self._index = index
         self._state = state
-        self._watch = drift.Watch(settings) if settings.detector != "none" else None
+        self._watch = None if settings.detector == "none" else Watch(settings.detector, alarms)
 
     @classmethod
     def paper(cls, mode: int = 1, **settings: Any) -> Clasher:
@@ -114,13 +119,19 @@ class Clasher:
 
     @property
     def support(self) -> dict[str, int]:
-        """How many documents taught each label; with the mistake rule, how often it was fed."""
-        counts = self._state.counts[: len(self._index)].astype(np.int64).tolist()
-        return dict(zip(self._index.names, counts, strict=True))
+        """How many documents taught each label; with the mistake rule, how often it was fed.
+
+        Where the past is forgotten, as many documents of now as the label's past is worth, rounded
+        up: a label that was ever taught has one at least.
+        """
+        counts = self._state.counts[: len(self._index)]
+        faded = counts / (self._state.gains[: len(counts)] * self._state.clock[NOW])
+        whole = np.maximum(np.ceil(faded - 1e-6), counts > 0).astype(np.int64).tolist()
+        return dict(zip(self._index.names, whole, strict=True))
 
     @property
-    def alarms(self) -> list[drift.Alarm]:
-        """The latest changes that a detector found, at most a hundred."""
+    def alarms(self) -> list[Alarm]:
+        """The changes that the detector found, at most the latest hundred."""
         return [] if self._watch is None else list(self._watch.alarms)
 
     @property
@@ -159,6 +170,26 @@ class Clasher:
     def observe(self, text: str) -> None:
         """Count the words of an unlabelled document: every document teaches the sketch."""
         self.learn(text, None)
+
+    def forget(self, keep: float = 0.1, labels: Collection[str] | None = None) -> None:
+        """Let what was learnt so far weigh ``keep`` of what it did, for some labels or for all.
+
+        Means and fractions stay as they are until something is learnt, and then follow sooner. The
+        weights of the margin rule stay too, and are free to move again; the perceptron's shrink.
+        With all labels (None) the words' frequencies fade as well. Cheap, and cannot be undone.
+
+        >>> model = Clasher(dimensions=64, rule="centroid")
+        >>> model.learn_many(["wheat and corn"] * 20, [{"grain"}] * 20)
+        >>> model.forget(keep=0.25, labels={"grain"})
+        >>> model.support
+        {'grain': 5}
+        """
+        if not is_number(keep, 1e-6, 1.0):
+            raise SettingError.of("keep", "a number from 0.000001 to 1", keep, "forget")
+        if isinstance(labels, str):
+            labels = {labels}
+        numbers = None if labels is None else sorted({self._index.number(x) for x in labels})
+        forget(self._state, float(keep), numbers)
 
     def predict(self, text: str) -> set[str]:
         """The labels of one document; changes nothing."""
@@ -205,14 +236,14 @@ class Clasher:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, whole or not at all; equal models give equal bytes."""
-        storage.save(path, self.settings, self._index.names, self._state)
+        storage.save(path, self.settings, self._index.names, self._state, self.alarms)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Clasher:
         """Read a model file; learning goes on as if it had never stopped."""
-        settings, labels, state = storage.load(path)
+        settings, labels, state, alarms = storage.load(path)
         model = cls.__new__(cls)
-        model._set_up(settings, LabelIndex(settings.max_labels, labels), state)
+        model._set_up(settings, LabelIndex(settings.max_labels, labels), state, alarms)
         return model
 
     # ── how it is done ───────────────────────────────────────────────────────────────────────

@@ -100,7 +100,7 @@ class Settings:
             isinstance(theta, bool) or not isinstance(theta, int | float) or not 0 < theta < 1
         ):
             raise SettingError.of("threshold", "None or a number between 0 and 1", theta)
-        if self.half_life is not None and not _is_number(self.half_life, *HALF_LIVES):
+        if self.half_life is not None and not is_number(self.half_life, *HALF_LIVES):
             wanted = "None or a number of documents from {:g} to {:g}".format(*HALF_LIVES)
             raise SettingError.of("half_life", wanted, self.half_life)
         if not isinstance(self.at_least_one, bool):
@@ -146,7 +146,8 @@ class Settings:
         )
 
 
-def _is_number(value: object, least: float, most: float) -> bool:
+def is_number(value: object, least: float, most: float) -> bool:
+    """Whether ``value`` is a number within these bounds."""
     return isinstance(value, int | float) and type(value) is not bool and least <= value <= most
 
 

@@ -22,7 +22,7 @@ COMMON = 4000  # words of the background
 OWN = 24  # words that are about a label, before a change or after it
 SHORT = 1000  # the most common words are short, in every language
 SHORTEST, LONGEST = 20, 80  # words of a document
-TOPICAL = 0.3  # of the words
+TOPICAL = 0.2  # of the words
 NUMBERS_OF_LABELS = (0.5, 0.85, 1.0)  # half of the documents have one, a third two
 TOGETHER = 0.5  # how often the next label is the partner of the one before
 
@@ -33,7 +33,7 @@ def word(number: int) -> str:
     """A word that can be pronounced, of two syllables or three; each number has its own.
 
     >>> [word(n) for n in (0, 1, 2, 1000, 1001)]
-    ['baba', 'gitu', 'niro', 'bababa', 'fumimu']
+    ['baba', 'liri', 'taku', 'bababa', 'keledu']
     """
     base = len(_SYLLABLES)
     syllables, step = (2, 1937) if number < SHORT else (3, 104729)
@@ -80,7 +80,7 @@ class Stream:
     >>> stream = Stream(documents=1000, labels=6, drift="sudden", seed=1)
     >>> text, labels = next(iter(stream))
     >>> text.split()[:4], labels
-    (['gari', 'rozove', 'govita', 'batoka'], ['topic001'])
+    (['mimo', 'kipe', 'rafane', 'sara'], ['topic003'])
     >>> stream.points, stream.changed
     ([500], ['topic000', 'topic002', 'topic004'])
     """
