@@ -191,7 +191,6 @@ class Regions:
                 self.F[i, j] = (1 - lam) * self.F[i, j]
         self.history[i].append((dict(x), truth))
 
-
     def fade(self, keep: float, labels: Iterable[str]) -> None:
         """All that was fed to these labels weighs ``keep`` of what it did; means are as before."""
         for i in labels:

@@ -12,8 +12,8 @@ import clasher
 from clasher.errors import ClasherError
 
 CORE = (
-    "errors", "explain", "hashing", "labels", "memory", "model", "settings", "storage", "text",
-    "unicode_ranges", "version", "kernels.state",
+    "alarms", "detectors", "drift", "errors", "explain", "hashing", "labels", "memory", "model",
+    "settings", "storage", "synth", "text", "unicode_ranges", "version", "kernels.state",
 )  # fmt: skip
 OPTIONAL = (
     "click", "rich", "plotly", "psutil", "pandas", "polars", "sklearn", "river", "pytest",

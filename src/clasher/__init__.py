@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from clasher.version import __version__
 
 if TYPE_CHECKING:
+    from clasher.alarms import Alarm
     from clasher.errors import ClasherError
     from clasher.explain import Explanation
     from clasher.labels import LabelSets
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from clasher.text import Analyzer
 
 __all__ = [
+    "Alarm",
     "Analyzer",
     "Clasher",
     "ClasherError",
@@ -24,6 +26,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Alarm": "clasher.alarms",
     "Analyzer": "clasher.text",
     "Clasher": "clasher.model",
     "ClasherError": "clasher.errors",

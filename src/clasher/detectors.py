@@ -1,4 +1,4 @@
-"""Change detectors: has the error of the later part of a record risen over the earlier part?
+"""Change detectors: whether the errors of the later part of a record exceed the earlier part's.
 
 A record is a row of blocks, the oldest first, each with its trials and its errors; blocks that are
 not filled yet have no trials. Records are detected many at a time.
@@ -92,7 +92,7 @@ class Adwin(Detector):
             from river.drift import ADWIN
         except ImportError as error:
             raise MissingExtraError.of("The detector 'adwin'", "drift") from error
-        self._new = lambda: ADWIN(delta=CONFIDENCE)
+        self._new: Any = ADWIN
         self._known: dict[tuple[str, int], Any] = {}
 
     def update(
@@ -103,7 +103,7 @@ class Adwin(Detector):
         for at, row in enumerate(rows.tolist()):
             blocks = records[at]
             if (kind, row) not in self._known:
-                self._known[kind, row] = self._new()
+                self._known[kind, row] = self._new(delta=CONFIDENCE)
                 for block in blocks[:-1]:
                     self._show(kind, row, block)
             rise = self._show(kind, row, blocks[-1])

@@ -138,17 +138,16 @@ def label_changed(state: State, number: int) -> npt.NDArray[np.float64]:
     own = np.flatnonzero((state.recent_labels == number).any(axis=1))
     if len(own) < FEWEST or not state.together.size:
         return np.zeros(m)
-    recent = np.bincount(
-        state.recent_buckets[own].ravel(), state.recent_x[own].ravel(), minlength=m
-    )
+    buckets, x = state.recent_buckets[own], state.recent_x[own]
+    recent = np.bincount(buckets[buckets >= 0], x[buckets >= 0], minlength=m)
     mean = state.rows[:, 0, number] / state.counts[number]
     changed: npt.NDArray[np.float64] = np.abs(recent / len(own)) - np.abs(mean)
     return changed
 
 
 def all_changed(state: State) -> npt.NDArray[np.float64]:
-    """How much more of all that is written falls into each bucket now than over the whole stream."""
-    kept = state.recent_buckets[state.recent_x != 0]
+    """How much more of all that is written falls into each bucket now than ever since."""
+    kept = state.recent_buckets[state.recent_buckets >= 0]
     recent = np.bincount(kept, minlength=state.rows.shape[0])
     frequencies = state.frequencies[0]
     changed: npt.NDArray[np.float64] = recent / max(1, recent.sum())

@@ -11,12 +11,13 @@ import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeAlias
 
 from clasher.ahead import HeldInterrupt, read_ahead
+from clasher.alarms import Alarm
 from clasher.errors import LabelError, StreamError
 from clasher.hashing import Hashed
 from clasher.labels import LabelSets
@@ -50,6 +51,7 @@ class Progress(Reached):
 
     macro_f1: float
     micro_f1: float
+    alarms: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +74,7 @@ class Evaluation(Figures, Reached):
     the truth. ``seconds`` is the wall time from the call of ``evaluate`` until the last document
     was learnt: waiting for the source is in it, and so is compiling the kernels on a first run.
     ``memory_bytes`` is the memory of the whole process at the end, ``state_bytes`` the model's.
+    ``alarms`` are the latest changes that the model's detector found on the way, if it has one.
     """
 
     interrupted: bool
@@ -81,6 +84,7 @@ class Evaluation(Figures, Reached):
     settings: dict[str, Any]
     curve: list[Point]
     per_label: list[LabelRow]
+    alarms: list[Alarm] = field(default_factory=list)
 
     def macro_f1_over_all(self) -> list[float]:
         """Macro F1 at each point of the curve, labels that are yet to appear counting as 0.
@@ -99,6 +103,7 @@ class Evaluation(Figures, Reached):
         for point, macro_f1 in zip(result["curve"], self.macro_f1_over_all(), strict=True):
             point["macro_f1_over_all"] = macro_f1
         result["per_label"] = [row._asdict() for row in self.per_label]
+        result["alarms"] = [alarm.to_dict() for alarm in self.alarms]
         return result
 
 
@@ -182,6 +187,7 @@ class _Course:
         self.stride = every
         self.curve: list[Point] = []
         self.documents = 0
+        self.learnt_before = model.documents
         self.seconds = 0.0
         self._start = perf_counter()
 
@@ -198,7 +204,10 @@ class _Course:
 
     def progress(self) -> Progress:
         return Progress(
-            **self._reached(), macro_f1=self.metrics.macro_f1, micro_f1=self.metrics.micro_f1
+            **self._reached(),
+            macro_f1=self.metrics.macro_f1,
+            micro_f1=self.metrics.micro_f1,
+            alarms=len(self._alarms()),
         )
 
     def finish(self, interrupted: bool) -> Evaluation:
@@ -214,7 +223,12 @@ class _Course:
             settings=self.model.settings.to_dict(),
             curve=self.curve,
             per_label=self.metrics.per_label(),
+            alarms=self._alarms(),
         )
+
+    def _alarms(self) -> list[Alarm]:
+        """Those that rang since the evaluation began."""
+        return [alarm for alarm in self.model.alarms if alarm.document > self.learnt_before]
 
     def _reached(self) -> dict[str, Any]:
         return {

@@ -73,6 +73,7 @@ def allocate(settings: Settings, labels: int = 0) -> State:
     state = State(**{k: np.zeros(*v) for k, v in shapes(settings, capacity).items()})
     state.clock[NOW] = 1.0
     state.gains[:] = 1.0
+    state.recent_buckets[:] = -1
     state.recent_labels[:] = -1
     if settings.rule == "margin":
         state.bias[0] = BIAS_START

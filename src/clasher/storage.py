@@ -144,7 +144,7 @@ def _read(file: Any, path: str) -> Loaded:
         _fill(getattr(state, name)[_inside(name, getattr(state, name), len(labels))], file, name)
     if state.totals[LABELS] != len(labels):
         raise ModelFileError(f"{path}: its list of labels contradicts its arrays")
-    if np.any((state.recent_buckets < 0) | (state.recent_buckets >= settings.dimensions)):
+    if np.any((state.recent_buckets < -1) | (state.recent_buckets >= settings.dimensions)):
         raise ModelFileError(f"{path}: its documents contradict its settings")
     if "clock" not in wanted:
         state.clock[FADED] = state.totals[DOCUMENTS]

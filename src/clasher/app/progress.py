@@ -59,6 +59,7 @@ class Bar:
             f"macro {decimals(progress.macro_f1)}",
             f"micro {decimals(progress.micro_f1)}",
             bytes_(progress.memory_bytes),
+            *([counted(progress.alarms, "change")] if progress.alarms else []),
         )
 
     def learnt(self, documents: int, model: Clasher) -> None:

@@ -23,6 +23,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "tf": ("log", "count"),
     "norm": ("l2", "none"),
     "on_full": ("error", "evict"),
+    "detector": ("none", "window", "adwin"),
 }
 
 _model = functools.partial(option, section="Model")
@@ -112,5 +113,10 @@ _OPTIONS: list[tuple[str, Any]] = [
                        "error)."),
     ("seed", _model("--seed", type=int, metavar="N",
                     help="The seed of the hash functions (default: 0).")),
+    ("half_life", _model("--half-life", type=float, metavar="N",
+                         help="Documents after which what was learnt weighs half (default: nothing "
+                              "is forgotten).")),
+    _choice("detector", "Watch the errors, and give up most of the past where they rise (default: "
+                        "none; adwin is River's)."),
 ]  # fmt: skip
 _NAMES = [name for name, _ in _OPTIONS if name != "paper"]

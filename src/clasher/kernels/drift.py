@@ -49,7 +49,7 @@ def keep(state, buckets, x, ids, yes):
     share = np.float32(used / max(kept, 1))
     for at in range(room):
         chosen = at * used // room if used > room else at
-        state.recent_buckets[place, at] = buckets[chosen] if at < kept else 0
+        state.recent_buckets[place, at] = buckets[chosen] if at < kept else -1
         state.recent_x[place, at] = share * x[chosen] if at < kept else np.float32(0.0)
     filled = 0
     for at in range(ids.shape[0]):

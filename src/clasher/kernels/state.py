@@ -33,7 +33,9 @@ class State(NamedTuple):
     gains: np.ndarray  # float64[L]: how much more it counts for a label, of whose past less is kept
     blocks: np.ndarray  # float32[L, blocks + 1, 2]: trials and errors now and in stretches before
     all_blocks: np.ndarray  # float32[1, blocks + 1, 2]: the same for all labels together
-    recent_buckets: np.ndarray  # int32[documents, buckets]: of the latest labelled documents
+    recent_buckets: (
+        np.ndarray
+    )  # int32[documents, buckets]: of the latest labelled documents, −1 beyond
     recent_x: np.ndarray  # float32[documents, buckets]: their weights
     recent_labels: np.ndarray  # int32[documents, labels]: their labels, −1 beyond
 

@@ -39,7 +39,10 @@ EXAMPLES = """
     help="Write it all as JSON; - writes it to standard output in place of the tables.",
 )
 def command(model_path: str, all_labels: bool, json_path: str | None) -> None:
-    """Show the settings of a model, what it has learnt, its size and labels."""
+    """Show the settings of a model, what it has learnt, its size and labels.
+
+    Changes that its detector found are shown too, the latest last.
+    """
     check_outputs({"--json": json_path}, [model_path])
     from clasher.model import Clasher
 
@@ -59,11 +62,12 @@ def _as_dict(model: Clasher) -> dict[str, Any]:
         "max_nbytes": model.max_nbytes,
         "settings": model.settings.to_dict(),
         "labels": model.support,
+        "alarms": [alarm.to_dict() for alarm in model.alarms],
     }
 
 
 def _show(model: Clasher, path: str, shown: int | None) -> None:
-    from clasher.app.tables import facts, labels_view, show
+    from clasher.app.tables import alarms_view, facts, labels_view, show
 
     settings = model.settings.to_dict()
     learnt = "learnt" if settings["threshold"] is None and settings["rule"] == "margin" else "fixed"
@@ -81,6 +85,7 @@ def _show(model: Clasher, path: str, shown: int | None) -> None:
         "",
         facts((name, _plain(value)) for name, value in settings.items()),
         labels_view(list(model.support.items()), shown),
+        *([alarms_view(model.alarms)] if model.alarms else []),
     )
 
 
