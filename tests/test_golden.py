@@ -46,7 +46,7 @@ def test_the_same_stream_gives_the_same_scores(rule):
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_model_file_of_format_1_still_answers(rule):
+def test_a_model_file_still_answers(rule):
     model = Clasher.load(GOLDEN / f"{rule}.clasher")
     assert model.documents == len(STREAM)
     check(answers(model), rule)

@@ -20,6 +20,7 @@ from clasher.kernels.labels import COMPLETE, NO, PARTIAL, UNKNOWN, YES, above, m
 from clasher.kernels.learning import COUNT_LIMIT, sigmoid
 from clasher.kernels.regions import copy_rows, halve, ratio
 from clasher.kernels.sketch import weigh
+from clasher.kernels.state import DOCUMENTS
 from clasher.labels import LabelSets
 from tests.models import TEXTS, UNSEEN, taught
 
@@ -128,9 +129,10 @@ def test_the_truth_of_a_document(known, rest):
 def test_weights_are_as_documented(norm, weighting):
     setting = Settings(norm=norm, weighting=weighting).for_kernels()
     buckets, counts = np.array([2, 0, 1], np.int32), np.array([3, -2, 0], np.float32)
-    frequencies = np.array([4, 0, 9, 5], np.int64)
+    state = memory.allocate(Settings(dimensions=4))
+    state.frequencies[0], state.totals[DOCUMENTS] = [4, 0, 9, 5], 9
     x = np.empty(4, np.float32)
-    length = weigh(buckets, counts, frequencies, 9, setting, x)
+    length = weigh(state, setting, buckets, counts, x)
     expected = np.array([1 + math.log(3), -1 - math.log(2), 0])
     if weighting == "tfidf":
         expected *= [math.log(10 / 10), math.log(10 / 5), math.log(10 / 1)]

@@ -103,7 +103,7 @@ def table(oracle: Reference, vectors: dict[str, dict[int, float]], dimensions: i
 def check_counters(model: Clasher, oracle: Reference) -> None:
     assert (model.documents, model.labelled) == (oracle.sketch.n, oracle.labelled)
     C = [oracle.sketch.C[k] for k in range(model.settings.dimensions)]
-    assert model._state.frequencies.tolist() == C
+    assert model._state.frequencies.tolist() == [C]
     n = [oracle.documents_of(j) for j in oracle.labels]
     assert model._state.counts[: len(n)].tolist() == n
 

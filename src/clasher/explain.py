@@ -17,7 +17,7 @@ from clasher.kernels.clash import choose, clash
 from clasher.kernels.learning import sigmoid
 from clasher.kernels.regions import ratio
 from clasher.kernels.sketch import weigh
-from clasher.kernels.state import DOCUMENTS, LABELS, MARGIN, PERCEPTRON, Setting, State, Work
+from clasher.kernels.state import LABELS, MARGIN, PERCEPTRON, Setting, State, Work
 from clasher.labels import LabelIndex
 
 CANCELLED = 0.01  # words whose cosines cancel to less than this part of them do not explain c_j
@@ -96,9 +96,10 @@ def explain(
         near = difflib.get_close_matches(label, index.names, 1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise LabelError(f"the model knows no label {label!r}{hint}")
-    _, buckets, counts = hasher.hash_one(text)
+    hashed = hasher.hash_one(text)
+    buckets, counts = hashed.buckets, hashed.counts
     work = memory.work_for(state)
-    length = weigh(buckets, counts, state.frequencies, state.totals[DOCUMENTS], setting, work.x)
+    length = weigh(state, setting, buckets, counts, work.x)
     labels = int(state.totals[LABELS])
     region = int(clash(state, setting, buckets, length, labels, work))
     chosen = work.chosen[: choose(state, setting, length, labels, work)]

@@ -26,7 +26,7 @@ def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...]
     regions = capacity if settings.rule != "perceptron" else 0
     return {
         "totals": ((3,), np.int64),
-        "frequencies": ((m,), np.int64),
+        "frequencies": ((1, m), np.float64),
         "rows": ((m, 2 if margin else 1, capacity), np.float32),
         "counts": ((capacity,), np.float64),
         "norms": ((capacity,), np.float64),
@@ -76,9 +76,9 @@ def grow(state: State, settings: Settings, labels: int) -> State:
     for name, array in state._asdict().items():
         target = getattr(grown, name)
         if name == "rows":
-            copy_rows(array, target, state.frequencies)
+            copy_rows(array, target, state.frequencies[0])
         elif name == "squares" and array.size:
-            copy_rows(array[:, None], target[:, None], state.frequencies)
+            copy_rows(array[:, None], target[:, None], state.frequencies[0])
         else:
             target[tuple(slice(0, n) for n in array.shape)] = array
     return grown
@@ -100,7 +100,7 @@ def work_for(state: State) -> Work:
     """Scratch space for one thread."""
     capacity = len(state.counts)
     return Work(
-        x=np.empty(len(state.frequencies), np.float32),
+        x=np.empty(state.frequencies.shape[1], np.float32),
         products=np.empty(capacity, np.float32),
         linear=np.empty(capacity, np.float32),
         cosines=np.empty(capacity, np.float64),

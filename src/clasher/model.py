@@ -245,8 +245,9 @@ class Clasher:
         truth = self._index.adopt(sets)
         ids, indptr = self._room_for_labels(hashed.documents if predicting else 0)
         step_documents(
-            *hashed, truth.known, truth.indptr, truth.ids, truth.yes, self._state,
-            self._setting, memory.work_for(self._state), predicting, indptr, ids,
+            hashed.indptr, hashed.buckets, hashed.counts,
+            truth.known, truth.indptr, truth.ids, truth.yes,
+            self._state, self._setting, memory.work_for(self._state), predicting, indptr, ids,
         )  # fmt: skip
         return LabelSets(self._names(), ids[: indptr[-1]], indptr)
 
@@ -276,8 +277,9 @@ class Clasher:
 
     def _predict_into(self, hashed: Hashed, indptr: Any, ids: Any, scores: Any) -> None:
         predict_documents(
-            *hashed, self._state, self._setting, memory.work_for(self._state), indptr, ids, scores
-        )
+            hashed.indptr, hashed.buckets, hashed.counts, self._state, self._setting,
+            memory.work_for(self._state), indptr, ids, scores,
+        )  # fmt: skip
 
     def _room_for_labels(self, documents: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Room for the label sets of so many documents, each with every label at most."""

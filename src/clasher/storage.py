@@ -27,7 +27,7 @@ from clasher.kernels.state import LABELS, State
 from clasher.settings import Settings
 from clasher.version import __version__
 
-FORMAT = 1
+FORMAT = 2
 KEY = "clasher"
 DERIVED = "scales"  # follows from the norms
 PIECE = 16 * 2**20  # bytes read at a time

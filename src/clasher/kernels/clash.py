@@ -121,9 +121,7 @@ def step_documents(
         labels = state.totals[LABELS]
         labelled = known[document] != UNLABELLED
         if predicting or labelled:
-            length = weigh(
-                own, counts[inside], state.frequencies, state.totals[DOCUMENTS], setting, work.x
-            )
+            length = weigh(state, setting, own, counts[inside], work.x)
             if mine.shape[0] > 0:
                 labels = max(labels, mine[-1] + 1)
         if predicting or (labelled and setting.rule != CENTROID):  # Mode 1 learns without asking
@@ -134,8 +132,7 @@ def step_documents(
                 out_ids[filled + at] = work.chosen[at]
             filled += chosen
             out_indptr[document + 1] = filled
-        count(own, state.frequencies)
-        state.totals[DOCUMENTS] += 1
+        count(state, own)
         if labelled:
             state.totals[LABELS] = labels
             teach(
@@ -156,10 +153,7 @@ def predict_documents(
     labels = state.totals[LABELS]
     for document in range(indptr.shape[0] - 1):
         inside = slice(indptr[document], indptr[document + 1])
-        length = weigh(
-            buckets[inside], counts[inside], state.frequencies, state.totals[DOCUMENTS],
-            setting, work.x,
-        )  # fmt: skip
+        length = weigh(state, setting, buckets[inside], counts[inside], work.x)
         clash(state, setting, buckets[inside], length, labels, work)
         chosen = choose(state, setting, length, labels, work)
         for at in range(chosen):

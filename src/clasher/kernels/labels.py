@@ -49,17 +49,17 @@ def mark(truth, labels, known, ids, yes):
 
 
 @kernel
-def relate(state, label, known, ids, yes, truth, labels):
+def relate(state, label, known, ids, yes, truth, labels, weight):
     """Eq. 16 in counts: who came together with ``label``, after its count was raised.
 
     An unknown label leaves its fraction of the region as it is.
     """
     for at in range(ids.shape[0]):
         if yes[at]:
-            state.together[label, ids[at]] += np.float32(1.0)
+            state.together[label, ids[at]] += np.float32(weight)
     n = state.counts[label]
-    if known == PARTIAL and n > 1.0:
-        grown = np.float32(n / (n - 1.0))
+    if known == PARTIAL and n > weight:
+        grown = np.float32(n / (n - weight))
         for j in range(labels):
             if truth[j] == UNKNOWN:
                 state.together[label, j] *= grown

@@ -47,14 +47,14 @@ def learn_centroid(state, buckets, x, known, ids, yes, truth, labels):
     """Algorithm 5 (Mode 1): every label of the document is fed."""
     for at in range(ids.shape[0]):
         if yes[at]:
-            feed_and_relate(state, ids[at], buckets, x, known, ids, yes, truth, labels)
+            feed_and_relate(state, ids[at], buckets, x, known, ids, yes, truth, labels, 1.0)
 
 
 @kernel
-def feed_and_relate(state, label, buckets, x, known, ids, yes, truth, labels):
-    """Feed one label's prototype and its statistics."""
-    feed(state, label, buckets, x)
-    relate(state, label, known, ids, yes, truth, labels)
+def feed_and_relate(state, label, buckets, x, known, ids, yes, truth, labels, weight):
+    """Feed one label's prototype and its statistics with a document that counts ``weight``."""
+    feed(state, label, buckets, x, weight)
+    relate(state, label, known, ids, yes, truth, labels, weight)
     if state.counts[label] >= COUNT_LIMIT:
         halve(state, label)
 
@@ -69,7 +69,7 @@ def learn_mistake(state, buckets, x, known, ids, yes, truth, labels, chosen):
                 if predicted == ids[at]:
                     missed = False
             if missed:
-                feed_and_relate(state, ids[at], buckets, x, known, ids, yes, truth, labels)
+                feed_and_relate(state, ids[at], buckets, x, known, ids, yes, truth, labels, 1.0)
     for predicted in chosen:
         if truth[predicted] == NO:
             learn_centroid(state, buckets, x, known, ids, yes, truth, labels)

@@ -61,19 +61,21 @@ def ratio(cosine, best):
 
 
 @kernel
-def feed(state, label, buckets, x):
+def feed(state, label, buckets, x, weight):
     """Algorithm 5, lines 2–3: add the document to the sum behind the label's prototype.
 
-    The norm follows the stored values exactly, so it does not drift.
+    A document may count for more or less than one; the norm follows the stored values exactly, so
+    it does not drift.
     """
     change = 0.0
+    times = np.float32(weight)
     for at in range(buckets.shape[0]):
         row = state.rows[buckets[at], 0]
         before = np.float64(row[label])
-        row[label] += x[at]
+        row[label] += times * x[at]
         after = np.float64(row[label])
         change += (after - before) * (after + before)
-    state.counts[label] += 1.0
+    state.counts[label] += weight
     state.norms[label] += change
     state.scales[label] = 1.0 / np.sqrt(state.norms[label]) if state.norms[label] > 0.0 else 0.0
 

@@ -5,12 +5,14 @@ import math
 import numpy as np
 
 from clasher.kernels import kernel
+from clasher.kernels.state import DOCUMENTS
 
 
 @kernel
-def weigh(buckets, counts, frequencies, documents, setting, x):
+def weigh(state, setting, buckets, counts, x):
     """Algorithm 3, as if the document had been counted; returns the length of ``x``."""
-    total = math.log(documents + 1.0)
+    frequencies = state.frequencies[0]
+    total = math.log(state.totals[DOCUMENTS] + 1.0)
     squared = 0.0
     for at in range(buckets.shape[0]):
         weight = np.float64(counts[at])
@@ -30,7 +32,8 @@ def weigh(buckets, counts, frequencies, documents, setting, x):
 
 
 @kernel
-def count(buckets, frequencies):
-    """Algorithm 3, line 6: each bucket of the document once."""
+def count(state, buckets):
+    """Algorithm 3, lines 6 and 7: each bucket of the document once, and the document."""
     for at in range(buckets.shape[0]):
-        frequencies[buckets[at]] += 1
+        state.frequencies[0, buckets[at]] += 1.0
+    state.totals[DOCUMENTS] += 1

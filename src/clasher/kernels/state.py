@@ -14,7 +14,7 @@ class State(NamedTuple):
     """All that is learnt. m buckets, L labels of capacity; nothing here grows with the stream."""
 
     totals: np.ndarray  # int64[3]: documents counted, documents with labels, labels in use
-    frequencies: np.ndarray  # int64[m]: C of Algorithm 3
+    frequencies: np.ndarray  # float64[depth, m]: C of Algorithm 3
     rows: np.ndarray  # float32[m, layers, L]: sums of fed documents, then linear weights
     counts: np.ndarray  # float64[L]: n_i, documents fed (or seen, for the linear rules)
     norms: np.ndarray  # float64[L]: ‖S_i‖²
