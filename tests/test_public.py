@@ -12,7 +12,8 @@ import clasher
 from clasher.errors import ClasherError
 
 CORE = (
-    "errors", "explain", "hashing", "labels", "memory", "model", "settings", "storage", "text",
+    "bounds.decisions", "bounds.frequencies", "bounds.lengths", "bounds.weights", "distortion",
+    "errors", "explain", "hashing", "labels", "memory", "model", "planning", "settings", "storage", "text",
     "unicode_ranges", "version", "kernels.state",
 )  # fmt: skip
 OPTIONAL = (

@@ -20,7 +20,8 @@ from clasher.errors import SettingError, StreamError
 from clasher.hashing import Hasher
 from clasher.text import Analyzer
 
-PAIRS = 5_000  # pairs of documents whose inner products are compared
+PAIRS = 5  # pairs per document whose inner products are compared
+MOST_PAIRS = 5_000
 TELLING = 2**20  # dimensions at which words that are spelt alike and hashed differently tell apart
 
 Floats = npt.NDArray[np.float64]
@@ -104,8 +105,9 @@ class Sample:
             raise StreamError("a sample to measure on needs at least two documents")
         self._count_words()
         random = np.random.default_rng(seed)
-        first = random.integers(0, self.documents, PAIRS)
-        other = (first + random.integers(1, self.documents, PAIRS)) % self.documents
+        pairs = min(PAIRS * self.documents, MOST_PAIRS)
+        first = random.integers(0, self.documents, pairs)
+        other = (first + random.integers(1, self.documents, pairs)) % self.documents
         self.pairs = np.stack([first, other], axis=1)
 
     def _count_words(self) -> None:
@@ -158,6 +160,16 @@ class Sample:
         rows = zip(self.exact.indptr, self.exact.indptr[1:], length, strict=False)
         values = np.abs(self.exact.values)
         return np.array([values[a:b].max() / norm for a, b, norm in rows if norm > 0])
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the sample is like, ready for JSON."""
+        return {
+            "documents": self.documents,
+            "words": len(self.frequencies),
+            "total_frequency": self.total,
+            "rarity": self.rarity,
+            "least_largest_weight": float(self.largest_weights.min(initial=1.0)),
+        }
 
     def weigh(self, counts: Vectors, frequencies: npt.NDArray[np.int64]) -> Vectors:
         """The weights of signed counts, the sample's IDF being log(n/f) of these frequencies."""
@@ -253,9 +265,9 @@ def measure(sample: Sample, dimensions: int, seed: int = 0) -> Distortion:
     if dimensions < 2:
         raise SettingError.of("dimensions", "an integer of at least 2", dimensions, "measure")
     hasher = Hasher(dimensions, seed, sample.analyzer)
-    indptr, buckets, counts = hasher.hash_many(sample.texts)
-    frequencies = np.bincount(buckets, minlength=dimensions)
-    signed = Vectors(indptr, buckets.astype(np.int64), counts.astype(np.float64))
+    found = hasher.hash_many(sample.texts)
+    frequencies = np.bincount(found.buckets, minlength=dimensions)
+    signed = Vectors(found.indptr, found.buckets.astype(np.int64), found.counts.astype(np.float64))
     hashed = sample.weigh(signed, frequencies)
     return Distortion(
         dimensions,

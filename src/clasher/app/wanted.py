@@ -14,6 +14,7 @@ from clasher.errors import SettingError
 
 if TYPE_CHECKING:
     from clasher.model import Clasher
+    from clasher.settings import Settings
 
 # As in clasher.settings, which takes too long to import for a help text; a test compares them.
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -44,6 +45,15 @@ class Wanted:
         if "rule" in self.given:
             raise SettingError("--paper chooses the rule: leave out --rule, or --paper")
         return Clasher.paper(self.paper, **self.given)
+
+    def settings(self) -> Settings:
+        """These settings, the others at their defaults, without a model of them."""
+        from clasher.settings import PAPER, Settings
+
+        if self.paper is None:
+            return Settings(**self.given)
+        rule = "centroid" if self.paper == 1 else "mistake"
+        return Settings(**{**PAPER, "rule": rule, **self.given})
 
     def check(self, model: Clasher, path: str) -> None:
         """Refuse to go on with a model that has other settings."""

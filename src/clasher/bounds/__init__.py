@@ -22,10 +22,11 @@ one word that was fixed before. ‖f‖ is the sum of all document frequencies.
 
 from clasher.bounds.decisions import Decision, TestError
 from clasher.bounds.frequencies import CountMin, Idf
-from clasher.bounds.lengths import Norms, Products, Spread
+from clasher.bounds.lengths import LEAST_CONFIDENCE, Norms, Products, Spread
 from clasher.bounds.weights import TfIdf, TfIdfSpread
 
 __all__ = [
+    "LEAST_CONFIDENCE",
     "CountMin",
     "Decision",
     "Idf",

@@ -9,7 +9,7 @@ from clasher.bounds import checks
 from clasher.bounds.lengths import largest_weight
 
 MOST_DOUBT = 0.3
-"""Lemma 2 asks for δ̄ < 0.1. Its proof needs δ̄/(3n_t) < 0.1 of Theorem 1, for which this is enough."""
+"""Lemma 2 asks for δ̄ < 0.1; its proof only for the δ̄/(3n_t) < 0.1 of Theorem 1: this is enough."""
 
 
 @dataclass(frozen=True)

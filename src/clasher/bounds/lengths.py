@@ -21,6 +21,14 @@ def largest_weight(error: float, delta: float, dimensions: int) -> float:
     return math.sqrt(error / (16.0 * logs))
 
 
+def least_error(weight: float, delta: float, dimensions: int) -> float | None:
+    """The least ε that fulfils both conditions of Theorem 1; None where that is not below 1."""
+    log = math.log(1.0 / delta)
+    by_size = math.sqrt(12.0 * log / dimensions)
+    by_weight = 16.0 * weight**2 * log * math.log(dimensions / delta) ** 2
+    return checks.below(max(by_size, by_weight), 1.0)
+
+
 @dataclass(frozen=True)
 class Norms:
     """Theorem 1 (Eq. 6, 7): hashing keeps ‖x‖² within a factor 1 ± ε, with probability 1 − 3δ.
@@ -75,10 +83,7 @@ class Norms:
     @property
     def error(self) -> float | None:
         """ε, the least that fulfils both conditions; None where that is not below 1."""
-        log = math.log(1.0 / self.delta)
-        by_size = math.sqrt(12.0 * log / self.dimensions)
-        by_weight = 16.0 * self.weight**2 * log * math.log(self.dimensions / self.delta) ** 2
-        return checks.below(max(by_size, by_weight), 1.0)
+        return least_error(self.weight, self.delta, self.dimensions)
 
     @property
     def largest_weight(self) -> float | None:
@@ -101,6 +106,8 @@ class Products:
         m.
     confidence
         One minus the probability of Eq. 8; more than 0.4, since δ < 0.1.
+    weight
+        ‖x₁ ± x₂‖∞ at unit length, as for `Norms`.
 
     Examples
     --------
@@ -112,23 +119,32 @@ class Products:
 
     dimensions: int
     confidence: float = 0.9
+    weight: float = 0.0
 
     def __post_init__(self) -> None:
         checks.whole("Products", "dimensions", self.dimensions, 1)
         checks.number("Products", "confidence", self.confidence, 0.4, 1.0)
+        checks.least("Products", "weight", self.weight, 0.0)
 
     @classmethod
-    def for_error(cls, error: float, confidence: float = 0.9) -> Products:
-        """The fewest dimensions."""
+    def for_error(
+        cls, error: float, confidence: float = 0.9, weight: float = 0.0
+    ) -> Products | None:
+        """The fewest dimensions; None where Eq. 6 fails."""
         checks.error("Products", error)
-        log = math.log(6.0 / (1.0 - cls(1, confidence).confidence))
-        return cls(checks.up(12.0 * error**-2 * log), confidence)
+        delta = cls(1, confidence, weight).delta
+        found = cls(checks.up(12.0 * error**-2 * math.log(1.0 / delta)), confidence, weight)
+        return found if weight <= largest_weight(error, delta, found.dimensions) else None
+
+    @property
+    def delta(self) -> float:
+        """δ of Theorem 1, which is used twice."""
+        return (1.0 - self.confidence) / 6.0
 
     @property
     def error(self) -> float | None:
         """ε; None where that is not below 1."""
-        log = math.log(6.0 / (1.0 - self.confidence))
-        return checks.below(math.sqrt(12.0 * log / self.dimensions), 1.0)
+        return least_error(self.weight, self.delta, self.dimensions)
 
 
 @dataclass(frozen=True)
