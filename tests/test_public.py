@@ -13,8 +13,8 @@ from clasher.errors import ClasherError
 
 CORE = (
     "bounds.decisions", "bounds.frequencies", "bounds.lengths", "bounds.weights", "distortion",
-    "errors", "explain", "hashing", "labels", "memory", "model", "planning", "settings", "storage", "text",
-    "unicode_ranges", "version", "kernels.state",
+    "errors", "explain", "hashing", "labels", "memory", "model", "planning", "settings", "storage",
+    "text", "unicode_ranges", "version", "kernels.state",
 )  # fmt: skip
 OPTIONAL = (
     "click", "rich", "plotly", "psutil", "pandas", "polars", "sklearn", "river", "pytest",
