@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher import memory, storage
+from clasher.analyzer import Analyzer, Tokenizer
 from clasher.errors import LabelError, SettingError
 from clasher.explain import Explanation, explain
 from clasher.hashing import Hashed, Hasher
@@ -17,7 +18,7 @@ from clasher.kernels.clash import predict_documents, step_documents
 from clasher.kernels.state import DOCUMENTS, LABELLED, State
 from clasher.labels import LabelIndex, Labels, LabelSets
 from clasher.settings import PAPER, Settings
-from clasher.text import Analyzer, as_buffers
+from clasher.text import as_buffers
 
 BATCH = 1024  # documents that pass through the stages together
 
@@ -199,9 +200,13 @@ class Clasher:
         storage.save(path, self.settings, self._index.names, self._state)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Clasher:
-        """Read a model file; learning goes on as if it had never stopped."""
-        settings, labels, state = storage.load(path)
+    def load(cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None) -> Clasher:
+        """Read a model file; learning goes on as if it had never stopped.
+
+        A model that cuts text with a function of yours must be given it again: a file holds its
+        name only.
+        """
+        settings, labels, state = storage.load(path, tokenizer)
         model = cls.__new__(cls)
         model._set_up(settings, LabelIndex(settings.max_labels, labels), state)
         return model

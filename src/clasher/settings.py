@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
+from clasher.analyzer import Analyzer, Tokenizer
 from clasher.errors import SettingError
 from clasher.kernels.state import CENTROID, MARGIN, MISTAKE, PERCEPTRON, Setting
-from clasher.text import Analyzer
 
 RULES = {"margin": MARGIN, "centroid": CENTROID, "mistake": MISTAKE, "perceptron": PERCEPTRON}
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -95,20 +95,21 @@ class Settings:
             raise SettingError.of("analyzer", "an Analyzer or None", self.analyzer)
 
     @classmethod
-    def of(cls, given: dict[str, Any]) -> Settings:
-        """Settings from names and values, as they stand in a model file."""
+    def of(cls, given: dict[str, Any], tokenizer: Tokenizer | None = None) -> Settings:
+        """Settings from names and values, as they stand in a model file; see ``Clasher.load``."""
         known = {f.name for f in fields(cls)}
         for name in given:
             if name not in known:
                 raise SettingError(f"Clasher has no parameter {name!r}; it has {sorted(known)}.")
         given = dict(given)
         if isinstance(given.get("analyzer"), dict):
-            given["analyzer"] = Analyzer(**given["analyzer"])
+            given["analyzer"] = Analyzer.of(given["analyzer"], tokenizer)
         return cls(**given)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return asdict(self)
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {**values, "analyzer": self.analyzer.to_dict()}
 
     def differences(self, other: Settings) -> list[str]:
         """The names of the settings that differ."""

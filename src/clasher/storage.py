@@ -22,6 +22,7 @@ import safetensors
 from safetensors.numpy import save_file
 
 from clasher import memory
+from clasher.analyzer import Tokenizer, check_tokenizer
 from clasher.errors import ModelFileError, SettingError
 from clasher.kernels.state import LABELS, State
 from clasher.settings import Settings
@@ -76,12 +77,14 @@ def _replace(target: str, write: Callable[[str], None]) -> None:
     _flush_folder(os.path.dirname(target))
 
 
-def load(path: str | os.PathLike[str]) -> tuple[Settings, list[str], State]:
+def load(
+    path: str | os.PathLike[str], tokenizer: Tokenizer | None = None
+) -> tuple[Settings, list[str], State]:
     """Read a model, checking every size before anything is allocated."""
     _check_readable(path)
     try:
         with safetensors.safe_open(os.fsdecode(path), framework="numpy") as file:
-            return _read(file, str(path))
+            return _read(file, str(path), tokenizer)
     except (OSError, safetensors.SafetensorError) as error:
         raise ModelFileError(f"{path}: not an intact model file: {error}") from error
     except MemoryError as error:
@@ -100,10 +103,11 @@ def _check_readable(path: str | os.PathLike[str]) -> None:
         raise ModelFileError(f"{path!s}: the model cannot be read: {error.strerror}") from error
 
 
-def _read(file: Any, path: str) -> tuple[Settings, list[str], State]:
+def _read(file: Any, path: str, tokenizer: Tokenizer | None) -> tuple[Settings, list[str], State]:
     about = _about(file, path)
+    _check_tokenizer(about["settings"], tokenizer, path)
     try:
-        settings = Settings.of(about["settings"])
+        settings = Settings.of(about["settings"], tokenizer)
     except (SettingError, TypeError) as error:
         raise ModelFileError(f"{path}: its settings are not valid: {error}") from error
     labels: list[str] = about["labels"]
@@ -150,6 +154,15 @@ def _about(file: Any, path: str) -> dict[str, Any]:
     ):
         raise ModelFileError(f"{path}: its header is not that of a clasher model")
     return about
+
+
+def _check_tokenizer(settings: dict[str, Any], given: Tokenizer | None, path: str) -> None:
+    analyzer = settings.get("analyzer")
+    wanted = analyzer.get("tokenizer") if isinstance(analyzer, dict) else None
+    try:
+        check_tokenizer(wanted, given)
+    except SettingError as error:
+        raise SettingError(f"{path}: {error}") from error
 
 
 def _check_shapes(file: Any, wanted: dict[str, tuple[tuple[int, ...], type]], path: str) -> None:
