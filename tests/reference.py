@@ -23,6 +23,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from tests.reference_weightings import OnlineClasses
+
 Document = Sequence[tuple[int, int]]
 Labels = Collection[str] | Mapping[str, bool] | None
 Vector = dict[int, float]
@@ -208,6 +210,8 @@ class Reference(ABC):
         self.sketch = Sketch()
         self.regions = Regions(similarity)
         self.labelled = 0
+        by_class = weighting not in ("tf", "tfidf")
+        self.classes = OnlineClasses(weighting) if by_class else None
 
     @property
     def labels(self) -> list[str]:
@@ -220,11 +224,15 @@ class Reference(ABC):
     def learn(self, document: Document, labels: Labels) -> None:
         """Line 6: labels teach the rule, every document teaches the sketch."""
         if labels is not None:
+            x = self.doc_hash(document)
             for name in sorted(labels):
                 if name not in self.labels:
                     self.add_label(name)
             self.labelled += 1
-            self.teach(self.doc_hash(document), Truth.of(labels, self.labels))
+            truth = Truth.of(labels, self.labels)
+            if self.classes is not None:
+                self.classes.count_and_look({k for k, _ in document}, truth.yes)
+            self.teach(x, truth)
         self.sketch.count(document)
 
     def step(self, document: Document, labels: Labels) -> set[str]:
@@ -238,10 +246,15 @@ class Reference(ABC):
         return {j: float(value) for j, value in self.evidence(self.doc_hash(document)).items()}
 
     def doc_hash(self, document: Document) -> Vector:
-        """Algorithms 2 and 3, except that the document is counted after it was learnt."""
+        """Algorithms 2 and 3, except that the document is counted after it was learnt.
+
+        Section 3.6: a factor from the labels that a word came with so far.
+        """
         phi = {k: term_frequency(v, self.tf) for k, v in doc_hash_tf(document).items()}
-        if self.weighting == "tfidf":
+        if self.weighting in ("tfidf", "icf", "icsdf"):
             phi = {k: v * self.sketch.idf(k) for k, v in phi.items()}
+        if self.classes is not None:
+            phi = {k: v * self.classes.factor(k, len(self.labels)) for k, v in phi.items()}
         if self.norm == "l2" and not is_zero(phi):
             phi = {k: v / length(phi) for k, v in phi.items()}
         return phi

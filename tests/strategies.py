@@ -42,7 +42,8 @@ def streams(
     return st.lists(st.tuples(words, labels), min_size=1, max_size=max_size)
 
 
-weightings = st.sampled_from(["tfidf", "tf"])
+WEIGHTINGS = ("tfidf", "tf", "icf", "icsdf", "chi2", "ig", "or", "gini")
+weightings = st.sampled_from(WEIGHTINGS)
 similarities = st.sampled_from(["cosine", "euclidean"])
 tfs = st.sampled_from(["log", "count"])
 norms = st.sampled_from(["l2", "none"])

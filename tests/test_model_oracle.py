@@ -83,6 +83,8 @@ class Twins:
 
     def check_state(self) -> None:
         check_counters(self.model, self.oracle)
+        if self.oracle.classes is not None:
+            check_classes(self.model, self.oracle)
         if isinstance(self.oracle, LinearClasher):
             check_weights(self.model, self.oracle)
         if not isinstance(self.oracle, PerceptronClasher):
@@ -106,6 +108,23 @@ def check_counters(model: Clasher, oracle: Reference) -> None:
     assert model._state.frequencies.tolist() == [C]
     n = [oracle.documents_of(j) for j in oracle.labels]
     assert model._state.counts[: len(n)].tolist() == n
+
+
+def check_classes(model: Clasher, oracle: Reference) -> None:
+    """A_k and N_k exactly, whatever the rule fed; and what is kept of them."""
+    labels, state, classes = oracle.labels, model._state, oracle.classes
+    buckets = range(model.settings.dimensions)
+    A = [[classes.with_both[k][j] for j in labels] for k in buckets]
+    np.testing.assert_array_equal(state.classes[:, : len(labels)], A)
+    N = [classes.with_label[j] for j in labels]
+    np.testing.assert_array_equal(state.members[:, : len(labels)], [N, N])
+    assert state.terms[0].tolist() == [classes.with_word[k] for k in buckets]
+    log = classes.weighting not in (
+        "icf",
+        "icsdf",
+    )  # which keep the factor, the model what is in it
+    kept = [classes.kept.get(k, float(log)) - log for k in buckets]
+    np.testing.assert_allclose(state.terms[1], kept, rtol=1e-9, atol=1e-9)
 
 
 def check_regions(model: Clasher, oracle: Reference) -> None:
@@ -179,7 +198,7 @@ def test_model_equals_oracle_at_any_threshold(rule, stream, how, threshold, at_l
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("similarity", ["cosine", "euclidean"])
-@pytest.mark.parametrize("weighting", ["tfidf", "tf"])
+@pytest.mark.parametrize("weighting", strategies.WEIGHTINGS)
 def test_model_equals_oracle_on_a_longer_stream(rule, similarity, weighting):
     """Enough words that near ties are rare: most of the stream is followed."""
     twins = Twins(rule, dimensions=256, words=200, similarity=similarity, weighting=weighting)

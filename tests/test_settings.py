@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from clasher import Analyzer, Clasher, Settings
 from clasher.errors import SettingError
-from clasher.kernels.state import CENTROID, MARGIN, MISTAKE, PERCEPTRON
+from clasher.kernels.state import CENTROID, ICSDF, MARGIN, MISTAKE, NO_MEASURE, ODDS, PERCEPTRON
 from clasher.settings import CHOICES
 
 valid = st.builds(
@@ -29,7 +29,8 @@ valid = st.builds(
         ("max_labels", "an integer from 1 to 16777216", [0, -1, 2**24 + 1, 2.5, None, False]),
         ("seed", "an integer from 0 to 9223372036854775807", [-1, 2**63, 0.0, "0", None]),
         ("rule", "one of 'margin', 'centroid', 'mistake', 'perceptron'", ["mode1", None, 1, []]),
-        ("weighting", "one of 'tfidf', 'tf'", ["idf", None]),
+        ("weighting", "one of 'tfidf', 'tf', 'icf', 'icsdf', 'chi2', 'ig', 'or', 'gini'",
+         ["idf", "chi", None]),
         ("similarity", "one of 'cosine', 'euclidean'", ["l1", None]),
         ("tf", "one of 'log', 'count'", ["raw", None]),
         ("norm", "one of 'l2', 'none'", ["l1", None]),
@@ -98,6 +99,9 @@ def test_what_the_kernels_are_told():
     assert told.rule == MARGIN
     assert (told.idf, told.log_tf, told.unit, told.euclidean) == (True, True, True, False)
     assert told.learnt_cut
+    assert told.measure == NO_MEASURE
+    assert Settings(weighting="icsdf").for_kernels()[1:3] == (True, ICSDF)
+    assert Settings(weighting="or").for_kernels()[1:3] == (False, ODDS)
     told = Settings(rule="perceptron", weighting="tf", tf="count", norm="none").for_kernels()
     assert told.rule == PERCEPTRON
     assert (told.idf, told.log_tf, told.unit, told.learnt_cut) == (False, False, False, False)

@@ -7,13 +7,29 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from clasher.errors import SettingError
-from clasher.kernels.state import CENTROID, MARGIN, MISTAKE, PERCEPTRON, Setting
+from clasher.kernels.state import (
+    CENTROID,
+    CHI2,
+    GINI,
+    ICF,
+    ICSDF,
+    IG,
+    MARGIN,
+    MISTAKE,
+    NO_MEASURE,
+    ODDS,
+    PERCEPTRON,
+    Setting,
+)
 from clasher.text import Analyzer
 
 RULES = {"margin": MARGIN, "centroid": CENTROID, "mistake": MISTAKE, "perceptron": PERCEPTRON}
+MEASURES = {"icf": ICF, "icsdf": ICSDF, "chi2": CHI2, "ig": IG, "or": ODDS, "gini": GINI}
+"""The weightings that ask what labels tell of words (section 3.6)."""
+WITH_IDF = ("tfidf", "icf", "icsdf")
 CHOICES: dict[str, tuple[str, ...]] = {
     "rule": tuple(RULES),
-    "weighting": ("tfidf", "tf"),
+    "weighting": ("tfidf", "tf", *MEASURES),
     "similarity": ("cosine", "euclidean"),
     "tf": ("log", "count"),
     "norm": ("l2", "none"),
@@ -35,7 +51,9 @@ class Settings:
         ``margin`` (Mode 3, ours), ``centroid`` (Mode 1, Algorithm 5), ``mistake`` (Mode 2,
         Algorithm 6), or ``perceptron`` (the paper's baseline, one binary perceptron per label).
     weighting
-        ``tfidf`` (Algorithm 3) or ``tf`` (Algorithm 2).
+        ``tfidf`` (Algorithm 3) or ``tf`` (Algorithm 2); or what labels tell of words (section
+        3.6): ``icf`` and ``icsdf`` scale TF-IDF by how few labels a word comes with, ``chi2``,
+        ``ig``, ``or`` and ``gini`` scale TF by how much labels depend on it.
     similarity
         How the nearest prototype is found: ``cosine`` or ``euclidean`` (Eq. 12).
     tf
@@ -120,7 +138,8 @@ class Settings:
         linear = self.rule in ("margin", "perceptron")
         return Setting(
             rule=RULES[self.rule],
-            idf=self.weighting == "tfidf",
+            idf=self.weighting in WITH_IDF,
+            measure=MEASURES.get(self.weighting, NO_MEASURE),
             log_tf=self.tf == "log",
             unit=self.norm == "l2",
             euclidean=self.similarity == "euclidean",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # As in clasher.settings, which takes too long to import for a help text; a test compares them.
 CHOICES: dict[str, tuple[str, ...]] = {
     "rule": ("margin", "centroid", "mistake", "perceptron"),
-    "weighting": ("tfidf", "tf"),
+    "weighting": ("tfidf", "tf", "icf", "icsdf", "chi2", "ig", "or", "gini"),
     "similarity": ("cosine", "euclidean"),
     "tf": ("log", "count"),
     "norm": ("l2", "none"),
@@ -96,7 +96,8 @@ _OPTIONS: list[tuple[str, Any]] = [
                           "normalisation, threshold 0.5.")),
     ("dimensions", _model("--dimensions", type=int, metavar="N",
                           help="Buckets that words are hashed to (default: 65536).")),
-    _choice("weighting", "How words are weighed (default: tfidf)."),
+    _choice("weighting", "How words are weighed (default: tfidf); all but tf and tfidf ask which "
+                         "labels a word came with."),
     _choice("similarity", "How the nearest region is found (default: cosine)."),
     _choice("tf", "What the count of a word is worth (default: log)."),
     _choice("norm", "The length of a document (default: l2)."),

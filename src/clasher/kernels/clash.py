@@ -1,6 +1,7 @@
 """Algorithm 1, document by document: hash, map, predict, learn."""
 
 from clasher.kernels import kernel
+from clasher.kernels.classes import count_classes
 from clasher.kernels.hashing import fold, release
 from clasher.kernels.labels import UNLABELLED, above, fractions, mark
 from clasher.kernels.learning import (
@@ -20,6 +21,7 @@ from clasher.kernels.state import (
     LABELS,
     MARGIN,
     MISTAKE,
+    NO_MEASURE,
     PERCEPTRON,
 )
 from clasher.kernels.text import scan
@@ -92,6 +94,8 @@ def teach(state, setting, buckets, length, region, chosen, known, ids, yes, labe
     for at in range(ids.shape[0]):
         state.seen[ids[at]] = state.totals[DOCUMENTS]
     state.totals[LABELLED] += 1
+    if setting.measure != NO_MEASURE:
+        count_classes(state, setting.measure, buckets, ids, yes, 1.0)
     x = work.x
     if setting.rule == CENTROID:
         learn_centroid(state, buckets, x, known, ids, yes, work.truth, labels)

@@ -5,14 +5,19 @@ import math
 import numpy as np
 
 from clasher.kernels import kernel
-from clasher.kernels.state import DOCUMENTS
+from clasher.kernels.classes import factor
+from clasher.kernels.state import DOCUMENTS, LABELLED, LABELS, NO_MEASURE
 
 
 @kernel
 def weigh(state, setting, buckets, counts, x):
-    """Algorithm 3, as if the document had been counted; returns the length of ``x``."""
+    """Algorithm 3, as if the document had been counted; returns the length of ``x``.
+
+    What labels tell of words is taken as it stands: the document to come has none yet.
+    """
     frequencies = state.frequencies[0]
     total = math.log(state.totals[DOCUMENTS] + 1.0)
+    labels, labelled = np.float64(state.totals[LABELS]), np.float64(state.totals[LABELLED])
     squared = 0.0
     for at in range(buckets.shape[0]):
         weight = np.float64(counts[at])
@@ -20,6 +25,9 @@ def weigh(state, setting, buckets, counts, x):
             weight = math.copysign(1.0 + math.log(abs(weight)), weight)
         if setting.idf:
             weight *= total - math.log(frequencies[buckets[at]] + 1.0)
+        if setting.measure != NO_MEASURE:
+            kept = state.terms[1, buckets[at]]
+            weight *= factor(kept, setting.measure, labels, labelled)
         x[at] = weight
         squared += weight * weight
     length = math.sqrt(squared)

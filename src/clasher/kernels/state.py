@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 CENTROID, MISTAKE, MARGIN, PERCEPTRON = 0, 1, 2, 3
+NO_MEASURE, ICF, ICSDF, CHI2, IG, ODDS, GINI = 0, 1, 2, 3, 4, 5, 6  # what labels tell of words
 
 DOCUMENTS, LABELLED, LABELS = 0, 1, 2  # places in State.totals
 BINS = 42  # below −3, forty bins of 0.1, above 1
@@ -26,6 +27,9 @@ class State(NamedTuple):
     shared: np.ndarray  # float64[2, 3]: a1..a3 and their AdaGrad sums
     margins: np.ndarray  # float64[2, BINS]: fading histograms of z for false and true labels
     cut: np.ndarray  # float64[1]: the threshold that was learnt
+    classes: np.ndarray  # float32[m, L]: A_k of section 3.6; (0, 0) where no weighting asks for it
+    members: np.ndarray  # float64[2, L]: N_k in the units of classes, and in plain documents
+    terms: np.ndarray  # float64[2, m]: labelled documents with the bucket, what labels tell of it
 
 
 class Setting(NamedTuple):
@@ -33,6 +37,7 @@ class Setting(NamedTuple):
 
     rule: int
     idf: bool
+    measure: int
     log_tf: bool
     unit: bool
     euclidean: bool
