@@ -57,6 +57,17 @@ def settings() -> st.SearchStrategy[dict[str, str]]:
     )
 
 
+def deep_settings() -> st.SearchStrategy[dict[str, Any]]:
+    """A sketch of several rows, for weightings that ask for document frequencies."""
+    return st.fixed_dictionaries(
+        {
+            "weighting": st.sampled_from(["tfidf", "icf", "icsdf"]),
+            "depth": st.sampled_from([2, 3, 16]),
+            "conservative": st.booleans(),
+        }
+    )
+
+
 @st.composite
 def cuts(draw: st.DrawFn, length: int) -> list[slice]:
     """A way to cut a stream of ``length`` documents into batches."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from clasher import Clasher
 from clasher.kernels import learning
-from tests import strategies
+from tests import plain, strategies
 from tests.near_ties import gap
 from tests.reference import LinearClasher, PerceptronClasher, Reference, sigmoid
 from tests.reference_margin import LearntThreshold, MarginClasher, Tuning, reference
@@ -43,12 +43,16 @@ TOLERANCE = {"rtol": 1e-4, "atol": 1e-4}
 
 
 @functools.cache
-def vocabulary(dimensions: int, words: int) -> list[tuple[int, int]]:
-    """Bucket and sign of each word number, from hashing the words alone."""
+def vocabulary(dimensions: int, words: int, depth: int) -> list[tuple[int, ...]]:
+    """Bucket and sign of each word number, from hashing the words alone, and further cells."""
     texts = [strategies.text([word]) for word in range(words)]
     hashed = Clasher(dimensions, max_labels=1).hash_many(texts)
     assert np.array_equal(hashed.indptr, np.arange(words + 1))
-    return list(zip(hashed.buckets.tolist(), hashed.counts.astype(int).tolist(), strict=True))
+    rows = [
+        [plain.row_bucket(text, row, 0, dimensions) for text in texts] for row in range(1, depth)
+    ]
+    signs = hashed.counts.astype(int).tolist()
+    return list(zip(hashed.buckets.tolist(), signs, *rows, strict=True))
 
 
 class Twins:
@@ -60,9 +64,9 @@ class Twins:
     ) -> None:  # fmt: skip
         self.model = Clasher(dimensions, rule=rule, max_labels=16, **how)
         self.oracle = reference(rule, **how, **(TUNING if rule == "margin" else {}))
-        self.vocabulary = vocabulary(dimensions, words)
+        self.vocabulary = vocabulary(dimensions, words, how.get("depth", 1))
 
-    def hashed(self, words: list[int]) -> list[tuple[int, int]]:
+    def hashed(self, words: list[int]) -> list[tuple[int, ...]]:
         return [self.vocabulary[word] for word in words]
 
     def is_sharp(self, words: list[int]) -> bool:
@@ -104,8 +108,8 @@ def table(oracle: Reference, vectors: dict[str, dict[int, float]], dimensions: i
 
 def check_counters(model: Clasher, oracle: Reference) -> None:
     assert (model.documents, model.labelled) == (oracle.sketch.n, oracle.labelled)
-    C = [oracle.sketch.C[k] for k in range(model.settings.dimensions)]
-    assert model._state.frequencies.tolist() == [C]
+    C = [[row[k] for k in range(model.settings.dimensions)] for row in oracle.sketch.rows]
+    assert model._state.frequencies.tolist() == C
     n = [oracle.documents_of(j) for j in oracle.labels]
     assert model._state.counts[: len(n)].tolist() == n
 
@@ -177,6 +181,19 @@ def test_model_equals_oracle(rule, stream, how):
         twins.check_state()
         followed += 1
     event(f"followed to the end: {followed == len(stream)}")
+
+
+@pytest.mark.parametrize("rule", RULES)
+@given(strategies.streams(), strategies.deep_settings())
+@EXAMPLES
+def test_model_with_a_deep_sketch_equals_oracle(rule, stream, how):
+    twins = Twins(rule, **how)
+    for words, labels in stream:
+        if not twins.is_sharp(words):
+            break
+        twins.predict_alike(words)
+        twins.step_alike(words, labels)
+        twins.check_state()
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -262,7 +279,7 @@ def state_bytes(model: Clasher) -> list[bytes]:
 
 
 @pytest.mark.parametrize("rule", RULES)
-@given(strategies.streams(), strategies.settings(), st.data())
+@given(strategies.streams(), strategies.settings() | strategies.deep_settings(), st.data())
 @EXAMPLES
 def test_state_does_not_depend_on_how_the_stream_is_cut(rule, stream, how, data):
     texts = [strategies.text(words) for words, _ in stream]

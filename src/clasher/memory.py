@@ -27,7 +27,7 @@ def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...]
     by_class = settings.weighting in MEASURES
     return {
         "totals": ((3,), np.int64),
-        "frequencies": ((1, m), np.float64),
+        "frequencies": ((settings.depth, m), np.float64),
         "rows": ((m, 2 if margin else 1, capacity), np.float32),
         "counts": ((capacity,), np.float64),
         "norms": ((capacity,), np.float64),
@@ -100,11 +100,14 @@ def clear_label(state: State, number: int, settings: Settings) -> None:
         state.bias[0, number] = BIAS_START
 
 
-def work_for(state: State) -> Work:
-    """Scratch space for one thread."""
+def work_for(state: State, words: int = 0) -> Work:
+    """Scratch space for one thread, and documents of so many distinct words."""
     capacity = len(state.counts)
+    depth, m = state.frequencies.shape
     return Work(
-        x=np.empty(state.frequencies.shape[1], np.float32),
+        x=np.empty(m, np.float32),
+        frequencies=np.empty(m if depth > 1 else 0, np.float64),
+        estimates=np.empty(words, np.float64),
         products=np.empty(capacity, np.float32),
         linear=np.empty(capacity, np.float32),
         cosines=np.empty(capacity, np.float64),

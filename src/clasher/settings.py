@@ -71,6 +71,13 @@ class Settings:
         What happens past ``max_labels``: ``error``, or ``evict`` the longest unseen label.
     seed
         Seed of the hash functions.
+    depth
+        Rows of the sketch of document frequencies (the L of Theorem 2), 1 to 16: with more of
+        them, words that share a bucket are told apart when they are counted. For weightings with
+        an IDF.
+    conservative
+        Raise only those counters of a word that are no higher than its estimate (conservative
+        update): smaller errors of a deeper sketch; with one row it is the same.
     analyzer
         How text is cut into words.
 
@@ -92,12 +99,15 @@ class Settings:
     max_labels: int = 4096
     on_full: str = "error"
     seed: int = 0
+    depth: int = 1
+    conservative: bool = False
     analyzer: Analyzer = field(default_factory=Analyzer)
 
     def __post_init__(self) -> None:
         _integer("dimensions", self.dimensions, 2, 2**30)
         _integer("max_labels", self.max_labels, 1, 2**24)
         _integer("seed", self.seed, 0, 2**63 - 1)
+        _integer("depth", self.depth, 1, 16)
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 wanted = "one of " + ", ".join(map(repr, known))
@@ -107,8 +117,12 @@ class Settings:
             isinstance(theta, bool) or not isinstance(theta, int | float) or not 0 < theta < 1
         ):
             raise SettingError.of("threshold", "None or a number between 0 and 1", theta)
-        if not isinstance(self.at_least_one, bool):
-            raise SettingError.of("at_least_one", "True or False", self.at_least_one)
+        for name in ("at_least_one", "conservative"):
+            if not isinstance(getattr(self, name), bool):
+                raise SettingError.of(name, "True or False", getattr(self, name))
+        if self.depth > 1 and self.weighting not in WITH_IDF:
+            wanted = f"1 with weighting {self.weighting!r}, which asks for no document frequencies"
+            raise SettingError.of("depth", wanted, self.depth)
         if not isinstance(self.analyzer, Analyzer):
             raise SettingError.of("analyzer", "an Analyzer or None", self.analyzer)
 
@@ -142,6 +156,7 @@ class Settings:
             measure=MEASURES.get(self.weighting, NO_MEASURE),
             log_tf=self.tf == "log",
             unit=self.norm == "l2",
+            conservative=self.conservative and self.depth > 1,
             euclidean=self.similarity == "euclidean",
             learnt_cut=self.rule == "margin" and self.threshold is None,
             at_least_one=self.at_least_one,

@@ -94,6 +94,8 @@ def test_help_tells_the_defaults_of_the_library():
     assert settings.pop("at_least_one") is True
     assert "default: learnt" in helps["threshold"]
     assert "default: at least one" in helps["at_least_one"]
+    assert settings.pop("conservative") is False
+    assert "default: off" in helps["conservative"]
     del settings["analyzer"]
     for name, value in settings.items():
         assert f"default: {value}" in helps[name]

@@ -66,6 +66,8 @@ class Wanted:
             return f"--paper {self.paper}"
         if name == "at_least_one":
             return "--at-least-one" if self.given[name] else "--allow-none"
+        if name == "conservative":
+            return "--conservative"
         return f"--{name.replace('_', '-')} {self.given[name]}"
 
 
@@ -113,5 +115,10 @@ _OPTIONS: list[tuple[str, Any]] = [
                        "error)."),
     ("seed", _model("--seed", type=int, metavar="N",
                     help="The seed of the hash functions (default: 0).")),
+    ("depth", _model("--depth", type=int, metavar="N",
+                     help="Rows of the sketch of document frequencies, up to 16 (default: 1).")),
+    ("conservative", _model("--conservative", is_flag=True, default=None,
+                            help="Raise only the counters of a deeper sketch that must be raised "
+                                 "(default: off).")),
 ]  # fmt: skip
 _NAMES = [name for name, _ in _OPTIONS if name != "paper"]

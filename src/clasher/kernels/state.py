@@ -15,7 +15,7 @@ class State(NamedTuple):
     """All that is learnt. m buckets, L labels of capacity; nothing here grows with the stream."""
 
     totals: np.ndarray  # int64[3]: documents counted, documents with labels, labels in use
-    frequencies: np.ndarray  # float64[depth, m]: C of Algorithm 3
+    frequencies: np.ndarray  # float64[depth, m]: C of Algorithm 3; rows past 0 are of words
     rows: np.ndarray  # float32[m, layers, L]: sums of fed documents, then linear weights
     counts: np.ndarray  # float64[L]: n_i, documents fed (or seen, for the linear rules)
     norms: np.ndarray  # float64[L]: ‖S_i‖²
@@ -40,6 +40,7 @@ class Setting(NamedTuple):
     measure: int
     log_tf: bool
     unit: bool
+    conservative: bool
     euclidean: bool
     learnt_cut: bool
     at_least_one: bool
@@ -50,6 +51,8 @@ class Work(NamedTuple):
     """Scratch space of one thread."""
 
     x: np.ndarray  # float32[m]: weights of the document's buckets
+    frequencies: np.ndarray  # float64[m]: their document frequencies, where the sketch is deep
+    estimates: np.ndarray  # float64[words of a document]: those of its words
     products: np.ndarray  # float32[L]: ⟨S_j, x⟩
     linear: np.ndarray  # float32[L]: ⟨w_j, x⟩
     cosines: np.ndarray  # float64[L]: c_j
