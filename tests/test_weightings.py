@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import chi2_contingency
 
 from clasher import Clasher, Settings, memory
 from clasher.kernels import classes
+from clasher.kernels.learning import COUNT_LIMIT
 from clasher.kernels.state import LABELLED
 from clasher.settings import MEASURES
 from tests import reference_weightings as plain
@@ -42,6 +44,18 @@ def test_statistics_are_those_of_the_four_counts(weighting, table):
         MEASURES[weighting], float(table.N), own / table.N, with_word / table.N, table.A / own
     )
     assert found == pytest.approx(OF[weighting](table), rel=1e-6, abs=1e-6)
+
+
+@given(table=st.builds(plain.Table, *[st.integers(1, 50)] * 4))
+def test_plain_statistics_are_those_of_others(table):
+    cells = [[table.A, table.B], [table.C, table.D]]
+    chi2 = chi2_contingency(cells, correction=False).statistic
+    assert plain.chi_squared(table) == pytest.approx(chi2)
+    g = chi2_contingency(cells, correction=False, lambda_="log-likelihood").statistic
+    assert plain.evidence_of_information(table) == pytest.approx(g, abs=1e-9)
+    prior = (table.A + table.B) / table.N  # Gini's is χ² weighed by the label's variance
+    gini = 2 * prior * (1 - prior) * chi2
+    assert plain.evidence_of_gini(table) == pytest.approx(gini, abs=1e-9)
 
 
 @pytest.mark.parametrize("weighting", OF)
@@ -161,14 +175,14 @@ def test_a_label_is_halved_before_single_precision_ends(weighting, monkeypatch):
     """As if after some four million documents: rates stay, and so does the prior."""
     model = taught("centroid", weighting=weighting)
     state = model._state
-    factor = (classes.CLASS_LIMIT - 1) / state.members[0, 0]
+    factor = (COUNT_LIMIT - 1) / state.members[0, 0]
     state.classes[:, 0] *= np.float32(factor)
     state.members[0, 0] *= factor
     rates = state.classes[:, 0] / state.members[0, 0]
     documents = state.members[1, 0]
     for _ in range(4):
         model.learn("", {model.labels[0]: True})
-    assert classes.CLASS_LIMIT / 2 <= state.members[0, 0] < classes.CLASS_LIMIT / 2 + 4
+    assert COUNT_LIMIT / 2 <= state.members[0, 0] < COUNT_LIMIT / 2 + 4
     assert state.members[1, 0] == documents + 4
     np.testing.assert_allclose(state.classes[:, 0] / state.members[0, 0], rates, rtol=1e-5)
 

@@ -16,9 +16,9 @@ import math
 import numpy as np
 
 from clasher.kernels import kernel
+from clasher.kernels.learning import COUNT_LIMIT
 from clasher.kernels.state import GINI, ICF, ICSDF, IG, LABELLED, LABELS, ODDS
 
-CLASS_LIMIT = 2.0**22  # float32 cannot count on for ever: past it a label is halved
 SHRINK = 5.0  # documents of a label at which its statistic counts half: few of them prove little
 SMOOTH = 0.5  # added to each count of an odds ratio, so that none is zero
 
@@ -30,7 +30,7 @@ def feed_classes(state, label, buckets, weight):
         state.classes[buckets[at], label] += np.float32(weight)
     state.members[0, label] += weight
     state.members[1, label] += 1.0
-    if state.members[0, label] >= CLASS_LIMIT:
+    if state.members[0, label] >= COUNT_LIMIT:
         state.members[0, label] *= 0.5
         for bucket in range(state.classes.shape[0]):
             state.classes[bucket, label] *= np.float32(0.5)
