@@ -62,11 +62,14 @@ class Clasher:
         max_labels: int = 4096,
         on_full: str = "error",
         seed: int = 0,
+        depth: int = 1,
+        conservative: bool = False,
         analyzer: Analyzer | None = None,
     ) -> None:
         settings = Settings(
             dimensions, rule, weighting, similarity, tf, norm, threshold, at_least_one,
-            max_labels, on_full, seed, Analyzer() if analyzer is None else analyzer,
+            max_labels, on_full, seed, depth, conservative,
+            Analyzer() if analyzer is None else analyzer,
         )  # fmt: skip
         self._set_up(settings, LabelIndex(max_labels), memory.allocate(settings))
 
@@ -74,7 +77,9 @@ class Clasher:
         """Initialise each component of the system: line 1 of Algorithm 1."""
         self.settings = settings
         self._setting = settings.for_kernels()
-        self._hasher = Hasher(settings.dimensions, settings.seed, settings.analyzer)
+        self._hasher = Hasher(
+            settings.dimensions, settings.seed, settings.analyzer, keep_words=settings.depth > 1
+        )
         self._index = index
         self._state = state
 
@@ -249,10 +254,11 @@ class Clasher:
         self._state = memory.grow(self._state, self.settings, labels)  # may fail: names come after
         truth = self._index.adopt(sets)
         ids, indptr = self._room_for_labels(hashed.documents if predicting else 0)
+        words = hashed.words
         step_documents(
-            hashed.indptr, hashed.buckets, hashed.counts,
-            truth.known, truth.indptr, truth.ids, truth.yes,
-            self._state, self._setting, memory.work_for(self._state), predicting, indptr, ids,
+            hashed.indptr, hashed.buckets, hashed.counts, words.indptr, words.places, words.keys,
+            truth.known, truth.indptr, truth.ids, truth.yes, self._state, self._setting,
+            memory.work_for(self._state, len(words.keys)), predicting, indptr, ids,
         )  # fmt: skip
         return LabelSets(self._names(), ids[: indptr[-1]], indptr)
 
@@ -281,9 +287,11 @@ class Clasher:
         return scores
 
     def _predict_into(self, hashed: Hashed, indptr: Any, ids: Any, scores: Any) -> None:
+        words = hashed.words
         predict_documents(
-            hashed.indptr, hashed.buckets, hashed.counts, self._state, self._setting,
-            memory.work_for(self._state), indptr, ids, scores,
+            hashed.indptr, hashed.buckets, hashed.counts, words.indptr, words.places, words.keys,
+            self._state, self._setting, memory.work_for(self._state, len(words.keys)),
+            indptr, ids, scores,
         )  # fmt: skip
 
     def _room_for_labels(self, documents: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # As in clasher.settings, which takes too long to import for a help text; a test compares them.
 CHOICES: dict[str, tuple[str, ...]] = {
     "rule": ("margin", "centroid", "mistake", "perceptron"),
-    "weighting": ("tfidf", "tf"),
+    "weighting": ("tfidf", "tf", "icf", "icsdf", "chi2", "ig", "or", "gini"),
     "similarity": ("cosine", "euclidean"),
     "tf": ("log", "count"),
     "norm": ("l2", "none"),
@@ -89,6 +89,8 @@ class Wanted:
             return f"--paper {self.paper}"
         if name == "at_least_one":
             return "--at-least-one" if self.given[name] else "--allow-none"
+        if name == "conservative":
+            return "--conservative"
         return f"--{name.replace('_', '-')} {self.given[name]}"
 
 
@@ -125,7 +127,8 @@ _OPTIONS: list[tuple[str, Any]] = [
                           "normalisation, threshold 0.5.")),
     ("dimensions", _model("--dimensions", type=int, metavar="N",
                           help="Buckets that words are hashed to (default: 65536).")),
-    _choice("weighting", "How words are weighed (default: tfidf)."),
+    _choice("weighting", "How words are weighed (default: tfidf); all but tf and tfidf ask which "
+                         "labels a word came with."),
     _choice("similarity", "How the nearest region is found (default: cosine)."),
     _choice("tf", "What the count of a word is worth (default: log)."),
     _choice("norm", "The length of a document (default: l2)."),
@@ -141,5 +144,10 @@ _OPTIONS: list[tuple[str, Any]] = [
                        "error)."),
     ("seed", _model("--seed", type=int, metavar="N",
                     help="The seed of the hash functions (default: 0).")),
+    ("depth", _model("--depth", type=int, metavar="N",
+                     help="Rows of the sketch of document frequencies, up to 16 (default: 1).")),
+    ("conservative", _model("--conservative", is_flag=True, default=None,
+                            help="Raise only the counters of a deeper sketch that must be raised "
+                                 "(default: off).")),
 ]  # fmt: skip
 _NAMES = [name for name, _ in _OPTIONS if name != "paper"]
