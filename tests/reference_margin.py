@@ -101,12 +101,14 @@ class MarginClasher(LinearClasher):
         tf: str = "log",
         norm: str = "l2",
         at_least_one: bool = True,
+        depth: int = 1,
+        conservative: bool = False,
         half_life: float | None = None,
         **tuning: Any,
     ) -> None:
         super().__init__(
             weighting=weighting, similarity=similarity, tf=tf, norm=norm,
-            at_least_one=at_least_one, half_life=half_life,
+            at_least_one=at_least_one, depth=depth, conservative=conservative, half_life=half_life,
         )  # fmt: skip
         self.tuning = Tuning(**tuning)
         self.bias_start = self.tuning.bias_start

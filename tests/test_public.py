@@ -12,8 +12,10 @@ import clasher
 from clasher.errors import ClasherError
 
 CORE = (
-    "alarms", "detectors", "drift", "errors", "explain", "hashing", "labels", "memory", "model",
-    "settings", "storage", "synth", "text", "unicode_ranges", "version", "kernels.state",
+    "alarms", "bounds.decisions", "bounds.frequencies", "bounds.lengths", "bounds.weights",
+    "detectors", "distortion", "drift", "errors", "explain", "hashing", "labels", "memory", "model",
+    "planning", "settings", "storage", "synth", "text", "unicode_ranges", "version",
+    "kernels.state",
 )  # fmt: skip
 OPTIONAL = (
     "click", "rich", "plotly", "psutil", "pandas", "polars", "sklearn", "river", "pytest",

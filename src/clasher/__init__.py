@@ -7,12 +7,12 @@ from clasher.version import __version__
 
 if TYPE_CHECKING:
     from clasher.alarms import Alarm
+    from clasher.analyzer import Analyzer
     from clasher.errors import ClasherError
     from clasher.explain import Explanation
     from clasher.labels import LabelSets
     from clasher.model import Clasher
     from clasher.settings import Settings
-    from clasher.text import Analyzer
 
 __all__ = [
     "Alarm",
@@ -27,7 +27,7 @@ __all__ = [
 
 _HOMES = {
     "Alarm": "clasher.alarms",
-    "Analyzer": "clasher.text",
+    "Analyzer": "clasher.analyzer",
     "Clasher": "clasher.model",
     "ClasherError": "clasher.errors",
     "Explanation": "clasher.explain",

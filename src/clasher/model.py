@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from clasher import memory, storage
 from clasher.alarms import Alarm
+from clasher.analyzer import Analyzer, Tokenizer
 from clasher.drift import Watch, forget
 from clasher.errors import LabelError, SettingError
 from clasher.explain import Explanation, explain
@@ -20,7 +21,7 @@ from clasher.kernels.clash import predict_documents, step_documents
 from clasher.kernels.state import DOCUMENTS, LABELLED, NOW, State
 from clasher.labels import LabelIndex, Labels, LabelSets
 from clasher.settings import PAPER, Settings, is_number
-from clasher.text import Analyzer, as_buffers
+from clasher.text import as_buffers
 
 BATCH = 1024  # documents that pass through the stages together
 
@@ -64,13 +65,15 @@ class Clasher:
         max_labels: int = 4096,
         on_full: str = "error",
         seed: int = 0,
+        depth: int = 1,
+        conservative: bool = False,
         half_life: float | None = None,
         detector: str = "none",
         analyzer: Analyzer | None = None,
     ) -> None:
         settings = Settings(
             dimensions, rule, weighting, similarity, tf, norm, threshold, at_least_one,
-            max_labels, on_full, seed, half_life, detector,
+            max_labels, on_full, seed, depth, conservative, half_life, detector,
             Analyzer() if analyzer is None else analyzer,
         )  # fmt: skip
         self._set_up(settings, LabelIndex(max_labels), memory.allocate(settings))
@@ -81,7 +84,9 @@ class Clasher:
         """Initialise each component of the system: line 1 of Algorithm 1."""
         self.settings = settings
         self._setting = settings.for_kernels()
-        self._hasher = Hasher(settings.dimensions, settings.seed, settings.analyzer)
+        self._hasher = Hasher(
+            settings.dimensions, settings.seed, settings.analyzer, keep_words=settings.depth > 1
+        )
         self._index = index
         self._state = state
         self._watch = None if settings.detector == "none" else Watch(settings.detector, alarms)
@@ -239,9 +244,13 @@ class Clasher:
         storage.save(path, self.settings, self._index.names, self._state, self.alarms)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Clasher:
-        """Read a model file; learning goes on as if it had never stopped."""
-        settings, labels, state, alarms = storage.load(path)
+    def load(cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None) -> Clasher:
+        """Read a model file; learning goes on as if it had never stopped.
+
+        A model that cuts text with a function of yours must be given it again: a file holds its
+        name only.
+        """
+        settings, labels, state, alarms = storage.load(path, tokenizer)
         model = cls.__new__(cls)
         model._set_up(settings, LabelIndex(settings.max_labels, labels), state, alarms)
         return model
@@ -296,10 +305,11 @@ class Clasher:
         self._state = memory.grow(self._state, self.settings, labels)  # may fail: names come after
         truth = self._index.adopt(sets)
         ids, indptr = self._room_for_labels(hashed.documents if predicting else 0)
+        words = hashed.words
         step_documents(
-            hashed.indptr, hashed.buckets, hashed.counts,
-            truth.known, truth.indptr, truth.ids, truth.yes,
-            self._state, self._setting, memory.work_for(self._state), predicting, indptr, ids,
+            hashed.indptr, hashed.buckets, hashed.counts, words.indptr, words.places, words.keys,
+            truth.known, truth.indptr, truth.ids, truth.yes, self._state, self._setting,
+            memory.work_for(self._state, len(words.keys)), predicting, indptr, ids,
         )  # fmt: skip
         return LabelSets(self._names(), ids[: indptr[-1]], indptr)
 
@@ -330,9 +340,11 @@ class Clasher:
         return scores
 
     def _predict_into(self, hashed: Hashed, indptr: Any, ids: Any, scores: Any) -> None:
+        words = hashed.words
         predict_documents(
-            hashed.indptr, hashed.buckets, hashed.counts, self._state, self._setting,
-            memory.work_for(self._state), indptr, ids, scores,
+            hashed.indptr, hashed.buckets, hashed.counts, words.indptr, words.places, words.keys,
+            self._state, self._setting, memory.work_for(self._state, len(words.keys)),
+            indptr, ids, scores,
         )  # fmt: skip
 
     def _room_for_labels(self, documents: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

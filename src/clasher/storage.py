@@ -3,8 +3,9 @@
 The header's only metadata entry, ``clasher``, is a JSON object with ``format`` (the version of
 this layout), ``version`` (of the library that wrote it), ``settings``, ``labels``, ``alarms`` (if
 a change detector raised any) and ``checksum`` (BLAKE2b over all else). Arrays are cut to the labels
-in use, and left out where nothing remains, so that a file depends on what was learnt only. Nothing
-in a file is ever executed.
+in use, so that a file depends on what was learnt only; one without elements may be missing, so that
+files stay readable when a setting that they do not use brings new arrays. Nothing in a file is ever
+executed.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from safetensors.numpy import save_file
 
 from clasher import memory
 from clasher.alarms import Alarm
+from clasher.analyzer import Tokenizer, check_tokenizer
 from clasher.errors import ModelFileError, SettingError
 from clasher.kernels.state import DOCUMENTS, FADED, LABELS, State
 from clasher.settings import Settings
@@ -99,12 +101,12 @@ class Loaded(NamedTuple):
     alarms: list[Alarm]
 
 
-def load(path: str | os.PathLike[str]) -> Loaded:
+def load(path: str | os.PathLike[str], tokenizer: Tokenizer | None = None) -> Loaded:
     """Read a model, checking every size before anything is allocated."""
     _check_readable(path)
     try:
         with safetensors.safe_open(os.fsdecode(path), framework="numpy") as file:
-            return _read(file, str(path))
+            return _read(file, str(path), tokenizer)
     except (OSError, safetensors.SafetensorError) as error:
         raise ModelFileError(f"{path}: not an intact model file: {error}") from error
     except MemoryError as error:
@@ -123,10 +125,11 @@ def _check_readable(path: str | os.PathLike[str]) -> None:
         raise ModelFileError(f"{path!s}: the model cannot be read: {error.strerror}") from error
 
 
-def _read(file: Any, path: str) -> Loaded:
+def _read(file: Any, path: str, tokenizer: Tokenizer | None) -> Loaded:
     about = _about(file, path)
+    _check_tokenizer(about["settings"], tokenizer, path)
     try:
-        settings = Settings.of(about["settings"])
+        settings = Settings.of(about["settings"], tokenizer)
     except (SettingError, TypeError) as error:
         raise ModelFileError(f"{path}: its settings are not valid: {error}") from error
     labels: list[str] = about["labels"]
@@ -135,6 +138,7 @@ def _read(file: Any, path: str) -> Loaded:
     alarms = _alarms(about.get("alarms", []), path)
     wanted = _wanted(file, settings, len(labels), path)
     _check_shapes(file, wanted, path)
+    wanted = {name: kind for name, kind in wanted.items() if 0 not in kind[0]}
     claimed = about.pop("checksum")
     pieces = (piece for name in sorted(wanted) for piece in _pieces(file, name))
     if _checksum(about, pieces) != claimed:
@@ -168,7 +172,7 @@ def _wanted(file: Any, settings: Settings, labels: int, path: str) -> Shapes:
     dispensable = LATER | {name for name, (shape, _) in wanted.items() if 0 in shape}
     if not wanted.keys() - dispensable <= found <= wanted.keys():
         raise ModelFileError(f"{path}: it does not hold the arrays its settings ask for")
-    return {name: wanted[name] for name in wanted if name in found}
+    return {name: kind for name, kind in wanted.items() if name in found}
 
 
 def _about(file: Any, path: str) -> dict[str, Any]:
@@ -197,6 +201,15 @@ def _about(file: Any, path: str) -> dict[str, Any]:
     ):
         raise ModelFileError(f"{path}: its header is not that of a clasher model")
     return about
+
+
+def _check_tokenizer(settings: dict[str, Any], given: Tokenizer | None, path: str) -> None:
+    analyzer = settings.get("analyzer")
+    wanted = analyzer.get("tokenizer") if isinstance(analyzer, dict) else None
+    try:
+        check_tokenizer(wanted, given)
+    except SettingError as error:
+        raise SettingError(f"{path}: {error}") from error
 
 
 def _check_shapes(file: Any, wanted: Shapes, path: str) -> None:

@@ -35,23 +35,31 @@ def tick(state, growth):
 @kernel
 def rescale(state):
     """Make a document count about one again, for the sketch and for every label."""
-    labels = state.totals[LABELS]
     _, power = math.frexp(state.clock[NOW])
     shrink = math.ldexp(1.0, 1 - power)
     state.clock[NOW] *= shrink
     shrink_sketch(state, shrink)
-    learnt, sums = np.empty(labels, np.float32), np.empty(labels, np.float32)
-    for j in range(labels):
+    factors = np.ones((3, state.totals[LABELS]), np.float32)  # of sums, squares and classes
+    for j in range(state.totals[LABELS]):
         _, power = math.frexp(state.gains[j])
-        state.gains[j] = math.ldexp(state.gains[j], 1 - power)
-        learnt[j] = math.ldexp(1.0, 1 - power)
-        sums[j] = shrink_label(state, j, math.ldexp(shrink, 1 - power))
-    for bucket in range(state.rows.shape[0]):
-        for j in range(labels):
-            state.rows[bucket, 0, j] *= sums[j]
-    for bucket in range(state.squares.shape[0]):
-        for j in range(labels):
-            state.squares[bucket, j] *= learnt[j]
+        own = math.ldexp(1.0, 1 - power)
+        state.gains[j] *= own
+        factors[0, j] = shrink_label(state, j, shrink * own)
+        factors[1, j] = own
+        if state.members.shape[0] > 0:
+            factors[2, j] = at_least_faint(state.members[0, j], shrink * own)
+            state.members[0, j] *= factors[2, j]
+    scale_columns(state.rows[:, 0], factors[0])
+    scale_columns(state.squares, factors[1])
+    scale_columns(state.classes, factors[2])
+
+
+@kernel
+def scale_columns(array, factors):
+    """Multiply the column of each label."""
+    for bucket in range(array.shape[0]):
+        for j in range(factors.shape[0]):
+            array[bucket, j] *= factors[j]
 
 
 @kernel
@@ -67,16 +75,14 @@ def shrink_sketch(state, shrink):
 
 @kernel
 def shrink_label(state, label, shrink):
-    """Scale down what is kept for a label once; returns the factor of what is kept per bucket.
+    """Scale down what is kept for a label once; returns the factor of its sums per bucket.
 
     A label that has not been seen for long keeps its mean and its fractions: only their weight
-    beside a new document is gone.
+    beside a new document is gone. A perceptron's weights are no means: they go.
     """
-    kept = shrink
-    while state.counts[label] * kept < FAINT and kept < 1.0:
-        kept *= 2.0
+    kept = at_least_faint(state.counts[label], shrink)
     state.counts[label] *= kept
-    if state.together.shape[0] == 0:  # a perceptron's weights are no means: they go
+    if state.together.shape[0] == 0:
         state.bias[0, label] *= shrink
         return shrink
     for other in range(state.together.shape[1]):
@@ -84,3 +90,11 @@ def shrink_label(state, label, shrink):
     state.norms[label] *= kept * kept
     state.scales[label] /= kept
     return kept
+
+
+@kernel
+def at_least_faint(documents, shrink):
+    """The factor, or a larger one where less than a faint trace of the documents would remain."""
+    while documents * shrink < FAINT and shrink < 1.0:
+        shrink *= 2.0
+    return shrink

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 CENTROID, MISTAKE, MARGIN, PERCEPTRON = 0, 1, 2, 3
+NO_MEASURE, ICF, ICSDF, CHI2, IG, ODDS, GINI = 0, 1, 2, 3, 4, 5, 6  # what labels tell of words
 
 DOCUMENTS, LABELLED, LABELS = 0, 1, 2  # places in State.totals
 FADED, NOW = 0, 1  # places in State.clock
@@ -17,7 +18,7 @@ class State(NamedTuple):
     """All that is learnt. m buckets, L labels of capacity; nothing here grows with the stream."""
 
     totals: np.ndarray  # int64[3]: documents counted, documents with labels, labels in use
-    frequencies: np.ndarray  # float64[depth, m]: C of Algorithm 3
+    frequencies: np.ndarray  # float64[depth, m]: C of Algorithm 3; rows past 0 are of words
     rows: np.ndarray  # float32[m, layers, L]: sums of fed documents, then linear weights
     counts: np.ndarray  # float64[L]: n_i, documents fed (or seen, for the linear rules)
     norms: np.ndarray  # float64[L]: ‖S_i‖²
@@ -29,13 +30,14 @@ class State(NamedTuple):
     shared: np.ndarray  # float64[2, 3]: a1..a3 and their AdaGrad sums
     margins: np.ndarray  # float64[2, BINS]: fading histograms of z for false and true labels
     cut: np.ndarray  # float64[1]: the threshold that was learnt
+    classes: np.ndarray  # float32[m, L]: A_k of section 3.6; (0, 0) where no weighting asks for it
+    members: np.ndarray  # float64[2, L]: N_k in the units of classes, and in plain documents
+    terms: np.ndarray  # float64[2, m]: labelled documents with the bucket, what labels tell of it
     clock: np.ndarray  # float64[2]: documents counted, as they faded; what the next one counts
     gains: np.ndarray  # float64[L]: how much more it counts for a label, of whose past less is kept
     blocks: np.ndarray  # float32[L, blocks + 1, 2]: trials and errors now and in stretches before
     all_blocks: np.ndarray  # float32[1, blocks + 1, 2]: the same for all labels together
-    recent_buckets: (
-        np.ndarray
-    )  # int32[documents, buckets]: of the latest labelled documents, −1 beyond
+    recent_buckets: np.ndarray  # int32[documents, buckets]: of the latest ones, −1 beyond
     recent_x: np.ndarray  # float32[documents, buckets]: their weights
     recent_labels: np.ndarray  # int32[documents, labels]: their labels, −1 beyond
 
@@ -45,8 +47,10 @@ class Setting(NamedTuple):
 
     rule: int
     idf: bool
+    measure: int
     log_tf: bool
     unit: bool
+    conservative: bool
     euclidean: bool
     learnt_cut: bool
     at_least_one: bool
@@ -59,6 +63,8 @@ class Work(NamedTuple):
     """Scratch space of one thread."""
 
     x: np.ndarray  # float32[m]: weights of the document's buckets
+    frequencies: np.ndarray  # float64[m]: their document frequencies, where the sketch is deep
+    estimates: np.ndarray  # float64[words of a document]: those of its words
     products: np.ndarray  # float32[L]: ⟨S_j, x⟩
     linear: np.ndarray  # float32[L]: ⟨w_j, x⟩
     cosines: np.ndarray  # float64[L]: c_j

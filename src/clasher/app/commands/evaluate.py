@@ -84,7 +84,7 @@ def command(
     model = wanted.create()
     sample = _sample(model) if report is not None else None
     with stream.opened() as batches:
-        notes.prepare(quiet=quiet)
+        notes.prepare(model.settings, quiet=quiet)
         result = _evaluate(model, stream, batches, sample, every, window, quiet=quiet)
     if result.documents:
         products.write(result, model, sample, stream, quiet=quiet)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clasher.app.figures import bytes_, decimals
+from clasher.app.analysis import tokenizer_option
+from clasher.app.figures import bytes_, decimals, setting
 from clasher.app.files import STANDARD_STREAM, check_outputs, write_json
 from clasher.app.options import Command, output_option
 
 if TYPE_CHECKING:
+    from clasher.analyzer import Tokenizer
     from clasher.model import Clasher
 
 SHOWN = 20
@@ -38,7 +40,10 @@ EXAMPLES = """
     metavar="FILE",
     help="Write it all as JSON; - writes it to standard output in place of the tables.",
 )
-def command(model_path: str, all_labels: bool, json_path: str | None) -> None:
+@tokenizer_option("The function that the model cuts text with, if it has one of its own.")
+def command(
+    model_path: str, all_labels: bool, json_path: str | None, tokenizer: Tokenizer | None
+) -> None:
     """Show the settings of a model, what it has learnt, its size and labels.
 
     Changes that its detector found are shown too, the latest last.
@@ -46,7 +51,7 @@ def command(model_path: str, all_labels: bool, json_path: str | None) -> None:
     check_outputs({"--json": json_path}, [model_path])
     from clasher.model import Clasher
 
-    model = Clasher.load(model_path)
+    model = Clasher.load(model_path, tokenizer=tokenizer)
     if json_path is not None:
         write_json(json_path, _as_dict(model))
     if json_path != STANDARD_STREAM:
@@ -83,13 +88,10 @@ def _show(model: Clasher, path: str, shown: int | None) -> None:
             ]
         ),
         "",
-        facts((name, _plain(value)) for name, value in settings.items()),
+        facts(
+            (name, f"{value:,}" if type(value) is int else setting(value))
+            for name, value in settings.items()
+        ),
         labels_view(list(model.support.items()), shown),
         *([alarms_view(model.alarms)] if model.alarms else []),
     )
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_plain(inner)}" for name, inner in value.items())
-    return f"{value:,}" if type(value) is int else str(value)
