@@ -23,6 +23,12 @@ from tests.test_model_oracle import TOLERANCE, Twins, table, topical_stream
 
 EXAMPLES = settings(deadline=None, max_examples=20 if numba.config.DISABLE_JIT else 100)
 
+weightings = st.sampled_from(["tfidf", "tf"])
+frequencies = st.tuples(strategies.settings(), weightings).map(
+    lambda pair: {**pair[0], "weighting": pair[1]}
+)
+"""What labels tell of words fades too, but the reference for it does not."""
+
 half_lives = st.sampled_from([1, 2, 7.5, 100, 1e6])
 moments = st.none() | st.tuples(
     st.sampled_from([0.01, 0.25, 0.9, 1.0]),
@@ -78,7 +84,7 @@ def check_faded(model: Clasher, oracle: Reference) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-@given(strategies.streams(), strategies.settings(), half_lives, st.data())
+@given(strategies.streams(), frequencies, half_lives, st.data())
 @EXAMPLES
 def test_forgetting_equals_the_reference(rule, stream, how, half_life, data):
     twins = FadingTwins(rule, half_life=half_life, **how)
@@ -114,6 +120,20 @@ def test_forgetting_equals_the_reference_over_many_half_lives(rule, half_life):
         rescaled, before = rescaled + (now < before), now
     assert sharp > 12
     assert (rescaled > 0) == (half_life == 1)
+
+
+@pytest.mark.parametrize("conservative", [False, True])
+def test_deeper_sketches_fade_too(conservative):
+    twins = FadingTwins(
+        "centroid", dimensions=64, words=200, half_life=2, depth=3, conservative=conservative
+    )
+    for words, labels in topical_stream(random.Random(5), documents=150):
+        if twins.is_sharp(words):
+            twins.predict_alike(words)
+            twins.step_alike(words, labels)
+        else:
+            twins.observe(words)
+        twins.check_state()
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -189,6 +209,21 @@ def test_what_was_learnt_a_half_life_ago_weighs_half(rule):
     assert wheat == pytest.approx(corn / 2)
     assert model._state.counts[0] / gain(model._state, 0) == pytest.approx(1.5)
     assert model.support == {"grain": 2}
+
+
+def test_what_labels_tell_of_words_fades_with_them():
+    model = Clasher(256, rule="centroid", weighting="icsdf", half_life=1)
+    days = ["wheat", "corn", "wheat", "corn", "corn", "wheat"] * 25
+    model.learn_many(days, [{"grain"}] * len(days))
+    model.forget(0.5, {"grain"})
+    model.learn("wheat", {"grain"})
+    state = model._state
+    weights = np.append(0.5 * 0.5 ** np.arange(len(days), 0, -1), 1.0)
+    wheat = sum(w for w, day in zip(weights, [*days, "wheat"], strict=True) if day == "wheat")
+    bucket = model.hash_many(["wheat"]).buckets[0]
+    rate = state.classes[bucket, 0] / state.members[0, 0]
+    assert rate == pytest.approx(wheat / weights.sum(), rel=1e-5)
+    assert state.clock[NOW] < LIMIT < 2.0 ** len(days)
 
 
 @pytest.mark.parametrize("rule", RULES)
