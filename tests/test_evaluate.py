@@ -191,7 +191,7 @@ def test_all_labels_or_none():
 
 @pytest.mark.parametrize("bad", [-0.1, 1.1, float("nan"), "half", None, True])
 def test_an_impossible_probability_is_refused(bad):
-    with pytest.raises(SettingError, match="'label_probability' .* a number from 0 to 1"):
+    with pytest.raises(SettingError, match=r"'label_probability' .* a number from 0 to 1"):
         evaluate(a_model(), [a_stream(5)], label_probability=bad)
 
 

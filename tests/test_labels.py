@@ -473,7 +473,7 @@ def test_a_label_that_was_meant_is_named():
     assert index.number("gold") == 1
     with pytest.raises(LabelError, match="the model knows no label 'whaet'; did you mean 'wheat'"):
         index.number("whaet")
-    with pytest.raises(LabelError, match="the model knows no label 'xyz'$"):
+    with pytest.raises(LabelError, match=r"the model knows no label 'xyz'$"):
         index.number("xyz")
 
 

@@ -5,6 +5,7 @@
      ├── TextError (TypeError)            something that is not text where text belongs
      ├── LabelError (ValueError)          labels of the wrong kind
      │    └── LabelCapacityError          more labels than ``max_labels``
+     ├── NotLearntError (LookupError)     something to take back or to label that is not there
      ├── StreamError                      a stream that cannot be opened or is empty
      │    └── RecordError (ValueError)    one bad record: where, which field, what to do
      ├── ModelFileError                   a file that is not an intact model
@@ -43,6 +44,10 @@ class LabelError(ClasherError, ValueError):
 
 class LabelCapacityError(LabelError):
     """The stream has more labels than ``max_labels`` admits."""
+
+
+class NotLearntError(ClasherError, LookupError):
+    """A document that is to be taken back, or to get its labels, is not in the model."""
 
 
 class StreamError(ClasherError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,13 +17,15 @@ from clasher.hashing import Hashed, Hasher
 from clasher.kernels.clash import predict_documents, step_documents
 from clasher.kernels.state import DOCUMENTS, LABELLED, State
 from clasher.labels import LabelIndex, Labels, LabelSets
+from clasher.pending import Id
+from clasher.revising import Revising
 from clasher.settings import PAPER, Settings
 from clasher.text import Analyzer, as_buffers
 
 BATCH = 1024  # documents that pass through the stages together
 
 
-class Clasher:
+class Clasher(Revising):
     """Classifies an endless stream of multi-label text in bounded memory.
 
     Words are hashed to signed buckets and weighed by an online TF-IDF; the nearest prototype
@@ -61,11 +64,12 @@ class Clasher:
         max_labels: int = 4096,
         on_full: str = "error",
         seed: int = 0,
+        pending: int = 0,
         analyzer: Analyzer | None = None,
     ) -> None:
         settings = Settings(
             dimensions, rule, weighting, similarity, tf, norm, threshold, at_least_one,
-            max_labels, on_full, seed, Analyzer() if analyzer is None else analyzer,
+            max_labels, on_full, seed, pending, Analyzer() if analyzer is None else analyzer,
         )  # fmt: skip
         self._set_up(settings, LabelIndex(max_labels), memory.allocate(settings))
 
@@ -147,9 +151,15 @@ class Clasher:
         """
         self._step(self._hasher.hash_one(text), LabelSets.of([labels]), predicting=False)
 
-    def observe(self, text: str) -> None:
-        """Count the words of an unlabelled document: every document teaches the sketch."""
-        self.learn(text, None)
+    def observe(self, text: str, id: Id | None = None) -> None:  # noqa: A002
+        """Count the words of an unlabelled document: every document teaches the sketch.
+
+        Under an ``id`` it waits for its labels: ``learn_later`` learns them.
+        """
+        keys = self._keys(None if id is None else [id], 1)
+        hashed = self._hasher.hash_one(text)
+        self._step(hashed, LabelSets.unlabelled(1), predicting=False)
+        self._remember(keys, hashed)
 
     def predict(self, text: str) -> set[str]:
         """The labels of one document; changes nothing."""
@@ -174,10 +184,15 @@ class Clasher:
         """Learn from many documents: the same as ``learn`` one by one."""
         self._step_batches(texts, LabelSets.of(labels), predicting=False)
 
-    def observe_many(self, texts: Any) -> None:
-        """Count the words of many unlabelled documents."""
-        for hashed in self._hasher.batches(texts, BATCH):
+    def observe_many(self, texts: Any, ids: Sequence[Id | None] | None = None) -> None:
+        """Count the words of many unlabelled documents; those with an id wait for their labels."""
+        source = texts if isinstance(texts, Hashed) else as_buffers(texts)
+        keys = self._keys(ids, source.documents)
+        start = 0
+        for hashed in self._hasher.batches(source, BATCH):
             self._step(hashed, LabelSets.unlabelled(hashed.documents), predicting=False)
+            self._remember(keys[start : start + hashed.documents], hashed)
+            start += hashed.documents
 
     def step_many(self, texts: Any, labels: Any) -> LabelSets:
         """Algorithm 1: predict each document, then learn from it; returns the predictions."""

@@ -53,6 +53,8 @@ class Settings:
         What happens past ``max_labels``: ``error``, or ``evict`` the longest unseen label.
     seed
         Seed of the hash functions.
+    pending
+        Keep this many unlabelled documents, hashed, so that ``learn_later`` can still learn them.
     analyzer
         How text is cut into words.
 
@@ -74,12 +76,14 @@ class Settings:
     max_labels: int = 4096
     on_full: str = "error"
     seed: int = 0
+    pending: int = 0
     analyzer: Analyzer = field(default_factory=Analyzer)
 
     def __post_init__(self) -> None:
         _integer("dimensions", self.dimensions, 2, 2**30)
         _integer("max_labels", self.max_labels, 1, 2**24)
         _integer("seed", self.seed, 0, 2**63 - 1)
+        _integer("pending", self.pending, 0, 2**22)
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 wanted = "one of " + ", ".join(map(repr, known))

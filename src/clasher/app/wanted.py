@@ -112,5 +112,8 @@ _OPTIONS: list[tuple[str, Any]] = [
                        "error)."),
     ("seed", _model("--seed", type=int, metavar="N",
                     help="The seed of the hash functions (default: 0).")),
+    ("pending", _model("--pending", type=int, metavar="N",
+                       help="Keep the last N unlabelled documents, hashed, for labels that come "
+                            "late (default: 0).")),
 ]  # fmt: skip
 _NAMES = [name for name, _ in _OPTIONS if name != "paper"]

@@ -26,6 +26,11 @@ class State(NamedTuple):
     shared: np.ndarray  # float64[2, 3]: a1..a3 and their AdaGrad sums
     margins: np.ndarray  # float64[2, BINS]: fading histograms of z for false and true labels
     cut: np.ndarray  # float64[1]: the threshold that was learnt
+    late_keys: np.ndarray  # int64[p, 2]: digests of the ids of documents that wait for labels
+    late_spans: np.ndarray  # int64[p, 2]: where their buckets start, and how many they are
+    late_buckets: np.ndarray  # int32[b]: a ring
+    late_counts: np.ndarray  # float32[b]
+    late_marks: np.ndarray  # int64[5]: see clasher.pending
 
 
 class Setting(NamedTuple):
