@@ -100,3 +100,9 @@ class MissingExtraError(ClasherError, ImportError):
         Writing a report needs an optional library: pip install 'clasher[report]'
         """
         return cls(f"{what} needs an optional library: pip install 'clasher[{extra}]'")
+
+
+def require_positive(owner: str, parameter: str, value: object) -> None:
+    """Refuse a parameter that is not a positive integer."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise SettingError.of(parameter, "a positive integer", value, owner)

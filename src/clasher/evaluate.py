@@ -19,11 +19,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from clasher.ahead import HeldInterrupt, read_ahead
-from clasher.errors import LabelError, StreamError
+from clasher.errors import LabelError, StreamError, require_positive
 from clasher.hashing import Hashed
 from clasher.label_columns import UNLABELLED
 from clasher.labels import LabelSets
-from clasher.metrics import Figures, LabelRow, Metrics, Window, require_positive
+from clasher.metrics import Figures, LabelRow, Metrics, Window
 from clasher.model import Clasher
 from clasher.veil import Veil
 from clasher.version import __version__

@@ -253,10 +253,14 @@ class LabelIndex:
 
     def adopt(self, sets: LabelSets) -> Adopted:
         """Translate ``sets`` into this index's numbers, giving new names the next ones."""
-        for name in self.check(sets):
+        self.extend(self.check(sets))
+        return self.translate(sets)
+
+    def extend(self, names: Iterable[str]) -> None:
+        """Give names that are new, and find room, the next numbers."""
+        for name in names:
             self.numbers[name] = len(self.names)
             self.names.append(name)
-        return self.translate(sets)
 
     def replace(self, number: int, name: str) -> None:
         """Give an evicted label's number to another name."""

@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher import memory, storage
-from clasher.errors import LabelError, SettingError
+from clasher.errors import LabelError, SettingError, require_positive
 from clasher.explain import Explanation, explain
-from clasher.hashing import Hashed, Hasher
+from clasher.hashing import Hashed
 from clasher.kernels.clash import predict_documents, step_documents
-from clasher.kernels.state import DOCUMENTS, LABELLED, State
+from clasher.kernels.state import DOCUMENTS, LABELLED
 from clasher.labels import LabelIndex, Labels, LabelSets
+from clasher.merging import Merging
 from clasher.pending import Id
 from clasher.revising import Revising
 from clasher.settings import PAPER, Settings
@@ -25,7 +26,7 @@ from clasher.text import Analyzer, as_buffers
 BATCH = 1024  # documents that pass through the stages together
 
 
-class Clasher(Revising):
+class Clasher(Revising, Merging):
     """Classifies an endless stream of multi-label text in bounded memory.
 
     Words are hashed to signed buckets and weighed by an online TF-IDF; the nearest prototype
@@ -72,14 +73,6 @@ class Clasher(Revising):
             max_labels, on_full, seed, pending, Analyzer() if analyzer is None else analyzer,
         )  # fmt: skip
         self._set_up(settings, LabelIndex(max_labels), memory.allocate(settings))
-
-    def _set_up(self, settings: Settings, index: LabelIndex, state: State) -> None:
-        """Initialise each component of the system: line 1 of Algorithm 1."""
-        self.settings = settings
-        self._setting = settings.for_kernels()
-        self._hasher = Hasher(settings.dimensions, settings.seed, settings.analyzer)
-        self._index = index
-        self._state = state
 
     @classmethod
     def paper(cls, mode: int = 1, **settings: Any) -> Clasher:
@@ -180,9 +173,15 @@ class Clasher(Revising):
         """Hash documents ahead of time: reads no state, so it may run in another thread."""
         return self._hasher.hash_many(texts)
 
-    def learn_many(self, texts: Any, labels: Any) -> None:
-        """Learn from many documents: the same as ``learn`` one by one."""
-        self._step_batches(texts, LabelSets.of(labels), predicting=False)
+    def learn_many(self, texts: Any, labels: Any, threads: int = 1) -> None:
+        """Learn from many documents: the same as ``learn`` one by one.
+
+        With more ``threads`` each learns a part of the documents into a model of its own, and
+        these are merged: equal, to float rounding, for ``centroid``, and an approximation for the
+        other rules. Takes as much memory again for each of them.
+        """
+        require_positive("learn_many", "threads", threads)
+        self._step_batches(texts, LabelSets.of(labels), predicting=False, threads=threads)
 
     def observe_many(self, texts: Any, ids: Sequence[Id | None] | None = None) -> None:
         """Count the words of many unlabelled documents; those with an id wait for their labels."""
@@ -223,7 +222,9 @@ class Clasher(Revising):
 
     # ── how it is done ───────────────────────────────────────────────────────────────────────
 
-    def _step_batches(self, texts: Any, sets: LabelSets, predicting: bool) -> list[LabelSets]:
+    def _step_batches(
+        self, texts: Any, sets: LabelSets, predicting: bool, threads: int = 1
+    ) -> list[LabelSets]:
         source = texts if isinstance(texts, Hashed) else as_buffers(texts)
         if source.documents != len(sets):
             raise LabelError(
@@ -233,6 +234,9 @@ class Clasher(Revising):
         evicting = self.settings.on_full == "evict"
         (self._index.check_documents if evicting else self._index.check)(sets)  # all or nothing
         parts: list[LabelSets] = []
+        if threads > 1 and source.documents > 1:
+            self._learn_in_threads(source, sets, threads)
+            return parts
         start = 0
         for hashed in self._hasher.batches(source, BATCH):
             stop = start + hashed.documents

@@ -9,30 +9,21 @@ import numpy.typing as npt
 
 from clasher import memory, relabelling
 from clasher.errors import LabelError, NotLearntError, SettingError
-from clasher.hashing import Hashed, Hasher
-from clasher.kernels.state import DOCUMENTS, LABELLED, Setting, State
+from clasher.hashing import Hashed
+from clasher.kernels.state import DOCUMENTS, LABELLED
 from clasher.kernels.unlearning import uncount, unlearn_document
-from clasher.labels import LabelIndex, Labels, LabelSets
+from clasher.labels import Labels, LabelSets
+from clasher.parts import Parts
 from clasher.pending import DROPPED, WAITING, Id, Key, Waiting, key_of, put, take
-from clasher.settings import Settings
 
 
-class Revising:
+class Revising(Parts):
     """What a model can do about labels it has learnt, or has not learnt yet.
 
     The exact inverse of learning is known for all that is a sum: the sketch, the prototypes and
     the statistics of regions. Weights that were learnt step by step (``margin``, ``perceptron``)
     have none, and stay until new documents move them.
     """
-
-    settings: Settings
-    _setting: Setting
-    _hasher: Hasher
-    _index: LabelIndex
-    _state: State
-
-    def _step(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:
-        raise NotImplementedError
 
     # ── labels that come late ────────────────────────────────────────────────────────────────
 
