@@ -75,11 +75,21 @@ def finalise(state: int) -> int:
     return state ^ (state >> 31)
 
 
-def place(word: str, seed: int, dimensions: int) -> tuple[int, int]:
-    """The bucket and the sign of a word in lower case."""
+def key(word: str, seed: int) -> int:
+    """The hash of a word in lower case, before it is finalised."""
     state = finalise((seed + GOLDEN) & MASK)
     for letter in word:
         state = ((state ^ ord(letter)) * GOLDEN) & MASK
+    return state
+
+
+def place(word: str, seed: int, dimensions: int) -> tuple[int, int]:
+    """The bucket and the sign of a word in lower case."""
+    return place_of(key(word, seed), dimensions)
+
+
+def place_of(state: int, dimensions: int) -> tuple[int, int]:
+    """The bucket and the sign of a hash."""
     mixed = finalise(state)
     return ((mixed >> 32) * dimensions) >> 32, 1 - 2 * (mixed & 1)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from clasher import Analyzer, Clasher
 from clasher.errors import SettingError
-from clasher.hashing import Hashed, Hasher
+from clasher.hashing import Hashed, HashedWords, Hasher
 from tests import plain
 
 WORDS = (
@@ -145,15 +145,42 @@ documents = st.lists(
 
 
 def same(one, other):
-    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+    """Whether documents were hashed alike, to the same buckets and from the same words."""
+    arrays = zip(one[:3], other[:3], strict=True)
+    return (
+        all(np.array_equal(a, b) for a, b in arrays)
+        and noted(one) == noted(other)
+        and one.analysis == other.analysis
+    )
+
+
+def noted(hashed):
+    """The words of each document: their text, their bucket and their key."""
+    words = hashed.words
+    assert len(words.indptr) == len(hashed.indptr)
+    return [
+        [
+            (
+                bytes(words.data[words.starts[i] : words.stops[i]]).decode(),
+                int(hashed.buckets[hashed.indptr[d] + words.places[i]]),
+                int(words.keys[i]),
+            )
+            for i in range(words.indptr[d], words.indptr[d + 1])
+        ]
+        for d in range(hashed.documents)
+    ]
 
 
 def joined(parts):
+    """The parts in a row, without their words."""
     ends = np.cumsum([0] + [part.indptr[-1] for part in parts])
+    indptr = [[0], *(p.indptr[1:] + end for p, end in zip(parts, ends, strict=False))]
     return Hashed(
-        np.concatenate([[0], *(p.indptr[1:] + end for p, end in zip(parts, ends, strict=False))]),
+        np.concatenate(indptr),
         np.concatenate([part.buckets for part in parts]),
         np.concatenate([part.counts for part in parts]),
+        HashedWords.none(sum(part.documents for part in parts)),
+        parts[0].analysis,
     )
 
 
@@ -201,10 +228,80 @@ def test_analyzer_is_used():
 @pytest.mark.parametrize("bucket", [64, 5000, -1])
 def test_documents_hashed_for_other_dimensions_are_refused(bucket):
     model = Clasher(64, max_labels=2)
-    hashed = Hashed(np.array([0, 1]), np.array([bucket], np.int32), np.ones(1, np.float32))
+    hashed = model.hash_many(["oil"])._replace(buckets=np.array([bucket], np.int32))
     for use in (model.predict_many, model.scores_many, model.observe_many):
         with pytest.raises(SettingError, match="hashed to more than 64 dimensions"):
             use(hashed)
     with pytest.raises(SettingError, match="with the same settings"):
         model.learn_many(hashed, [{"oil"}])
     assert model.documents == 0
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Hasher(63),
+        Hasher(65),
+        Hasher(64, seed=1),
+        Hasher(64, analyzer=Analyzer(min_length=3)),
+    ],
+)
+def test_documents_hashed_with_other_settings_are_refused(other):
+    model = Clasher(64, max_labels=2)
+    with pytest.raises(SettingError, match="hash them with hash_many of this model"):
+        model.observe_many(other.hash_many(["oil prices"]))
+    assert model.documents == 0
+
+
+# ── the words behind the buckets ─────────────────────────────────────────────────────────────────
+
+
+def distinct(text, dimensions):
+    """The words of a document, each where it stands first, with bucket and key."""
+    found = {}
+    for word, start, stop in plain.words(text):
+        bucket = plain.place(word, 0, dimensions)[0]
+        found.setdefault(word, (text[start:stop], bucket, plain.key(word, 0)))
+    return list(found.values())
+
+
+@given(st.lists(st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join), max_size=6),
+       st.sampled_from([2, 7, 512]))  # fmt: skip
+@settings(max_examples=60)
+def test_kept_words_are_the_distinct_ones_of_each_document(texts, dimensions):
+    kept = Hasher(dimensions, keep_words=True).hash_many(texts)
+    assert noted(kept) == [distinct(text, dimensions) for text in texts]
+    assert same(
+        kept._replace(words=HashedWords.none(len(texts))), Hasher(dimensions).hash_many(texts)
+    )
+
+
+@given(documents, st.integers(1, 5))
+@settings(max_examples=30)
+def test_parts_have_their_own_words(texts, size):
+    hasher = Hasher(64, keep_words=True)
+    whole = hasher.hash_many(texts)
+    for source in (whole, texts):
+        parts = list(hasher.batches(source, size))
+        assert [words for part in parts for words in noted(part)] == noted(whole)
+
+
+def test_no_words_are_kept_unless_asked_for():
+    hashed = Hasher(64).hash_many(["oil prices", "gas"])
+    assert hashed.words.indptr.tolist() == [0, 0, 0]
+    assert not any(len(array) for array in hashed.words[1:])
+    assert hashed.part(1, 2).words.indptr.tolist() == [0, 0]
+
+
+def test_documents_without_their_words_are_refused_where_they_are_needed():
+    hasher = Hasher(64, keep_words=True)
+    with pytest.raises(SettingError, match="hashed without their words, which this model needs"):
+        next(hasher.batches(Hasher(64).hash_many(["oil"]), 1))
+    assert next(hasher.batches(Hasher(64).hash_many([""]), 1)).documents == 1
+
+
+@pytest.mark.parametrize("room", [3, 4096])
+def test_words_are_distinct_across_buffers(monkeypatch, room):
+    monkeypatch.setattr("clasher.hashing.WORD_BUFFER", room)
+    text = "oil gas oil corn tea gas oil 漢字漢字 corn"
+    assert noted(Hasher(512, keep_words=True).hash_one(text)) == [distinct(text, 512)]

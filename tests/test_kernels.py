@@ -170,7 +170,7 @@ def test_a_kernel_takes_options():
 def test_arrow_and_python_buffers_share_one_compilation():
     import pyarrow as pa
 
-    from clasher.kernels.clash import hash_documents
+    from clasher.kernels.documents import hash_documents
 
     hasher = Hasher(64)
     hasher.hash_many(["oil prices"])

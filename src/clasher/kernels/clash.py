@@ -1,7 +1,6 @@
-"""Algorithm 1, document by document: hash, map, predict, learn."""
+"""Algorithm 1, document by document: map, predict, learn."""
 
 from clasher.kernels import kernel
-from clasher.kernels.hashing import fold, release
 from clasher.kernels.labels import UNLABELLED, above, fractions, mark
 from clasher.kernels.learning import (
     learn_centroid,
@@ -22,29 +21,8 @@ from clasher.kernels.state import (
     MISTAKE,
     PERCEPTRON,
 )
-from clasher.kernels.text import scan
 
 VECTOR = 16  # label rows are padded to this many
-
-
-@kernel
-def hash_documents(
-    data, offsets, table, minimum, initial, dimensions, slots, hashes, starts, stops,
-    indptr, buckets, counts,
-):  # fmt: skip
-    """Text → signed counts: line 3 of Algorithm 1 for many documents."""
-    filled = 0
-    indptr[0] = 0
-    for document in range(offsets.shape[0] - 1):
-        base = filled
-        position, end = offsets[document], offsets[document + 1]
-        while position < end:
-            found, position = scan(
-                data, position, end, table, minimum, initial, hashes, starts, stops
-            )
-            filled = fold(hashes, found, dimensions, slots, base, filled, buckets, counts)
-        release(slots, base, filled, buckets)
-        indptr[document + 1] = filled
 
 
 @kernel

@@ -1,5 +1,7 @@
 """Word hashes → signed counts of buckets. Frozen: models depend on every bit of it."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from clasher.kernels import kernel
@@ -10,6 +12,18 @@ MIX_2 = np.uint64(0x94D049BB133111EB)
 HALF = np.uint64(32)
 LOW = np.uint64(0xFFFFFFFF)
 ONE = np.uint64(1)
+
+
+class Records(NamedTuple):
+    """Where the distinct words of documents are noted; ``heads`` is zero to begin with."""
+
+    indptr: np.ndarray  # int64[documents + 1]
+    places: np.ndarray  # int32[words]: the bucket's place within its document
+    keys: np.ndarray  # uint64[words]: the hash before it was finalised
+    starts: np.ndarray  # int64[words]: where its first occurrence starts
+    stops: np.ndarray  # int64[words]: and stops
+    heads: np.ndarray  # int64[buckets]: one more than the last word noted of a bucket
+    nexts: np.ndarray  # int64[words]: the same for the word noted before
 
 
 @kernel
@@ -52,6 +66,28 @@ def fold(hashes, found, dimensions, slots, base, filled, buckets, counts):
         slots[bucket] = np.int64(at) - base + 1
         filled += new
     return filled
+
+
+@kernel
+def note(hashes, starts, stops, found, dimensions, slots, base, records, noted):
+    """Note those of ``found`` folded words that the document had not had; returns how many are.
+
+    The words of one bucket form a chain, hardly ever longer than one.
+    """
+    for word in range(found):
+        bucket, _ = place(hashes[word], dimensions)
+        at = np.int64(slots[bucket]) - 1
+        link = records.heads[base + at]
+        while link > 0 and records.keys[link - 1] != hashes[word]:
+            link = records.nexts[link - 1]
+        if link == 0:
+            records.places[noted] = at
+            records.keys[noted] = hashes[word]
+            records.starts[noted], records.stops[noted] = starts[word], stops[word]
+            records.nexts[noted] = records.heads[base + at]
+            noted += 1
+            records.heads[base + at] = noted
+    return noted
 
 
 @kernel
