@@ -50,11 +50,18 @@ norms = st.sampled_from(["l2", "none"])
 rules = st.sampled_from(["centroid", "mistake", "perceptron", "margin"])
 
 
-def settings() -> st.SearchStrategy[dict[str, str]]:
+def settings(
+    weighting: st.SearchStrategy[str] = weightings,
+) -> st.SearchStrategy[dict[str, str]]:
     """How documents become vectors and vectors find their region, for any rule."""
     return st.fixed_dictionaries(
-        {"weighting": weightings, "similarity": similarities, "tf": tfs, "norm": norms}
+        {"weighting": weighting, "similarity": similarities, "tf": tfs, "norm": norms}
     )
+
+
+def label_free_settings() -> st.SearchStrategy[dict[str, str]]:
+    """The same, where the weight of a word does not depend on labels."""
+    return settings(st.sampled_from(["tf", "tfidf"]))
 
 
 def deep_settings() -> st.SearchStrategy[dict[str, Any]]:

@@ -42,6 +42,8 @@ def evaluation_view(result: Evaluation, stream: str) -> Group:
     """The figures of an evaluation and their curves."""
     rule = str(result.settings["rule"])
     labelled = "" if result.judged == result.documents else f", {result.judged:,} with labels"
+    if result.label_probability < 1:
+        labelled += f"; the model saw those of {result.taught:,} (p = {result.label_probability:g})"
     return Group(
         Text(f"{printable(stream)}, {rule} rule, test then train", style="bold"),
         _measures(result),

@@ -149,5 +149,8 @@ _OPTIONS: list[tuple[str, Any]] = [
     ("conservative", _model("--conservative", is_flag=True, default=None,
                             help="Raise only the counters of a deeper sketch that must be raised "
                                  "(default: off).")),
+    ("pending", _model("--pending", type=int, metavar="N",
+                       help="Keep the last N unlabelled documents, hashed, for labels that come "
+                            "late (default: 0).")),
 ]  # fmt: skip
 _NAMES = [name for name, _ in _OPTIONS if name != "paper"]
