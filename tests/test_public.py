@@ -12,12 +12,13 @@ import clasher
 from clasher.errors import ClasherError
 
 CORE = (
-    "errors", "explain", "hashing", "labels", "memory", "model", "settings", "storage", "text",
-    "unicode_ranges", "version", "kernels.state",
+    "analysis", "analyzer", "errors", "explain", "hashed", "hashing", "labels", "languages",
+    "memory", "model", "settings", "spans", "storage", "text", "unicode_ranges", "version", "words",
+    "kernels.state",
 )  # fmt: skip
 OPTIONAL = (
     "click", "rich", "plotly", "psutil", "pandas", "polars", "sklearn", "river", "pytest",
-    "hypothesis",
+    "hypothesis", "Stemmer", "stop_words",
 )  # fmt: skip
 
 

@@ -46,6 +46,7 @@ valid = st.builds(
         ("threshold", "None or a number between 0 and 1",
          [0, 1, -0.1, 1.5, math.nan, math.inf, "0.5", True]),
         ("at_least_one", "True or False", [1, 0, None, "yes"]),
+        ("words", "True or False", [1, 0, None, "yes"]),
         ("analyzer", "an Analyzer or None", ["words", 2, {"min_length": 2}]),
     ],
 )  # fmt: skip

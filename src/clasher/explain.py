@@ -92,10 +92,7 @@ def explain(
     """Explain ``label``, or the best label, of a document; changes nothing."""
     if not len(index):
         raise LabelError("there is nothing to explain yet: the model knows no label")
-    if label is not None and label not in index.numbers:
-        near = difflib.get_close_matches(label, index.names, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise LabelError(f"the model knows no label {label!r}{hint}")
+    wanted = None if label is None else number_of(label, index)
     hashed = hasher.hash_one(text)
     buckets, counts = hashed.buckets, hashed.counts
     work = memory.work_for(state)
@@ -103,7 +100,7 @@ def explain(
     labels = int(state.totals[LABELS])
     region = int(clash(state, setting, buckets, length, labels, work))
     chosen = work.chosen[: choose(state, setting, length, labels, work)]
-    j = _best(work, state, labels) if label is None else index.numbers[label]
+    j = _best(work, state, labels) if wanted is None else wanted
     x = work.x[: len(buckets)].astype(np.float64)
     score = float(work.scores[j])
     similarity = float(work.cosines[region]) if region >= 0 else 0.0
@@ -119,6 +116,15 @@ def explain(
         words=_by_word(text, hasher, buckets, counts, by_bucket),
         other=other,
     )
+
+
+def number_of(label: str, index: LabelIndex) -> int:
+    """The number of a label, or an error that tells the one that was probably meant."""
+    if label not in index.numbers:
+        near = difflib.get_close_matches(label, index.names, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise LabelError(f"the model knows no label {label!r}{hint}")
+    return index.numbers[label]
 
 
 def _best(work: Work, state: State, labels: int) -> int:

@@ -8,6 +8,7 @@ from clasher.kernels.clash import VECTOR
 from clasher.kernels.learning import BIAS_START, SHARED_START
 from clasher.kernels.regions import copy_rows
 from clasher.kernels.state import BINS, LABELS, State, Work
+from clasher.kernels.words import LONGEST
 from clasher.settings import Settings
 
 FIRST_CAPACITY = 32
@@ -24,6 +25,7 @@ def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...]
     m = settings.dimensions
     margin = settings.rule == "margin"
     regions = capacity if settings.rule != "perceptron" else 0
+    named = m if settings.words else 0
     return {
         "totals": ((3,), np.int64),
         "frequencies": ((1, m), np.float64),
@@ -38,6 +40,9 @@ def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...]
         "shared": ((2, 3), np.float64),
         "margins": ((2, BINS), np.float64),
         "cut": ((1,), np.float64),
+        "word_keys": ((named,), np.uint64),
+        "word_votes": ((named,), np.int64),
+        "words": ((named, LONGEST), np.uint8),
     }
 
 

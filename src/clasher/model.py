@@ -10,12 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher import memory, storage
+from clasher import words as behind
 from clasher.analyzer import Analyzer, Tokenizer
 from clasher.errors import LabelError, SettingError
-from clasher.explain import Explanation, explain
+from clasher.explain import Explanation, WordWeight, explain
 from clasher.hashing import Hashed, Hasher
 from clasher.kernels.clash import predict_documents, step_documents
 from clasher.kernels.state import DOCUMENTS, LABELLED, State
+from clasher.kernels.words import vote
 from clasher.labels import LabelIndex, Labels, LabelSets
 from clasher.settings import PAPER, Settings
 from clasher.text import as_buffers
@@ -62,11 +64,12 @@ class Clasher:
         max_labels: int = 4096,
         on_full: str = "error",
         seed: int = 0,
+        words: bool = False,
         analyzer: Analyzer | None = None,
     ) -> None:
         settings = Settings(
             dimensions, rule, weighting, similarity, tf, norm, threshold, at_least_one,
-            max_labels, on_full, seed, Analyzer() if analyzer is None else analyzer,
+            max_labels, on_full, seed, words, Analyzer() if analyzer is None else analyzer,
         )  # fmt: skip
         self._set_up(settings, LabelIndex(max_labels), memory.allocate(settings))
 
@@ -74,7 +77,9 @@ class Clasher:
         """Initialise each component of the system: line 1 of Algorithm 1."""
         self.settings = settings
         self._setting = settings.for_kernels()
-        self._hasher = Hasher(settings.dimensions, settings.seed, settings.analyzer)
+        self._hasher = Hasher(
+            settings.dimensions, settings.seed, settings.analyzer, keep_words=settings.words
+        )
         self._index = index
         self._state = state
 
@@ -165,6 +170,22 @@ class Clasher:
         """Which words and which region spoke for and against a label (by default the best)."""
         return explain(text, label, self._hasher, self._index, self._state, self._setting)
 
+    def top_words(self, label: str, n: int = 10) -> list[WordWeight]:
+        """The words that speak most for a label, and how much; needs ``words=True``.
+
+        >>> model = Clasher(1024, words=True)
+        >>> for _ in range(5):
+        ...     model.learn("wheat and corn", {"grain"})
+        ...     model.learn("gold and silver", {"metal"})
+        >>> sorted(word for word, weight in model.top_words("grain", 2))
+        ['corn', 'wheat']
+        """
+        return behind.top_words(label, n, self._index, self._state, self._setting)
+
+    def word_of(self, bucket: int) -> str | None:
+        """The word behind a bucket, where one is known; needs ``words=True``."""
+        return behind.word_of(self._state, bucket)
+
     # ── many documents ───────────────────────────────────────────────────────────────────────
 
     def hash_many(self, texts: Any) -> Hashed:
@@ -254,6 +275,8 @@ class Clasher:
             truth.known, truth.indptr, truth.ids, truth.yes,
             self._state, self._setting, memory.work_for(self._state), predicting, indptr, ids,
         )  # fmt: skip
+        if self.settings.words:
+            vote(hashed.indptr, hashed.buckets, hashed.words, self._state)
         return LabelSets(self._names(), ids[: indptr[-1]], indptr)
 
     def _evict(self, sets: LabelSets) -> None:

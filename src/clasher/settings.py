@@ -53,6 +53,8 @@ class Settings:
         What happens past ``max_labels``: ``error``, or ``evict`` the longest unseen label.
     seed
         Seed of the hash functions.
+    words
+        Keep a word for each bucket, so that ``top_words`` can tell what a label is about.
     analyzer
         How text is cut into words.
 
@@ -74,6 +76,7 @@ class Settings:
     max_labels: int = 4096
     on_full: str = "error"
     seed: int = 0
+    words: bool = False
     analyzer: Analyzer = field(default_factory=Analyzer)
 
     def __post_init__(self) -> None:
@@ -89,8 +92,9 @@ class Settings:
             isinstance(theta, bool) or not isinstance(theta, int | float) or not 0 < theta < 1
         ):
             raise SettingError.of("threshold", "None or a number between 0 and 1", theta)
-        if not isinstance(self.at_least_one, bool):
-            raise SettingError.of("at_least_one", "True or False", self.at_least_one)
+        for name in ("at_least_one", "words"):
+            if not isinstance(getattr(self, name), bool):
+                raise SettingError.of(name, "True or False", getattr(self, name))
         if not isinstance(self.analyzer, Analyzer):
             raise SettingError.of("analyzer", "an Analyzer or None", self.analyzer)
 

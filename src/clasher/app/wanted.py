@@ -79,6 +79,8 @@ class Wanted:
             return f"--paper {self.paper}"
         if name == "at_least_one":
             return "--at-least-one" if self.given[name] else "--allow-none"
+        if name == "words":
+            return "--words" if self.given[name] else "--no-words"
         return f"--{name.replace('_', '-')} {self.given[name]}"
 
 
@@ -131,5 +133,8 @@ _OPTIONS: list[tuple[str, Any]] = [
                        "error)."),
     ("seed", _model("--seed", type=int, metavar="N",
                     help="The seed of the hash functions (default: 0).")),
+    ("words", _model("--words/--no-words", default=None,
+                     help="Whether to keep a word for each bucket, so that inspect can tell what "
+                          "labels are about (default: no words).")),
 ]  # fmt: skip
 _NAMES = [name for name, _ in _OPTIONS if name != "paper"]

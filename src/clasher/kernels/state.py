@@ -26,6 +26,9 @@ class State(NamedTuple):
     shared: np.ndarray  # float64[2, 3]: a1..a3 and their AdaGrad sums
     margins: np.ndarray  # float64[2, BINS]: fading histograms of z for false and true labels
     cut: np.ndarray  # float64[1]: the threshold that was learnt
+    word_keys: np.ndarray  # uint64[m]: the hash of the word that stands for each bucket
+    word_votes: np.ndarray  # int64[m]: the votes it has left
+    words: np.ndarray  # uint8[m, LONGEST]: its text in UTF-8, filled up with zeros
 
 
 class Setting(NamedTuple):

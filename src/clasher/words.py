@@ -1,0 +1,91 @@
+"""The words behind buckets: which word stands for a bucket, and what a label is about.
+
+A hash cannot be undone, so a model that is to speak in words keeps one for each bucket (see
+``kernels/words.py``). A word that makes up more than half of a bucket's occurrences is the one that
+is kept; memory is constant.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from clasher.errors import SettingError
+from clasher.explain import WordWeight, number_of
+from clasher.kernels.hashing import ONE, finalise
+from clasher.kernels.state import DOCUMENTS, MARGIN, PERCEPTRON, Setting, State
+from clasher.kernels.words import merge_votes
+from clasher.labels import LabelIndex
+
+
+def word_of(state: State, bucket: int) -> str | None:
+    """The word that stands for a bucket; None where none does yet."""
+    _check_words(state)
+    dimensions = len(state.word_keys)
+    if not 0 <= bucket < dimensions:
+        raise SettingError.of("bucket", f"from 0 to {dimensions - 1}", bucket, "word_of")
+    text = state.words[bucket].tobytes().rstrip(b"\0").decode("utf-8", "replace")
+    return " ".join(text.lower().split()) or None
+
+
+def top_words(
+    label: str, most: int, index: LabelIndex, state: State, setting: Setting
+) -> list[WordWeight]:
+    """The words that speak for a label, the weightiest first.
+
+    A word weighs what one occurrence adds to the label's score before the length of the document
+    is divided out: to the log-odds with the linear rules, to the cosine with the paper's.
+    """
+    _check_words(state)
+    if type(most) is not int or most < 1:
+        raise SettingError.of("n", "an integer from 1", most, "top_words")
+    j = number_of(label, index)
+    weights = _weights(j, state, setting) * _frequencies(state, setting)
+    weights *= np.where(state.word_votes > 0, _signs(state.word_keys), 0)
+    best = np.argsort(-weights, kind="stable")[:most]
+    found = ((word_of(state, int(bucket)), float(weights[bucket])) for bucket in best)
+    return [WordWeight(word, weight) for word, weight in found if word is not None and weight > 0]
+
+
+def merge_words(mine: State, other: State) -> None:
+    """Add the words of another model's state, of the same settings, to one's own.
+
+    The word kept for a bucket is still the one of more than half of its occurrences in both.
+    """
+    if len(mine.word_keys) != len(other.word_keys):
+        raise SettingError("one of the models keeps words and the other does not, or fewer buckets")
+    merge_votes(mine, other)
+
+
+def _check_words(state: State) -> None:
+    if not len(state.word_keys):
+        raise SettingError(
+            "the model keeps no words; make it with Clasher(words=True), or clasher learn --words"
+        )
+
+
+def _weights(j: int, state: State, setting: Setting) -> npt.NDArray[np.float64]:
+    """What a bucket adds to the score of label ``j``, for each 1 of it."""
+    first = state.rows[:, 0, j].astype(np.float64)
+    if setting.rule == PERCEPTRON:
+        return first
+    cosines: npt.NDArray[np.float64] = first * state.scales[j]
+    if setting.rule != MARGIN:
+        return cosines
+    return np.asarray(state.rows[:, 1, j] + state.shared[0, 0] * cosines)
+
+
+def _frequencies(state: State, setting: Setting) -> npt.NDArray[np.float64]:
+    """The weight of each bucket in a document."""
+    frequencies = state.frequencies[0]
+    if not setting.idf:
+        return np.ones_like(frequencies)
+    return np.asarray(math.log(state.totals[DOCUMENTS] + 1.0) - np.log(frequencies + 1.0))
+
+
+def _signs(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """The sign of each word: see ``place``, for all of them."""
+    negative: npt.NDArray[np.int64] = (finalise(keys) & ONE).astype(np.int64)
+    return 1 - 2 * negative
