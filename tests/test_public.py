@@ -12,9 +12,10 @@ import clasher
 from clasher.errors import ClasherError
 
 CORE = (
-    "analysis", "analyzer", "errors", "explain", "hashed", "hashing", "labels", "languages",
-    "memory", "model", "settings", "spans", "storage", "text", "unicode_ranges", "version", "words",
-    "kernels.state",
+    "analysis", "analyzer", "bounds.decisions", "bounds.frequencies", "bounds.lengths",
+    "bounds.weights", "distortion", "errors", "explain", "hashed", "hashing", "kernels.state",
+    "labels", "languages", "memory", "model", "planning", "settings", "spans", "storage",
+    "text", "unicode_ranges", "version", "words",
 )  # fmt: skip
 OPTIONAL = (
     "click", "rich", "plotly", "psutil", "pandas", "polars", "sklearn", "river", "pytest",

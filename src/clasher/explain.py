@@ -95,8 +95,9 @@ def explain(
     wanted = None if label is None else number_of(label, index)
     hashed = hasher.hash_one(text)
     buckets, counts = hashed.buckets, hashed.counts
-    work = memory.work_for(state)
-    length = weigh(state, setting, buckets, counts, work.x)
+    places, keys = hashed.words.places, hashed.words.keys
+    work = memory.work_for(state, len(keys))
+    length = weigh(state, setting, buckets, counts, places, keys, work)
     labels = int(state.totals[LABELS])
     region = int(clash(state, setting, buckets, length, labels, work))
     chosen = work.chosen[: choose(state, setting, length, labels, work)]

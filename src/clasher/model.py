@@ -64,12 +64,15 @@ class Clasher:
         max_labels: int = 4096,
         on_full: str = "error",
         seed: int = 0,
+        depth: int = 1,
+        conservative: bool = False,
         words: bool = False,
         analyzer: Analyzer | None = None,
     ) -> None:
         settings = Settings(
             dimensions, rule, weighting, similarity, tf, norm, threshold, at_least_one,
-            max_labels, on_full, seed, words, Analyzer() if analyzer is None else analyzer,
+            max_labels, on_full, seed, depth, conservative, words,
+            Analyzer() if analyzer is None else analyzer,
         )  # fmt: skip
         self._set_up(settings, LabelIndex(max_labels), memory.allocate(settings))
 
@@ -78,7 +81,10 @@ class Clasher:
         self.settings = settings
         self._setting = settings.for_kernels()
         self._hasher = Hasher(
-            settings.dimensions, settings.seed, settings.analyzer, keep_words=settings.words
+            settings.dimensions,
+            settings.seed,
+            settings.analyzer,
+            keep_words=settings.words or settings.depth > 1,
         )
         self._index = index
         self._state = state
@@ -270,10 +276,11 @@ class Clasher:
         self._state = memory.grow(self._state, self.settings, labels)  # may fail: names come after
         truth = self._index.adopt(sets)
         ids, indptr = self._room_for_labels(hashed.documents if predicting else 0)
+        words = hashed.words
         step_documents(
-            hashed.indptr, hashed.buckets, hashed.counts,
-            truth.known, truth.indptr, truth.ids, truth.yes,
-            self._state, self._setting, memory.work_for(self._state), predicting, indptr, ids,
+            hashed.indptr, hashed.buckets, hashed.counts, words.indptr, words.places, words.keys,
+            truth.known, truth.indptr, truth.ids, truth.yes, self._state, self._setting,
+            memory.work_for(self._state, len(words.keys)), predicting, indptr, ids,
         )  # fmt: skip
         if self.settings.words:
             vote(hashed.indptr, hashed.buckets, hashed.words, self._state)
@@ -304,9 +311,11 @@ class Clasher:
         return scores
 
     def _predict_into(self, hashed: Hashed, indptr: Any, ids: Any, scores: Any) -> None:
+        words = hashed.words
         predict_documents(
-            hashed.indptr, hashed.buckets, hashed.counts, self._state, self._setting,
-            memory.work_for(self._state), indptr, ids, scores,
+            hashed.indptr, hashed.buckets, hashed.counts, words.indptr, words.places, words.keys,
+            self._state, self._setting, memory.work_for(self._state, len(words.keys)),
+            indptr, ids, scores,
         )  # fmt: skip
 
     def _room_for_labels(self, documents: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

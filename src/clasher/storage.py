@@ -3,7 +3,8 @@
 The header's only metadata entry, ``clasher``, is a JSON object with ``format`` (the version of
 this layout), ``version`` (of the library that wrote it), ``settings``, ``labels`` and
 ``checksum`` (BLAKE2b over all else). Arrays are cut to the labels in use, so that a file depends
-on what was learnt only. Nothing in a file is ever executed.
+on what was learnt only; one without elements may be missing, so that files stay readable when a
+setting that they do not use brings new arrays. Nothing in a file is ever executed.
 """
 
 from __future__ import annotations
@@ -118,6 +119,7 @@ def _read(file: Any, path: str, tokenizer: Tokenizer | None) -> tuple[Settings, 
     wanted = memory.shapes(settings, len(labels))
     del wanted[DERIVED]
     _check_shapes(file, wanted, path)
+    wanted = {name: kind for name, kind in wanted.items() if 0 not in kind[0]}
     claimed = about.pop("checksum")
     pieces = (piece for name in sorted(wanted) for piece in _pieces(file, name))
     if _checksum(about, pieces) != claimed:
@@ -168,9 +170,12 @@ def _check_tokenizer(settings: dict[str, Any], given: Tokenizer | None, path: st
 
 
 def _check_shapes(file: Any, wanted: dict[str, tuple[tuple[int, ...], type]], path: str) -> None:
-    if set(file.keys()) != wanted.keys():
+    found = set(file.keys())
+    if not {name for name, (shape, _) in wanted.items() if 0 not in shape} <= found <= set(wanted):
         raise ModelFileError(f"{path}: it does not hold the arrays its settings ask for")
     for name, (shape, kind) in wanted.items():
+        if name not in found:
+            continue
         part = file.get_slice(name)
         if tuple(part.get_shape()) != shape or _DTYPES.get(part.get_dtype()) is not kind:
             raise ModelFileError(

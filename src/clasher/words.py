@@ -7,15 +7,15 @@ is kept; memory is constant.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
+from clasher import memory
 from clasher.errors import SettingError
 from clasher.explain import WordWeight, number_of
 from clasher.kernels.hashing import ONE, finalise
-from clasher.kernels.state import DOCUMENTS, MARGIN, PERCEPTRON, Setting, State
+from clasher.kernels.sketch import weigh
+from clasher.kernels.state import MARGIN, PERCEPTRON, Setting, State
 from clasher.kernels.words import merge_votes
 from clasher.labels import LabelIndex
 
@@ -42,11 +42,11 @@ def top_words(
     if type(most) is not int or most < 1:
         raise SettingError.of("n", "an integer from 1", most, "top_words")
     j = number_of(label, index)
-    weights = _weights(j, state, setting) * _frequencies(state, setting)
-    weights *= np.where(state.word_votes > 0, _signs(state.word_keys), 0)
-    best = np.argsort(-weights, kind="stable")[:most]
-    found = ((word_of(state, int(bucket)), float(weights[bucket])) for bucket in best)
-    return [WordWeight(word, weight) for word, weight in found if word is not None and weight > 0]
+    buckets, x = _all_words(state, setting)
+    weights = x * _per_weight(j, buckets, state, setting)
+    best = [at for at in np.argsort(-weights, kind="stable")[:most] if weights[at] > 0]
+    named = ((word_of(state, int(buckets[at])), float(weights[at])) for at in best)
+    return [WordWeight(word, weight) for word, weight in named if word is not None]
 
 
 def merge_words(mine: State, other: State) -> None:
@@ -66,26 +66,27 @@ def _check_words(state: State) -> None:
         )
 
 
-def _weights(j: int, state: State, setting: Setting) -> npt.NDArray[np.float64]:
-    """What a bucket adds to the score of label ``j``, for each 1 of it."""
-    first = state.rows[:, 0, j].astype(np.float64)
+def _all_words(
+    state: State, setting: Setting
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    """A document that has every known word once: its buckets, and its weights as they are."""
+    buckets = np.flatnonzero(state.word_votes > 0).astype(np.int32)
+    keys = state.word_keys[buckets]
+    signs = (1 - 2 * (finalise(keys) & ONE).astype(np.int64)).astype(np.float32)
+    places = np.arange(len(buckets), dtype=np.int32)
+    work = memory.work_for(state, len(keys))
+    weigh(state, setting._replace(unit=False), buckets, signs, places, keys, work)
+    return buckets, work.x[: len(buckets)].astype(np.float64)
+
+
+def _per_weight(
+    j: int, buckets: npt.NDArray[np.int32], state: State, setting: Setting
+) -> npt.NDArray[np.float64]:
+    """What a document adds to the score of label ``j`` for each 1 of its weight in a bucket."""
+    first: npt.NDArray[np.float64] = state.rows[buckets, 0, j].astype(np.float64)
     if setting.rule == PERCEPTRON:
         return first
     cosines: npt.NDArray[np.float64] = first * state.scales[j]
     if setting.rule != MARGIN:
         return cosines
-    return np.asarray(state.rows[:, 1, j] + state.shared[0, 0] * cosines)
-
-
-def _frequencies(state: State, setting: Setting) -> npt.NDArray[np.float64]:
-    """The weight of each bucket in a document."""
-    frequencies = state.frequencies[0]
-    if not setting.idf:
-        return np.ones_like(frequencies)
-    return np.asarray(math.log(state.totals[DOCUMENTS] + 1.0) - np.log(frequencies + 1.0))
-
-
-def _signs(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """The sign of each word: see ``place``, for all of them."""
-    negative: npt.NDArray[np.int64] = (finalise(keys) & ONE).astype(np.int64)
-    return 1 - 2 * negative
+    return np.asarray(state.rows[buckets, 1, j] + state.shared[0, 0] * cosines)

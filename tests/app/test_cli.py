@@ -99,6 +99,8 @@ def test_help_tells_the_defaults_of_the_library():
     analyzer = settings.pop("analyzer")
     assert "default: 1)" in helps["ngrams"]
     assert f"default: {analyzer['min_length']})" in helps["min_length"]
+    assert settings.pop("conservative") is False
+    assert "default: off" in helps["conservative"]
     for name, value in settings.items():
         assert f"default: {value}" in helps[name]
 

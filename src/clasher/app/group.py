@@ -16,7 +16,7 @@ from clasher.app.notes import INTERRUPTED, warn
 from clasher.app.options import Exemplified
 from clasher.errors import ClasherError
 
-COMMANDS = ("evaluate", "learn", "predict", "explain", "inspect", "demo")
+COMMANDS = ("evaluate", "learn", "predict", "explain", "inspect", "plan", "demo")
 NO_READER = 141  # 128 + SIGPIPE
 EXAMPLES = """
     clasher evaluate news.jsonl

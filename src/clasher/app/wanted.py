@@ -15,11 +15,12 @@ from clasher.errors import SettingError
 
 if TYPE_CHECKING:
     from clasher.model import Clasher
+    from clasher.settings import Settings
 
 # As in clasher.settings, which takes too long to import for a help text; a test compares them.
 CHOICES: dict[str, tuple[str, ...]] = {
     "rule": ("margin", "centroid", "mistake", "perceptron"),
-    "weighting": ("tfidf", "tf"),
+    "weighting": ("tfidf", "tf", "icf", "icsdf", "chi2", "ig", "or", "gini"),
     "similarity": ("cosine", "euclidean"),
     "tf": ("log", "count"),
     "norm": ("l2", "none"),
@@ -57,6 +58,15 @@ class Wanted:
         self.check(model, path)
         return model
 
+    def settings(self) -> Settings:
+        """These settings, the others at their defaults, without a model of them."""
+        from clasher.settings import PAPER, Settings
+
+        if self.paper is None:
+            return Settings(**self.given)
+        rule = "centroid" if self.paper == 1 else "mistake"
+        return Settings(**{**PAPER, "rule": rule, **self.given})
+
     def check(self, model: Clasher, path: str) -> None:
         """Refuse to go on with a model that has other settings."""
         wanted = dict.fromkeys(self.given)
@@ -79,6 +89,8 @@ class Wanted:
             return f"--paper {self.paper}"
         if name == "at_least_one":
             return "--at-least-one" if self.given[name] else "--allow-none"
+        if name == "conservative":
+            return "--conservative"
         if name == "words":
             return "--words" if self.given[name] else "--no-words"
         return f"--{name.replace('_', '-')} {self.given[name]}"
@@ -117,7 +129,8 @@ _OPTIONS: list[tuple[str, Any]] = [
                           "normalisation, threshold 0.5.")),
     ("dimensions", _model("--dimensions", type=int, metavar="N",
                           help="Buckets that words are hashed to (default: 65536).")),
-    _choice("weighting", "How words are weighed (default: tfidf)."),
+    _choice("weighting", "How words are weighed (default: tfidf); all but tf and tfidf ask which "
+                         "labels a word came with."),
     _choice("similarity", "How the nearest region is found (default: cosine)."),
     _choice("tf", "What the count of a word is worth (default: log)."),
     _choice("norm", "The length of a document (default: l2)."),
@@ -133,6 +146,11 @@ _OPTIONS: list[tuple[str, Any]] = [
                        "error)."),
     ("seed", _model("--seed", type=int, metavar="N",
                     help="The seed of the hash functions (default: 0).")),
+    ("depth", _model("--depth", type=int, metavar="N",
+                     help="Rows of the sketch of document frequencies, up to 16 (default: 1).")),
+    ("conservative", _model("--conservative", is_flag=True, default=None,
+                            help="Raise only the counters of a deeper sketch that must be raised "
+                                 "(default: off).")),
     ("words", _model("--words/--no-words", default=None,
                      help="Whether to keep a word for each bucket, so that inspect can tell what "
                           "labels are about (default: no words).")),
