@@ -12,13 +12,14 @@ import clasher
 from clasher.errors import ClasherError
 
 CORE = (
-    "bounds.decisions", "bounds.frequencies", "bounds.lengths", "bounds.weights", "distortion",
-    "errors", "explain", "hashing", "labels", "memory", "model", "planning", "settings", "storage",
-    "text", "unicode_ranges", "version", "kernels.state",
+    "analysis", "analyzer", "bounds.decisions", "bounds.frequencies", "bounds.lengths",
+    "bounds.weights", "distortion", "errors", "explain", "hashed", "hashing", "kernels.state",
+    "labels", "languages", "memory", "model", "planning", "settings", "spans", "storage",
+    "text", "unicode_ranges", "version", "words",
 )  # fmt: skip
 OPTIONAL = (
     "click", "rich", "plotly", "psutil", "pandas", "polars", "sklearn", "river", "pytest",
-    "hypothesis",
+    "hypothesis", "Stemmer", "stop_words",
 )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from clasher.kernels.state import DOCUMENTS, LABELLED, LABELS, State
 from clasher.labels import LabelIndex, LabelSets
 from clasher.pending import DROPPED, put, waiting
 from clasher.settings import Settings
+from clasher.words import merge_words
 
 Numbers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -202,6 +203,10 @@ def _terms(pair: Pair) -> None:
         look_again(pair.mine, pair.measure)
 
 
+def _words(pair: Pair) -> None:
+    merge_words(pair.mine, pair.theirs)
+
+
 def _with_another(_: Pair) -> None:
     """Merged along with another array."""
 
@@ -228,5 +233,8 @@ MERGES: dict[str, Callable[[Pair], None]] = {
     "late_buckets": _with_another,
     "late_counts": _with_another,
     "late_marks": _late,
+    "word_keys": _with_another,
+    "word_votes": _with_another,
+    "words": _words,
 }
 """How each array of the state is merged, in this order: what is derived comes after its source."""

@@ -8,6 +8,7 @@ from clasher.kernels.clash import VECTOR
 from clasher.kernels.learning import BIAS_START, SHARED_START
 from clasher.kernels.regions import copy_rows
 from clasher.kernels.state import BINS, LABELS, State, Work
+from clasher.kernels.words import LONGEST
 from clasher.settings import MEASURES, Settings
 
 FIRST_CAPACITY = 32
@@ -26,6 +27,7 @@ def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...]
     margin = settings.rule == "margin"
     regions = capacity if settings.rule != "perceptron" else 0
     by_class = settings.weighting in MEASURES
+    named = m if settings.words else 0
     return {
         "totals": ((3,), np.int64),
         "frequencies": ((settings.depth, m), np.float64),
@@ -43,6 +45,9 @@ def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...]
         "classes": ((m, capacity) if by_class else (0, 0), np.float32),
         "members": ((2, capacity) if by_class else (0, 0), np.float64),
         "terms": ((2, m) if by_class else (0, 0), np.float64),
+        "word_keys": ((named,), np.uint64),
+        "word_votes": ((named,), np.int64),
+        "words": ((named, LONGEST), np.uint8),
     } | late_shapes(settings)
 
 

@@ -11,12 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher import memory, storage
+from clasher import words as behind
 from clasher.analyzer import Analyzer, Tokenizer
 from clasher.errors import LabelError, SettingError, require_positive
-from clasher.explain import Explanation, explain
+from clasher.explain import Explanation, WordWeight, explain
 from clasher.hashing import Hashed
 from clasher.kernels.clash import predict_documents, step_documents
 from clasher.kernels.state import DOCUMENTS, LABELLED
+from clasher.kernels.words import vote
 from clasher.labels import LabelIndex, Labels, LabelSets
 from clasher.merging import Merging
 from clasher.pending import Id
@@ -69,11 +71,12 @@ class Clasher(Revising, Merging):
         depth: int = 1,
         conservative: bool = False,
         pending: int = 0,
+        words: bool = False,
         analyzer: Analyzer | None = None,
     ) -> None:
         settings = Settings(
             dimensions, rule, weighting, similarity, tf, norm, threshold, at_least_one,
-            max_labels, on_full, seed, depth, conservative, pending,
+            max_labels, on_full, seed, depth, conservative, pending, words,
             Analyzer() if analyzer is None else analyzer,
         )  # fmt: skip
         self._set_up(settings, LabelIndex(max_labels), memory.allocate(settings))
@@ -170,6 +173,22 @@ class Clasher(Revising, Merging):
     def explain(self, text: str, label: str | None = None) -> Explanation:
         """Which words and which region spoke for and against a label (by default the best)."""
         return explain(text, label, self._hasher, self._index, self._state, self._setting)
+
+    def top_words(self, label: str, n: int = 10) -> list[WordWeight]:
+        """The words that speak most for a label, and how much; needs ``words=True``.
+
+        >>> model = Clasher(1024, words=True)
+        >>> for _ in range(5):
+        ...     model.learn("wheat and corn", {"grain"})
+        ...     model.learn("gold and silver", {"metal"})
+        >>> sorted(word for word, weight in model.top_words("grain", 2))
+        ['corn', 'wheat']
+        """
+        return behind.top_words(label, n, self._index, self._state, self._setting)
+
+    def word_of(self, bucket: int) -> str | None:
+        """The word behind a bucket, where one is known; needs ``words=True``."""
+        return behind.word_of(self._state, bucket)
 
     # ── many documents ───────────────────────────────────────────────────────────────────────
 
@@ -277,6 +296,8 @@ class Clasher(Revising, Merging):
             truth.known, truth.indptr, truth.ids, truth.yes, self._state, self._setting,
             memory.work_for(self._state, len(words.keys)), predicting, indptr, ids,
         )  # fmt: skip
+        if self.settings.words:
+            vote(hashed.indptr, hashed.buckets, hashed.words, self._state)
         return LabelSets(self._names(), ids[: indptr[-1]], indptr)
 
     def _evict(self, sets: LabelSets) -> None:

@@ -22,8 +22,9 @@ class Parts:
         self.settings = settings
         self._setting = settings.for_kernels()
         self._hasher = Hasher(
-            settings.dimensions, settings.seed, settings.analyzer, keep_words=settings.depth > 1
-        )
+            settings.dimensions, settings.seed, settings.analyzer,
+            keep_words=settings.words or settings.depth > 1,
+        )  # fmt: skip
         self._index = index
         self._state = state
 

@@ -80,6 +80,8 @@ class Settings:
         update): smaller errors of a deeper sketch; with one row it is the same.
     pending
         Keep this many unlabelled documents, hashed, so that ``learn_later`` can still learn them.
+    words
+        Keep a word for each bucket, so that ``top_words`` can tell what a label is about.
     analyzer
         How text is cut into words.
 
@@ -104,6 +106,7 @@ class Settings:
     depth: int = 1
     conservative: bool = False
     pending: int = 0
+    words: bool = False
     analyzer: Analyzer = field(default_factory=Analyzer)
 
     def __post_init__(self) -> None:
@@ -121,7 +124,7 @@ class Settings:
             isinstance(theta, bool) or not isinstance(theta, int | float) or not 0 < theta < 1
         ):
             raise SettingError.of("threshold", "None or a number between 0 and 1", theta)
-        for name in ("at_least_one", "conservative"):
+        for name in ("at_least_one", "conservative", "words"):
             if not isinstance(getattr(self, name), bool):
                 raise SettingError.of(name, "True or False", getattr(self, name))
         if self.depth > 1 and self.weighting not in WITH_IDF:

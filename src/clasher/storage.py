@@ -34,7 +34,10 @@ KEY = "clasher"
 DERIVED = "scales"  # follows from the norms
 PIECE = 16 * 2**20  # bytes read at a time
 
-_DTYPES = {"I32": np.int32, "I64": np.int64, "F32": np.float32, "F64": np.float64}
+_DTYPES = {
+    "U8": np.uint8, "I32": np.int32, "I64": np.int64, "U64": np.uint64, "F32": np.float32,
+    "F64": np.float64,
+}  # fmt: skip
 
 
 def save(path: str | os.PathLike[str], settings: Settings, labels: list[str], state: State) -> None:

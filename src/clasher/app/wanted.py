@@ -91,6 +91,8 @@ class Wanted:
             return "--at-least-one" if self.given[name] else "--allow-none"
         if name == "conservative":
             return "--conservative"
+        if name == "words":
+            return "--words" if self.given[name] else "--no-words"
         return f"--{name.replace('_', '-')} {self.given[name]}"
 
 
@@ -152,5 +154,8 @@ _OPTIONS: list[tuple[str, Any]] = [
     ("pending", _model("--pending", type=int, metavar="N",
                        help="Keep the last N unlabelled documents, hashed, for labels that come "
                             "late (default: 0).")),
+    ("words", _model("--words/--no-words", default=None,
+                     help="Whether to keep a word for each bucket, so that inspect can tell what "
+                          "labels are about (default: no words).")),
 ]  # fmt: skip
 _NAMES = [name for name, _ in _OPTIONS if name != "paper"]
