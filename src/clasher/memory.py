@@ -91,6 +91,17 @@ def allocate(settings: Settings, labels: int = 0) -> State:
     return state
 
 
+def without_labels(state: State, settings: Settings) -> State:
+    """The same state, all that is about labels left out: the word statistics remain."""
+    kept = state._asdict()
+    kept["totals"] = state.totals.copy()
+    kept["totals"][1:] = 0
+    for name, (shape, kind) in shapes(settings, 0).items():
+        if kept[name].shape != shape:
+            kept[name] = np.zeros(shape, kind)
+    return State(**kept)
+
+
 def grow(state: State, settings: Settings, labels: int) -> State:
     """The same state with room for ``labels`` labels."""
     if labels <= len(state.counts):

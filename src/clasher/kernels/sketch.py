@@ -17,7 +17,8 @@ def weigh(state, setting, buckets, counts, places, keys, work):
     What labels tell of words is taken as it stands: the document to come has none yet. Where its
     words are not known, the counters of its buckets speak for them.
     """
-    x, frequencies, deep = work.x, state.frequencies[0], keys.shape[0] > 0
+    x, frequencies = work.x, state.frequencies[0]
+    deep = state.frequencies.shape[0] > 1 and keys.shape[0] > 0
     if deep:
         estimate(state, buckets, places, keys, work)
     total = math.log(state.totals[DOCUMENTS] + 1.0)
