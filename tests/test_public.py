@@ -12,8 +12,9 @@ import clasher
 from clasher.errors import ClasherError
 
 CORE = (
-    "errors", "explain", "hashing", "labels", "memory", "model", "settings", "storage", "text",
-    "unicode_ranges", "version", "kernels.state",
+    "adding", "errors", "explain", "hashing", "labels", "memory", "merging", "model", "parts",
+    "pending", "relabelling", "revising", "settings", "storage", "text", "unicode_ranges", "veil",
+    "version", "kernels.state",
 )  # fmt: skip
 OPTIONAL = (
     "click", "rich", "plotly", "psutil", "pandas", "polars", "sklearn", "river", "pytest",
@@ -86,6 +87,9 @@ model = Clasher(64, max_labels=4)
 model.learn_many(["oil", "wheat"], [{{"energy"}}, {{"grain"}}])
 model.step_many(["oil"], [{{"energy"}}])
 model.predict("oil"), model.scores_many(["oil"]), model.explain("oil")
+model.unlearn("oil", {{"energy"}})
+model.merge_labels("energy", "grain")
+model.learn_many(["oil", "wheat"], [{{"energy"}}, {{"grain"}}], threads=2)
 model.save(sys.argv[1])
 assert Clasher.load(sys.argv[1]).labels == model.labels
 from clasher.evaluate import evaluate

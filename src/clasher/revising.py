@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from clasher import memory, relabelling
 from clasher.errors import LabelError, NotLearntError, SettingError
-from clasher.hashing import Hashed
+from clasher.hashing import Hashed, HashedWords
 from clasher.kernels.state import DOCUMENTS, LABELLED
 from clasher.kernels.unlearning import uncount, unlearn_document
+from clasher.label_columns import UNLABELLED
 from clasher.labels import Labels, LabelSets
 from clasher.parts import Parts
 from clasher.pending import DROPPED, WAITING, Id, Key, Waiting, key_of, put, take
@@ -57,17 +57,23 @@ class Revising(Parts):
         if document is None:
             raise NotLearntError(self._missing(id))
         uncount(self._state, document.buckets)
-        self._step(_one(document.buckets, document.counts), sets, predicting=False)
+        bounds, words = np.array([0, len(document.buckets)], np.int64), HashedWords.none(1)
+        hashed = Hashed(bounds, document.buckets, document.counts, words, self._hasher.analysis)
+        self._step(hashed, sets, predicting=False)
 
-    def _keys(self, ids: Sequence[Id | None] | None, documents: int) -> list[Key | None]:
-        """What the documents are to be remembered by, checked before anything is learnt."""
+    def _keys(self, ids: Sequence[Id | None] | None, sets: LabelSets) -> list[Key | None]:
+        """What unlabelled documents are to be remembered by, checked before anything is learnt."""
         if ids is None:
-            return [None] * documents
-        if len(ids) != documents:
-            raise SettingError.of("ids", f"one for each of {documents} documents", ids, "observe")
+            return [None] * len(sets)
+        if len(ids) != len(sets):
+            raise SettingError.of("ids", f"one for each of {len(sets)} documents", ids)
         if not self.settings.pending:
             raise SettingError("the model has no room for documents to wait: Clasher(pending=N)")
-        return [None if name is None else key_of(name) for name in ids]
+        waits = (sets.known == UNLABELLED).tolist()
+        return [
+            key_of(name) if name is not None and wait else None
+            for name, wait in zip(ids, waits, strict=True)
+        ]
 
     def _remember(self, keys: list[Key | None], hashed: Hashed) -> None:
         """Let documents wait for their labels, those that have a key."""
@@ -171,8 +177,3 @@ class Revising(Parts):
         evicting = self.settings.on_full == "evict"
         (self._index.check_documents if evicting else self._index.check)(sets)
         return sets
-
-
-def _one(buckets: npt.NDArray[np.int32], counts: npt.NDArray[np.float32]) -> Hashed:
-    """A single document."""
-    return Hashed(np.array([0, len(buckets)], np.int64), buckets, counts)

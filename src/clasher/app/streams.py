@@ -33,7 +33,7 @@ class Stream:
     """Where records come from, as the command line says it."""
 
     paths: tuple[str, ...]
-    text: str
+    text: str | None
     labels: str
     id: str
     label_separator: str | None
@@ -85,14 +85,17 @@ def hashed_ahead(model: Clasher, batches: Iterator[Batch]) -> Generator[tuple[Ba
     return read_ahead(((batch, model.hash_many(batch.texts)) for batch in batches), ahead=2)
 
 
-def stream_options(*, labelled: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def stream_options(
+    *, labelled: bool, texts: bool = True
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options of a stream, and hand them over as ``stream``."""
-    options = [
-        click.argument("paths", metavar="STREAM...", nargs=-1, required=True),
-        _stream("--text", default="text", metavar="FIELD",
-                help="The field of the text (default: text). Dots reach into nested fields: "
-                     "payload.body."),
-    ]  # fmt: skip
+    options = [click.argument("paths", metavar="STREAM...", nargs=-1, required=True)]
+    if texts:
+        options += [
+            _stream("--text", default="text", metavar="FIELD",
+                    help="The field of the text (default: text). Dots reach into nested fields: "
+                         "payload.body."),
+        ]  # fmt: skip
     if labelled:
         options += [
             _stream("--labels", default="labels", metavar="FIELD",
@@ -119,6 +122,8 @@ def stream_options(*, labelled: bool) -> Callable[[Callable[..., None]], Callabl
         def command(**given: Any) -> None:
             names = Stream.__dataclass_fields__
             values = {name: given.pop(name) for name in names if name in given}
+            if not texts:
+                values["text"] = None
             if not labelled:  # a field that is not looked at, and none of the others
                 values |= {"labels": values["text"] + values["id"], "label_separator": None}
             function(stream=Stream(**values), **given)
