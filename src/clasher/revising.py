@@ -30,12 +30,12 @@ class Revising(Parts):
     @property
     def pending(self) -> int:
         """How many observed documents wait for their labels now."""
-        return int(self._state.late_marks[WAITING])
+        return int(self._state.late_marks[WAITING]) if self.settings.pending else 0
 
     @property
     def dropped(self) -> int:
         """How many documents had to make room before their labels came."""
-        return int(self._state.late_marks[DROPPED])
+        return int(self._state.late_marks[DROPPED]) if self.settings.pending else 0
 
     def learn_later(self, id: Id, labels: Labels) -> None:  # noqa: A002
         """Learn the labels of a document that was observed under ``id``, which then waits no more.
