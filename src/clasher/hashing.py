@@ -76,6 +76,11 @@ class Hasher:
         """Hash one document."""
         return self._hash(one_buffer(text))
 
+    def one(self, buckets: npt.NDArray[np.int32], counts: npt.NDArray[np.float32]) -> Hashed:
+        """A document that this hasher made before, from what was kept of it: not its words."""
+        indptr = np.array([0, len(buckets)], np.int64)
+        return Hashed(indptr, buckets, counts, HashedWords.none(1), self.analysis)
+
     def hash_many(self, texts: Any) -> Hashed:
         """Hash a column of documents; what is hashed already passes through."""
         return texts if isinstance(texts, Hashed) else self._hash(as_buffers(texts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,20 +13,23 @@ import numpy.typing as npt
 from clasher import memory, storage
 from clasher import words as behind
 from clasher.analyzer import Analyzer, Tokenizer
-from clasher.errors import LabelError, SettingError
+from clasher.errors import LabelError, SettingError, require_positive
 from clasher.explain import Explanation, WordWeight, explain
-from clasher.hashing import Hashed, Hasher
+from clasher.hashing import Hashed
 from clasher.kernels.clash import predict_documents, step_documents
-from clasher.kernels.state import DOCUMENTS, LABELLED, State
+from clasher.kernels.state import DOCUMENTS, LABELLED
 from clasher.kernels.words import vote
 from clasher.labels import LabelIndex, Labels, LabelSets
+from clasher.merging import Merging
+from clasher.pending import Id
+from clasher.revising import Revising
 from clasher.settings import PAPER, Settings
 from clasher.text import as_buffers
 
 BATCH = 1024  # documents that pass through the stages together
 
 
-class Clasher:
+class Clasher(Revising, Merging):
     """Classifies an endless stream of multi-label text in bounded memory.
 
     Words are hashed to signed buckets and weighed by an online TF-IDF; the nearest prototype
@@ -66,28 +70,16 @@ class Clasher:
         seed: int = 0,
         depth: int = 1,
         conservative: bool = False,
+        pending: int = 0,
         words: bool = False,
         analyzer: Analyzer | None = None,
     ) -> None:
         settings = Settings(
             dimensions, rule, weighting, similarity, tf, norm, threshold, at_least_one,
-            max_labels, on_full, seed, depth, conservative, words,
+            max_labels, on_full, seed, depth, conservative, pending, words,
             Analyzer() if analyzer is None else analyzer,
         )  # fmt: skip
         self._set_up(settings, LabelIndex(max_labels), memory.allocate(settings))
-
-    def _set_up(self, settings: Settings, index: LabelIndex, state: State) -> None:
-        """Initialise each component of the system: line 1 of Algorithm 1."""
-        self.settings = settings
-        self._setting = settings.for_kernels()
-        self._hasher = Hasher(
-            settings.dimensions,
-            settings.seed,
-            settings.analyzer,
-            keep_words=settings.words or settings.depth > 1,
-        )
-        self._index = index
-        self._state = state
 
     @classmethod
     def paper(cls, mode: int = 1, **settings: Any) -> Clasher:
@@ -159,9 +151,15 @@ class Clasher:
         """
         self._step(self._hasher.hash_one(text), LabelSets.of([labels]), predicting=False)
 
-    def observe(self, text: str) -> None:
-        """Count the words of an unlabelled document: every document teaches the sketch."""
-        self.learn(text, None)
+    def observe(self, text: str, id: Id | None = None) -> None:  # noqa: A002
+        """Count the words of an unlabelled document: every document teaches the sketch.
+
+        Under an ``id`` it waits for its labels: ``learn_later`` learns them.
+        """
+        keys = self._keys(None if id is None else [id], 1)
+        hashed = self._hasher.hash_one(text)
+        self._step(hashed, LabelSets.unlabelled(1), predicting=False)
+        self._remember(keys, hashed)
 
     def predict(self, text: str) -> set[str]:
         """The labels of one document; changes nothing."""
@@ -198,14 +196,25 @@ class Clasher:
         """Hash documents ahead of time: reads no state, so it may run in another thread."""
         return self._hasher.hash_many(texts)
 
-    def learn_many(self, texts: Any, labels: Any) -> None:
-        """Learn from many documents: the same as ``learn`` one by one."""
-        self._step_batches(texts, LabelSets.of(labels), predicting=False)
+    def learn_many(self, texts: Any, labels: Any, threads: int = 1) -> None:
+        """Learn from many documents: the same as ``learn`` one by one.
 
-    def observe_many(self, texts: Any) -> None:
-        """Count the words of many unlabelled documents."""
-        for hashed in self._hasher.batches(texts, BATCH):
+        With more ``threads`` each learns a part of the documents into a model of its own, and
+        these are merged: equal, to float rounding, for ``centroid``, and an approximation for the
+        other rules. Takes as much memory again for each of them.
+        """
+        require_positive("learn_many", "threads", threads)
+        self._step_batches(texts, LabelSets.of(labels), predicting=False, threads=threads)
+
+    def observe_many(self, texts: Any, ids: Sequence[Id | None] | None = None) -> None:
+        """Count the words of many unlabelled documents; those with an id wait for their labels."""
+        source = texts if isinstance(texts, Hashed) else as_buffers(texts)
+        keys = self._keys(ids, source.documents)
+        start = 0
+        for hashed in self._hasher.batches(source, BATCH):
             self._step(hashed, LabelSets.unlabelled(hashed.documents), predicting=False)
+            self._remember(keys[start : start + hashed.documents], hashed)
+            start += hashed.documents
 
     def step_many(self, texts: Any, labels: Any) -> LabelSets:
         """Algorithm 1: predict each document, then learn from it; returns the predictions."""
@@ -240,7 +249,9 @@ class Clasher:
 
     # ── how it is done ───────────────────────────────────────────────────────────────────────
 
-    def _step_batches(self, texts: Any, sets: LabelSets, predicting: bool) -> list[LabelSets]:
+    def _step_batches(
+        self, texts: Any, sets: LabelSets, predicting: bool, threads: int = 1
+    ) -> list[LabelSets]:
         source = texts if isinstance(texts, Hashed) else as_buffers(texts)
         if source.documents != len(sets):
             raise LabelError(
@@ -250,6 +261,9 @@ class Clasher:
         evicting = self.settings.on_full == "evict"
         (self._index.check_documents if evicting else self._index.check)(sets)  # all or nothing
         parts: list[LabelSets] = []
+        if threads > 1 and source.documents > 1:
+            self._learn_in_threads(source, sets, threads)
+            return parts
         start = 0
         for hashed in self._hasher.batches(source, BATCH):
             stop = start + hashed.documents

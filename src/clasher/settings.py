@@ -78,6 +78,8 @@ class Settings:
     conservative
         Raise only those counters of a word that are no higher than its estimate (conservative
         update): smaller errors of a deeper sketch; with one row it is the same.
+    pending
+        Keep this many unlabelled documents, hashed, so that ``learn_later`` can still learn them.
     words
         Keep a word for each bucket, so that ``top_words`` can tell what a label is about.
     analyzer
@@ -103,6 +105,7 @@ class Settings:
     seed: int = 0
     depth: int = 1
     conservative: bool = False
+    pending: int = 0
     words: bool = False
     analyzer: Analyzer = field(default_factory=Analyzer)
 
@@ -111,6 +114,7 @@ class Settings:
         _integer("max_labels", self.max_labels, 1, 2**24)
         _integer("seed", self.seed, 0, 2**63 - 1)
         _integer("depth", self.depth, 1, 16)
+        _integer("pending", self.pending, 0, 2**22)
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 wanted = "one of " + ", ".join(map(repr, known))

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import safetensors
 from safetensors.numpy import save_file
 
-from clasher import memory
+from clasher import memory, pending
 from clasher.analyzer import Tokenizer, check_tokenizer
 from clasher.errors import ModelFileError, SettingError
 from clasher.kernels.state import LABELS, State
@@ -35,7 +35,8 @@ DERIVED = "scales"  # follows from the norms
 PIECE = 16 * 2**20  # bytes read at a time
 
 _DTYPES = {
-    "I64": np.int64, "U64": np.uint64, "U8": np.uint8, "F32": np.float32, "F64": np.float64,
+    "U8": np.uint8, "I32": np.int32, "I64": np.int64, "U64": np.uint64, "F32": np.float32,
+    "F64": np.float64,
 }  # fmt: skip
 
 
@@ -129,6 +130,8 @@ def _read(file: Any, path: str, tokenizer: Tokenizer | None) -> tuple[Settings, 
         _fill(getattr(state, name)[_inside(name, getattr(state, name), len(labels))], file, name)
     if state.totals[LABELS] != len(labels):
         raise ModelFileError(f"{path}: its list of labels contradicts its arrays")
+    if not pending.is_sound(state):
+        raise ModelFileError(f"{path}: its documents that wait for labels contradict each other")
     with np.errstate(divide="ignore", invalid="ignore"):
         state.scales[:] = np.where(state.norms > 0, 1.0 / np.sqrt(state.norms), 0.0)
     return settings, labels, state

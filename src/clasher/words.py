@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from clasher import memory
 from clasher.errors import SettingError
-from clasher.explain import WordWeight, number_of
+from clasher.explain import WordWeight
 from clasher.kernels.hashing import ONE, finalise
 from clasher.kernels.sketch import weigh
 from clasher.kernels.state import MARGIN, PERCEPTRON, Setting, State
@@ -41,7 +41,7 @@ def top_words(
     _check_words(state)
     if type(most) is not int or most < 1:
         raise SettingError.of("n", "an integer from 1", most, "top_words")
-    j = number_of(label, index)
+    j = index.number(label)
     buckets, x = _all_words(state, setting)
     weights = x * _per_weight(j, buckets, state, setting)
     best = [at for at in np.argsort(-weights, kind="stable")[:most] if weights[at] > 0]

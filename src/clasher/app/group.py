@@ -16,7 +16,17 @@ from clasher.app.notes import INTERRUPTED, warn
 from clasher.app.options import Exemplified
 from clasher.errors import ClasherError
 
-COMMANDS = ("evaluate", "learn", "predict", "explain", "inspect", "plan", "demo")
+COMMANDS = (
+    "evaluate",
+    "learn",
+    "predict",
+    "explain",
+    "inspect",
+    "plan",
+    "clusters",
+    "similar",
+    "demo",
+)
 NO_READER = 141  # 128 + SIGPIPE
 EXAMPLES = """
     clasher evaluate news.jsonl

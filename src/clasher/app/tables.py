@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 BAR = 20  # columns of the longest bar of an explanation
+EXAMPLE = 96  # characters of a document that is shown as an example
 
 
 def show(*parts: RenderableType) -> None:
@@ -42,6 +43,8 @@ def evaluation_view(result: Evaluation, stream: str) -> Group:
     """The figures of an evaluation and their curves."""
     rule = str(result.settings["rule"])
     labelled = "" if result.judged == result.documents else f", {result.judged:,} with labels"
+    if result.label_probability < 1:
+        labelled += f"; the model saw those of {result.taught:,} (p = {result.label_probability:g})"
     return Group(
         Text(f"{printable(stream)}, {rule} rule, test then train", style="bold"),
         _measures(result),
@@ -142,3 +145,23 @@ def labels_view(
     if shown is not None and len(rows) > shown:
         table.add_row(Text(f"… {len(rows) - shown:,} more: --all shows them", style="dim"), "")
     return table
+
+
+def clusters_view(
+    rows: Sequence[tuple[int, int, Sequence[str], str]], stream: str, documents: int
+) -> Group:
+    """Clusters as (number, size, words, example), the largest first."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="dim", show_lines=False)
+    table.add_column("cluster", justify="right")
+    table.add_column("size", justify="right")
+    table.add_column("words", overflow="fold", ratio=1)
+    table.add_column("an example", overflow="fold", ratio=1)
+    for number, size, words, example in rows:
+        shown = " ".join(example.split())
+        short = shown if len(shown) <= EXAMPLE else shown[: EXAMPLE - 1] + "…"
+        table.add_row(
+            str(number), f"{size:,}", Text(printable(", ".join(words))),
+            Text(printable(short), style="dim"),
+        )  # fmt: skip
+    title = f"{printable(stream)}, {documents:,} documents in {len(rows):,} clusters"
+    return Group(Text(title, style="bold"), table)

@@ -151,6 +151,9 @@ _OPTIONS: list[tuple[str, Any]] = [
     ("conservative", _model("--conservative", is_flag=True, default=None,
                             help="Raise only the counters of a deeper sketch that must be raised "
                                  "(default: off).")),
+    ("pending", _model("--pending", type=int, metavar="N",
+                       help="Keep the last N unlabelled documents, hashed, for labels that come "
+                            "late (default: 0).")),
     ("words", _model("--words/--no-words", default=None,
                      help="Whether to keep a word for each bucket, so that inspect can tell what "
                           "labels are about (default: no words).")),
