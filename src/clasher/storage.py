@@ -166,6 +166,8 @@ def _about(file: Any, path: str) -> dict[str, Any]:
 def _check_tokenizer(settings: dict[str, Any], given: Tokenizer | None, path: str) -> None:
     analyzer = settings.get("analyzer")
     wanted = analyzer.get("tokenizer") if isinstance(analyzer, dict) else None
+    if wanted is not None and not isinstance(wanted, str):
+        raise ModelFileError(f"{path}: its settings are not valid: its tokenizer has no name")
     try:
         check_tokenizer(wanted, given)
     except SettingError as error:
