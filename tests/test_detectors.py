@@ -98,8 +98,7 @@ def test_adwin_is_rebuilt_from_the_record_that_was_kept():
     assert not record[0, :-1].any()
     detector = Adwin()
     detector.update("label", np.array([3]), record)
-    detector.clear("label", 3)
-    detector.clear("label", 4)
+    detector.clear()
     assert not detector._known
 
 

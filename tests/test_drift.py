@@ -315,5 +315,5 @@ def test_files_whose_documents_are_of_another_model(tmp_path):
     model = Clasher(16, detector="window")
     model._state.recent_buckets[0, 0] = 2**30
     model.save(path)
-    with pytest.raises(ModelFileError, match="its documents contradict its settings"):
+    with pytest.raises(ModelFileError, match="its latest documents contradict its settings"):
         Clasher.load(path)

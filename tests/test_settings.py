@@ -54,6 +54,7 @@ valid = st.builds(
         ("at_least_one", "True or False", [1, 0, None, "yes"]),
         ("depth", "an integer from 1 to 16", [0, 17, 2.0, "2", None, True]),
         ("conservative", "True or False", [1, 0, None, "yes"]),
+        ("words", "True or False", [1, 0, None, "yes"]),
         ("analyzer", "an Analyzer or None", ["words", 2, {"min_length": 2}]),
     ],
 )  # fmt: skip

@@ -35,8 +35,8 @@ class Detector(ABC):
     ) -> list[Rise]:
         """The rises in ``records``, which belong to ``rows`` and have just got their last block."""
 
-    def clear(self, kind: str, row: int) -> None:  # noqa: B027
-        """A row begins anew."""
+    def clear(self) -> None:  # noqa: B027
+        """Rows are not what they were: keep nothing but their records."""
 
 
 class Window(Detector):
@@ -112,9 +112,9 @@ class Adwin(Detector):
                 blocks[:-1] = 0.0
         return rises
 
-    def clear(self, kind: str, row: int) -> None:
-        """Forget the ADWIN of a row."""
-        self._known.pop((kind, row), None)
+    def clear(self) -> None:
+        """Rebuild every ADWIN from its record when it is next asked."""
+        self._known.clear()
 
     def _show(self, kind: str, row: int, block: npt.NDArray[np.float32]) -> Rise | None:
         trials, errors = map(int, block)

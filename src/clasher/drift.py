@@ -8,7 +8,7 @@ labelled documents, wherever the stream is cut, a detector compares stretches of
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,10 @@ KEEP = 0.1  # of what was learnt before an alarm
 MOST_ALARMS = 100  # that are remembered
 MOST_WORDS = 8  # that an alarm names, gained and lost
 FEWEST = 4  # documents with a label that can tell what changed
+
+
+WordOf: TypeAlias = Callable[[int], str | None]
+"""The word behind a bucket, where one is known."""
 
 
 class Stretch(NamedTuple):
@@ -60,9 +64,7 @@ class Watch:
         if start < len(known) or not len(known):
             yield Stretch(start, len(known), False)
 
-    def look(
-        self, state: State, names: list[str], word_of: Callable[[int], str | None]
-    ) -> list[Alarm]:
+    def look(self, state: State, names: list[str], word_of: WordOf | None) -> list[Alarm]:
         """Close the stretches that are long enough; where errors rose, give up the past."""
         labels = int(state.totals[LABELS])
         everywhere = self._rises(state.all_blocks, 1, "all")
@@ -79,9 +81,9 @@ class Watch:
         self.alarms = [*self.alarms, *rung][-MOST_ALARMS:]
         return rung
 
-    def clear(self, number: int) -> None:
-        """A label's number is given to another label."""
-        self.detector.clear("label", number)
+    def renumber(self) -> None:
+        """The number of a label was given to another label."""
+        self.detector.clear()
 
     def _rises(self, blocks: npt.NDArray[np.float32], rows: int, kind: str) -> list[Rise]:
         closed = np.flatnonzero(blocks[:rows, OPEN, TRIALS] >= BLOCK)
@@ -94,25 +96,21 @@ class Watch:
         return rises
 
     def _alarm(
-        self,
-        state: State,
-        label: str | None,
-        rise: Rise,
-        of_all: bool,
-        word_of: Callable[[int], str | None],
+        self, state: State, label: str | None, rise: Rise, of_all: bool, word_of: WordOf | None
     ) -> Alarm:
-        change = all_changed(state) if of_all else label_changed(state, rise.row)
-        order = np.argsort(change, kind="stable")
-        gained = [int(b) for b in order[: -MOST_WORDS - 1 : -1] if change[b] > 0]
-        lost = [int(b) for b in order[:MOST_WORDS] if change[b] < 0]
-        return Alarm(
-            int(state.totals[DOCUMENTS]),
-            label,
-            round(rise.before, 4),
-            round(rise.after, 4),
-            tuple(filter(None, map(word_of, gained))),
-            tuple(filter(None, map(word_of, lost))),
-        )
+        words: list[tuple[str, ...]] = [(), ()]
+        if word_of is not None:
+            change = all_changed(state) if of_all else label_changed(state, rise.row)
+            words = [_most(way, word_of) for way in (change, -change)]
+        document, before, after = int(state.totals[DOCUMENTS]), rise.before, rise.after
+        return Alarm(document, label, round(before, 4), round(after, 4), *words)
+
+
+def _most(change: npt.NDArray[np.float64], word_of: WordOf) -> tuple[str, ...]:
+    """The words of the buckets that changed most."""
+    buckets = np.argsort(-change, kind="stable")[:MOST_WORDS]
+    words = (word_of(int(bucket)) for bucket in buckets if change[bucket] > 0)
+    return tuple(word for word in words if word is not None)
 
 
 def forget(state: State, keep: float, numbers: Collection[int] | None = None) -> None:

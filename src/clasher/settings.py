@@ -80,6 +80,10 @@ class Settings:
     conservative
         Raise only those counters of a word that are no higher than its estimate (conservative
         update): smaller errors of a deeper sketch; with one row it is the same.
+    pending
+        Keep this many unlabelled documents, hashed, so that ``learn_later`` can still learn them.
+    words
+        Keep a word for each bucket, so that ``top_words`` can tell what a label is about.
     half_life
         What was learnt this many documents ago weighs half of what is learnt now, a number from 1
         to 1e12. None: nothing is forgotten.
@@ -110,6 +114,8 @@ class Settings:
     seed: int = 0
     depth: int = 1
     conservative: bool = False
+    pending: int = 0
+    words: bool = False
     half_life: float | None = None
     detector: str = "none"
     analyzer: Analyzer = field(default_factory=Analyzer)
@@ -119,6 +125,7 @@ class Settings:
         _integer("max_labels", self.max_labels, 1, 2**24)
         _integer("seed", self.seed, 0, 2**63 - 1)
         _integer("depth", self.depth, 1, 16)
+        _integer("pending", self.pending, 0, 2**22)
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 wanted = "one of " + ", ".join(map(repr, known))
@@ -131,7 +138,7 @@ class Settings:
         if self.half_life is not None and not is_number(self.half_life, *HALF_LIVES):
             wanted = "None or a number of documents from {:g} to {:g}".format(*HALF_LIVES)
             raise SettingError.of("half_life", wanted, self.half_life)
-        for name in ("at_least_one", "conservative"):
+        for name in ("at_least_one", "conservative", "words"):
             if not isinstance(getattr(self, name), bool):
                 raise SettingError.of(name, "True or False", getattr(self, name))
         if self.depth > 1 and self.weighting not in WITH_IDF:
@@ -160,6 +167,11 @@ class Settings:
     def differences(self, other: Settings) -> list[str]:
         """The names of the settings that differ."""
         return [f.name for f in fields(self) if getattr(self, f.name) != getattr(other, f.name)]
+
+    @property
+    def forgets(self) -> bool:
+        """Whether it matters when a document came."""
+        return self.half_life is not None or self.detector != "none"
 
     def for_kernels(self) -> Setting:
         """What the kernels need to know."""

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import safetensors
 from safetensors.numpy import save_file
 
-from clasher import memory
+from clasher import memory, pending
 from clasher.alarms import Alarm
 from clasher.analyzer import Tokenizer, check_tokenizer
 from clasher.errors import ModelFileError, SettingError
@@ -39,7 +39,10 @@ PIECE = 16 * 2**20  # bytes read at a time
 
 Shapes: TypeAlias = dict[str, tuple[tuple[int, ...], type]]
 
-_DTYPES = {"I32": np.int32, "I64": np.int64, "F32": np.float32, "F64": np.float64}
+_DTYPES = {
+    "U8": np.uint8, "I32": np.int32, "I64": np.int64, "U64": np.uint64, "F32": np.float32,
+    "F64": np.float64,
+}  # fmt: skip
 
 
 def save(
@@ -148,8 +151,10 @@ def _read(file: Any, path: str, tokenizer: Tokenizer | None) -> Loaded:
         _fill(getattr(state, name)[_inside(name, getattr(state, name), len(labels))], file, name)
     if state.totals[LABELS] != len(labels):
         raise ModelFileError(f"{path}: its list of labels contradicts its arrays")
+    if not pending.is_sound(state):
+        raise ModelFileError(f"{path}: its documents that wait for labels contradict each other")
     if np.any((state.recent_buckets < -1) | (state.recent_buckets >= settings.dimensions)):
-        raise ModelFileError(f"{path}: its documents contradict its settings")
+        raise ModelFileError(f"{path}: its latest documents contradict its settings")
     if "clock" not in wanted:
         state.clock[FADED] = state.totals[DOCUMENTS]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -206,6 +211,8 @@ def _about(file: Any, path: str) -> dict[str, Any]:
 def _check_tokenizer(settings: dict[str, Any], given: Tokenizer | None, path: str) -> None:
     analyzer = settings.get("analyzer")
     wanted = analyzer.get("tokenizer") if isinstance(analyzer, dict) else None
+    if wanted is not None and not isinstance(wanted, str):
+        raise ModelFileError(f"{path}: its settings are not valid: its tokenizer has no name")
     try:
         check_tokenizer(wanted, given)
     except SettingError as error:

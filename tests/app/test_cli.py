@@ -96,6 +96,8 @@ def test_help_tells_the_defaults_of_the_library():
     assert "default: nothing is forgotten" in helps["half_life"]
     assert "default: learnt" in helps["threshold"]
     assert "default: at least one" in helps["at_least_one"]
+    assert settings.pop("words") is False
+    assert "default: no words" in helps["words"]
     analyzer = settings.pop("analyzer")
     assert "default: 1)" in helps["ngrams"]
     assert f"default: {analyzer['min_length']})" in helps["min_length"]

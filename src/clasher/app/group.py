@@ -16,7 +16,10 @@ from clasher.app.notes import INTERRUPTED, warn
 from clasher.app.options import Exemplified
 from clasher.errors import ClasherError
 
-COMMANDS = ("evaluate", "learn", "predict", "explain", "inspect", "plan", "demo", "synth")
+COMMANDS = (
+    "evaluate", "learn", "late", "unlearn", "predict", "explain", "inspect", "labels", "merge",
+    "plan", "clusters", "similar", "demo", "synth",
+)  # fmt: skip
 NO_READER = 141  # 128 + SIGPIPE
 EXAMPLES = """
     clasher evaluate news.jsonl

@@ -115,7 +115,11 @@ def warm_up(settings: Settings | None = None) -> None:
     from clasher.metrics import Metrics
     from clasher.model import Clasher
 
-    model = Clasher(dimensions=2, analyzer=None if settings is None else settings.analyzer)
+    model = Clasher(
+        dimensions=2,
+        words=settings is not None and settings.words,
+        analyzer=None if settings is None else settings.analyzer,
+    )
     labels = [{f"label {number}" for number in range(FIRST_CAPACITY + 1)}]
     Metrics().update_many(labels, model.step_many(["a word"], labels))
     model.predict_many(["a word"])

@@ -241,6 +241,7 @@ def _facts(result: Evaluation) -> list[tuple[str, str]]:
     return [
         ("documents", f"{result.documents:,}"),
         ("documents judged", f"{result.judged:,}"),
+        ("documents whose labels were shown", f"{result.taught:,}"),
         ("labels", f"{result.labels:,}"),
         *(
             (name.replace("_", " ").replace("f1", "F1"), decimals(getattr(result, name)))

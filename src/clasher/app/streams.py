@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import click
 
@@ -21,7 +21,6 @@ from clasher.app.progress import Bar
 if TYPE_CHECKING:
     from clasher.hashing import Hashed
     from clasher.io import BadRecords, Batch
-    from clasher.model import Clasher
 
 BATCH = 1000  # documents between two looks at Ctrl-C
 
@@ -33,7 +32,7 @@ class Stream:
     """Where records come from, as the command line says it."""
 
     paths: tuple[str, ...]
-    text: str
+    text: str | None
     labels: str
     id: str
     label_separator: str | None
@@ -80,13 +79,20 @@ class Stream:
             notes.warn(f"passed over {records}{letters}; the first: {bad.first}")
 
 
-def hashed_ahead(model: Clasher, batches: Iterator[Batch]) -> Generator[tuple[Batch, Hashed]]:
+class Hashing(Protocol):
+    """Whatever hashes documents ahead of learning from them."""
+
+    def hash_many(self, texts: Any) -> Hashed:
+        """Hash documents."""
+
+
+def hashed_ahead(model: Hashing, batches: Iterator[Batch]) -> Generator[tuple[Batch, Hashed]]:
     """Read and hash in another thread what the model will need next."""
     return read_ahead(((batch, model.hash_many(batch.texts)) for batch in batches), ahead=2)
 
 
 def stream_options(
-    *, labelled: bool, sample: int | None = None
+    *, labelled: bool, texts: bool = True, sample: int | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options of a stream, and hand them over as ``stream``.
 
@@ -96,12 +102,13 @@ def stream_options(
     limit = "Stop after N records."
     if sample is not None:
         limit = f"Look at the first N records (default: {sample})."
-    options = [
-        click.argument("paths", metavar=name, nargs=-1, required=sample is None),
-        _stream("--text", default="text", metavar="FIELD",
-                help="The field of the text (default: text). Dots reach into nested fields: "
-                     "payload.body."),
-    ]  # fmt: skip
+    options = [click.argument("paths", metavar=name, nargs=-1, required=sample is None)]
+    if texts:
+        options += [
+            _stream("--text", default="text", metavar="FIELD",
+                    help="The field of the text (default: text). Dots reach into nested fields: "
+                         "payload.body."),
+        ]  # fmt: skip
     if labelled:
         options += [
             _stream("--labels", default="labels", metavar="FIELD",
@@ -128,6 +135,8 @@ def stream_options(
         def command(**given: Any) -> None:
             names = Stream.__dataclass_fields__
             values = {name: given.pop(name) for name in names if name in given}
+            if not texts:
+                values["text"] = None
             if not labelled:  # a field that is not looked at, and none of the others
                 values |= {"labels": values["text"] + values["id"], "label_separator": None}
             function(stream=Stream(**values), **given)

@@ -92,6 +92,8 @@ class Wanted:
             return "--at-least-one" if self.given[name] else "--allow-none"
         if name == "conservative":
             return "--conservative"
+        if name == "words":
+            return "--words" if self.given[name] else "--no-words"
         return f"--{name.replace('_', '-')} {self.given[name]}"
 
 
@@ -150,6 +152,12 @@ _OPTIONS: list[tuple[str, Any]] = [
     ("conservative", _model("--conservative", is_flag=True, default=None,
                             help="Raise only the counters of a deeper sketch that must be raised "
                                  "(default: off).")),
+    ("pending", _model("--pending", type=int, metavar="N",
+                       help="Keep the last N unlabelled documents, hashed, for labels that come "
+                            "late (default: 0).")),
+    ("words", _model("--words/--no-words", default=None,
+                     help="Whether to keep a word for each bucket, so that inspect can tell what "
+                          "labels are about (default: no words).")),
     ("half_life", _model("--half-life", type=float, metavar="N",
                          help="Documents after which what was learnt weighs half (default: nothing "
                               "is forgotten).")),

@@ -26,12 +26,16 @@ SMOOTH = 0.5  # added to each count of an odds ratio, so that none is zero
 
 @kernel
 def feed_classes(state, label, buckets, weight):
-    """Count a document of a label that counts ``weight``; halve the label where it is full."""
-    one = gain(state, label)
+    """Count a document of a label that counts ``weight``; halve the label where it is full.
+
+    A document with a negative weight is taken back.
+    """
+    nothing, one = np.float32(0.0), gain(state, label)
     for at in range(buckets.shape[0]):
-        state.classes[buckets[at], label] += np.float32(weight * one)
-    state.members[0, label] += weight * one
-    state.members[1, label] += 1.0
+        known = state.classes[buckets[at], label] + np.float32(weight * one)
+        state.classes[buckets[at], label] = max(known, nothing)
+    state.members[0, label] = max(state.members[0, label] + weight * one, 0.0)
+    state.members[1, label] = max(state.members[1, label] + math.copysign(1.0, weight), 0.0)
     if state.members[0, label] >= COUNT_LIMIT * one:
         state.members[0, label] *= 0.5
         for bucket in range(state.classes.shape[0]):
@@ -51,8 +55,16 @@ def count_classes(state, measure, buckets, ids, yes, weight):
             feed_classes(state, ids[at], buckets, weight)
     for at in range(buckets.shape[0]):
         bucket = buckets[at]
-        state.terms[0, bucket] += 1.0
+        state.terms[0, bucket] = max(state.terms[0, bucket] + math.copysign(1.0, weight), 0.0)
         if is_due(state.terms[0, bucket]):
+            state.terms[1, bucket] = term(state, measure, bucket)
+
+
+@kernel
+def look_again(state, measure):
+    """Make all that is kept of words anew, after labels have changed as a whole."""
+    for bucket in range(state.terms.shape[1]):
+        if state.terms[0, bucket] > 0.0:
             state.terms[1, bucket] = term(state, measure, bucket)
 
 
@@ -71,7 +83,7 @@ def is_due(documents):
 @kernel
 def term(state, measure, bucket):
     """What ``terms`` keeps of a bucket: a pass over the labels it was seen with."""
-    documents = np.float64(state.totals[LABELLED])
+    documents = max(np.float64(state.totals[LABELLED]), 1.0)
     share = state.terms[0, bucket] / documents
     found = 0.0
     for k in range(state.totals[LABELS]):

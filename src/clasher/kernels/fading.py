@@ -34,16 +34,34 @@ def tick(state, growth):
 
 @kernel
 def rescale(state):
-    """Make a document count about one again, for the sketch and for every label."""
+    """Make a document count one or a little more again; rounds nothing."""
     _, power = math.frexp(state.clock[NOW])
     shrink = math.ldexp(1.0, 1 - power)
     state.clock[NOW] *= shrink
-    shrink_sketch(state, shrink)
-    factors = np.ones((3, state.totals[LABELS]), np.float32)  # of sums, squares and classes
-    for j in range(state.totals[LABELS]):
+    owns = np.empty(state.totals[LABELS], np.float64)
+    for j in range(owns.shape[0]):
         _, power = math.frexp(state.gains[j])
-        own = math.ldexp(1.0, 1 - power)
-        state.gains[j] *= own
+        owns[j] = math.ldexp(1.0, 1 - power)
+        state.gains[j] *= owns[j]
+    shrink_all(state, shrink, owns)
+
+
+@kernel
+def settle(state):
+    """Make a document count one, so that sums of labels and of models add up."""
+    shrink, owns = 1.0 / state.clock[NOW], 1.0 / state.gains[: state.totals[LABELS]]
+    state.clock[NOW] = 1.0
+    state.gains[:] = 1.0
+    shrink_all(state, shrink, owns)
+
+
+@kernel
+def shrink_all(state, shrink, owns):
+    """Scale down the sketch, and all that is summed for every label by its own factor too."""
+    shrink_sketch(state, shrink)
+    factors = np.ones((3, owns.shape[0]), np.float32)  # of sums, squares and classes
+    for j in range(owns.shape[0]):
+        own = owns[j]
         factors[0, j] = shrink_label(state, j, shrink * own)
         factors[1, j] = own
         if state.members.shape[0] > 0:
