@@ -27,7 +27,7 @@ def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...]
     margin = settings.rule == "margin"
     regions = capacity if settings.rule != "perceptron" else 0
     by_class = settings.weighting in MEASURES
-    named = m if settings.words else 0
+    named = m if settings.keeps_words else 0
     return (
         {
             "totals": ((3,), np.int64),
