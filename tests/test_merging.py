@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from benchmarks.corpora import synthetic
 from clasher import Clasher, LabelSets, adding, memory
+from clasher.analyzer import Analyzer
 from clasher.errors import LabelCapacityError, SettingError
 from clasher.kernels.learning import COUNT_LIMIT, EVERY
 from clasher.kernels.state import DOCUMENTS, LABELS, State
-from clasher.text import Analyzer
 from tests import strategies
 from tests.models import LABELS as TRUTHS
 from tests.models import RULES, TEXTS, UNSEEN, state_bytes, taught
@@ -304,7 +304,7 @@ def test_memory_stays_bounded():
 # ── in threads ───────────────────────────────────────────────────────────────────────────────────
 
 
-@given(strategies.streams(), strategies.settings(), st.integers(2, 5))
+@given(strategies.streams(), strategies.label_free_settings(), st.integers(2, 5))
 @EXAMPLES
 def test_threads_learn_what_one_learns(stream, how, threads):
     """The centroid rule, with any weighting: also the IDF is that of a single pass."""

@@ -12,13 +12,15 @@ import clasher
 from clasher.errors import ClasherError
 
 CORE = (
-    "adding", "errors", "explain", "hashing", "labels", "memory", "merging", "model", "parts",
-    "pending", "relabelling", "revising", "settings", "storage", "text", "unicode_ranges", "veil",
-    "version", "kernels.state",
+    "adding", "analysis", "analyzer", "bounds.decisions", "bounds.frequencies", "bounds.lengths",
+    "bounds.weights", "distortion", "errors", "explain", "hashed", "hashing", "kernels.state",
+    "labels", "languages", "memory", "merging", "model", "parts", "pending", "planning",
+    "relabelling", "revising", "settings", "spans", "storage", "text", "unicode_ranges", "veil",
+    "version", "words",
 )  # fmt: skip
 OPTIONAL = (
     "click", "rich", "plotly", "psutil", "pandas", "polars", "sklearn", "river", "pytest",
-    "hypothesis",
+    "hypothesis", "Stemmer", "stop_words",
 )  # fmt: skip
 
 

@@ -130,7 +130,7 @@ def test_the_regions_of_other_labels_go_on_as_before(stream, retired, data):
         ),
         min_size=1,
     ),
-    strategies.settings(),
+    strategies.label_free_settings(),
 )
 @EXAMPLES
 def test_labels_that_never_met_merge_exactly(rule, stream, how):

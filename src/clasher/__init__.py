@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 from clasher.version import __version__
 
 if TYPE_CHECKING:
+    from clasher.analyzer import Analyzer
     from clasher.errors import ClasherError
     from clasher.explain import Explanation
     from clasher.labels import LabelSets
     from clasher.model import Clasher
     from clasher.settings import Settings
-    from clasher.text import Analyzer
 
 __all__ = [
     "Analyzer",
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Analyzer": "clasher.text",
+    "Analyzer": "clasher.analyzer",
     "Clasher": "clasher.model",
     "ClasherError": "clasher.errors",
     "Explanation": "clasher.explain",

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher import memory, relabelling
+from clasher.kernels.classes import look_again
 from clasher.kernels.learning import COUNT_LIMIT, EVERY, best_cut
 from clasher.kernels.merging import add_columns, blend_columns, blend_learnt, sum_squares
 from clasher.kernels.regions import halve
@@ -22,6 +23,7 @@ from clasher.kernels.state import DOCUMENTS, LABELLED, LABELS, State
 from clasher.labels import LabelIndex, LabelSets
 from clasher.pending import DROPPED, put, waiting
 from clasher.settings import Settings
+from clasher.words import merge_words
 
 Numbers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -37,6 +39,7 @@ class Pair(NamedTuple):
     shares: Floats  # how much of each of these labels is theirs, by documents
     share: float  # how much of all labelled documents is theirs
     before: int  # documents that came before theirs
+    measure: int  # what the weighting asks of labels
 
 
 def add(
@@ -52,10 +55,11 @@ def add(
     new = [names[number] for number in kept if names[number] not in index.numbers]
     mine = memory.grow(mine, settings, len(index) + len(new))  # may fail: names come after
     index.extend(new)
-    pair = _pair(mine, theirs, kept, [index.numbers[names[number]] for number in kept])
+    places = [index.numbers[names[number]] for number in kept]
+    pair = _pair(mine, theirs, kept, places, settings.for_kernels().measure)
+    mine.totals[LABELS] = len(index)
     for merge in MERGES.values():
         merge(pair)
-    mine.totals[LABELS] = len(index)
     for label in pair.places:
         while mine.counts[label] >= COUNT_LIMIT and mine.together.size:
             halve(mine, label)
@@ -78,14 +82,14 @@ def _make_room(
     return [number for number, name in enumerate(names) if name not in given_up]
 
 
-def _pair(mine: State, theirs: State, kept: list[int], places: list[int]) -> Pair:
+def _pair(mine: State, theirs: State, kept: list[int], places: list[int], measure: int) -> Pair:
     ours, others = np.array(places, np.int64), np.array(kept, np.int64)
     here, there = mine.counts[ours], theirs.counts[others]
     known = here + there > 0
     shares = np.divide(there, here + there, out=np.full(len(ours), 0.5), where=known)
     labelled = int(theirs.totals[LABELLED])
     share = labelled / max(1, labelled + int(mine.totals[LABELLED]))
-    return Pair(mine, theirs, others, ours, shares, share, int(mine.totals[DOCUMENTS]))
+    return Pair(mine, theirs, others, ours, shares, share, int(mine.totals[DOCUMENTS]), measure)
 
 
 # ── array by array ───────────────────────────────────────────────────────────────────────────────
@@ -183,6 +187,27 @@ def _late(pair: Pair) -> None:
         pair.mine.late_marks[DROPPED] += pair.theirs.late_marks[DROPPED]
 
 
+def _classes(pair: Pair) -> None:
+    if pair.mine.classes.size:
+        add_columns(pair.mine.classes, pair.theirs.classes, pair.kept, pair.places)
+
+
+def _members(pair: Pair) -> None:
+    if pair.mine.members.size:
+        add_columns(pair.mine.members, pair.theirs.members, pair.kept, pair.places)
+
+
+def _terms(pair: Pair) -> None:
+    """Words were seen in both streams; what their labels tell follows from those."""
+    if pair.mine.terms.size:
+        pair.mine.terms[0] += pair.theirs.terms[0]
+        look_again(pair.mine, pair.measure)
+
+
+def _words(pair: Pair) -> None:
+    merge_words(pair.mine, pair.theirs)
+
+
 def _with_another(_: Pair) -> None:
     """Merged along with another array."""
 
@@ -201,10 +226,16 @@ MERGES: dict[str, Callable[[Pair], None]] = {
     "shared": _shared,
     "margins": _margins,
     "cut": _cut,
+    "classes": _classes,
+    "members": _members,
+    "terms": _terms,
     "late_keys": _with_another,
     "late_spans": _with_another,
     "late_buckets": _with_another,
     "late_counts": _with_another,
     "late_marks": _late,
+    "word_keys": _with_another,
+    "word_votes": _with_another,
+    "words": _words,
 }
 """How each array of the state is merged, in this order: what is derived comes after its source."""

@@ -94,8 +94,9 @@ def explain(
     asked = None if label is None else index.number(label)
     hashed = hasher.hash_one(text)
     buckets, counts = hashed.buckets, hashed.counts
-    work = memory.work_for(state)
-    length = weigh(state, setting, buckets, counts, work.x)
+    places, keys = hashed.words.places, hashed.words.keys
+    work = memory.work_for(state, len(keys))
+    length = weigh(state, setting, buckets, counts, places, keys, work)
     labels = int(state.totals[LABELS])
     region = int(clash(state, setting, buckets, length, labels, work))
     chosen = work.chosen[: choose(state, setting, length, labels, work)]

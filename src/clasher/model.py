@@ -11,17 +11,20 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher import memory, storage
+from clasher import words as behind
+from clasher.analyzer import Analyzer, Tokenizer
 from clasher.errors import LabelError, SettingError, require_positive
-from clasher.explain import Explanation, explain
+from clasher.explain import Explanation, WordWeight, explain
 from clasher.hashing import Hashed
 from clasher.kernels.clash import predict_documents, step_documents
 from clasher.kernels.state import DOCUMENTS, LABELLED
+from clasher.kernels.words import vote
 from clasher.labels import LabelIndex, Labels, LabelSets
 from clasher.merging import Merging
 from clasher.pending import Id
 from clasher.revising import Revising
 from clasher.settings import PAPER, Settings
-from clasher.text import Analyzer, Buffers, as_buffers
+from clasher.text import Buffers, as_buffers
 
 BATCH = 1024  # documents that pass through the stages together
 
@@ -65,12 +68,16 @@ class Clasher(Revising, Merging):
         max_labels: int = 4096,
         on_full: str = "error",
         seed: int = 0,
+        depth: int = 1,
+        conservative: bool = False,
         pending: int = 0,
+        words: bool = False,
         analyzer: Analyzer | None = None,
     ) -> None:
         settings = Settings(
             dimensions, rule, weighting, similarity, tf, norm, threshold, at_least_one,
-            max_labels, on_full, seed, pending, Analyzer() if analyzer is None else analyzer,
+            max_labels, on_full, seed, depth, conservative, pending, words,
+            Analyzer() if analyzer is None else analyzer,
         )  # fmt: skip
         self._set_up(settings, LabelIndex(max_labels), memory.allocate(settings))
 
@@ -168,6 +175,22 @@ class Clasher(Revising, Merging):
         """Which words and which region spoke for and against a label (by default the best)."""
         return explain(text, label, self._hasher, self._index, self._state, self._setting)
 
+    def top_words(self, label: str, n: int = 10) -> list[WordWeight]:
+        """The words that speak most for a label, and how much; needs ``words=True``.
+
+        >>> model = Clasher(1024, words=True)
+        >>> for _ in range(5):
+        ...     model.learn("wheat and corn", {"grain"})
+        ...     model.learn("gold and silver", {"metal"})
+        >>> sorted(word for word, weight in model.top_words("grain", 2))
+        ['corn', 'wheat']
+        """
+        return behind.top_words(label, n, self._index, self._state, self._setting)
+
+    def word_of(self, bucket: int) -> str | None:
+        """The word behind a bucket, where one is known; needs ``words=True``."""
+        return behind.word_of(self._state, bucket)
+
     # ── many documents ───────────────────────────────────────────────────────────────────────
 
     def hash_many(self, texts: Any) -> Hashed:
@@ -227,9 +250,13 @@ class Clasher(Revising, Merging):
         storage.save(path, self.settings, self._index.names, self._state)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Clasher:
-        """Read a model file; learning goes on as if it had never stopped."""
-        settings, labels, state = storage.load(path)
+    def load(cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None) -> Clasher:
+        """Read a model file; learning goes on as if it had never stopped.
+
+        A model that cuts text with a function of yours must be given it again: a file holds its
+        name only.
+        """
+        settings, labels, state = storage.load(path, tokenizer)
         model = cls.__new__(cls)
         model._set_up(settings, LabelIndex(settings.max_labels, labels), state)
         return model
@@ -277,11 +304,14 @@ class Clasher(Revising, Merging):
         self._state = memory.grow(self._state, self.settings, labels)  # may fail: names come after
         truth = self._index.adopt(sets)
         ids, indptr = self._room_for_labels(hashed.documents if predicting else 0)
+        words = hashed.words
         step_documents(
-            hashed.indptr, hashed.buckets, hashed.counts,
-            truth.known, truth.indptr, truth.ids, truth.yes,
-            self._state, self._setting, memory.work_for(self._state), predicting, indptr, ids,
+            hashed.indptr, hashed.buckets, hashed.counts, words.indptr, words.places, words.keys,
+            truth.known, truth.indptr, truth.ids, truth.yes, self._state, self._setting,
+            memory.work_for(self._state, len(words.keys)), predicting, indptr, ids,
         )  # fmt: skip
+        if self.settings.words:
+            vote(hashed.indptr, hashed.buckets, hashed.words, self._state)
         return LabelSets(self._names(), ids[: indptr[-1]], indptr)
 
     def _evict(self, sets: LabelSets) -> None:
@@ -309,9 +339,11 @@ class Clasher(Revising, Merging):
         return scores
 
     def _predict_into(self, hashed: Hashed, indptr: Any, ids: Any, scores: Any) -> None:
+        words = hashed.words
         predict_documents(
-            hashed.indptr, hashed.buckets, hashed.counts, self._state, self._setting,
-            memory.work_for(self._state), indptr, ids, scores,
+            hashed.indptr, hashed.buckets, hashed.counts, words.indptr, words.places, words.keys,
+            self._state, self._setting, memory.work_for(self._state, len(words.keys)),
+            indptr, ids, scores,
         )  # fmt: skip
 
     def _room_for_labels(self, documents: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -21,7 +21,10 @@ class Parts:
         """Initialise each component of the system: line 1 of Algorithm 1."""
         self.settings = settings
         self._setting = settings.for_kernels()
-        self._hasher = Hasher(settings.dimensions, settings.seed, settings.analyzer)
+        self._hasher = Hasher(
+            settings.dimensions, settings.seed, settings.analyzer,
+            keep_words=settings.words or settings.depth > 1,
+        )  # fmt: skip
         self._index = index
         self._state = state
 

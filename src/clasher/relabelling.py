@@ -43,6 +43,9 @@ def join(state: State, source: int, target: int) -> None:
         state.scales[target] = 1.0 / np.sqrt(column @ column) if column.any() else 0.0
     else:
         _blend(state.rows[:, 0], source, target, share)
+    if state.classes.size:
+        for array in (state.classes, state.members):
+            array[:, target] = (array[:, target] + array[:, source]) * shrink
     state.counts[target] = left
     state.seen[target] = max(state.seen[target], state.seen[source])
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from clasher import memory, relabelling
 from clasher.errors import LabelError, NotLearntError, SettingError
-from clasher.hashing import Hashed, HashedWords
+from clasher.hashing import Hashed
+from clasher.kernels.classes import look_again
+from clasher.kernels.sketch import uncount
 from clasher.kernels.state import DOCUMENTS, LABELLED
-from clasher.kernels.unlearning import uncount, unlearn_document
+from clasher.kernels.unlearning import unlearn_document
 from clasher.label_columns import UNLABELLED
 from clasher.labels import Labels, LabelSets
 from clasher.parts import Parts
@@ -56,9 +56,8 @@ class Revising(Parts):
         document = take(self._state, key)
         if document is None:
             raise NotLearntError(self._missing(id))
-        uncount(self._state, document.buckets)
-        bounds, words = np.array([0, len(document.buckets)], np.int64), HashedWords.none(1)
-        hashed = Hashed(bounds, document.buckets, document.counts, words, self._hasher.analysis)
+        hashed = self._hasher.one(document.buckets, document.counts)
+        uncount(self._state, self._setting, hashed.buckets, hashed.words.keys)
         self._step(hashed, sets, predicting=False)
 
     def _keys(self, ids: Sequence[Id | None] | None, sets: LabelSets) -> list[Key | None]:
@@ -113,8 +112,9 @@ class Revising(Parts):
         self._check_learnt(hashed, sets)
         truth = self._index.translate(sets)
         unlearn_document(
-            hashed.buckets, hashed.counts, truth.known[0], truth.ids, truth.yes,
-            self._state, self._setting, memory.work_for(self._state),
+            hashed.buckets, hashed.counts, hashed.words.places, hashed.words.keys,
+            truth.known[0], truth.ids, truth.yes,
+            self._state, self._setting, memory.work_for(self._state, len(hashed.words.keys)),
         )  # fmt: skip
 
     def correct(self, text: str, wrong: Labels, right: Labels) -> None:
@@ -165,6 +165,8 @@ class Revising(Parts):
             raise LabelError(f"label {source!r} cannot be merged with itself")
         relabelling.join(self._state, *numbers)
         self.retire_label(source)
+        if self._state.terms.size:
+            look_again(self._state, self._setting.measure)
 
     def retire_label(self, label: str) -> None:
         """Forget a label and all that was learnt of it; should it come again, it is a new one."""

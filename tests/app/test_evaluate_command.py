@@ -139,6 +139,7 @@ SETTINGS = {
     "--max-labels": ("max_labels", 3),
     "--on-full": ("on_full", "evict"),
     "--seed": ("seed", 7),
+    "--depth": ("depth", 2),
 }
 
 
@@ -149,6 +150,14 @@ def test_options_set_what_the_library_sets(option, tmp_path):
     plain = json.loads(run("evaluate", path, "--json", "-").stdout)["settings"]
     given = json.loads(run("evaluate", path, option, value, "--json", "-").stdout)["settings"]
     assert given == plain | {name: value}
+
+
+def test_a_sketch_may_be_conservative(tmp_path):
+    args = ("evaluate", stream(tmp_path, 3), "--depth", 2, "--conservative", "--json", "-")
+    given = json.loads(run(*args).stdout)["settings"]
+    assert (given["depth"], given["conservative"]) == (2, True)
+    args = ("evaluate", stream(tmp_path, 3), "--depth", 2, "--weighting", "ig")
+    assert "must be 1 with weighting 'ig'" in one_line(run(*args, code=2))
 
 
 @pytest.mark.parametrize("mode", [1, 2])

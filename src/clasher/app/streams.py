@@ -86,10 +86,18 @@ def hashed_ahead(model: Clasher, batches: Iterator[Batch]) -> Generator[tuple[Ba
 
 
 def stream_options(
-    *, labelled: bool, texts: bool = True
+    *, labelled: bool, texts: bool = True, sample: int | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of a stream, and hand them over as ``stream``."""
-    options = [click.argument("paths", metavar="STREAM...", nargs=-1, required=True)]
+    """Give a command the options of a stream, and hand them over as ``stream``.
+
+    A command that looks at a ``sample`` of so many records can do without a stream, one that reads
+    labels alone without ``texts``.
+    """
+    name = "STREAM..." if sample is None else "[STREAM...]"
+    limit = "Stop after N records."
+    if sample is not None:
+        limit = f"Look at the first N records (default: {sample})."
+    options = [click.argument("paths", metavar=name, nargs=-1, required=sample is None)]
     if texts:
         options += [
             _stream("--text", default="text", metavar="FIELD",
@@ -110,7 +118,7 @@ def stream_options(
         _stream("--format", metavar="EXT",
                 help="The extension that tells the format, such as csv or jsonl.gz, for files "
                      "that have another one (standard input: jsonl)."),
-        _stream("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N records."),
+        _stream("--limit", type=click.IntRange(min=1), metavar="N", default=sample, help=limit),
         _stream("--on-error", callback=parse_policy, default="stop",
                 metavar="stop|skip|dead-letter FILE",
                 help="What to do with a bad record: stop (the default), pass over it, or also "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
@@ -118,14 +118,29 @@ def _weights(rows: Sequence[WordWeight]) -> Table:
     return table
 
 
-def labels_view(support: Sequence[tuple[str, int]], shown: int | None) -> Table:
-    """The labels of a model and how many documents taught each, the most frequent first."""
+def words_view(label: str, words: Sequence[WordWeight]) -> Group:
+    """What a label is about."""
+    return Group(Text(printable(label), style="bold"), _weights(words))
+
+
+def labels_view(
+    support: Sequence[tuple[str, int]], shown: int | None, words: Mapping[str, Sequence[WordWeight]]
+) -> Table:
+    """The labels of a model, how many documents taught each, and the words that are known of it.
+
+    The most frequent come first.
+    """
     table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="dim")
     table.add_column("label", overflow="fold")
     table.add_column("documents", justify="right")
+    if words:
+        table.add_column("words", overflow="fold")
     rows = sorted(support, key=lambda row: (-row[1], row[0]))
     for label, documents in rows[:shown]:
-        table.add_row(Text(printable(label)), f"{documents:,}")
+        about = ", ".join(word for word, _ in words.get(label, ()))
+        table.add_row(
+            Text(printable(label)), f"{documents:,}", *([Text(printable(about))] * bool(words))
+        )
     if shown is not None and len(rows) > shown:
         table.add_row(Text(f"… {len(rows) - shown:,} more: --all shows them", style="dim"), "")
     return table

@@ -3,33 +3,28 @@
 import numpy as np
 
 from clasher.kernels import kernel
+from clasher.kernels.classes import count_classes
 from clasher.kernels.labels import UNLABELLED, mark, relate
 from clasher.kernels.regions import feed
-from clasher.kernels.sketch import weigh
-from clasher.kernels.state import DOCUMENTS, LABELLED, LABELS, PERCEPTRON
+from clasher.kernels.sketch import uncount, weigh
+from clasher.kernels.state import LABELLED, LABELS, NO_MEASURE, PERCEPTRON
 
 
 @kernel
-def uncount(state, buckets):
-    """Algorithm 3, lines 6 and 7, backwards."""
-    for at in range(buckets.shape[0]):
-        state.frequencies[0, buckets[at]] = max(state.frequencies[0, buckets[at]] - 1.0, 0.0)
-    state.totals[DOCUMENTS] -= 1
-
-
-@kernel
-def unlearn_document(buckets, counts, known, ids, yes, state, setting, work):
+def unlearn_document(buckets, counts, places, keys, known, ids, yes, state, setting, work):
     """Algorithm 5 backwards: the document leaves the sketch and the regions of its labels.
 
     It is weighed as if it came now, which is as it was weighed where weights do not change.
     """
-    uncount(state, buckets)
+    uncount(state, setting, buckets, keys)
     if known == UNLABELLED:
         return
-    weigh(state, setting, buckets, counts, work.x)
     labels = state.totals[LABELS]
     mark(work.truth, labels, known, ids, yes)
     state.totals[LABELLED] -= 1
+    if setting.measure != NO_MEASURE:
+        count_classes(state, setting.measure, buckets, ids, yes, -1.0)
+    weigh(state, setting, buckets, counts, places, keys, work)
     for at in range(ids.shape[0]):
         if yes[at]:
             label = ids[at]

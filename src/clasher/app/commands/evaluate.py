@@ -95,7 +95,7 @@ def command(
     model = wanted.create()
     sample = _sample(model) if report is not None else None
     with stream.opened() as batches:
-        notes.prepare(quiet=quiet)
+        notes.prepare(model.settings, quiet=quiet)
         how = {"every": every, "window": window, "label_probability": label_probability}
         result = _evaluate(model, stream, batches, sample, how, quiet=quiet)
     if result.documents:

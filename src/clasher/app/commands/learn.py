@@ -62,7 +62,7 @@ def command(
     check_model_file("--model", model_path)
     lesson = Lesson(_open(model_path, wanted), model_path, save_every)
     with stream.opened(batch_size=min(BATCH, save_every or BATCH)) as batches:
-        notes.prepare(quiet=quiet)
+        notes.prepare(lesson.model.settings, quiet=quiet)
         with stream.bar(quiet=quiet) as bar:
             interrupted = lesson.run(batches, bar)
     notes.say(lesson.summary(bar), quiet=quiet)
@@ -71,13 +71,7 @@ def command(
 
 
 def _open(path: str, wanted: Wanted) -> Clasher:
-    from clasher.model import Clasher
-
-    if not os.path.exists(path):
-        return wanted.create()
-    model = Clasher.load(path)
-    wanted.check(model, path)
-    return model
+    return wanted.load(path) if os.path.exists(path) else wanted.create()
 
 
 @dataclass
