@@ -44,6 +44,7 @@ def streams(
 
 WEIGHTINGS = ("tfidf", "tf", "icf", "icsdf", "chi2", "ig", "or", "gini")
 weightings = st.sampled_from(WEIGHTINGS)
+label_free_weightings = st.sampled_from(["tfidf", "tf"])
 similarities = st.sampled_from(["cosine", "euclidean"])
 tfs = st.sampled_from(["log", "count"])
 norms = st.sampled_from(["l2", "none"])
@@ -61,7 +62,7 @@ def settings(
 
 def label_free_settings() -> st.SearchStrategy[dict[str, str]]:
     """The same, where the weight of a word does not depend on labels."""
-    return settings(st.sampled_from(["tf", "tfidf"]))
+    return settings(label_free_weightings)
 
 
 def deep_settings() -> st.SearchStrategy[dict[str, Any]]:

@@ -177,3 +177,17 @@ def test_a_missing_library_is_told_when_a_model_is_read(tmp_path, stemmers, monk
 def test_functions_are_known_by_their_names():
     assert name_of(unescape) == "html:unescape"
     assert name_of(on_blanks) == "tests.test_analysis:on_blanks"
+
+
+@pytest.mark.parametrize("value", [b"5   ", b"[]  ", b"true"])
+def test_a_tokenizer_without_a_name_is_no_setting(tmp_path, value):
+    saved(tmp_path)
+    path = tmp_path / "model"
+    path.write_bytes(path.read_bytes().replace(rb"tokenizer\": null", rb"tokenizer\": " + value))
+    with pytest.raises(ModelFileError, match="its tokenizer has no name"):
+        Clasher.load(path)
+
+
+def test_a_version_is_text(stemmers):
+    with pytest.raises(SettingError, match="'snowball' parameter of Analyzer must be None or a ve"):
+        Analyzer(stemmer="english", snowball=3)

@@ -12,11 +12,11 @@ import clasher
 from clasher.errors import ClasherError
 
 CORE = (
-    "adding", "analysis", "analyzer", "bounds.decisions", "bounds.frequencies", "bounds.lengths",
-    "bounds.weights", "distortion", "errors", "explain", "hashed", "hashing", "kernels.state",
-    "labels", "languages", "memory", "merging", "model", "parts", "pending", "planning",
-    "relabelling", "revising", "settings", "spans", "storage", "text", "unicode_ranges", "veil",
-    "version", "words",
+    "adding", "alarms", "analysis", "analyzer", "bounds.decisions", "bounds.frequencies",
+    "bounds.lengths", "bounds.weights", "detectors", "distortion", "drift", "errors", "explain",
+    "hashed", "hashing", "kernels.state", "labels", "languages", "memory", "merging", "model",
+    "parts", "pending", "planning", "relabelling", "revising", "settings", "spans", "storage",
+    "synth", "text", "unicode_ranges", "veil", "version", "words",
 )  # fmt: skip
 OPTIONAL = (
     "click", "rich", "plotly", "psutil", "pandas", "polars", "sklearn", "river", "pytest",

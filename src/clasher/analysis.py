@@ -85,7 +85,7 @@ class Analysis:
         return words
 
     def _scanned(self, texts: Buffers) -> Words:
-        room = int(most_words(texts).sum())
+        room = most_words(texts)
         indptr = np.empty(texts.documents + 1, np.int64)
         keys = np.empty(room, np.uint64)
         starts, stops = np.empty(room, np.int64), np.empty(room, np.int64)
@@ -184,13 +184,16 @@ class Stems:
         return keys
 
 
-def most_words(texts: Buffers) -> npt.NDArray[np.int64]:
-    """The most words that each document can have.
+def most_words(texts: Buffers, each: int | None = None) -> int:
+    """The most words that documents can have together, if no document has more than ``each``.
 
     Two in three bytes: a letter of one byte, then a symbol of two, and so on.
     """
-    most: npt.NDArray[np.int64] = (2 * np.diff(texts.offsets) + 2) // 3
-    return most
+    if each is not None and texts.documents > 1:
+        return int(np.minimum((2 * np.diff(texts.offsets) + 2) // 3, each).sum())
+    size = int(texts.offsets[-1]) - int(texts.offsets[0])
+    most = 2 * (size + texts.documents) // 3
+    return most if each is None else min(most, each)
 
 
 def most_grams(words: Words, grams: Grams) -> npt.NDArray[np.int64]:

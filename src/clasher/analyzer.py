@@ -209,6 +209,8 @@ def _version_for(stemmer: Any, noted: str | None) -> str | None:
     if stemmer is None:
         return None
     check_stemmer(stemmer)
+    if noted is not None and not isinstance(noted, str):
+        raise _refusal("snowball", "None or a version", noted)
     running = snowball_version()
     if noted is not None and noted != running:
         warnings.warn(

@@ -9,6 +9,11 @@ import numpy.typing as npt
 
 from clasher.kernels.hashing import Records
 
+_NO_WORDS = (
+    np.empty(0, np.int32), np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64),
+    np.frombuffer(b"", np.uint8),
+)  # fmt: skip
+
 
 class HashedWords(NamedTuple):
     """The distinct words of documents, in the order in which each document has them.
@@ -38,10 +43,7 @@ class HashedWords(NamedTuple):
     @classmethod
     def none(cls, documents: int) -> HashedWords:
         """The words of so many documents when they are not kept."""
-        return cls(
-            np.zeros(documents + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.uint64),
-            np.empty(0, np.int64), np.empty(0, np.int64), np.frombuffer(b"", np.uint8),
-        )  # fmt: skip
+        return cls(np.zeros(documents + 1, np.int64), *_NO_WORDS)
 
     def part(self, start: int, stop: int) -> HashedWords:
         """The words of documents ``start`` to ``stop``, without a copy of them."""
@@ -83,17 +85,16 @@ class Hashed(NamedTuple):
         )  # fmt: skip
 
 
-def room_for_words(most: npt.NDArray[np.int64], buckets: int) -> Records:
-    """Room to note the words of documents that have so many at most."""
-    words = int(most.sum())
+def room_for_words(documents: int, words: int, buckets: int) -> Records:
+    """Room to note so many words, which share so many buckets."""
     return Records(
-        np.zeros(len(most) + 1, np.int64), np.empty(words, np.int32), np.empty(words, np.uint64),
+        np.zeros(documents + 1, np.int64), np.empty(words, np.int32), np.empty(words, np.uint64),
         np.empty(words, np.int64), np.empty(words, np.int64), np.zeros(buckets, np.int64),
         np.empty(words, np.int64),
     )  # fmt: skip
 
 
-NO_RECORDS = room_for_words(np.empty(0, np.int64), 0)
+NO_RECORDS = room_for_words(0, 0, 0)
 
 
 def trimmed(records: Records, data: npt.NDArray[np.uint8]) -> HashedWords:

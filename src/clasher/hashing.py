@@ -69,6 +69,7 @@ class Hasher:
         with np.errstate(over="ignore"):
             self.initial = np.uint64(finalise(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15)))
         self._steps = Analysis(self.analyzer, self.initial)
+        self._by_scan = self.analyzer.by_scan
         self._local = threading.local()
 
     def hash_one(self, text: str) -> Hashed:
@@ -127,12 +128,15 @@ class Hasher:
 
     def _hash(self, texts: Buffers) -> Hashed:
         cleaned, _ = self._steps.clean(texts)
-        if self.analyzer.by_scan:
+        if self._by_scan:
             return self._hash_by_scan(cleaned)
         words = self._steps.words(cleaned)
         most = most_grams(words, self._steps.grams)
-        indptr, buckets, counts = self._room(most)
-        records = room_for_words(most, len(buckets)) if self.keep_words else NO_RECORDS
+        room = int(np.minimum(most, self.dimensions).sum())
+        indptr, buckets, counts = _room(cleaned.documents, room)
+        records = NO_RECORDS
+        if self.keep_words:
+            records = room_for_words(cleaned.documents, int(most.sum()), room)
         hashes, starts, stops, slots = self._scratch()
         fold_documents(
             words, self._steps.letters, self._steps.grams, self.dimensions, slots,
@@ -142,8 +146,8 @@ class Hasher:
 
     def _hash_by_scan(self, texts: Buffers) -> Hashed:
         """The same in one pass over the bytes, where all there is to do is to cut them."""
-        most = most_words(texts)
-        indptr, buckets, counts = self._room(most)
+        room = most_words(texts, self.dimensions)
+        indptr, buckets, counts = _room(texts.documents, room)
         hashes, starts, stops, slots = self._scratch()
         given = (
             texts.data, texts.offsets, self._steps.table, self.analyzer.min_length, self.initial,
@@ -152,15 +156,9 @@ class Hasher:
         if not self.keep_words:
             hash_documents(*given)
             return self._hashed(indptr, buckets, counts, NO_RECORDS, texts.data)
-        records = room_for_words(most, len(buckets))
+        records = room_for_words(texts.documents, most_words(texts), room)
         hash_documents_and_words(*given, records)
         return self._hashed(indptr, buckets, counts, records, texts.data)
-
-    def _room(self, most: npt.NDArray[np.int64]) -> tuple[Any, Any, Any]:
-        """Room for the buckets of documents that have so many words at most."""
-        room = int(np.minimum(most, self.dimensions).sum())
-        indptr = np.empty(len(most) + 1, np.int64)
-        return indptr, np.empty(room, np.int32), np.zeros(room, np.float32)
 
     def _hashed(
         self, indptr: Any, buckets: Any, counts: Any, records: Records, data: Any
@@ -206,3 +204,9 @@ def _fingerprint(dimensions: int, seed: int, analyzer: Analyzer) -> str:
     """Tells documents apart that were hashed differently."""
     made_by = json.dumps([dimensions, seed, analyzer.to_dict()], sort_keys=True)
     return hashlib.blake2b(made_by.encode(), digest_size=8).hexdigest()
+
+
+def _room(documents: int, buckets: int) -> tuple[Any, Any, Any]:
+    """Room for so many buckets of documents: where each begins, which they are, their counts."""
+    indptr = np.empty(documents + 1, np.int64)
+    return indptr, np.empty(buckets, np.int32), np.zeros(buckets, np.float32)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import click
 
@@ -21,7 +21,6 @@ from clasher.app.progress import Bar
 if TYPE_CHECKING:
     from clasher.hashing import Hashed
     from clasher.io import BadRecords, Batch
-    from clasher.model import Clasher
 
 BATCH = 1000  # documents between two looks at Ctrl-C
 
@@ -80,7 +79,14 @@ class Stream:
             notes.warn(f"passed over {records}{letters}; the first: {bad.first}")
 
 
-def hashed_ahead(model: Clasher, batches: Iterator[Batch]) -> Generator[tuple[Batch, Hashed]]:
+class Hashing(Protocol):
+    """Whatever hashes documents ahead of learning from them."""
+
+    def hash_many(self, texts: Any) -> Hashed:
+        """Hash documents."""
+
+
+def hashed_ahead(model: Hashing, batches: Iterator[Batch]) -> Generator[tuple[Batch, Hashed]]:
     """Read and hash in another thread what the model will need next."""
     return read_ahead(((batch, model.hash_many(batch.texts)) for batch in batches), ahead=2)
 

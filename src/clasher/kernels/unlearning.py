@@ -4,6 +4,7 @@ import numpy as np
 
 from clasher.kernels import kernel
 from clasher.kernels.classes import count_classes
+from clasher.kernels.fading import gain
 from clasher.kernels.labels import UNLABELLED, mark, relate
 from clasher.kernels.regions import feed
 from clasher.kernels.sketch import uncount, weigh
@@ -19,16 +20,16 @@ def unlearn_document(buckets, counts, places, keys, known, ids, yes, state, sett
     uncount(state, setting, buckets, keys)
     if known == UNLABELLED:
         return
+    weigh(state, setting, buckets, counts, places, keys, work)
     labels = state.totals[LABELS]
     mark(work.truth, labels, known, ids, yes)
     state.totals[LABELLED] -= 1
     if setting.measure != NO_MEASURE:
         count_classes(state, setting.measure, buckets, ids, yes, -1.0)
-    weigh(state, setting, buckets, counts, places, keys, work)
     for at in range(ids.shape[0]):
         if yes[at]:
             label = ids[at]
-            weight = -min(1.0, state.counts[label])
+            weight = -min(gain(state, label), state.counts[label])
             if setting.rule == PERCEPTRON:
                 state.counts[label] += weight
             else:
