@@ -77,6 +77,21 @@ def test_late_labels_are_learnt(rule):
         assert model.predict(words) == {label}
 
 
+@every_rule
+@pytest.mark.parametrize("threads", [1, 3])
+def test_unlabelled_documents_of_a_stream_wait(rule, threads):
+    """Those with labels do not, nor those without an id."""
+    model = Clasher(128, rule=rule, max_labels=8, pending=20)
+    truths = [None if i % 2 else labels for i, labels in enumerate(LABELS)]
+    ids = [f"d{i}" if i != 3 else None for i in range(10)]
+    model.learn_many(TEXTS, truths, ids, threads)
+    assert (model.pending, model.documents) == (sum(known is None for known in truths) - 1, 10)
+    model.learn_later("d5", LABELS[5])
+    for missing in ("d0", "d3"):
+        with pytest.raises(NotLearntError):
+            model.learn_later(missing, {"oil"})
+
+
 def test_predicting_remembers_nothing():
     model = taught(pending=4)
     before = state_bytes(model)

@@ -181,9 +181,10 @@ def _cut(pair: Pair) -> None:
 
 def _late(pair: Pair) -> None:
     """Both wait on, the oldest of too many being dropped."""
-    for document in waiting(pair.theirs):
-        put(pair.mine, document)
-    pair.mine.late_marks[DROPPED] += pair.theirs.late_marks[DROPPED]
+    if pair.mine.late_marks.size:
+        for document in waiting(pair.theirs):
+            put(pair.mine, document)
+        pair.mine.late_marks[DROPPED] += pair.theirs.late_marks[DROPPED]
 
 
 def _classes(pair: Pair) -> None:

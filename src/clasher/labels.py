@@ -144,6 +144,20 @@ class LabelSets(Sequence[set[str]]):
         shown = ", ".join(repr(s) for s, _ in zip(self, range(3), strict=False))
         return f"LabelSets([{shown}{', …' if len(self) > 3 else ''}], documents={len(self)})"
 
+    def as_given(self, document: int) -> Labels:
+        """The labels of one document in the form in which they can be given to a model.
+
+        >>> LabelSets.of([{"oil": True, "gold": False}]).as_given(0)
+        {'oil': True, 'gold': False}
+        """
+        if self.known[document] == UNLABELLED:
+            return None
+        if self.known[document] == COMPLETE:
+            return self[document]
+        inside = slice(int(self.indptr[document]), int(self.indptr[document + 1]))
+        names = (self.names[i] for i in self.ids[inside])
+        return dict(zip(names, self.yes[inside].tolist(), strict=True))
+
     def only(self, kept: npt.NDArray[np.bool_]) -> LabelSets:
         """The labels of the documents that are ``kept``; the others become unlabelled.
 

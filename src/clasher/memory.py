@@ -60,7 +60,7 @@ def late_shapes(settings: Settings) -> dict[str, tuple[tuple[int, ...], type]]:
         "late_spans": ((documents, 2), np.int64),
         "late_buckets": ((buckets,), np.int32),
         "late_counts": ((buckets,), np.float32),
-        "late_marks": ((5,), np.int64),
+        "late_marks": ((5 if documents else 0,), np.int64),
     }
 
 

@@ -50,11 +50,13 @@ class Merging(Parts):
             names = other._index.names
             self._state = add(self.settings, self._index, self._state, names, other._state)
 
-    def _learn_in_threads(self, source: Hashed | Buffers, sets: LabelSets, threads: int) -> None:
+    def _learn_in_threads(
+        self, source: Hashed | Buffers, sets: LabelSets, threads: int
+    ) -> list[tuple[slice, Hashed]]:
         """Learn parts of a stream side by side, each into a model of its own, and merge them.
 
         Every part begins with the document frequencies of those before it, so that each document
-        is weighed as in a single pass.
+        is weighed as in a single pass. Returns which documents each part has, hashed.
         """
         bounds = _bounds(source.documents, threads)
         models = [self, *(self._fresh() for _ in bounds[1:])]
@@ -69,6 +71,7 @@ class Merging(Parts):
         for model, start in zip(models[1:], starts, strict=True):
             start.take_out_of(model._state)
             self.merge(model)
+        return [(slice(*bound), part) for bound, part in zip(bounds, hashed, strict=True)]
 
     def _fresh(self) -> Self:
         """A model with the same settings that has learnt nothing."""

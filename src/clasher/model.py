@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -24,7 +24,7 @@ from clasher.merging import Merging
 from clasher.pending import Id
 from clasher.revising import Revising
 from clasher.settings import PAPER, Settings
-from clasher.text import as_buffers
+from clasher.text import Buffers, as_buffers
 
 BATCH = 1024  # documents that pass through the stages together
 
@@ -156,9 +156,10 @@ class Clasher(Revising, Merging):
 
         Under an ``id`` it waits for its labels: ``learn_later`` learns them.
         """
-        keys = self._keys(None if id is None else [id], 1)
+        sets = LabelSets.unlabelled(1)
+        keys = self._keys(None if id is None else [id], sets)
         hashed = self._hasher.hash_one(text)
-        self._step(hashed, LabelSets.unlabelled(1), predicting=False)
+        self._step(hashed, sets, predicting=False)
         self._remember(keys, hashed)
 
     def predict(self, text: str) -> set[str]:
@@ -196,29 +197,42 @@ class Clasher(Revising, Merging):
         """Hash documents ahead of time: reads no state, so it may run in another thread."""
         return self._hasher.hash_many(texts)
 
-    def learn_many(self, texts: Any, labels: Any, threads: int = 1) -> None:
+    def learn_many(
+        self,
+        texts: Any,
+        labels: Any,
+        ids: Sequence[Id | None] | None = None,
+        threads: int = 1,
+    ) -> None:
         """Learn from many documents: the same as ``learn`` one by one.
+
+        Unlabelled documents that have an id wait for their labels, as with ``observe``.
 
         With more ``threads`` each learns a part of the documents into a model of its own, and
         these are merged: equal, to float rounding, for ``centroid``, and an approximation for the
         other rules. Takes as much memory again for each of them.
         """
         require_positive("learn_many", "threads", threads)
-        self._step_batches(texts, LabelSets.of(labels), predicting=False, threads=threads)
+        sets = LabelSets.of(labels)
+        source, keys = self._checked(texts, sets), self._keys(ids, sets)
+        parts: Iterable[tuple[slice, Hashed]]
+        if threads > 1 and len(sets) > 1:
+            parts = self._learn_in_threads(source, sets, threads)
+        else:
+            parts = ((inside, hashed) for inside, hashed, _ in self._steps(source, sets, False))
+        for inside, hashed in parts:
+            self._remember(keys[inside], hashed)
 
     def observe_many(self, texts: Any, ids: Sequence[Id | None] | None = None) -> None:
         """Count the words of many unlabelled documents; those with an id wait for their labels."""
         source = texts if isinstance(texts, Hashed) else as_buffers(texts)
-        keys = self._keys(ids, source.documents)
-        start = 0
-        for hashed in self._hasher.batches(source, BATCH):
-            self._step(hashed, LabelSets.unlabelled(hashed.documents), predicting=False)
-            self._remember(keys[start : start + hashed.documents], hashed)
-            start += hashed.documents
+        self.learn_many(source, LabelSets.unlabelled(source.documents), ids)
 
     def step_many(self, texts: Any, labels: Any) -> LabelSets:
         """Algorithm 1: predict each document, then learn from it; returns the predictions."""
-        return LabelSets.join(self._step_batches(texts, LabelSets.of(labels), predicting=True))
+        sets = LabelSets.of(labels)
+        steps = self._steps(self._checked(texts, sets), sets, predicting=True)
+        return LabelSets.join([predicted for _, _, predicted in steps])
 
     def predict_many(self, texts: Any) -> LabelSets:
         """The labels of many documents, on all cores; changes nothing."""
@@ -249,27 +263,27 @@ class Clasher(Revising, Merging):
 
     # ── how it is done ───────────────────────────────────────────────────────────────────────
 
-    def _step_batches(
-        self, texts: Any, sets: LabelSets, predicting: bool, threads: int = 1
-    ) -> list[LabelSets]:
-        source = texts if isinstance(texts, Hashed) else as_buffers(texts)
+    def _checked(self, texts: Any, sets: LabelSets) -> Hashed | Buffers:
+        """The documents, after all that can be wrong was looked at: all or nothing."""
+        source = texts if isinstance(texts, Hashed | Buffers) else as_buffers(texts)
         if source.documents != len(sets):
             raise LabelError(
                 f"every document needs an entry of labels, None where it has none. "
                 f"Got {source.documents} documents and {len(sets)} entries of labels."
             )
         evicting = self.settings.on_full == "evict"
-        (self._index.check_documents if evicting else self._index.check)(sets)  # all or nothing
-        parts: list[LabelSets] = []
-        if threads > 1 and source.documents > 1:
-            self._learn_in_threads(source, sets, threads)
-            return parts
+        (self._index.check_documents if evicting else self._index.check)(sets)
+        return source
+
+    def _steps(
+        self, source: Hashed | Buffers, sets: LabelSets, predicting: bool
+    ) -> Iterator[tuple[slice, Hashed, LabelSets]]:
+        """Step batch by batch: which documents these were, hashed, and what was predicted."""
         start = 0
         for hashed in self._hasher.batches(source, BATCH):
-            stop = start + hashed.documents
-            parts.append(self._step(hashed, sets[start:stop], predicting))
-            start = stop
-        return parts
+            inside = slice(start, start + hashed.documents)
+            yield inside, hashed, self._step(hashed, sets[inside], predicting)
+            start = inside.stop
 
     def _step(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:
         """Lines 3–6 of Algorithm 1 for a batch."""

@@ -11,6 +11,7 @@ from clasher.kernels.classes import look_again
 from clasher.kernels.sketch import uncount
 from clasher.kernels.state import DOCUMENTS, LABELLED
 from clasher.kernels.unlearning import unlearn_document
+from clasher.label_columns import UNLABELLED
 from clasher.labels import Labels, LabelSets
 from clasher.parts import Parts
 from clasher.pending import DROPPED, WAITING, Id, Key, Waiting, key_of, put, take
@@ -29,12 +30,12 @@ class Revising(Parts):
     @property
     def pending(self) -> int:
         """How many observed documents wait for their labels now."""
-        return int(self._state.late_marks[WAITING])
+        return int(self._state.late_marks[WAITING]) if self.settings.pending else 0
 
     @property
     def dropped(self) -> int:
         """How many documents had to make room before their labels came."""
-        return int(self._state.late_marks[DROPPED])
+        return int(self._state.late_marks[DROPPED]) if self.settings.pending else 0
 
     def learn_later(self, id: Id, labels: Labels) -> None:  # noqa: A002
         """Learn the labels of a document that was observed under ``id``, which then waits no more.
@@ -59,15 +60,19 @@ class Revising(Parts):
         uncount(self._state, self._setting, hashed.buckets, hashed.words.keys)
         self._step(hashed, sets, predicting=False)
 
-    def _keys(self, ids: Sequence[Id | None] | None, documents: int) -> list[Key | None]:
-        """What the documents are to be remembered by, checked before anything is learnt."""
+    def _keys(self, ids: Sequence[Id | None] | None, sets: LabelSets) -> list[Key | None]:
+        """What unlabelled documents are to be remembered by, checked before anything is learnt."""
         if ids is None:
-            return [None] * documents
-        if len(ids) != documents:
-            raise SettingError.of("ids", f"one for each of {documents} documents", ids, "observe")
+            return [None] * len(sets)
+        if len(ids) != len(sets):
+            raise SettingError.of("ids", f"one for each of {len(sets)} documents", ids)
         if not self.settings.pending:
             raise SettingError("the model has no room for documents to wait: Clasher(pending=N)")
-        return [None if name is None else key_of(name) for name in ids]
+        waits = (sets.known == UNLABELLED).tolist()
+        return [
+            key_of(name) if name is not None and wait else None
+            for name, wait in zip(ids, waits, strict=True)
+        ]
 
     def _remember(self, keys: list[Key | None], hashed: Hashed) -> None:
         """Let documents wait for their labels, those that have a key."""

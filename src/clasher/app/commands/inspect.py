@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clasher.app.analysis import tokenizer_option
-from clasher.app.figures import bytes_, decimals, setting
+from clasher.app.figures import bytes_, counted, decimals, setting
 from clasher.app.files import STANDARD_STREAM, check_outputs, write_json
 from clasher.app.options import Command, output_option
 
@@ -100,6 +100,8 @@ def _as_dict(model: Clasher, words: dict[str, Words]) -> dict[str, Any]:
     return {
         "documents": model.documents,
         "labelled": model.labelled,
+        "pending": model.pending,
+        "dropped": model.dropped,
         "threshold": model.threshold,
         "nbytes": model.nbytes,
         "max_nbytes": model.max_nbytes,
@@ -127,6 +129,11 @@ def _show(model: Clasher, path: str, shown: int | None, words: dict[str, Words])
                 ("model", path),
                 ("documents", f"{model.documents:,}, {model.labelled:,} of them with labels"),
                 ("labels", f"{len(model.labels):,}, at most {settings['max_labels']:,}"),
+                (
+                    "waiting",
+                    f"{counted(model.pending, 'document')} for labels, at most "
+                    f"{settings['pending']:,}; {model.dropped:,} were dropped",
+                ),
                 ("threshold", f"{decimals(model.threshold)}, {learnt}"),
                 ("memory", f"{bytes_(model.nbytes)}, at most {bytes_(model.max_nbytes)}"),
                 ("file", bytes_(os.path.getsize(path))),
