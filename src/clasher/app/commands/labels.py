@@ -41,15 +41,15 @@ EXAMPLES = """
 @output_option(
     "--output", "-o", metavar="FILE", help="Write the model there (default: to where it was)."
 )
-@tokenizer_option("The function that the model cuts text with, if it has one of its own.")
+@tokenizer_option()
 @quiet_option
 def command(
     model_path: str,
     action: str,
     names: tuple[str, ...],
     output: str | None,
-    quiet: bool,
     tokenizer: Tokenizer | None,
+    quiet: bool,
 ) -> None:
     r"""List the labels of a model, or change them.
 

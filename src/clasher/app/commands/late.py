@@ -34,7 +34,7 @@ EXAMPLES = """
 )
 @stream_options(labelled=True, texts=False)
 @model_option("The model file to go on with; it was begun with --pending.")
-@tokenizer_option("The function that the model cuts text with, if it has one of its own.")
+@tokenizer_option()
 @quiet_option
 def command(stream: Stream, model_path: str, tokenizer: Tokenizer | None, quiet: bool) -> None:
     """Learn labels of documents that a model has met without them.

@@ -27,7 +27,7 @@ EXAMPLES = """
 @click.command("merge", cls=Command, examples=EXAMPLES, short_help="Make one model of several.")
 @click.argument("paths", metavar="MODEL...", nargs=-1, required=True)
 @output_option("--output", "-o", metavar="FILE", required=True, help="Where to write the model.")
-@tokenizer_option("The function that the model cuts text with, if it has one of its own.")
+@tokenizer_option()
 @quiet_option
 def command(paths: tuple[str, ...], output: str, tokenizer: Tokenizer | None, quiet: bool) -> None:
     """Merge models that were taught with the same settings.

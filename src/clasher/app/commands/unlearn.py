@@ -33,7 +33,7 @@ EXAMPLES = """
 )
 @stream_options(labelled=True)
 @model_option("The model file to go on with.")
-@tokenizer_option("The function that the model cuts text with, if it has one of its own.")
+@tokenizer_option()
 @quiet_option
 def command(stream: Stream, model_path: str, tokenizer: Tokenizer | None, quiet: bool) -> None:
     """Unlearn documents, given with the labels they were learnt with.
