@@ -6,30 +6,39 @@ from typing import TYPE_CHECKING
 from clasher.version import __version__
 
 if TYPE_CHECKING:
+    from clasher.analyzer import Analyzer
+    from clasher.clusters import Clusters
     from clasher.errors import ClasherError
     from clasher.explain import Explanation
     from clasher.labels import LabelSets
     from clasher.model import Clasher
     from clasher.settings import Settings
-    from clasher.text import Analyzer
+    from clasher.similar import Similar
+    from clasher.vectors import HashedTfidf
 
 __all__ = [
     "Analyzer",
     "Clasher",
     "ClasherError",
+    "Clusters",
     "Explanation",
+    "HashedTfidf",
     "LabelSets",
     "Settings",
+    "Similar",
     "__version__",
 ]
 
 _HOMES = {
-    "Analyzer": "clasher.text",
+    "Analyzer": "clasher.analyzer",
     "Clasher": "clasher.model",
     "ClasherError": "clasher.errors",
+    "Clusters": "clasher.clusters",
     "Explanation": "clasher.explain",
+    "HashedTfidf": "clasher.vectors",
     "LabelSets": "clasher.labels",
     "Settings": "clasher.settings",
+    "Similar": "clasher.similar",
 }
 
 

@@ -8,9 +8,11 @@ from clasher.kernels.clash import VECTOR
 from clasher.kernels.learning import BIAS_START, SHARED_START
 from clasher.kernels.regions import copy_rows
 from clasher.kernels.state import BINS, LABELS, State, Work
+from clasher.kernels.words import LONGEST
 from clasher.settings import MEASURES, Settings
 
 FIRST_CAPACITY = 32
+LATE_BUCKETS = 256  # room for so many buckets per document that waits for its labels
 
 LABEL_AXIS = {
     "rows": 2, "counts": 0, "norms": 0, "scales": 0, "together": 1, "seen": 0, "squares": 1,
@@ -25,6 +27,7 @@ def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...]
     margin = settings.rule == "margin"
     regions = capacity if settings.rule != "perceptron" else 0
     by_class = settings.weighting in MEASURES
+    named = m if settings.words else 0
     return {
         "totals": ((3,), np.int64),
         "frequencies": ((settings.depth, m), np.float64),
@@ -42,6 +45,22 @@ def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...]
         "classes": ((m, capacity) if by_class else (0, 0), np.float32),
         "members": ((2, capacity) if by_class else (0, 0), np.float64),
         "terms": ((2, m) if by_class else (0, 0), np.float64),
+        "word_keys": ((named,), np.uint64),
+        "word_votes": ((named,), np.int64),
+        "words": ((named, LONGEST), np.uint8),
+    } | late_shapes(settings)
+
+
+def late_shapes(settings: Settings) -> dict[str, tuple[tuple[int, ...], type]]:
+    """Room for the documents that wait for their labels; any single one finds room."""
+    documents = settings.pending
+    buckets = max(documents * LATE_BUCKETS, settings.dimensions) if documents else 0
+    return {
+        "late_keys": ((documents, 2), np.int64),
+        "late_spans": ((documents, 2), np.int64),
+        "late_buckets": ((buckets,), np.int32),
+        "late_counts": ((buckets,), np.float32),
+        "late_marks": ((5 if documents else 0,), np.int64),
     }
 
 
@@ -72,6 +91,17 @@ def allocate(settings: Settings, labels: int = 0) -> State:
     return state
 
 
+def without_labels(state: State, settings: Settings) -> State:
+    """The same state, all that is about labels left out: the word statistics remain."""
+    kept = state._asdict()
+    kept["totals"] = state.totals.copy()
+    kept["totals"][1:] = 0
+    for name, (shape, kind) in shapes(settings, 0).items():
+        if kept[name].shape != shape:
+            kept[name] = np.zeros(shape, kind)
+    return State(**kept)
+
+
 def grow(state: State, settings: Settings, labels: int) -> State:
     """The same state with room for ``labels`` labels."""
     if labels <= len(state.counts):
@@ -100,6 +130,17 @@ def clear_label(state: State, number: int, settings: Settings) -> None:
         state.together[number] = 0
     if settings.rule == "margin":
         state.bias[0, number] = BIAS_START
+
+
+def move_label(state: State, source: int, target: int) -> None:
+    """Write all that is known of one label over another."""
+    if state.together.size:
+        state.together[target] = state.together[source]
+    for name, axis in LABEL_AXIS.items():
+        array = getattr(state, name)
+        if array.size:
+            before = (slice(None),) * axis
+            array[(*before, target)] = array[(*before, source)]
 
 
 def work_for(state: State, words: int = 0) -> Work:

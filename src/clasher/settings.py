@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
+from clasher.analyzer import Analyzer, Tokenizer
 from clasher.errors import SettingError
 from clasher.kernels.state import (
     CENTROID,
@@ -21,7 +22,6 @@ from clasher.kernels.state import (
     PERCEPTRON,
     Setting,
 )
-from clasher.text import Analyzer
 
 RULES = {"margin": MARGIN, "centroid": CENTROID, "mistake": MISTAKE, "perceptron": PERCEPTRON}
 MEASURES = {"icf": ICF, "icsdf": ICSDF, "chi2": CHI2, "ig": IG, "or": ODDS, "gini": GINI}
@@ -78,6 +78,10 @@ class Settings:
     conservative
         Raise only those counters of a word that are no higher than its estimate (conservative
         update): smaller errors of a deeper sketch; with one row it is the same.
+    pending
+        Keep this many unlabelled documents, hashed, so that ``learn_later`` can still learn them.
+    words
+        Keep a word for each bucket, so that ``top_words`` can tell what a label is about.
     analyzer
         How text is cut into words.
 
@@ -101,6 +105,8 @@ class Settings:
     seed: int = 0
     depth: int = 1
     conservative: bool = False
+    pending: int = 0
+    words: bool = False
     analyzer: Analyzer = field(default_factory=Analyzer)
 
     def __post_init__(self) -> None:
@@ -108,6 +114,7 @@ class Settings:
         _integer("max_labels", self.max_labels, 1, 2**24)
         _integer("seed", self.seed, 0, 2**63 - 1)
         _integer("depth", self.depth, 1, 16)
+        _integer("pending", self.pending, 0, 2**22)
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 wanted = "one of " + ", ".join(map(repr, known))
@@ -117,7 +124,7 @@ class Settings:
             isinstance(theta, bool) or not isinstance(theta, int | float) or not 0 < theta < 1
         ):
             raise SettingError.of("threshold", "None or a number between 0 and 1", theta)
-        for name in ("at_least_one", "conservative"):
+        for name in ("at_least_one", "conservative", "words"):
             if not isinstance(getattr(self, name), bool):
                 raise SettingError.of(name, "True or False", getattr(self, name))
         if self.depth > 1 and self.weighting not in WITH_IDF:
@@ -127,20 +134,21 @@ class Settings:
             raise SettingError.of("analyzer", "an Analyzer or None", self.analyzer)
 
     @classmethod
-    def of(cls, given: dict[str, Any]) -> Settings:
-        """Settings from names and values, as they stand in a model file."""
+    def of(cls, given: dict[str, Any], tokenizer: Tokenizer | None = None) -> Settings:
+        """Settings from names and values, as they stand in a model file; see ``Clasher.load``."""
         known = {f.name for f in fields(cls)}
         for name in given:
             if name not in known:
                 raise SettingError(f"Clasher has no parameter {name!r}; it has {sorted(known)}.")
         given = dict(given)
         if isinstance(given.get("analyzer"), dict):
-            given["analyzer"] = Analyzer(**given["analyzer"])
+            given["analyzer"] = Analyzer.of(given["analyzer"], tokenizer)
         return cls(**given)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return asdict(self)
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {**values, "analyzer": self.analyzer.to_dict()}
 
     def differences(self, other: Settings) -> list[str]:
         """The names of the settings that differ."""

@@ -22,7 +22,8 @@ import numpy.typing as npt
 import safetensors
 from safetensors.numpy import save_file
 
-from clasher import memory
+from clasher import memory, pending
+from clasher.analyzer import Tokenizer, check_tokenizer
 from clasher.errors import ModelFileError, SettingError
 from clasher.kernels.state import LABELS, State
 from clasher.settings import Settings
@@ -33,7 +34,10 @@ KEY = "clasher"
 DERIVED = "scales"  # follows from the norms
 PIECE = 16 * 2**20  # bytes read at a time
 
-_DTYPES = {"I64": np.int64, "F32": np.float32, "F64": np.float64}
+_DTYPES = {
+    "U8": np.uint8, "I32": np.int32, "I64": np.int64, "U64": np.uint64, "F32": np.float32,
+    "F64": np.float64,
+}  # fmt: skip
 
 
 def save(path: str | os.PathLike[str], settings: Settings, labels: list[str], state: State) -> None:
@@ -77,12 +81,14 @@ def _replace(target: str, write: Callable[[str], None]) -> None:
     _flush_folder(os.path.dirname(target))
 
 
-def load(path: str | os.PathLike[str]) -> tuple[Settings, list[str], State]:
+def load(
+    path: str | os.PathLike[str], tokenizer: Tokenizer | None = None
+) -> tuple[Settings, list[str], State]:
     """Read a model, checking every size before anything is allocated."""
     _check_readable(path)
     try:
         with safetensors.safe_open(os.fsdecode(path), framework="numpy") as file:
-            return _read(file, str(path))
+            return _read(file, str(path), tokenizer)
     except (OSError, safetensors.SafetensorError) as error:
         raise ModelFileError(f"{path}: not an intact model file: {error}") from error
     except MemoryError as error:
@@ -101,10 +107,11 @@ def _check_readable(path: str | os.PathLike[str]) -> None:
         raise ModelFileError(f"{path!s}: the model cannot be read: {error.strerror}") from error
 
 
-def _read(file: Any, path: str) -> tuple[Settings, list[str], State]:
+def _read(file: Any, path: str, tokenizer: Tokenizer | None) -> tuple[Settings, list[str], State]:
     about = _about(file, path)
+    _check_tokenizer(about["settings"], tokenizer, path)
     try:
-        settings = Settings.of(about["settings"])
+        settings = Settings.of(about["settings"], tokenizer)
     except (SettingError, TypeError) as error:
         raise ModelFileError(f"{path}: its settings are not valid: {error}") from error
     labels: list[str] = about["labels"]
@@ -123,6 +130,8 @@ def _read(file: Any, path: str) -> tuple[Settings, list[str], State]:
         _fill(getattr(state, name)[_inside(name, getattr(state, name), len(labels))], file, name)
     if state.totals[LABELS] != len(labels):
         raise ModelFileError(f"{path}: its list of labels contradicts its arrays")
+    if not pending.is_sound(state):
+        raise ModelFileError(f"{path}: its documents that wait for labels contradict each other")
     with np.errstate(divide="ignore", invalid="ignore"):
         state.scales[:] = np.where(state.norms > 0, 1.0 / np.sqrt(state.norms), 0.0)
     return settings, labels, state
@@ -152,6 +161,17 @@ def _about(file: Any, path: str) -> dict[str, Any]:
     ):
         raise ModelFileError(f"{path}: its header is not that of a clasher model")
     return about
+
+
+def _check_tokenizer(settings: dict[str, Any], given: Tokenizer | None, path: str) -> None:
+    analyzer = settings.get("analyzer")
+    wanted = analyzer.get("tokenizer") if isinstance(analyzer, dict) else None
+    if wanted is not None and not isinstance(wanted, str):
+        raise ModelFileError(f"{path}: its settings are not valid: its tokenizer has no name")
+    try:
+        check_tokenizer(wanted, given)
+    except SettingError as error:
+        raise SettingError(f"{path}: {error}") from error
 
 
 def _check_shapes(file: Any, wanted: dict[str, tuple[tuple[int, ...], type]], path: str) -> None:

@@ -22,23 +22,31 @@ class Interrupting(io.BufferedIOBase):
     content
         What is read first.
     method
-        The method of Clasher whose first return says that the content was used.
+        The method whose first return says that the content was used.
+    owner
+        The class that has it.
     """
 
-    def __init__(self, content: bytes, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self,
+        content: bytes,
+        method: str,
+        monkeypatch: pytest.MonkeyPatch,
+        owner: type[Any] = Clasher,
+    ) -> None:
         self.content = content
         self.silence = os.pipe()  # what is never there to be read
         self.used = threading.Event()
         self.released = threading.Event()
-        original: Callable[..., Any] = getattr(Clasher, method)
+        original: Callable[..., Any] = getattr(owner, method)
 
-        def spy(model: Clasher, *args: Any) -> Any:
+        def spy(model: Any, *args: Any) -> Any:
             found = original(model, *args)
             if model.settings.dimensions > 2:  # not the one that warms the kernels up
                 self.used.set()
             return found
 
-        monkeypatch.setattr(Clasher, method, spy)
+        monkeypatch.setattr(owner, method, spy)
 
     def fileno(self) -> int:
         return self.silence[0]

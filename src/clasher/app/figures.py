@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from clasher.errors import SettingError
+
 BLOCKS = "▁▂▃▄▅▆▇█"
+SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE | re.ASCII)
+UNITS = ("", "K", "M", "G", "T")
+MOST_WORDS = 10  # of a list that is written out
 
 
 def decimals(value: float) -> str:
@@ -35,6 +42,23 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def setting(value: object) -> str:
+    """The value of a setting; of an analyzer, what it does.
+
+    >>> setting({"min_length": 2, "ngrams": [1, 2], "stemmer": None, "strip_html": True})
+    'min_length 2, ngrams (1, 2), strip_html True'
+    >>> setting(["word"] * 2500)
+    '(2,500 words)'
+    """
+    if isinstance(value, Mapping):
+        done = {name: how for name, how in value.items() if how is not None and how is not False}
+        return ", ".join(f"{name} {setting(how)}" for name, how in done.items())
+    if isinstance(value, list):
+        shown = ", ".join(map(str, value))
+        return f"({len(value):,} words)" if len(value) > MOST_WORDS else f"({shown})"
+    return str(value)
+
+
 def bytes_(count: int) -> str:
     """A number of bytes in a unit that suits it.
 
@@ -47,6 +71,43 @@ def bytes_(count: int) -> str:
             break
         size /= 1000
     return f"{size:,.1f} {unit}" if size < 9.95 and unit != "B" else f"{size:,.0f} {unit}"
+
+
+def size(text: str) -> int:
+    """A number of bytes as people write it.
+
+    >>> size("500MB"), size("1.5 GiB"), size("2g"), size("4096")
+    (500000000, 1610612736, 2000000000, 4096)
+    """
+    match = SIZE.fullmatch(text)
+    count = float(match[1]) if match else 0.0
+    base = 1024 if match and match[3] else 1000
+    number = count * base ** UNITS.index(match[2].upper()) if match else 0.0
+    if not 1 <= number < 2**63:
+        raise SettingError(
+            f"{text!r} is no size of memory; write a number above 0 and a unit: "
+            f"500MB, 2GB, 1.5GiB (B, kB, MB, GB, TB, or KiB, MiB, GiB, TiB)"
+        )
+    return int(number)
+
+
+def significant(value: float | None) -> str:
+    """Two figures that count; a word where there is no value.
+
+    >>> significant(0.01747), significant(0.98), significant(12345.6), significant(None)
+    ('.017', '.98', '12,346', 'none')
+    >>> significant(4.15e-05), significant(3e-17), significant(0.0), significant(2.31)
+    ('4e-05', '0', '0', '2.3')
+    """
+    if value is None:
+        return "none"
+    size = abs(value)
+    if size < 1e-9 or size >= 10:  # or noise in the last bits
+        return f"{value:,.0f}"
+    if size < 1e-4:
+        return f"{value:.0e}"
+    text = f"{value:.{max(1, 1 - math.floor(math.log10(size)))}f}"
+    return text.replace("0.", ".", 1) if size < 1 else text
 
 
 def sparkline(values: Sequence[float], width: int = 24, top: float | None = None) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clasher.io.records import Batch, Id
-from clasher.label_columns import PARTIAL, UNLABELLED
+from clasher.label_columns import UNLABELLED
 from clasher.labels import LabelSets
 
 
@@ -35,7 +35,7 @@ class Document(NamedTuple):
 
 
 class Sample:
-    """Keeps a few labelled documents of a stream, each with the same chance, in bounded memory.
+    """Keeps a few documents of a stream, each with the same chance, in bounded memory.
 
     Every document draws a number from a seeded generator, the lowest ones stay: the same stream
     gives the same sample, however it is cut into batches.
@@ -48,6 +48,8 @@ class Sample:
         Of the generator.
     longest
         Documents of more characters are passed over.
+    labelled
+        Whether those without labels are passed over too.
 
     Examples
     --------
@@ -60,9 +62,12 @@ class Sample:
     [(1, {'a'}), (3, {'b'})]
     """
 
-    def __init__(self, size: int = 64, *, seed: int = 0, longest: int = 10_000) -> None:
+    def __init__(
+        self, size: int = 64, *, seed: int = 0, longest: int = 10_000, labelled: bool = True
+    ) -> None:
         self.size = size
         self.longest = longest
+        self.labelled = labelled
         self._random = np.random.default_rng(seed)
         self._met = 0
         self._kept: list[tuple[float, int, Document]] = []  # a heap, the first to go on top
@@ -77,7 +82,9 @@ class Sample:
         """Consider the documents of a batch."""
         draws = self._random.random(len(batch))
         drawn = draws < -self._kept[0][0] if len(self._kept) == self.size else draws < 1
-        for at in np.flatnonzero(drawn & (batch.labels.known != UNLABELLED)).tolist():
+        if self.labelled:
+            drawn &= batch.labels.known != UNLABELLED
+        for at in np.flatnonzero(drawn).tolist():
             text = batch.texts[at].as_py()
             if text and len(text) <= self.longest:
                 document = Document(batch.ids[at], text, _labels(batch.labels, at))
@@ -95,8 +102,5 @@ class Sample:
 
 
 def _labels(sets: LabelSets, at: int) -> frozenset[str] | Mapping[str, bool]:
-    if sets.known[at] != PARTIAL:
-        return frozenset(sets[at])
-    inside = slice(int(sets.indptr[at]), int(sets.indptr[at + 1]))
-    names = (sets.names[i] for i in sets.ids[inside])
-    return dict(zip(names, sets.yes[inside].tolist(), strict=True))
+    given = sets.as_given(at)
+    return given if isinstance(given, Mapping) else frozenset(given or ())

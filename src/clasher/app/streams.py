@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import click
 
@@ -21,7 +21,6 @@ from clasher.app.progress import Bar
 if TYPE_CHECKING:
     from clasher.hashing import Hashed
     from clasher.io import BadRecords, Batch
-    from clasher.model import Clasher
 
 BATCH = 1000  # documents between two looks at Ctrl-C
 
@@ -33,7 +32,7 @@ class Stream:
     """Where records come from, as the command line says it."""
 
     paths: tuple[str, ...]
-    text: str
+    text: str | None
     labels: str
     id: str
     label_separator: str | None
@@ -80,19 +79,36 @@ class Stream:
             notes.warn(f"passed over {records}{letters}; the first: {bad.first}")
 
 
-def hashed_ahead(model: Clasher, batches: Iterator[Batch]) -> Generator[tuple[Batch, Hashed]]:
+class Hashing(Protocol):
+    """Whatever hashes documents ahead of learning from them."""
+
+    def hash_many(self, texts: Any) -> Hashed:
+        """Hash documents."""
+
+
+def hashed_ahead(model: Hashing, batches: Iterator[Batch]) -> Generator[tuple[Batch, Hashed]]:
     """Read and hash in another thread what the model will need next."""
     return read_ahead(((batch, model.hash_many(batch.texts)) for batch in batches), ahead=2)
 
 
-def stream_options(*, labelled: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of a stream, and hand them over as ``stream``."""
-    options = [
-        click.argument("paths", metavar="STREAM...", nargs=-1, required=True),
-        _stream("--text", default="text", metavar="FIELD",
-                help="The field of the text (default: text). Dots reach into nested fields: "
-                     "payload.body."),
-    ]  # fmt: skip
+def stream_options(
+    *, labelled: bool, texts: bool = True, sample: int | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of a stream, and hand them over as ``stream``.
+
+    A command that looks at a ``sample`` of so many records can do without a stream.
+    """
+    name = "STREAM..." if sample is None else "[STREAM...]"
+    limit = "Stop after N records."
+    if sample is not None:
+        limit = f"Look at the first N records (default: {sample})."
+    options = [click.argument("paths", metavar=name, nargs=-1, required=sample is None)]
+    if texts:
+        options += [
+            _stream("--text", default="text", metavar="FIELD",
+                    help="The field of the text (default: text). Dots reach into nested fields: "
+                         "payload.body."),
+        ]  # fmt: skip
     if labelled:
         options += [
             _stream("--labels", default="labels", metavar="FIELD",
@@ -107,7 +123,7 @@ def stream_options(*, labelled: bool) -> Callable[[Callable[..., None]], Callabl
         _stream("--format", metavar="EXT",
                 help="The extension that tells the format, such as csv or jsonl.gz, for files "
                      "that have another one (standard input: jsonl)."),
-        _stream("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N records."),
+        _stream("--limit", type=click.IntRange(min=1), metavar="N", default=sample, help=limit),
         _stream("--on-error", callback=parse_policy, default="stop",
                 metavar="stop|skip|dead-letter FILE",
                 help="What to do with a bad record: stop (the default), pass over it, or also "
@@ -119,6 +135,8 @@ def stream_options(*, labelled: bool) -> Callable[[Callable[..., None]], Callabl
         def command(**given: Any) -> None:
             names = Stream.__dataclass_fields__
             values = {name: given.pop(name) for name in names if name in given}
+            if not texts:
+                values["text"] = None
             if not labelled:  # a field that is not looked at, and none of the others
                 values |= {"labels": values["text"] + values["id"], "label_separator": None}
             function(stream=Stream(**values), **given)

@@ -1,4 +1,4 @@
-"""Predictions as JSON lines, to a file or to standard output."""
+"""Predictions and other findings as JSON lines, to a file or to standard output."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Prediction(msgspec.Struct, omit_defaults=True, gc=False):
     scores: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
 
 
-class PredictionWriter(Closing):
-    """Writes predictions batch by batch, each flushed as it is written.
+class LineWriter(Closing):
+    """Writes JSON lines batch by batch, each flushed as it is written.
 
     Parameters
     ----------
@@ -45,15 +45,41 @@ class PredictionWriter(Closing):
 
     Examples
     --------
-    >>> with PredictionWriter("-") as writer:
-    ...     writer.write([1, "b"], LabelSets.of([{"oil", "energy"}, set()]))
-    {"id":1,"labels":["energy","oil"]}
-    {"id":"b","labels":[]}
+    >>> with LineWriter("-") as writer:
+    ...     writer.write_lines([{"id": 1, "cluster": 7}])
+    {"id":1,"cluster":7}
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         name = os.fspath(path)
         self._file = None if name == STANDARD_OUTPUT else LineFile(name, "wb", name)
+
+    def write_lines(self, values: Sequence[Any]) -> None:
+        """Write a line for each value."""
+        self._write(_encoder.encode_lines(values))
+
+    def close(self) -> None:
+        """Close the file; standard output stays open."""
+        if self._file is not None:
+            self._file.close()
+
+    def _write(self, lines: bytes) -> None:
+        if self._file is None:
+            _print(lines)
+        else:
+            self._file.write(lines)
+
+
+class PredictionWriter(LineWriter):
+    """Writes the predictions of a model.
+
+    Examples
+    --------
+    >>> with PredictionWriter("-") as writer:
+    ...     writer.write([1, "b"], LabelSets.of([{"oil", "energy"}, set()]))
+    {"id":1,"labels":["energy","oil"]}
+    {"id":"b","labels":[]}
+    """
 
     def write(
         self,
@@ -63,16 +89,7 @@ class PredictionWriter(Closing):
         names: Sequence[str] = (),
     ) -> None:
         """Write the predictions of one batch; ``scores`` is documents × ``names``."""
-        lines = encode_predictions(ids, labels, scores, names)
-        if self._file is None:
-            _print(lines)
-        else:
-            self._file.write(lines)
-
-    def close(self) -> None:
-        """Close the file; standard output stays open."""
-        if self._file is not None:
-            self._file.close()
+        self._write(encode_predictions(ids, labels, scores, names))
 
 
 def encode_predictions(

@@ -26,14 +26,19 @@ SMOOTH = 0.5  # added to each count of an odds ratio, so that none is zero
 
 @kernel
 def feed_classes(state, measure, label, buckets, weight):
-    """Count a document of a label that counts ``weight``; halve the label where it is full."""
+    """Count a document of a label that counts ``weight``; halve the label where it is full.
+
+    A document with a negative weight is taken back.
+    """
+    nothing = np.float32(0.0)
     for at in range(buckets.shape[0]):
         row = state.classes[buckets[at]]
-        if measure == ICF and row[label] == 0.0:
-            state.terms[1, buckets[at]] += 1.0
-        row[label] += np.float32(weight)
-    state.members[0, label] += weight
-    state.members[1, label] += 1.0
+        known = row[label] > nothing
+        row[label] = max(row[label] + np.float32(weight), nothing)
+        if measure == ICF and known != (row[label] > nothing):
+            state.terms[1, buckets[at]] += -1.0 if known else 1.0
+    state.members[0, label] = max(state.members[0, label] + weight, 0.0)
+    state.members[1, label] = max(state.members[1, label] + math.copysign(1.0, weight), 0.0)
     if state.members[0, label] >= COUNT_LIMIT:
         state.members[0, label] *= 0.5
         for bucket in range(state.classes.shape[0]):
@@ -53,8 +58,16 @@ def count_classes(state, measure, buckets, ids, yes, weight):
             feed_classes(state, measure, ids[at], buckets, weight)
     for at in range(buckets.shape[0]):
         bucket = buckets[at]
-        state.terms[0, bucket] += 1.0
+        state.terms[0, bucket] = max(state.terms[0, bucket] + math.copysign(1.0, weight), 0.0)
         if measure != ICF and is_due(state.terms[0, bucket]):
+            state.terms[1, bucket] = term(state, measure, bucket)
+
+
+@kernel
+def look_again(state, measure):
+    """Make all that is kept of words anew, after labels have changed as a whole."""
+    for bucket in range(state.terms.shape[1]):
+        if state.terms[0, bucket] > 0.0:
             state.terms[1, bucket] = term(state, measure, bucket)
 
 
@@ -73,21 +86,23 @@ def is_due(documents):
 @kernel
 def term(state, measure, bucket):
     """What ``terms`` keeps of a bucket: a pass over the labels it was seen with."""
-    documents = np.float64(state.totals[LABELLED])
+    documents = max(np.float64(state.totals[LABELLED]), 1.0)
     share = state.terms[0, bucket] / documents
     row = state.classes[bucket]
     found = 0.0
     for k in range(state.totals[LABELS]):
         if row[k] > 0.0:
             rate = row[k] / state.members[0, k]
-            if measure == ICSDF:
+            if measure == ICF:
+                found += 1.0
+            elif measure == ICSDF:
                 found += rate * documents
             else:
                 own = state.members[1, k]
                 value = statistic(measure, documents, own / documents, share, rate)
                 value *= own / (own + SHRINK)
                 found = found + value if measure in (IG, GINI) else max(found, value)
-    return found if measure in (ICSDF, ODDS) else math.log1p(found)
+    return found if measure in (ICF, ICSDF, ODDS) else math.log1p(found)
 
 
 @kernel

@@ -14,9 +14,11 @@ from clasher.kernels.state import DOCUMENTS, LABELLED, LABELS, NO_MEASURE
 def weigh(state, setting, buckets, counts, places, keys, work):
     """Algorithm 3, as if the document had been counted; returns the length of ``work.x``.
 
-    What labels tell of words is taken as it stands: the document to come has none yet.
+    What labels tell of words is taken as it stands: the document to come has none yet. Where its
+    words are not known, the counters of its buckets speak for them.
     """
-    x, frequencies, deep = work.x, state.frequencies[0], state.frequencies.shape[0] > 1
+    x, frequencies = work.x, state.frequencies[0]
+    deep = state.frequencies.shape[0] > 1 and keys.shape[0] > 0
     if deep:
         estimate(state, buckets, places, keys, work)
     total = math.log(state.totals[DOCUMENTS] + 1.0)
@@ -72,24 +74,39 @@ def count(state, setting, buckets, places, keys, work):
     else:
         for at in range(buckets.shape[0]):
             state.frequencies[0, buckets[at]] += 1.0
-        count_words(state.frequencies, keys)
+        count_words(state.frequencies, keys, 1.0)
     state.totals[DOCUMENTS] += 1
 
 
 @kernel
-def count_words(frequencies, keys):
-    """Eq. 9 in the rows of words: a counter that was raised is negative until all words are done.
+def uncount(state, setting, buckets, keys):
+    """Algorithm 3, lines 6 and 7, backwards.
 
-    Two words of the document may share a counter, which must be raised once.
+    Conservative counters stay: which of them the document had raised is not known, and one taken
+    back too many would underestimate.
+    """
+    if not setting.conservative:
+        for at in range(buckets.shape[0]):
+            state.frequencies[0, buckets[at]] = max(state.frequencies[0, buckets[at]] - 1.0, 0.0)
+        count_words(state.frequencies, keys, -1.0)
+    state.totals[DOCUMENTS] -= 1
+
+
+@kernel
+def count_words(frequencies, keys, times):
+    """Eq. 9 in the rows of words: a counter that was changed is negative until all words are done.
+
+    Two words of the document may share a counter, which must be changed once.
     """
     for row in range(1, frequencies.shape[0]):
         for word in range(keys.shape[0]):
             cell = row_bucket(keys[word], row, frequencies.shape[1])
             if frequencies[row, cell] >= 0.0:
-                frequencies[row, cell] = -1.0 - frequencies[row, cell]
+                frequencies[row, cell] = -1.0 - max(frequencies[row, cell] + times, 0.0)
         for word in range(keys.shape[0]):
             cell = row_bucket(keys[word], row, frequencies.shape[1])
-            frequencies[row, cell] = abs(frequencies[row, cell])
+            if frequencies[row, cell] < 0.0:
+                frequencies[row, cell] = -1.0 - frequencies[row, cell]
 
 
 @kernel

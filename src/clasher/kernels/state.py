@@ -30,6 +30,14 @@ class State(NamedTuple):
     classes: np.ndarray  # float32[m, L]: A_k of section 3.6; (0, 0) where no weighting asks for it
     members: np.ndarray  # float64[2, L]: N_k in the units of classes, and in plain documents
     terms: np.ndarray  # float64[2, m]: labelled documents with the bucket, what labels tell of it
+    late_keys: np.ndarray  # int64[p, 2]: digests of the ids of documents that wait for labels
+    late_spans: np.ndarray  # int64[p, 2]: where their buckets start, and how many they are
+    late_buckets: np.ndarray  # int32[b]: a ring
+    late_counts: np.ndarray  # float32[b]
+    late_marks: np.ndarray  # int64[5]: see clasher.pending
+    word_keys: np.ndarray  # uint64[m]: the hash of the word that stands for each bucket
+    word_votes: np.ndarray  # int64[m]: the votes it has left
+    words: np.ndarray  # uint8[m, LONGEST]: its text in UTF-8, filled up with zeros
 
 
 class Setting(NamedTuple):

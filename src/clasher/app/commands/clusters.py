@@ -1,0 +1,201 @@
+"""``clasher clusters``: group a stream of unlabelled text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clasher.ahead import HeldInterrupt
+from clasher.app import notes
+from clasher.app.files import STANDARD_STREAM, check_model_file, check_outputs, write_json
+from clasher.app.options import Command, output_option, quiet_option
+from clasher.app.progress import Bar
+from clasher.app.streams import Stream, hashed_ahead, stream_options
+from clasher.app.unsupervised import vector_option, vector_options
+from clasher.errors import SettingError
+
+if TYPE_CHECKING:
+    from clasher.app.sample import Document, Sample
+    from clasher.clusters import Clusters
+    from clasher.io import Batch, LineWriter
+
+SAMPLE = 2000
+LONGEST = 100_000
+DECIMALS = 6
+
+EXAMPLES = """
+    clasher clusters news.jsonl
+    clasher clusters news.jsonl --k 100 --output clusters.jsonl
+    clasher clusters tickets.csv --text body --json - | jq '.clusters[].words'
+"""
+
+
+@click.command(
+    "clusters", cls=Command, examples=EXAMPLES, short_help="Group a stream that has no labels."
+)
+@stream_options(labelled=False)
+@vector_option("--k", type=int, default=20, metavar="N", help="The most clusters (default: 20).")
+@vector_option(
+    "--threshold",
+    type=float,
+    default=0.2,
+    metavar="X",
+    help="A document whose largest cosine is below begins a new cluster (default: 0.2).",
+)
+@vector_option(
+    "--recycle",
+    is_flag=True,
+    help="Give the place of a cluster that has long been fed nothing to a new one.",
+)
+@vector_options
+@output_option(
+    "--output",
+    "-o",
+    metavar="FILE",
+    help="Write a JSON line for each document: its id, its cluster, its similarity.",
+)
+@output_option(
+    "--json",
+    "json_path",
+    metavar="FILE",
+    help="Write the clusters as JSON; - writes them to standard output in place of the table.",
+)
+@output_option("--save", metavar="FILE", help="Keep the clusters.")
+@output_option(
+    "--words",
+    type=click.IntRange(min=1),
+    default=8,
+    metavar="N",
+    help="How many words to show for each cluster (default: 8).",
+)
+@quiet_option
+def command(
+    stream: Stream,
+    k: int,
+    threshold: float,
+    recycle: bool,
+    vectors: dict[str, Any],
+    output: str | None,
+    json_path: str | None,
+    save: str | None,
+    words: int,
+    quiet: bool,
+) -> None:
+    """Group the documents of a stream by what they are about.
+
+    Each goes to the cluster whose mean it resembles most, and becomes part of
+    it; one that resembles none begins a new one. Ctrl-C ends the stream: what
+    was asked for is written, with the clusters so far.
+    """
+    check_outputs({"--output": output, "--json": json_path, "--save": save}, stream.paths)
+    if save is not None:
+        check_model_file("--save", save)
+    if output == json_path == STANDARD_STREAM:
+        raise SettingError("--output - and --json - cannot both be standard output; name a file")
+    from clasher.app.sample import Sample
+    from clasher.clusters import Clusters
+
+    clusters = Clusters(k, threshold=threshold, recycle=recycle, **vectors)
+    sample = Sample(SAMPLE, seed=clusters.settings.seed, longest=LONGEST, labelled=False)
+    with stream.opened(labelled=False) as batches, _writer(output) as writer:
+        with notes.compiling(quiet=quiet):
+            Clusters(1, 2).learn_many(["a word"])
+        with stream.bar(quiet=quiet) as bar:
+            interrupted = _learn(clusters, batches, sample, writer, bar)
+    results = Results.of(clusters, sample.documents, words)
+    if save is not None:
+        clusters.save(save)
+    if json_path is not None:
+        write_json(json_path, results.to_dict())
+    if STANDARD_STREAM not in (json_path, output):
+        results.show(stream.name)
+    if interrupted:
+        notes.leave_interrupted(bar.documents)
+
+
+def _writer(path: str | None) -> Any:
+    from clasher.io import LineWriter
+
+    return nullcontext() if path is None else LineWriter(path)
+
+
+def _learn(
+    clusters: Clusters,
+    batches: Iterator[Batch],
+    sample: Sample,
+    writer: LineWriter | None,
+    bar: Bar,
+) -> bool:
+    """Learn the stream, and tell whether Ctrl-C came in between."""
+    with HeldInterrupt() as ctrl_c, closing(hashed_ahead(clusters, batches)) as source:
+        for batch, hashed in ctrl_c.between(source):
+            found = clusters.learn_many(hashed)
+            sample.add(batch)
+            if writer is not None:
+                writer.write_lines(
+                    [
+                        {"id": id_, "cluster": cluster, "similarity": round(cosine, DECIMALS)}
+                        for id_, cluster, cosine in zip(
+                            batch.ids,
+                            found.clusters.tolist(),
+                            found.similarities.tolist(),
+                            strict=True,
+                        )
+                    ]
+                )
+            bar.predicted(len(batch))
+    return ctrl_c.asked
+
+
+@dataclass(frozen=True)
+class Results:
+    """What is told of the clusters: sizes, words, and an example of the sample for each."""
+
+    clusters: Clusters
+    words: list[list[tuple[str, float]]]
+    examples: dict[int, Document]
+
+    @classmethod
+    def of(cls, clusters: Clusters, documents: list[Document], words: int) -> Results:
+        """Name the clusters after a sample of the stream."""
+        texts = [document.text for document in documents]
+        found = clusters.predict_many(texts)
+        examples: dict[int, Document] = {}
+        for at in (-found.similarities).argsort(kind="stable").tolist():
+            examples.setdefault(int(found.clusters[at]), documents[at])
+        return cls(clusters, clusters.top_words(texts, words), examples)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; the largest cluster first."""
+        return {
+            "documents": self.clusters.documents,
+            "settings": self.clusters.settings.to_dict(),
+            "clusters": [
+                {
+                    "cluster": number,
+                    "size": size,
+                    "words": {word: round(weight, DECIMALS) for word, weight in words},
+                    "example": None if example is None else example._asdict() | {"labels": []},
+                }
+                for number, size, words, example in self._rows()
+            ],
+        }
+
+    def show(self, name: str) -> None:
+        """Print a table."""
+        from clasher.app.tables import clusters_view, show
+
+        texts = [
+            (number, size, [word for word, _ in words], "" if example is None else example.text)
+            for number, size, words, example in self._rows()
+        ]
+        show(clusters_view(texts, name, self.clusters.documents))
+
+    def _rows(self) -> Iterator[tuple[int, int, list[tuple[str, float]], Document | None]]:
+        sizes = self.clusters.sizes
+        for number in (-sizes).argsort(kind="stable").tolist():
+            yield number, int(sizes[number]), self.words[number], self.examples.get(number)

@@ -1,0 +1,46 @@
+"""The options of commands that look at text without labels."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from clasher.app.options import option
+from clasher.app.wanted import CHOICES
+
+vector_option = functools.partial(option, section="Model")
+
+_OPTIONS = {
+    "dimensions": vector_option(
+        "--dimensions", type=int, metavar="N",
+        help="Buckets that words are hashed to (default: 65536).",
+    ),
+    "weighting": vector_option(
+        "--weighting", type=click.Choice(CHOICES["weighting"]),
+        help="How words are weighed (default: tfidf).",
+    ),
+    "tf": vector_option(
+        "--tf", type=click.Choice(CHOICES["tf"]),
+        help="What the count of a word is worth (default: log).",
+    ),
+    "seed": vector_option(
+        "--seed", type=int, metavar="N", help="The seed of the hash functions (default: 0)."
+    ),
+}  # fmt: skip
+
+
+def vector_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the settings of vectors as options; those given come as ``vectors``."""
+
+    @functools.wraps(function)
+    def command(**given: Any) -> None:
+        named = {name: given.pop(name) for name in _OPTIONS}
+        chosen = {name: value for name, value in named.items() if value is not None}
+        function(vectors=chosen, **given)
+
+    for add in reversed(_OPTIONS.values()):
+        command = add(command)
+    return command

@@ -1,0 +1,228 @@
+"""Streaming clusters of unlabelled text: regions whose labels nobody gave."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from clasher import memory, storage
+from clasher.analyzer import Analyzer
+from clasher.errors import ModelFileError, SettingError
+from clasher.hashing import Hashed, Hasher
+from clasher.kernels.clusters import cluster_documents
+from clasher.kernels.state import DOCUMENTS, LABELS, State
+from clasher.settings import Settings
+from clasher.vectors import check_weighting
+
+BATCH = 1024  # documents that are clustered together
+MOST = 4096
+PATIENCE = 100  # a cluster is stale when its turn has not come for this many rounds of k documents
+NAME = "cluster {}"
+
+
+class Assignments(NamedTuple):
+    """The cluster of each document, −1 for none, and the cosine to its prototype.
+
+    The cosine is that to the nearest prototype before the document was learnt.
+    """
+
+    clusters: npt.NDArray[np.int32]
+    similarities: npt.NDArray[np.float32]
+
+
+class Clusters:
+    """Groups an endless stream of unlabelled text, in bounded memory.
+
+    Spherical online k-means with the prototypes of the paper's Mode 1: a document goes to the
+    cluster whose mean it has the largest cosine with, and is added to that mean. A document that
+    is near to none of them begins a new cluster, while there are fewer than ``k``. The same stream
+    gives the same clusters, however it is cut.
+
+    Parameters
+    ----------
+    k
+        The most clusters there can be, 1 to 4096.
+    dimensions
+        Buckets that words are hashed to.
+    threshold
+        A document begins a new cluster if its largest cosine is below this, between 0 and 1.
+    recycle
+        Whether a stale cluster, which was fed nothing for 100·k documents, makes room for a
+        document that is near to none. If not, such a document goes to the nearest.
+    weighting, tf, seed, analyzer
+        As for :class:`clasher.settings.Settings`.
+
+    Examples
+    --------
+    >>> from clasher import Clusters
+    >>> texts = ["wheat corn harvest", "bank rates interest", "corn harvest good",
+    ...          "bank interest high", "wheat harvest", "interest rates of a bank"]
+    >>> clusters = Clusters(k=2, dimensions=1024)
+    >>> clusters.learn_many(texts).clusters.tolist()
+    [-1, 0, 1, 0, 1, 0]
+    >>> clusters.predict("a harvest of corn"), clusters.sizes.tolist()
+    (1, [3, 2])
+    >>> [word for word, _ in clusters.top_words(texts, n=2)[0]]
+    ['bank', 'interest']
+
+    The very first document is in no cluster: the IDF of all its words is 0 (Algorithm 3).
+    """
+
+    def __init__(
+        self,
+        k: int = 20,
+        dimensions: int = 65536,
+        *,
+        threshold: float = 0.2,
+        recycle: bool = False,
+        weighting: str = "tfidf",
+        tf: str = "log",
+        seed: int = 0,
+        analyzer: Analyzer | None = None,
+    ) -> None:
+        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST:
+            raise SettingError.of("k", f"an integer from 1 to {MOST}", k, "Clusters")
+        real = isinstance(threshold, int | float) and not isinstance(threshold, bool)
+        if not (real and 0 < threshold < 1):
+            raise SettingError.of("threshold", "a number between 0 and 1", threshold, "Clusters")
+        check_weighting(weighting, "Clusters")
+        settings = Settings(
+            dimensions=dimensions,
+            rule="centroid",
+            weighting=weighting,
+            tf=tf,
+            threshold=threshold,
+            max_labels=k,
+            on_full="evict" if recycle else "error",
+            seed=seed,
+            analyzer=Analyzer() if analyzer is None else analyzer,
+        )
+        self._set_up(settings, memory.allocate(settings, k))
+
+    def _set_up(self, settings: Settings, state: State) -> None:
+        self.settings = settings
+        self._setting = settings.for_kernels()
+        self._hasher = Hasher(settings.dimensions, settings.seed, settings.analyzer)
+        self._state = state
+
+    # ── what they are ────────────────────────────────────────────────────────────────────────
+
+    @property
+    def k(self) -> int:
+        """The most clusters there can be."""
+        return self.settings.max_labels
+
+    @property
+    def documents(self) -> int:
+        """How many documents were learnt."""
+        return int(self._state.totals[DOCUMENTS])
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """How many documents were fed to each cluster there is."""
+        return self._state.counts[: len(self)].astype(np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all that is learnt; they never grow."""
+        return sum(array.nbytes for array in self._state)
+
+    def __len__(self) -> int:
+        return int(self._state.totals[LABELS])
+
+    def __repr__(self) -> str:
+        return f"<Clusters {len(self)} of {self.k}, documents={self.documents}>"
+
+    def top_words(self, texts: Iterable[str], n: int = 10) -> list[list[tuple[str, float]]]:
+        """The words of ``texts`` that set each cluster apart, and how much more they weigh there.
+
+        A weight is the word's part of the prototype's length, less its part of that of all
+        documents together. Buckets do not know their words, so some text has to be shown: of the
+        words of a bucket the one that is most frequent there stands for it.
+        """
+        words, buckets, signs = self._named_buckets(texts)
+        rows = self._state.rows[:, 0, : len(self)]
+        common = rows.sum(axis=1) if len(self) > 1 else np.zeros(len(rows), np.float32)
+        length = float(np.linalg.norm(common))
+        common = common[buckets] / (length or 1.0)
+        found = []
+        for cluster in range(len(self)):
+            own = rows[buckets, cluster] * self._state.scales[cluster]
+            weights = signs * (own - common)
+            best = np.lexsort((np.arange(len(weights)), -weights))[:n]
+            found.append([(words[at], float(weights[at])) for at in best if weights[at] > 0])
+        return found
+
+    def _named_buckets(
+        self, texts: Iterable[str]
+    ) -> tuple[list[str], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The buckets of a text, the most frequent word of each, and its sign."""
+        counts: Counter[tuple[str, int, int]] = Counter()
+        for text in texts:
+            counts.update({(w.text, w.bucket, w.sign) for w in self._hasher.words(text)})
+        named: dict[int, tuple[str, int]] = {}
+        for word, bucket, sign in sorted(counts, key=lambda key: (-counts[key], key)):
+            named.setdefault(bucket, (word, sign))
+        signs = np.array([sign for _, sign in named.values()], np.int64)
+        return [word for word, _ in named.values()], np.fromiter(named, np.int64), signs
+
+    # ── learning and predicting ──────────────────────────────────────────────────────────────
+
+    def hash_many(self, texts: Any) -> Hashed:
+        """Hash documents ahead of time: reads no state, so it may run in another thread."""
+        return self._hasher.hash_many(texts)
+
+    def learn(self, text: str) -> int:
+        """Add one document; returns the number of its cluster."""
+        return int(self.learn_many([text]).clusters[0])
+
+    def learn_many(self, texts: Any) -> Assignments:
+        """Add many documents: the same as ``learn`` one by one."""
+        return self._assign(texts, learning=True)
+
+    def predict(self, text: str) -> int:
+        """The number of the nearest cluster, −1 for none; changes nothing."""
+        return int(self.predict_many([text]).clusters[0])
+
+    def predict_many(self, texts: Any) -> Assignments:
+        """The nearest clusters of many documents; changes nothing."""
+        return self._assign(texts, learning=False)
+
+    def _assign(self, texts: Any, *, learning: bool) -> Assignments:
+        patience = PATIENCE * self.k if self.settings.on_full == "evict" else np.iinfo(np.int64).max
+        work = memory.work_for(self._state)
+        parts = []
+        for hashed in self._hasher.batches(texts, BATCH):
+            clusters = np.empty(hashed.documents, np.int32)
+            cosines = np.empty(hashed.documents, np.float32)
+            cluster_documents(
+                hashed.indptr, hashed.buckets, hashed.counts, self._state, self._setting, work,
+                self.k, np.int64(patience), learning, clusters, cosines,
+            )  # fmt: skip
+            parts.append(Assignments(clusters, cosines))
+        return Assignments(
+            np.concatenate([np.zeros(0, np.int32), *(part.clusters for part in parts)]),
+            np.concatenate([np.zeros(0, np.float32), *(part.similarities for part in parts)]),
+        )
+
+    # ── the file ─────────────────────────────────────────────────────────────────────────────
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write them to a file, whole or not at all: that of a model with a label per cluster."""
+        names = [NAME.format(number) for number in range(len(self))]
+        storage.save(path, self.settings, names, self._state)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what ``save`` wrote; learning goes on as if it had never stopped."""
+        settings, names, state = storage.load(path)
+        if names != [NAME.format(number) for number in range(len(names))]:
+            raise ModelFileError(f"{path!s}: a model with labels of its own, not clusters")
+        clusters = cls.__new__(cls)
+        clusters._set_up(settings, memory.grow(state, settings, settings.max_labels))
+        return clusters

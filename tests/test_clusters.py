@@ -1,0 +1,192 @@
+"""Clusters against online k-means written out plainly."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from clasher import Clasher, Clusters, HashedTfidf
+from clasher.clusters import PATIENCE
+from clasher.errors import ModelFileError, SettingError
+from tests.strategies import cuts, text, words
+
+M = 64
+TOLERANCE = 1e-4  # between float32 sums and those below
+streams = st.lists(words, min_size=1, max_size=25)
+TOPICS = (["wheat", "corn", "harvest"], ["bank", "rates", "loan"], ["oil", "gas", "barrel"])
+
+
+def topical(documents, seed=0):
+    """Texts of one topic each, and their topics."""
+    random = np.random.default_rng(seed)
+    topics = random.integers(0, len(TOPICS), documents)
+    return [" ".join(random.choice(TOPICS[topic], 4)) for topic in topics], topics
+
+
+def check_by_hand(texts, k, threshold, patience, found):
+    """Follow the choices that were made, and check that each of them is right."""
+    rows = HashedTfidf(M).step_arrays(texts).to_dense(M).astype(float)
+    sums, fed = [], []
+    for n, (x, cluster, similarity) in enumerate(zip(rows, *found, strict=True), 1):
+        if not x.any():
+            assert cluster == -1
+            continue
+        cosines = [x @ s / (np.linalg.norm(s) or 1.0) for s in sums]
+        best = max(cosines, default=0.0)
+        assert similarity == pytest.approx(best, abs=TOLERANCE)
+        assume(abs(best - threshold) > TOLERANCE)
+        if sums and best > threshold:
+            assert cosines[cluster] > best - TOLERANCE
+        elif len(sums) < k:
+            assert cluster == len(sums)
+            sums.append(np.zeros(M))
+            fed.append(n)
+        elif n - min(fed) > patience:
+            assert cluster == np.argmin(fed)
+            sums[cluster] = np.zeros(M)
+        else:
+            assert cosines[cluster] > best - TOLERANCE
+        sums[cluster] = sums[cluster] + x
+        fed[cluster] = n
+
+
+@given(streams, st.integers(1, 5), st.sampled_from([0.1, 0.3, 0.6]))
+def test_clusters_are_those_of_online_k_means(documents, k, threshold):
+    texts = [text(document) for document in documents]
+    found = Clusters(k, M, threshold=threshold).learn_many(texts)
+    check_by_hand(texts, k, threshold, math.inf, found)
+
+
+@given(streams, st.integers(1, 3))
+def test_stale_clusters_make_room(documents, k):
+    texts = [text(document) for document in documents]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("clasher.clusters.PATIENCE", 2)
+        found = Clusters(k, M, threshold=0.5, recycle=True).learn_many(texts)
+    check_by_hand(texts, k, 0.5, 2 * k, found)
+
+
+def test_a_stale_cluster_is_given_to_something_new():
+    first = ["corn", *["wheat harvest"] * 3, *["bank loan"] * (2 * PATIENCE + 5), "oil gas barrel"]
+    kept, given = (Clusters(2, M, recycle=recycle) for recycle in (False, True))
+    assert kept.learn_many(first).clusters[-1] >= 0
+    assert kept.sizes.sum() == len(first) - 1
+    assert given.learn_many(first).clusters[-1] == 0
+    assert given.sizes[0] == 1
+    assert given.predict("oil barrel") == 0
+    assert given.predict("bank") == 1
+
+
+def test_topics_are_told_apart():
+    texts, topics = topical(150)
+    found = Clusters(6, 1024, threshold=0.1).learn_many(texts).clusters
+    for cluster in range(found.max() + 1):
+        inside = topics[found == cluster]
+        assert (inside == np.bincount(inside).argmax()).mean() > 0.9
+
+
+@given(st.data(), streams)
+def test_however_a_stream_is_cut_the_clusters_are_the_same(data, documents):
+    texts = [text(document) for document in documents]
+    whole, parts = Clusters(4, M), Clusters(4, M)
+    expected = whole.learn_many(texts)
+    found = [parts.learn_many(texts[cut]) for cut in data.draw(cuts(len(texts)))]
+    for at, column in enumerate(expected):
+        assert np.concatenate([part[at] for part in found]).tobytes() == column.tobytes()
+    for one, other in zip(whole._state, parts._state, strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+def test_predicting_changes_nothing():
+    texts, _ = topical(30)
+    clusters = Clusters(3, M)
+    clusters.learn_many(texts)
+    before = [array.tobytes() for array in clusters._state]
+    one, other = clusters.predict_many(texts), clusters.predict_many(texts)
+    assert [array.tobytes() for array in clusters._state] == before
+    assert one.clusters.tolist() == other.clusters.tolist()
+    assert clusters.predict(texts[3]) == one.clusters[3]
+
+
+def test_documents_without_weight_are_in_no_cluster():
+    clusters = Clusters(3, M)
+    assert clusters.learn_many([]).clusters.tolist() == []
+    assert clusters.predict("wheat") == -1
+    assert [clusters.learn(t) for t in ("wheat", "", "corn", "oil")] == [-1, -1, 0, 1]
+    assert clusters.predict("") == -1
+    assert (clusters.documents, len(clusters)) == (4, 2)
+
+
+def test_memory_never_grows():
+    clusters = Clusters(5, M, recycle=True)
+    before = clusters.nbytes
+    clusters.learn_many([f"word{i} word{i * 7 % 40} word{i % 5}" for i in range(300)])
+    assert clusters.nbytes == before
+    assert len(clusters) <= 5
+
+
+def test_saving_and_going_on(tmp_path):
+    texts, _ = topical(80)
+    clusters = Clusters(4, M, threshold=0.3, recycle=True, seed=2, tf="count")
+    clusters.learn_many(texts[:40])
+    clusters.save(tmp_path / "clusters")
+    back = Clusters.load(tmp_path / "clusters")
+    assert back.settings == clusters.settings
+    assert back.k == 4
+    assert back.learn_many(texts[40:]).clusters.tolist() == (
+        clusters.learn_many(texts[40:]).clusters.tolist()
+    )
+    back.save(tmp_path / "one")
+    clusters.save(tmp_path / "other")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+
+
+def test_a_file_of_clusters_is_a_model_with_a_label_for_each(tmp_path):
+    texts, _ = topical(60)
+    clusters = Clusters(3, 1024)
+    clusters.learn_many(texts)
+    clusters.save(tmp_path / "clusters")
+    model = Clasher.load(tmp_path / "clusters")
+    found = clusters.predict_many(texts[:9]).clusters
+    assert [model.predict(t) for t in texts[:9]] == [{f"cluster {c}"} for c in found]
+
+
+def test_a_model_with_labels_is_no_file_of_clusters(tmp_path):
+    model = Clasher(M)
+    model.learn("wheat", {"grain"})
+    model.save(tmp_path / "model")
+    with pytest.raises(ModelFileError, match="a model with labels of its own"):
+        Clusters.load(tmp_path / "model")
+
+
+def test_words_that_set_a_cluster_apart():
+    texts, _ = topical(120)
+    clusters = Clusters(3, 4096, threshold=0.1)
+    clusters.learn_many(["and so on", *(f"{t} and" for t in texts)])
+    for words_ in clusters.top_words(texts, 3):
+        assert {word for word, _ in words_} in [set(topic) for topic in TOPICS]
+        weights = [weight for _, weight in words_]
+        assert weights == sorted(weights, reverse=True)
+    assert clusters.top_words([], 3) == [[], [], []]
+    assert Clusters(3, M).top_words(texts) == []
+
+
+def test_one_cluster_has_words_too():
+    clusters = Clusters(1, 4096)
+    clusters.learn_many(["and", "wheat corn", "wheat"])
+    assert clusters.top_words(["wheat corn and"])[0][0][0] == "wheat"
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"k": 0}, {"k": 5000}, {"k": 2.0}, {"threshold": 0}, {"threshold": 1},
+              {"threshold": None}, {"threshold": "0.5"}, {"dimensions": 1}, {"tf": "x"}],
+)  # fmt: skip
+def test_settings_out_of_range(wrong):
+    with pytest.raises(SettingError, match=f"The {next(iter(wrong))!r} parameter of"):
+        Clusters(**wrong)
+
+
+def test_what_they_say_of_themselves():
+    assert repr(Clusters(3, M)) == "<Clusters 0 of 3, documents=0>"
