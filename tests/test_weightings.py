@@ -204,6 +204,25 @@ def test_a_label_that_is_given_up_takes_its_counts_along(weighting):
 
 
 @every_rule
+def test_icf_knows_at_any_time_which_labels_words_came_with(rule):
+    model = taught(rule, weighting="icf")
+
+    def check():
+        seen = (model._state.classes > 0).sum(axis=1)
+        assert model._state.terms[1].tolist() == seen.tolist()
+
+    check()
+    model.unlearn(TEXTS[1], LABELS[1])
+    check()
+    model.merge_labels("corn", "grain")
+    check()
+    model.retire_label("oil")
+    check()
+    model.merge(taught(rule, weighting="icf"))
+    check()
+
+
+@every_rule
 def test_there_is_no_memory_for_what_is_not_asked_for(rule):
     for weighting in ("tf", "tfidf"):
         state = memory.allocate(Settings(dimensions=64, rule=rule, weighting=weighting))
