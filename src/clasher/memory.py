@@ -143,6 +143,8 @@ def grow(state: State, settings: Settings, labels: int) -> State:
 
 def clear_label(state: State, number: int, settings: Settings) -> None:
     """Forget all that is known of one label, so that its number can be given away."""
+    if settings.weighting == "icf":
+        state.terms[1] -= state.classes[:, number] > 0  # the labels that words came with
     for name, axis in LABEL_AXIS.items():
         array = getattr(state, name)
         if array.size:
