@@ -101,3 +101,9 @@ def hashed(text: str, seed: int, dimensions: int, min_length: int = 2) -> dict[i
         bucket, sign = place(word, seed, dimensions)
         counts[bucket] = counts.get(bucket, 0) + sign
     return counts
+
+
+def row_bucket(word: str, row: int, seed: int, dimensions: int) -> int:
+    """The bucket of a word in a row of the sketch."""
+    mixed = finalise(key(word, seed) ^ ((row * GOLDEN) & MASK))
+    return ((mixed >> 32) * dimensions) >> 32

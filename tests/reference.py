@@ -1,7 +1,8 @@
 """The paper in plain Python: slow, obvious, and the oracle of the kernels.
 
 Nothing here knows the package under test. Documents come already hashed, as a list of
-``(bucket, sign)`` pairs, one per word occurrence; vectors are dictionaries; prototypes are the
+``(bucket, sign)`` pairs, one per word occurrence, or of ``(bucket, sign, cell, …)`` with the cells
+of the word in further rows of the sketch; vectors are dictionaries; prototypes are the
 means of the paper, not sums; the local statistics are exact fractions, so that ``F̂ > θ`` never
 hangs on a rounding error here.
 
@@ -23,7 +24,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-Document = Sequence[tuple[int, int]]
+from tests.reference_weightings import OnlineClasses
+
+Document = Sequence[tuple[int, ...]]
 Labels = Collection[str] | Mapping[str, bool] | None
 Vector = dict[int, float]
 
@@ -72,7 +75,7 @@ def log_odds(probability: float) -> float:
 def doc_hash_tf(document: Document) -> Vector:
     """Algorithm 2: φ(d)_k ← φ(d)_k + ξ(w). Buckets whose words cancel stay listed, at 0."""
     phi: Vector = {}
-    for bucket, sign in document:
+    for bucket, sign, *_ in document:
         phi[bucket] = phi.get(bucket, 0.0) + sign
     return phi
 
@@ -85,20 +88,51 @@ def term_frequency(count: float, tf: str) -> float:
 
 
 class Sketch:
-    """The counters of Algorithm 3: ``n`` documents, ``C[k]`` of them with a word in bucket k."""
+    """The counters of Algorithm 3: ``n`` documents, ``C[k]`` of them with a word in bucket k.
 
-    def __init__(self) -> None:
+    With a ``depth`` beyond 1 there are further rows of counters, Eq. 9 and 10, in which words have
+    cells of their own; words whose cells are all alike are one word here.
+    """
+
+    def __init__(self, depth: int = 1, conservative: bool = False) -> None:
         self.n = 0
-        self.C: Counter[int] = Counter()
+        self.rows: list[Counter[int]] = [Counter() for _ in range(depth)]
+        self.conservative = conservative
+
+    @property
+    def C(self) -> Counter[int]:  # noqa: N802 - the paper's letter
+        return self.rows[0]
 
     def count(self, document: Document) -> None:
-        """Lines 5 to 7: once per document and bucket."""
-        self.C.update({bucket for bucket, _ in document})
+        """Lines 5 to 7: once per document and counter.
+
+        Conservative update: a counter becomes what the estimate of one of its words, raised by
+        one, asks for; one that is higher already stays.
+        """
+        words = {_cells(word) for word in document}
+        known = {word: self.estimate(word) + 1 for word in words}
+        for row, counters in enumerate(self.rows):
+            if self.conservative:
+                for word in words:
+                    counters[word[row]] = max(counters[word[row]], known[word])
+            else:
+                counters.update({word[row] for word in words})
         self.n += 1
 
-    def idf(self, k: int) -> float:
-        """Line 9 for a document with a word in bucket k, as if it had been counted already."""
-        return math.log((self.n + 1) / (self.C[k] + 1))
+    def estimate(self, word: tuple[int, ...]) -> int:
+        """Eq. 10."""
+        return min(C[cell] for C, cell in zip(self.rows, word, strict=True))
+
+    def idf(self, document: Document, k: int) -> float:
+        """Line 9 for a document with words in bucket k, as if it had been counted already."""
+        words = [_cells(word) for word in document if word[0] == k]
+        return math.log((self.n + 1) / (max(map(self.estimate, words)) + 1))
+
+
+def _cells(word: tuple[int, ...]) -> tuple[int, ...]:
+    """Where a word is counted: its bucket, and its cells in further rows."""
+    bucket, _, *others = word
+    return bucket, *others
 
 
 # ── Labels: yes, no, unknown ─────────────────────────────────────────────────────────────────────
@@ -200,14 +234,18 @@ class Reference(ABC):
         tf: str = "log",
         norm: str = "l2",
         at_least_one: bool = True,
+        depth: int = 1,
+        conservative: bool = False,
     ) -> None:
         self.weighting = weighting
         self.tf = tf
         self.norm = norm
         self.at_least_one = at_least_one
-        self.sketch = Sketch()
+        self.sketch = Sketch(depth, conservative)
         self.regions = Regions(similarity)
         self.labelled = 0
+        by_class = weighting not in ("tf", "tfidf")
+        self.classes = OnlineClasses(weighting) if by_class else None
 
     @property
     def labels(self) -> list[str]:
@@ -220,11 +258,15 @@ class Reference(ABC):
     def learn(self, document: Document, labels: Labels) -> None:
         """Line 6: labels teach the rule, every document teaches the sketch."""
         if labels is not None:
+            x = self.doc_hash(document)
             for name in sorted(labels):
                 if name not in self.labels:
                     self.add_label(name)
             self.labelled += 1
-            self.teach(self.doc_hash(document), Truth.of(labels, self.labels))
+            truth = Truth.of(labels, self.labels)
+            if self.classes is not None:
+                self.classes.count_and_look({word[0] for word in document}, truth.yes)
+            self.teach(x, truth)
         self.sketch.count(document)
 
     def step(self, document: Document, labels: Labels) -> set[str]:
@@ -238,10 +280,15 @@ class Reference(ABC):
         return {j: float(value) for j, value in self.evidence(self.doc_hash(document)).items()}
 
     def doc_hash(self, document: Document) -> Vector:
-        """Algorithms 2 and 3, except that the document is counted after it was learnt."""
+        """Algorithms 2 and 3, except that the document is counted after it was learnt.
+
+        Section 3.6: a factor from the labels that a word came with so far.
+        """
         phi = {k: term_frequency(v, self.tf) for k, v in doc_hash_tf(document).items()}
-        if self.weighting == "tfidf":
-            phi = {k: v * self.sketch.idf(k) for k, v in phi.items()}
+        if self.weighting in ("tfidf", "icf", "icsdf"):
+            phi = {k: v * self.sketch.idf(document, k) for k, v in phi.items()}
+        if self.classes is not None:
+            phi = {k: v * self.classes.factor(k, len(self.labels)) for k, v in phi.items()}
         if self.norm == "l2" and not is_zero(phi):
             phi = {k: v / length(phi) for k, v in phi.items()}
         return phi

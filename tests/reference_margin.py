@@ -100,11 +100,14 @@ class MarginClasher(LinearClasher):
         tf: str = "log",
         norm: str = "l2",
         at_least_one: bool = True,
+        depth: int = 1,
+        conservative: bool = False,
         **tuning: Any,
     ) -> None:
         super().__init__(
-            weighting=weighting, similarity=similarity, tf=tf, norm=norm, at_least_one=at_least_one
-        )
+            weighting=weighting, similarity=similarity, tf=tf, norm=norm,
+            at_least_one=at_least_one, depth=depth, conservative=conservative,
+        )  # fmt: skip
         self.tuning = Tuning(**tuning)
         self.bias_start = self.tuning.bias_start
         self.fixed = None if threshold is None else log_odds(threshold)

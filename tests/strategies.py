@@ -42,17 +42,37 @@ def streams(
     return st.lists(st.tuples(words, labels), min_size=1, max_size=max_size)
 
 
-weightings = st.sampled_from(["tfidf", "tf"])
+WEIGHTINGS = ("tfidf", "tf", "icf", "icsdf", "chi2", "ig", "or", "gini")
+weightings = st.sampled_from(WEIGHTINGS)
+label_free_weightings = st.sampled_from(["tfidf", "tf"])
 similarities = st.sampled_from(["cosine", "euclidean"])
 tfs = st.sampled_from(["log", "count"])
 norms = st.sampled_from(["l2", "none"])
 rules = st.sampled_from(["centroid", "mistake", "perceptron", "margin"])
 
 
-def settings() -> st.SearchStrategy[dict[str, str]]:
+def settings(
+    weighting: st.SearchStrategy[str] = weightings,
+) -> st.SearchStrategy[dict[str, str]]:
     """How documents become vectors and vectors find their region, for any rule."""
     return st.fixed_dictionaries(
-        {"weighting": weightings, "similarity": similarities, "tf": tfs, "norm": norms}
+        {"weighting": weighting, "similarity": similarities, "tf": tfs, "norm": norms}
+    )
+
+
+def label_free_settings() -> st.SearchStrategy[dict[str, str]]:
+    """The same, where the weight of a word does not depend on labels."""
+    return settings(label_free_weightings)
+
+
+def deep_settings() -> st.SearchStrategy[dict[str, Any]]:
+    """A sketch of several rows, for weightings that ask for document frequencies."""
+    return st.fixed_dictionaries(
+        {
+            "weighting": st.sampled_from(["tfidf", "icf", "icsdf"]),
+            "depth": st.sampled_from([2, 3, 16]),
+            "conservative": st.booleans(),
+        }
     )
 
 

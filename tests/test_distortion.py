@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks import corpora
-from clasher import Analyzer, Clasher
+from clasher import Analyzer, Clasher, memory
 from clasher.distortion import Distortion, Errors, Sample, Vectors, measure
 from clasher.errors import SettingError, StreamError
 from clasher.hashing import Hasher
@@ -89,8 +89,12 @@ def test_the_hashed_side_is_what_a_model_weighs(stream, dimensions, seed, idf, l
     )  # fmt: skip
     model.observe_many(texts[:-1])
     last = model.hash_many(texts[-1:])
-    x = np.zeros(dimensions, np.float32)
-    length = weigh(model._state, model._setting, last.buckets, last.counts, x)
+    work = memory.work_for(model._state)
+    length = weigh(
+        model._state, model._setting, last.buckets, last.counts,
+        last.words.places, last.words.keys, work,
+    )  # fmt: skip
+    x = work.x
     sample = Sample(texts, idf=idf, log_tf=log_tf)
     hashed = Hasher(dimensions, seed).hash_many(texts)
     signed = Vectors(hashed.indptr, hashed.buckets.astype(int), hashed.counts.astype(float))

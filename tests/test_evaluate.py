@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -134,6 +135,70 @@ def test_unlabelled_documents_are_observed_and_not_judged():
     result = evaluate(model, [(texts, labels)])
     assert result.documents == model.documents == 30
     assert result.judged == model.labelled == sum(truth is not None for truth in labels) < 30
+
+
+# ── partially labelled streams ───────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("rule", ["margin", "centroid", "mistake", "perceptron"])
+def test_labels_reach_the_model_with_a_probability(rule):
+    """Every document is judged and counted; the hidden labels teach nothing."""
+    texts, labels = a_stream(120)
+    model, same = a_model(rule=rule), a_model(rule=rule)
+    result = evaluate(model, [(texts, labels)], label_probability=0.3, seed=5)
+    shown = np.random.default_rng(5).random(120) < 0.3
+    metrics = Metrics()
+    for text, truth, seen in zip(texts, labels, shown, strict=True):
+        metrics.update_many([truth], [same.predict(text)])
+        same.learn(text, truth if seen else None)
+    assert {name: getattr(result, name) for name in metrics.summary()} == metrics.summary()
+    assert result.per_label == metrics.per_label()
+    assert (result.judged, result.label_probability) == (metrics.documents, 0.3)
+    assert result.taught == model.labelled == same.labelled
+    assert 15 < result.taught < 60
+    assert model.documents == 120
+    assert model.scores(texts[0]) == same.scores(texts[0])
+
+
+@settings(max_examples=15, deadline=None)
+@given(cuts=st.sets(st.integers(0, 50)), seed=st.integers(0, 3))
+def test_what_is_hidden_does_not_depend_on_batches(cuts, seed):
+    texts, labels = a_stream(50)
+    how = {"every": 7, "label_probability": 0.5, "seed": seed}
+    whole = evaluate(a_model(), [(texts, labels)], **how)
+    cut = evaluate(a_model(), batches(texts, labels, cuts), **how)
+    assert figures(cut) == figures(whole)
+    assert cut.taught == whole.taught
+
+
+def test_the_seed_decides_what_is_hidden():
+    results = [
+        evaluate(a_model(), [a_stream(80)], label_probability=0.5, seed=seed) for seed in (0, 1, 0)
+    ]
+    assert figures(results[0]) == figures(results[2])
+    assert figures(results[0]) != figures(results[1])
+
+
+def test_all_labels_or_none():
+    texts, labels = a_stream(40)
+    plain = evaluate(a_model(), [(texts, labels)])
+    assert (plain.taught, plain.label_probability) == (plain.judged, 1.0)
+    model = a_model()
+    nothing = evaluate(model, [(texts, labels)], label_probability=0)
+    assert (nothing.taught, nothing.judged, nothing.micro_f1) == (0, plain.judged, 0.0)
+    assert (model.documents, model.labels) == (40, [])
+
+
+@pytest.mark.parametrize("bad", [-0.1, 1.1, float("nan"), "half", None, True])
+def test_an_impossible_probability_is_refused(bad):
+    with pytest.raises(SettingError, match=r"'label_probability' .* a number from 0 to 1"):
+        evaluate(a_model(), [a_stream(5)], label_probability=bad)
+
+
+@pytest.mark.parametrize("bad", [-1, 0.5, "x", None, False])
+def test_an_impossible_seed_is_refused(bad):
+    with pytest.raises(SettingError, match="'seed' parameter of evaluate"):
+        evaluate(a_model(), [a_stream(5)], seed=bad)
 
 
 def test_model_facts_are_reported():

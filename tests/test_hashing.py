@@ -161,7 +161,9 @@ def noted(hashed):
     return [
         [
             (
-                bytes(words.data[words.starts[i] : words.stops[i]]).decode(),
+                bytes(words.data[words.starts[i] : words.stops[i]]).decode(
+                    "utf-8", "surrogatepass"
+                ),
                 int(hashed.buckets[hashed.indptr[d] + words.places[i]]),
                 int(words.keys[i]),
             )

@@ -131,14 +131,15 @@ def test_weights_are_as_documented(norm, weighting):
     buckets, counts = np.array([2, 0, 1], np.int32), np.array([3, -2, 0], np.float32)
     state = memory.allocate(Settings(dimensions=4))
     state.frequencies[0], state.totals[DOCUMENTS] = [4, 0, 9, 5], 9
-    x = np.empty(4, np.float32)
-    length = weigh(state, setting, buckets, counts, x)
+    work = memory.work_for(state)
+    none = np.empty(0, np.int32), np.empty(0, np.uint64)
+    length = weigh(state, setting, buckets, counts, *none, work)
     expected = np.array([1 + math.log(3), -1 - math.log(2), 0])
     if weighting == "tfidf":
         expected *= [math.log(10 / 10), math.log(10 / 5), math.log(10 / 1)]
     if norm == "l2":
         expected /= np.linalg.norm(expected)
-    np.testing.assert_allclose(x[:3], expected, rtol=1e-6)
+    np.testing.assert_allclose(work.x[:3], expected, rtol=1e-6)
     assert length == pytest.approx(np.linalg.norm(expected))
 
 

@@ -452,6 +452,49 @@ def test_memory_stays_bounded_while_labels_come_and_go():
     assert f"label{199}" in model.labels
 
 
+# ── hiding, renaming, removing ───────────────────────────────────────────────────────────────────
+
+
+@given(st.lists(st.tuples(any_labels, st.booleans()), max_size=6))
+def test_hidden_documents_are_unlabelled(documents):
+    labels, kept = [known for known, _ in documents], [keep for _, keep in documents]
+    shown = LabelSets.of(labels).only(np.array(kept, np.bool_))
+    expected = LabelSets.of(
+        [known if keep else None for known, keep in zip(labels, kept, strict=True)]
+    )
+    assert list(shown) == list(expected)
+    assert shown.known.tolist() == expected.known.tolist()
+    assert shown.indptr.tolist() == expected.indptr.tolist()
+    assert shown.yes.tolist() == expected.yes.tolist()
+
+
+def test_a_label_that_was_meant_is_named():
+    index = LabelIndex(4, ["wheat", "gold"])
+    assert index.number("gold") == 1
+    with pytest.raises(LabelError, match="the model knows no label 'whaet'; did you mean 'wheat'"):
+        index.number("whaet")
+    with pytest.raises(LabelError, match=r"the model knows no label 'xyz'$"):
+        index.number("xyz")
+
+
+def test_renaming_and_removing_leave_lists_given_out_alone():
+    index = LabelIndex(4, ["wheat", "gold", "tin"])
+    given_out = index.names
+    index.rename("wheat", "grain")
+    index.rename("tin", "tin")
+    assert index.names == ["grain", "gold", "tin"]
+    index.remove(0)
+    assert (index.names, index.numbers) == (["tin", "gold"], {"tin": 0, "gold": 1})
+    index.remove(1)
+    assert index.names == ["tin"]
+    assert given_out == ["wheat", "gold", "tin"]
+    for bad, message in (("", "non-empty text"), (5, "non-empty text"), ("gold", "merge_labels")):
+        other = LabelIndex(4, ["tin", "gold"])
+        with pytest.raises(LabelError, match=message):
+            other.rename("tin", bad)
+        assert other.names == ["tin", "gold"]
+
+
 # ── the same everywhere ──────────────────────────────────────────────────────────────────────────
 
 SCRIPT = """

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from clasher import Clasher
 from clasher.kernels import learning
-from tests import strategies
+from tests import plain, strategies
 from tests.near_ties import gap
 from tests.reference import LinearClasher, PerceptronClasher, Reference, sigmoid
 from tests.reference_margin import LearntThreshold, MarginClasher, Tuning, reference
@@ -43,12 +43,16 @@ TOLERANCE = {"rtol": 1e-4, "atol": 1e-4}
 
 
 @functools.cache
-def vocabulary(dimensions: int, words: int) -> list[tuple[int, int]]:
-    """Bucket and sign of each word number, from hashing the words alone."""
+def vocabulary(dimensions: int, words: int, depth: int) -> list[tuple[int, ...]]:
+    """Bucket and sign of each word number, from hashing the words alone, and further cells."""
     texts = [strategies.text([word]) for word in range(words)]
     hashed = Clasher(dimensions, max_labels=1).hash_many(texts)
     assert np.array_equal(hashed.indptr, np.arange(words + 1))
-    return list(zip(hashed.buckets.tolist(), hashed.counts.astype(int).tolist(), strict=True))
+    rows = [
+        [plain.row_bucket(text, row, 0, dimensions) for text in texts] for row in range(1, depth)
+    ]
+    signs = hashed.counts.astype(int).tolist()
+    return list(zip(hashed.buckets.tolist(), signs, *rows, strict=True))
 
 
 class Twins:
@@ -60,9 +64,9 @@ class Twins:
     ) -> None:  # fmt: skip
         self.model = Clasher(dimensions, rule=rule, max_labels=16, **how)
         self.oracle = reference(rule, **how, **(TUNING if rule == "margin" else {}))
-        self.vocabulary = vocabulary(dimensions, words)
+        self.vocabulary = vocabulary(dimensions, words, how.get("depth", 1))
 
-    def hashed(self, words: list[int]) -> list[tuple[int, int]]:
+    def hashed(self, words: list[int]) -> list[tuple[int, ...]]:
         return [self.vocabulary[word] for word in words]
 
     def is_sharp(self, words: list[int]) -> bool:
@@ -83,6 +87,8 @@ class Twins:
 
     def check_state(self) -> None:
         check_counters(self.model, self.oracle)
+        if self.oracle.classes is not None:
+            check_classes(self.model, self.oracle)
         if isinstance(self.oracle, LinearClasher):
             check_weights(self.model, self.oracle)
         if not isinstance(self.oracle, PerceptronClasher):
@@ -102,10 +108,27 @@ def table(oracle: Reference, vectors: dict[str, dict[int, float]], dimensions: i
 
 def check_counters(model: Clasher, oracle: Reference) -> None:
     assert (model.documents, model.labelled) == (oracle.sketch.n, oracle.labelled)
-    C = [oracle.sketch.C[k] for k in range(model.settings.dimensions)]
-    assert model._state.frequencies.tolist() == [C]
+    C = [[row[k] for k in range(model.settings.dimensions)] for row in oracle.sketch.rows]
+    assert model._state.frequencies.tolist() == C
     n = [oracle.documents_of(j) for j in oracle.labels]
     assert model._state.counts[: len(n)].tolist() == n
+
+
+def check_classes(model: Clasher, oracle: Reference) -> None:
+    """A_k and N_k exactly, whatever the rule fed; and what is kept of them."""
+    labels, state, classes = oracle.labels, model._state, oracle.classes
+    buckets = range(model.settings.dimensions)
+    A = [[classes.with_both[k][j] for j in labels] for k in buckets]
+    np.testing.assert_array_equal(state.classes[:, : len(labels)], A)
+    N = [classes.with_label[j] for j in labels]
+    np.testing.assert_array_equal(state.members[:, : len(labels)], [N, N])
+    assert state.terms[0].tolist() == [classes.with_word[k] for k in buckets]
+    log = classes.weighting not in (
+        "icf",
+        "icsdf",
+    )  # which keep the factor, the model what is in it
+    kept = [classes.kept.get(k, float(log)) - log for k in buckets]
+    np.testing.assert_allclose(state.terms[1], kept, rtol=1e-9, atol=1e-9)
 
 
 def check_regions(model: Clasher, oracle: Reference) -> None:
@@ -161,6 +184,19 @@ def test_model_equals_oracle(rule, stream, how):
 
 
 @pytest.mark.parametrize("rule", RULES)
+@given(strategies.streams(), strategies.deep_settings())
+@EXAMPLES
+def test_model_with_a_deep_sketch_equals_oracle(rule, stream, how):
+    twins = Twins(rule, **how)
+    for words, labels in stream:
+        if not twins.is_sharp(words):
+            break
+        twins.predict_alike(words)
+        twins.step_alike(words, labels)
+        twins.check_state()
+
+
+@pytest.mark.parametrize("rule", RULES)
 @given(
     strategies.streams(),
     strategies.settings(),
@@ -179,7 +215,7 @@ def test_model_equals_oracle_at_any_threshold(rule, stream, how, threshold, at_l
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("similarity", ["cosine", "euclidean"])
-@pytest.mark.parametrize("weighting", ["tfidf", "tf"])
+@pytest.mark.parametrize("weighting", strategies.WEIGHTINGS)
 def test_model_equals_oracle_on_a_longer_stream(rule, similarity, weighting):
     """Enough words that near ties are rare: most of the stream is followed."""
     twins = Twins(rule, dimensions=256, words=200, similarity=similarity, weighting=weighting)
@@ -243,7 +279,7 @@ def state_bytes(model: Clasher) -> list[bytes]:
 
 
 @pytest.mark.parametrize("rule", RULES)
-@given(strategies.streams(), strategies.settings(), st.data())
+@given(strategies.streams(), strategies.settings() | strategies.deep_settings(), st.data())
 @EXAMPLES
 def test_state_does_not_depend_on_how_the_stream_is_cut(rule, stream, how, data):
     texts = [strategies.text(words) for words, _ in stream]

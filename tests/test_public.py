@@ -12,13 +12,15 @@ import clasher
 from clasher.errors import ClasherError
 
 CORE = (
-    "bounds.decisions", "bounds.frequencies", "bounds.lengths", "bounds.weights", "distortion",
-    "errors", "explain", "hashing", "labels", "memory", "model", "planning", "settings", "storage",
-    "text", "unicode_ranges", "version", "kernels.state",
+    "adding", "analysis", "analyzer", "bounds.decisions", "bounds.frequencies", "bounds.lengths",
+    "bounds.weights", "distortion", "errors", "explain", "hashed", "hashing", "kernels.state",
+    "labels", "languages", "memory", "merging", "model", "parts", "pending", "planning",
+    "relabelling", "revising", "settings", "spans", "storage", "text", "unicode_ranges", "veil",
+    "version", "words",
 )  # fmt: skip
 OPTIONAL = (
     "click", "rich", "plotly", "psutil", "pandas", "polars", "sklearn", "river", "pytest",
-    "hypothesis",
+    "hypothesis", "Stemmer", "stop_words",
 )  # fmt: skip
 
 
@@ -87,6 +89,9 @@ model = Clasher(64, max_labels=4)
 model.learn_many(["oil", "wheat"], [{{"energy"}}, {{"grain"}}])
 model.step_many(["oil"], [{{"energy"}}])
 model.predict("oil"), model.scores_many(["oil"]), model.explain("oil")
+model.unlearn("oil", {{"energy"}})
+model.merge_labels("energy", "grain")
+model.learn_many(["oil", "wheat"], [{{"energy"}}, {{"grain"}}], threads=2)
 model.save(sys.argv[1])
 assert Clasher.load(sys.argv[1]).labels == model.labels
 from clasher.evaluate import evaluate

@@ -1,4 +1,5 @@
 import dataclasses
+import json
 import math
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 
 from clasher import Analyzer, Clasher, Settings
 from clasher.errors import SettingError
-from clasher.kernels.state import CENTROID, MARGIN, MISTAKE, PERCEPTRON
+from clasher.kernels.state import CENTROID, ICSDF, MARGIN, MISTAKE, NO_MEASURE, ODDS, PERCEPTRON
 from clasher.settings import CHOICES
 
 valid = st.builds(
@@ -15,9 +16,18 @@ valid = st.builds(
     dimensions=st.integers(2, 2**30),
     threshold=st.none() | st.floats(0, 1, exclude_min=True, exclude_max=True),
     at_least_one=st.booleans(),
+    conservative=st.booleans(),
     max_labels=st.integers(1, 2**24),
     seed=st.integers(0, 2**63 - 1),
-    analyzer=st.builds(Analyzer, st.integers(1, 1000)),
+    analyzer=st.builds(
+        Analyzer,
+        st.integers(1, 1000),
+        stop_words=st.none() | st.lists(st.sampled_from(["the", "a", "n'est"]), max_size=3),
+        ngrams=st.integers(1, 10) | st.sampled_from([(1, 1), (2, 3), (10, 10)]),
+        char_ngrams=st.none() | st.sampled_from([(2, 2), (3, 5)]),
+        strip_html=st.booleans(),
+        fold_numbers=st.booleans(),
+    ),
     **{name: st.sampled_from(choices) for name, choices in CHOICES.items()},
 )
 
@@ -29,7 +39,8 @@ valid = st.builds(
         ("max_labels", "an integer from 1 to 16777216", [0, -1, 2**24 + 1, 2.5, None, False]),
         ("seed", "an integer from 0 to 9223372036854775807", [-1, 2**63, 0.0, "0", None]),
         ("rule", "one of 'margin', 'centroid', 'mistake', 'perceptron'", ["mode1", None, 1, []]),
-        ("weighting", "one of 'tfidf', 'tf'", ["idf", None]),
+        ("weighting", "one of 'tfidf', 'tf', 'icf', 'icsdf', 'chi2', 'ig', 'or', 'gini'",
+         ["idf", "chi", None]),
         ("similarity", "one of 'cosine', 'euclidean'", ["l1", None]),
         ("tf", "one of 'log', 'count'", ["raw", None]),
         ("norm", "one of 'l2', 'none'", ["l1", None]),
@@ -37,6 +48,9 @@ valid = st.builds(
         ("threshold", "None or a number between 0 and 1",
          [0, 1, -0.1, 1.5, math.nan, math.inf, "0.5", True]),
         ("at_least_one", "True or False", [1, 0, None, "yes"]),
+        ("depth", "an integer from 1 to 16", [0, 17, 2.0, "2", None, True]),
+        ("conservative", "True or False", [1, 0, None, "yes"]),
+        ("words", "True or False", [1, 0, None, "yes"]),
         ("analyzer", "an Analyzer or None", ["words", 2, {"min_length": 2}]),
     ],
 )  # fmt: skip
@@ -50,11 +64,18 @@ def test_every_setting_is_validated_in_one_sentence(parameter, wanted, values):
         assert isinstance(caught.value, ValueError)
 
 
+@pytest.mark.parametrize("weighting", ["tf", "chi2", "ig", "or", "gini"])
+def test_a_deep_sketch_needs_a_weighting_that_asks_for_it(weighting):
+    with pytest.raises(SettingError, match=f"'depth' .* must be 1 with weighting {weighting!r}, "):
+        Clasher(weighting=weighting, depth=2)
+    assert Clasher(weighting=weighting, conservative=True).settings.depth == 1
+
+
 @given(valid)
 def test_plain_values_and_back(settings):
     plain = settings.to_dict()
     assert Settings.of(plain) == settings
-    assert plain["analyzer"] == {"min_length": settings.analyzer.min_length}
+    assert json.loads(json.dumps(plain)) == plain
 
 
 def test_an_unknown_setting_is_named():
@@ -98,6 +119,12 @@ def test_what_the_kernels_are_told():
     assert told.rule == MARGIN
     assert (told.idf, told.log_tf, told.unit, told.euclidean) == (True, True, True, False)
     assert told.learnt_cut
+    assert told.measure == NO_MEASURE
+    assert not told.conservative
+    assert Settings(depth=2, conservative=True).for_kernels().conservative
+    assert not Settings(depth=1, conservative=True).for_kernels().conservative
+    assert Settings(weighting="icsdf").for_kernels()[1:3] == (True, ICSDF)
+    assert Settings(weighting="or").for_kernels()[1:3] == (False, ODDS)
     told = Settings(rule="perceptron", weighting="tf", tf="count", norm="none").for_kernels()
     assert told.rule == PERCEPTRON
     assert (told.idf, told.log_tf, told.unit, told.learnt_cut) == (False, False, False, False)

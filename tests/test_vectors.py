@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from clasher import Analyzer, Clasher, HashedTfidf
 from clasher.errors import MissingExtraError, SettingError
 from clasher.hashing import Hasher
-from tests.strategies import cuts, norms, text, tfs, weightings, words
+from tests.strategies import cuts, label_free_weightings, norms, text, tfs, words
 
 M = 32
 streams = st.lists(words, min_size=1, max_size=12)
@@ -43,7 +43,7 @@ def dense(rows):
     return np.array([[row.get(bucket, 0.0) for bucket in range(M)] for row in rows])
 
 
-@given(streams, weightings, tfs, norms)
+@given(streams, label_free_weightings, tfs, norms)
 def test_a_stream_is_weighed_as_the_paper_says(documents, weighting, tf, norm):
     vectors = HashedTfidf(M, weighting=weighting, tf=tf, norm=norm)
     found = vectors.step_arrays(map(text, documents)).to_dense(M)
@@ -154,3 +154,8 @@ def test_what_it_says_of_itself():
 def test_settings_out_of_range(wrong):
     with pytest.raises(SettingError, match=f"{next(iter(wrong))!r} parameter"):
         HashedTfidf(**wrong)
+
+
+def test_weightings_that_ask_for_labels_are_refused():
+    with pytest.raises(SettingError, match="'weighting' parameter of HashedTfidf must be 'tfidf'"):
+        HashedTfidf(weighting="chi2")

@@ -30,6 +30,10 @@ def is_symbol(code: int) -> bool:
     return unicodedata.category(chr(code)) == "So"
 
 
+def is_digit(code: int) -> bool:
+    return unicodedata.category(chr(code)) == "Nd"
+
+
 def lower(code: int) -> int:
     if code == ord("ς"):  # the final sigma is the same letter
         return ord("σ")
@@ -90,6 +94,8 @@ if __name__ == "__main__":
         + literal("UNSPACED", ranges(is_unspaced))
         + "\n# [start, stop) of symbols, each a word of its own\n"
         + literal("SYMBOLS", ranges(is_symbol))
+        + "\n# [start, stop) of decimal digits\n"
+        + literal("DIGITS", ranges(is_digit))
         + "\n# range(start, stop, step) + shift is the lower case\n"
         + literal("LOWER", shifts())
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from clasher.version import __version__
 
 if TYPE_CHECKING:
+    from clasher.analyzer import Analyzer
     from clasher.clusters import Clusters
     from clasher.errors import ClasherError
     from clasher.explain import Explanation
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from clasher.model import Clasher
     from clasher.settings import Settings
     from clasher.similar import Similar
-    from clasher.text import Analyzer
     from clasher.vectors import HashedTfidf
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Analyzer": "clasher.text",
+    "Analyzer": "clasher.analyzer",
     "Clasher": "clasher.model",
     "ClasherError": "clasher.errors",
     "Clusters": "clasher.clusters",

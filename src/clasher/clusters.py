@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher import memory, storage
+from clasher.analyzer import Analyzer
 from clasher.errors import ModelFileError, SettingError
 from clasher.hashing import Hashed, Hasher
 from clasher.kernels.clusters import cluster_documents
 from clasher.kernels.state import DOCUMENTS, LABELS, State
 from clasher.settings import Settings
-from clasher.text import Analyzer
+from clasher.vectors import check_weighting
 
 BATCH = 1024  # documents that are clustered together
 MOST = 4096
@@ -89,6 +90,7 @@ class Clusters:
         real = isinstance(threshold, int | float) and not isinstance(threshold, bool)
         if not (real and 0 < threshold < 1):
             raise SettingError.of("threshold", "a number between 0 and 1", threshold, "Clusters")
+        check_weighting(weighting, "Clusters")
         settings = Settings(
             dimensions=dimensions,
             rule="centroid",

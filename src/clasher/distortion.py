@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from clasher.analyzer import Analyzer
 from clasher.errors import SettingError, StreamError
 from clasher.hashing import Hasher
-from clasher.text import Analyzer
 
 PAIRS = 5  # pairs per document whose inner products are compared
 MOST_PAIRS = 5_000

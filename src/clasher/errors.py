@@ -5,6 +5,7 @@
      ├── TextError (TypeError)            something that is not text where text belongs
      ├── LabelError (ValueError)          labels of the wrong kind
      │    └── LabelCapacityError          more labels than ``max_labels``
+     ├── NotLearntError (LookupError)     something to take back or to label that is not there
      ├── StreamError                      a stream that cannot be opened or is empty
      │    └── RecordError (ValueError)    one bad record: where, which field, what to do
      ├── ModelFileError                   a file that is not an intact model
@@ -43,6 +44,10 @@ class LabelError(ClasherError, ValueError):
 
 class LabelCapacityError(LabelError):
     """The stream has more labels than ``max_labels`` admits."""
+
+
+class NotLearntError(ClasherError, LookupError):
+    """A document that is to be taken back, or to get its labels, is not in the model."""
 
 
 class StreamError(ClasherError):
@@ -95,3 +100,9 @@ class MissingExtraError(ClasherError, ImportError):
         Writing a report needs an optional library: pip install 'clasher[report]'
         """
         return cls(f"{what} needs an optional library: pip install 'clasher[{extra}]'")
+
+
+def require_positive(owner: str, parameter: str, value: object) -> None:
+    """Refuse a parameter that is not a positive integer."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise SettingError.of(parameter, "a positive integer", value, owner)

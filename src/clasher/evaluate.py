@@ -16,12 +16,16 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from clasher.ahead import HeldInterrupt, read_ahead
-from clasher.errors import LabelError, StreamError
+from clasher.errors import LabelError, StreamError, require_positive
 from clasher.hashing import Hashed
+from clasher.label_columns import UNLABELLED
 from clasher.labels import LabelSets
-from clasher.metrics import Figures, LabelRow, Metrics, Window, require_positive
+from clasher.metrics import Figures, LabelRow, Metrics, Window
 from clasher.model import Clasher
+from clasher.veil import Veil
 from clasher.version import __version__
 
 MAX_POINTS = 2000  # of a curve; even, so that halving keeps the last one
@@ -72,9 +76,13 @@ class Evaluation(Figures, Reached):
     the truth. ``seconds`` is the wall time from the call of ``evaluate`` until the last document
     was learnt: waiting for the source is in it, and so is compiling the kernels on a first run.
     ``memory_bytes`` is the memory of the whole process at the end, ``state_bytes`` the model's.
+    ``taught`` counts the documents whose labels the model was shown: all that were judged, unless
+    ``label_probability`` is below 1.
     """
 
     interrupted: bool
+    taught: int
+    label_probability: float
     every: int
     window: int
     clasher: str
@@ -109,6 +117,8 @@ def evaluate(
     every: int = 1000,
     window: int = 10,
     limit: int | None = None,
+    label_probability: float = 1.0,
+    seed: int = 0,
     on_progress: Callable[[Progress], object] | None = None,
     ahead: int = 2,
 ) -> Evaluation:
@@ -132,6 +142,11 @@ def evaluate(
         The sliding window is the last ``window`` × ``every`` documents.
     limit
         Stop after this many documents.
+    label_probability
+        The labels of a document reach the model with this probability only (section 6.6): every
+        document is predicted and judged, and its words are counted, but most may go unlabelled.
+    seed
+        Decides, with its place in the stream, whether a document's labels are shown.
     on_progress
         Called after every batch (of 1,000 documents at most) and every point of the curve.
     ahead
@@ -156,7 +171,7 @@ def evaluate(
     for name, value in {"every": every, "window": window, "limit": limit, "ahead": ahead}.items():
         if name != "limit" or value is not None:
             require_positive("evaluate", name, value)
-    course = _Course(model, every, window)
+    course = _Course(model, every, window, Veil(label_probability, seed))
     source = read_ahead(_hashed(model, batches, limit), ahead)
     with HeldInterrupt() as ctrl_c, closing(source):
         for hashed, sets in ctrl_c.between(_pieces(source, every)):
@@ -173,8 +188,10 @@ def evaluate(
 class _Course:
     """An evaluation under way."""
 
-    def __init__(self, model: Clasher, every: int, window: int) -> None:
+    def __init__(self, model: Clasher, every: int, window: int, veil: Veil) -> None:
         self.model = model
+        self.veil = veil
+        self.taught = 0
         self.metrics = Metrics()
         self.window = Window(self.metrics, window)
         self.panes = window
@@ -187,7 +204,9 @@ class _Course:
 
     def step(self, hashed: Hashed, sets: LabelSets) -> None:
         """Test, then train: one round of the loop for each document."""
-        predicted = self.model.step_many(hashed, sets)
+        shown = self.veil.over(sets)
+        predicted = self.model.step_many(hashed, shown)
+        self.taught += int(np.count_nonzero(shown.known != UNLABELLED))
         self.metrics.update_many(sets, predicted)
         self.documents += len(sets)
         self.seconds = perf_counter() - self._start
@@ -208,6 +227,8 @@ class _Course:
             **asdict(self.metrics.figures()),
             **self._reached(),
             interrupted=interrupted,
+            taught=self.taught,
+            label_probability=self.veil.probability,
             every=self.every,
             window=self.panes,
             clasher=__version__,

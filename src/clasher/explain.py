@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -92,18 +91,16 @@ def explain(
     """Explain ``label``, or the best label, of a document; changes nothing."""
     if not len(index):
         raise LabelError("there is nothing to explain yet: the model knows no label")
-    if label is not None and label not in index.numbers:
-        near = difflib.get_close_matches(label, index.names, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise LabelError(f"the model knows no label {label!r}{hint}")
+    asked = None if label is None else index.number(label)
     hashed = hasher.hash_one(text)
     buckets, counts = hashed.buckets, hashed.counts
-    work = memory.work_for(state)
-    length = weigh(state, setting, buckets, counts, work.x)
+    places, keys = hashed.words.places, hashed.words.keys
+    work = memory.work_for(state, len(keys))
+    length = weigh(state, setting, buckets, counts, places, keys, work)
     labels = int(state.totals[LABELS])
     region = int(clash(state, setting, buckets, length, labels, work))
     chosen = work.chosen[: choose(state, setting, length, labels, work)]
-    j = _best(work, state, labels) if label is None else index.numbers[label]
+    j = _best(work, state, labels) if asked is None else asked
     x = work.x[: len(buckets)].astype(np.float64)
     score = float(work.scores[j])
     similarity = float(work.cosines[region]) if region >= 0 else 0.0

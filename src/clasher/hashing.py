@@ -12,92 +12,23 @@ import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from clasher.analysis import Analysis, most_grams, most_words
+from clasher.analyzer import Analyzer
 from clasher.errors import SettingError
+from clasher.hashed import NO_RECORDS, HashedWords, room_for_words, trimmed
+from clasher.hashed import Hashed as Hashed
 from clasher.kernels.documents import hash_documents, hash_documents_and_words
+from clasher.kernels.grams import WHOLE, emit, fold_documents
 from clasher.kernels.hashing import Records, finalise, place
-from clasher.kernels.text import scan
-from clasher.text import Analyzer, Buffers, as_buffers, code_points, one_buffer
+from clasher.spans import Offsets
+from clasher.text import Buffers, as_buffers, one_buffer
 
 WORD_BUFFER = 4096  # words scanned at a time
-
-
-class HashedWords(NamedTuple):
-    """The distinct words of documents, in the order in which each document has them.
-
-    The words of document ``d`` are ``indptr[d]`` to ``indptr[d + 1]``; there are none unless the
-    :class:`Hasher` was told to keep them.
-
-    Attributes
-    ----------
-    places
-        Where the word's bucket is among the buckets of its document.
-    keys
-        The word's hash before it is finalised: what further hash functions start from.
-    starts, stops
-        ``data[start:stop]`` is the word as its document has it first.
-    data
-        The text, in UTF-8.
-    """
-
-    indptr: npt.NDArray[np.int64]
-    places: npt.NDArray[np.int32]
-    keys: npt.NDArray[np.uint64]
-    starts: npt.NDArray[np.int64]
-    stops: npt.NDArray[np.int64]
-    data: npt.NDArray[np.uint8]
-
-    @classmethod
-    def none(cls, documents: int) -> HashedWords:
-        """The words of so many documents when they are not kept."""
-        return cls(
-            np.zeros(documents + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.uint64),
-            np.empty(0, np.int64), np.empty(0, np.int64), np.frombuffer(b"", np.uint8),
-        )  # fmt: skip
-
-    def part(self, start: int, stop: int) -> HashedWords:
-        """The words of documents ``start`` to ``stop``, without a copy of them."""
-        bounds = self.indptr[start : stop + 1]
-        inside = slice(int(bounds[0]), int(bounds[-1]))
-        return HashedWords(
-            bounds - bounds[0], self.places[inside], self.keys[inside], self.starts[inside],
-            self.stops[inside], self.data,
-        )  # fmt: skip
-
-
-class Hashed(NamedTuple):
-    """Documents as signed counts of buckets (Algorithm 2).
-
-    Document ``d`` has ``counts[indptr[d]:indptr[d + 1]]`` in ``buckets[indptr[d]:indptr[d + 1]]``,
-    each bucket once, in the order of its first word. Buckets whose signs cancel are kept.
-    ``words`` are the words behind them where they are kept, and ``analysis`` is the fingerprint of
-    what made them: a model takes those that it could have made itself.
-    """
-
-    indptr: npt.NDArray[np.int64]
-    buckets: npt.NDArray[np.int32]
-    counts: npt.NDArray[np.float32]
-    words: HashedWords
-    analysis: str
-
-    @property
-    def documents(self) -> int:
-        """How many documents there are."""
-        return len(self.indptr) - 1
-
-    def part(self, start: int, stop: int) -> Hashed:
-        """Documents ``start`` to ``stop``, without a copy of their buckets."""
-        bounds = self.indptr[start : stop + 1]
-        inside = slice(int(bounds[0]), int(bounds[-1]))
-        return Hashed(
-            bounds - bounds[0], self.buckets[inside], self.counts[inside],
-            self.words.part(start, stop), self.analysis,
-        )  # fmt: skip
 
 
 class Word(NamedTuple):
@@ -137,11 +68,18 @@ class Hasher:
         self.analysis = _fingerprint(dimensions, seed, self.analyzer)
         with np.errstate(over="ignore"):
             self.initial = np.uint64(finalise(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15)))
+        self._steps = Analysis(self.analyzer, self.initial)
+        self._by_scan = self.analyzer.by_scan
         self._local = threading.local()
 
     def hash_one(self, text: str) -> Hashed:
         """Hash one document."""
         return self._hash(one_buffer(text))
+
+    def one(self, buckets: npt.NDArray[np.int32], counts: npt.NDArray[np.float32]) -> Hashed:
+        """A document that this hasher made before, from what was kept of it: not its words."""
+        indptr = np.array([0, len(buckets)], np.int64)
+        return Hashed(indptr, buckets, counts, HashedWords.none(1), self.analysis)
 
     def hash_many(self, texts: Any) -> Hashed:
         """Hash a column of documents; what is hashed already passes through."""
@@ -166,47 +104,68 @@ class Hasher:
                 yield job.result()
 
     def words(self, text: str) -> list[Word]:
-        """The words of a document with their character offsets, buckets and signs."""
-        data, _ = one_buffer(text)
+        """All that a document is taken for, with character offsets, buckets and signs.
+
+        Words as they are written, n-grams as the stretch of text that they cover.
+        """
+        cleaned, origin = self._steps.clean(one_buffer(text), tracing=True)
+        words = self._steps.words(cleaned)
+        at_character = Offsets(text, words, cleaned, origin)
         hashes, starts, stops, _ = self._scratch()
-        raw = data.tobytes()
+        first, last = 0, len(words.keys)
         found: list[Word] = []
-        position, characters, at = 0, 0, 0
-        while position < len(data):
-            count, position = scan(
-                data, position, len(data), code_points(), self.analyzer.min_length,
-                self.initial, hashes, starts, stops,
+        word, at = first, WHOLE
+        while word < last:
+            count, word, at = emit(
+                words, first, last, word, at, self._steps.letters, self._steps.grams,
+                hashes, starts, stops,
             )  # fmt: skip
             for i in range(count):
-                characters += len(raw[at : starts[i]].decode("utf-8", "surrogatepass"))
-                at = int(starts[i])
-                word = raw[at : stops[i]].decode("utf-8", "surrogatepass")
                 bucket, sign = place(hashes[i], self.dimensions)
-                found.append(
-                    Word(word.lower(), characters, characters + len(word), int(bucket), int(sign))
-                )
+                span = at_character(int(starts[i]), int(stops[i]))
+                found.append(Word(*span, int(bucket), int(sign)))
         return found
 
     def _hash(self, texts: Buffers) -> Hashed:
-        # at most two words in three bytes: a letter of one byte, then a symbol of two, and so on
-        words = (2 * np.diff(texts.offsets) + 2) // 3
-        room = int(np.minimum(words, self.dimensions).sum())
-        indptr = np.empty(texts.documents + 1, np.int64)
-        buckets = np.empty(room, np.int32)
-        counts = np.zeros(room, np.float32)
+        cleaned, _ = self._steps.clean(texts)
+        if self._by_scan:
+            return self._hash_by_scan(cleaned)
+        words = self._steps.words(cleaned)
+        most = most_grams(words, self._steps.grams)
+        room = int(np.minimum(most, self.dimensions).sum())
+        indptr, buckets, counts = _room(cleaned.documents, room)
+        records = NO_RECORDS
+        if self.keep_words:
+            records = room_for_words(cleaned.documents, int(most.sum()), room)
+        hashes, starts, stops, slots = self._scratch()
+        fold_documents(
+            words, self._steps.letters, self._steps.grams, self.dimensions, slots,
+            hashes, starts, stops, indptr, buckets, counts, self.keep_words, records,
+        )  # fmt: skip
+        return self._hashed(indptr, buckets, counts, records, words.data)
+
+    def _hash_by_scan(self, texts: Buffers) -> Hashed:
+        """The same in one pass over the bytes, where all there is to do is to cut them."""
+        room = most_words(texts, self.dimensions)
+        indptr, buckets, counts = _room(texts.documents, room)
         hashes, starts, stops, slots = self._scratch()
         given = (
-            texts.data, texts.offsets, code_points(), self.analyzer.min_length, self.initial,
+            texts.data, texts.offsets, self._steps.table, self.analyzer.min_length, self.initial,
             self.dimensions, slots, hashes, starts, stops, indptr, buckets, counts,
         )  # fmt: skip
-        if self.keep_words:
-            records = _room_for_words(texts.documents, int(words.sum()), room)
-            hash_documents_and_words(*given, records)
-            kept = _trimmed(records, texts.data)
-        else:
+        if not self.keep_words:
             hash_documents(*given)
-            kept = HashedWords.none(texts.documents)
+            return self._hashed(indptr, buckets, counts, NO_RECORDS, texts.data)
+        records = room_for_words(texts.documents, most_words(texts), room)
+        hash_documents_and_words(*given, records)
+        return self._hashed(indptr, buckets, counts, records, texts.data)
+
+    def _hashed(
+        self, indptr: Any, buckets: Any, counts: Any, records: Records, data: Any
+    ) -> Hashed:
         used = int(indptr[-1])
+        documents = len(indptr) - 1
+        kept = trimmed(records, data) if self.keep_words else HashedWords.none(documents)
         return Hashed(indptr, buckets[:used], counts[:used], kept, self.analysis)
 
     def _check(self, hashed: Hashed) -> None:
@@ -243,23 +202,11 @@ class Hasher:
 
 def _fingerprint(dimensions: int, seed: int, analyzer: Analyzer) -> str:
     """Tells documents apart that were hashed differently."""
-    made_by = json.dumps([dimensions, seed, asdict(analyzer)], sort_keys=True)
+    made_by = json.dumps([dimensions, seed, analyzer.to_dict()], sort_keys=True)
     return hashlib.blake2b(made_by.encode(), digest_size=8).hexdigest()
 
 
-def _room_for_words(documents: int, words: int, buckets: int) -> Records:
-    return Records(
-        np.empty(documents + 1, np.int64), np.empty(words, np.int32), np.empty(words, np.uint64),
-        np.empty(words, np.int64), np.empty(words, np.int64), np.zeros(buckets, np.int64),
-        np.empty(words, np.int64),
-    )  # fmt: skip
-
-
-def _trimmed(records: Records, data: npt.NDArray[np.uint8]) -> HashedWords:
-    """What was noted, in no more memory than it takes."""
-    indptr, places, keys, starts, stops, _, _ = records
-    noted = slice(0, int(indptr[-1]))
-    return HashedWords(
-        indptr, places[noted].copy(), keys[noted].copy(), starts[noted].copy(),
-        stops[noted].copy(), data,
-    )  # fmt: skip
+def _room(documents: int, buckets: int) -> tuple[Any, Any, Any]:
+    """Room for so many buckets of documents: where each begins, which they are, their counts."""
+    indptr = np.empty(documents + 1, np.int64)
+    return indptr, np.empty(buckets, np.int32), np.zeros(buckets, np.float32)

@@ -136,7 +136,7 @@ def _read_objects(labels: Iterable[Any]) -> LabelColumns:
             names = entry
         for name in names:
             if not isinstance(name, str):
-                _check_name(name, document)
+                check_name(name, f"document {document}: ")
             ids.append(numbers.setdefault(name, len(numbers)))
         yes.extend([True] * (len(ids) - len(yes)))
         indptr.append(len(ids))
@@ -161,14 +161,14 @@ def _canonical(
     first_document = np.searchsorted(indptr, first, side="right") - 1
     order = sorted(range(len(used)), key=lambda i: (first_document[i], names[used[i]]))
     for i in order:
-        _check_name(names[used[i]], int(first_document[i]))
+        check_name(names[used[i]], f"document {first_document[i]}: ")
     renumber = np.zeros(len(names), np.int32)
     renumber[used[order]] = np.arange(len(used), dtype=np.int32)
     yes = np.ones(len(ids), np.bool_) if yes is None else yes
     return LabelColumns([names[used[i]] for i in order], renumber[ids], indptr, yes, known)
 
 
-def _check_name(name: Any, document: int) -> None:
+def check_name(name: Any, where: str = "") -> None:
     """A label must be something that can be shown and stored."""
     try:
         bad = not isinstance(name, str) or not name.encode()
@@ -176,6 +176,5 @@ def _check_name(name: Any, document: int) -> None:
         bad = True
     if bad:
         raise LabelError(
-            f"document {document}: a label must be non-empty text, without lone surrogates. "
-            f"Got {name!r} instead."
+            f"{where}a label must be non-empty text, without lone surrogates. Got {name!r} instead."
         )

@@ -6,6 +6,7 @@ and no others", a mapping label → bool leaves the rest unknown, ``None`` means
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple, TypeAlias, overload
 
@@ -14,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from clasher.errors import LabelCapacityError, LabelError
-from clasher.label_columns import COMPLETE, UNLABELLED, read_labels
+from clasher.label_columns import COMPLETE, UNLABELLED, check_name, read_labels
 
 Labels: TypeAlias = Set[str] | Sequence[str] | Mapping[str, bool] | None
 """What one document may be labelled with."""
@@ -143,6 +144,36 @@ class LabelSets(Sequence[set[str]]):
         shown = ", ".join(repr(s) for s, _ in zip(self, range(3), strict=False))
         return f"LabelSets([{shown}{', …' if len(self) > 3 else ''}], documents={len(self)})"
 
+    def as_given(self, document: int) -> Labels:
+        """The labels of one document in the form in which they can be given to a model.
+
+        >>> LabelSets.of([{"oil": True, "gold": False}]).as_given(0)
+        {'oil': True, 'gold': False}
+        """
+        if self.known[document] == UNLABELLED:
+            return None
+        if self.known[document] == COMPLETE:
+            return self[document]
+        inside = slice(int(self.indptr[document]), int(self.indptr[document + 1]))
+        names = (self.names[i] for i in self.ids[inside])
+        return dict(zip(names, self.yes[inside].tolist(), strict=True))
+
+    def only(self, kept: npt.NDArray[np.bool_]) -> LabelSets:
+        """The labels of the documents that are ``kept``; the others become unlabelled.
+
+        >>> LabelSets.of([{"oil"}, {"gold"}]).only(np.array([False, True])).known.tolist()
+        [0, 1]
+        """
+        lengths = np.diff(self.indptr)
+        entries = np.repeat(kept, lengths)
+        return LabelSets(
+            self.names,
+            self.ids[entries],
+            np.concatenate(([0], np.cumsum(lengths * kept))),
+            self.yes[entries],
+            np.where(kept, self.known, UNLABELLED).astype(np.uint8),
+        )
+
     @property
     def documents(self) -> npt.NDArray[np.int64]:
         """The document number of each entry of ``ids``."""
@@ -190,6 +221,14 @@ class LabelIndex:
     def __len__(self) -> int:
         return len(self.names)
 
+    def number(self, name: str) -> int:
+        """The number of a label that is known; otherwise says which may have been meant."""
+        if name not in self.numbers:
+            near = difflib.get_close_matches(str(name), self.names, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise LabelError(f"the model knows no label {name!r}{hint}")
+        return self.numbers[name]
+
     def unknown(self, sets: LabelSets) -> list[str]:
         """The names in ``sets`` that have no number yet, by first document, then by text."""
         used = np.unique(sets.ids).tolist()
@@ -228,16 +267,39 @@ class LabelIndex:
 
     def adopt(self, sets: LabelSets) -> Adopted:
         """Translate ``sets`` into this index's numbers, giving new names the next ones."""
-        for name in self.check(sets):
+        self.extend(self.check(sets))
+        return self.translate(sets)
+
+    def extend(self, names: Iterable[str]) -> None:
+        """Give names that are new, and find room, the next numbers."""
+        for name in names:
             self.numbers[name] = len(self.names)
             self.names.append(name)
-        return self.translate(sets)
 
     def replace(self, number: int, name: str) -> None:
         """Give an evicted label's number to another name."""
         del self.numbers[self.names[number]]
         self.names[number] = name
         self.numbers[name] = number
+
+    def rename(self, old: str, new: str) -> None:
+        """Call a label by another name; predictions given out before keep the old one."""
+        number = self.number(old)
+        check_name(new)
+        if new != old and new in self.numbers:
+            raise LabelError(f"there is a label {new!r} already; merge_labels makes one of two")
+        self._rewrite([new if i == number else name for i, name in enumerate(self.names)])
+
+    def remove(self, number: int) -> None:
+        """Strike a label out; the last one gets its number."""
+        names = list(self.names)
+        names[number] = names[-1]
+        self._rewrite(names[:-1])
+
+    def _rewrite(self, names: list[str]) -> None:
+        """Take a new list of names: the old one may be shared with predictions."""
+        self.names = names
+        self.numbers = {name: i for i, name in enumerate(names)}
 
     def translate(self, sets: LabelSets) -> Adopted:
         """Translate ``sets``, whose names are all known: sorted, each label once per document."""

@@ -8,13 +8,15 @@ from clasher.kernels.clash import VECTOR
 from clasher.kernels.learning import BIAS_START, SHARED_START
 from clasher.kernels.regions import copy_rows
 from clasher.kernels.state import BINS, LABELS, State, Work
-from clasher.settings import Settings
+from clasher.kernels.words import LONGEST
+from clasher.settings import MEASURES, Settings
 
 FIRST_CAPACITY = 32
+LATE_BUCKETS = 256  # room for so many buckets per document that waits for its labels
 
 LABEL_AXIS = {
     "rows": 2, "counts": 0, "norms": 0, "scales": 0, "together": 1, "seen": 0, "squares": 1,
-    "bias": 1,
+    "bias": 1, "classes": 1, "members": 1,
 }  # fmt: skip
 """The last axis of each array that runs over labels (``together`` has two of them)."""
 
@@ -24,9 +26,11 @@ def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...]
     m = settings.dimensions
     margin = settings.rule == "margin"
     regions = capacity if settings.rule != "perceptron" else 0
+    by_class = settings.weighting in MEASURES
+    named = m if settings.words else 0
     return {
         "totals": ((3,), np.int64),
-        "frequencies": ((1, m), np.float64),
+        "frequencies": ((settings.depth, m), np.float64),
         "rows": ((m, 2 if margin else 1, capacity), np.float32),
         "counts": ((capacity,), np.float64),
         "norms": ((capacity,), np.float64),
@@ -38,6 +42,25 @@ def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...]
         "shared": ((2, 3), np.float64),
         "margins": ((2, BINS), np.float64),
         "cut": ((1,), np.float64),
+        "classes": ((m, capacity) if by_class else (0, 0), np.float32),
+        "members": ((2, capacity) if by_class else (0, 0), np.float64),
+        "terms": ((2, m) if by_class else (0, 0), np.float64),
+        "word_keys": ((named,), np.uint64),
+        "word_votes": ((named,), np.int64),
+        "words": ((named, LONGEST), np.uint8),
+    } | late_shapes(settings)
+
+
+def late_shapes(settings: Settings) -> dict[str, tuple[tuple[int, ...], type]]:
+    """Room for the documents that wait for their labels; any single one finds room."""
+    documents = settings.pending
+    buckets = max(documents * LATE_BUCKETS, settings.dimensions) if documents else 0
+    return {
+        "late_keys": ((documents, 2), np.int64),
+        "late_spans": ((documents, 2), np.int64),
+        "late_buckets": ((buckets,), np.int32),
+        "late_counts": ((buckets,), np.float32),
+        "late_marks": ((5 if documents else 0,), np.int64),
     }
 
 
@@ -88,7 +111,7 @@ def grow(state: State, settings: Settings, labels: int) -> State:
         target = getattr(grown, name)
         if name == "rows":
             copy_rows(array, target, state.frequencies[0])
-        elif name == "squares" and array.size:
+        elif name in ("squares", "classes") and array.size:
             copy_rows(array[:, None], target[:, None], state.frequencies[0])
         else:
             target[tuple(slice(0, n) for n in array.shape)] = array
@@ -107,11 +130,25 @@ def clear_label(state: State, number: int, settings: Settings) -> None:
         state.bias[0, number] = BIAS_START
 
 
-def work_for(state: State) -> Work:
-    """Scratch space for one thread."""
+def move_label(state: State, source: int, target: int) -> None:
+    """Write all that is known of one label over another."""
+    if state.together.size:
+        state.together[target] = state.together[source]
+    for name, axis in LABEL_AXIS.items():
+        array = getattr(state, name)
+        if array.size:
+            before = (slice(None),) * axis
+            array[(*before, target)] = array[(*before, source)]
+
+
+def work_for(state: State, words: int = 0) -> Work:
+    """Scratch space for one thread, and documents of so many distinct words."""
     capacity = len(state.counts)
+    depth, m = state.frequencies.shape
     return Work(
-        x=np.empty(state.frequencies.shape[1], np.float32),
+        x=np.empty(m, np.float32),
+        frequencies=np.empty(m if depth > 1 else 0, np.float64),
+        estimates=np.empty(words, np.float64),
         products=np.empty(capacity, np.float32),
         linear=np.empty(capacity, np.float32),
         cosines=np.empty(capacity, np.float64),

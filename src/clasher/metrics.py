@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from clasher.errors import LabelError, SettingError
+from clasher.errors import LabelError, SettingError, require_positive
 from clasher.kernels.metrics import EXACT, FN, FP, JUDGED, STATED, TP, WHOLE, count
 from clasher.labels import LabelSets
 
@@ -313,12 +313,6 @@ class Window:
         since = self.metrics.counts.copy()
         since[:, : counts.shape[1]] -= counts
         return Measures(self.metrics.names, since, self.metrics.totals - totals)
-
-
-def require_positive(owner: str, parameter: str, value: object) -> None:
-    """Refuse a parameter that is not a positive integer."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise SettingError.of(parameter, "a positive integer", value, owner)
 
 
 def _renumber(sets: LabelSets, numbers: dict[str, int]) -> IntArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -10,19 +11,25 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher import memory, storage
-from clasher.errors import LabelError, SettingError
-from clasher.explain import Explanation, explain
-from clasher.hashing import Hashed, Hasher
+from clasher import words as behind
+from clasher.analyzer import Analyzer, Tokenizer
+from clasher.errors import LabelError, SettingError, require_positive
+from clasher.explain import Explanation, WordWeight, explain
+from clasher.hashing import Hashed
 from clasher.kernels.clash import predict_documents, step_documents
-from clasher.kernels.state import DOCUMENTS, LABELLED, State
+from clasher.kernels.state import DOCUMENTS, LABELLED
+from clasher.kernels.words import vote
 from clasher.labels import LabelIndex, Labels, LabelSets
+from clasher.merging import Merging
+from clasher.pending import Id
+from clasher.revising import Revising
 from clasher.settings import PAPER, Settings
-from clasher.text import Analyzer, as_buffers
+from clasher.text import Buffers, as_buffers
 
 BATCH = 1024  # documents that pass through the stages together
 
 
-class Clasher:
+class Clasher(Revising, Merging):
     """Classifies an endless stream of multi-label text in bounded memory.
 
     Words are hashed to signed buckets and weighed by an online TF-IDF; the nearest prototype
@@ -61,21 +68,18 @@ class Clasher:
         max_labels: int = 4096,
         on_full: str = "error",
         seed: int = 0,
+        depth: int = 1,
+        conservative: bool = False,
+        pending: int = 0,
+        words: bool = False,
         analyzer: Analyzer | None = None,
     ) -> None:
         settings = Settings(
             dimensions, rule, weighting, similarity, tf, norm, threshold, at_least_one,
-            max_labels, on_full, seed, Analyzer() if analyzer is None else analyzer,
+            max_labels, on_full, seed, depth, conservative, pending, words,
+            Analyzer() if analyzer is None else analyzer,
         )  # fmt: skip
         self._set_up(settings, LabelIndex(max_labels), memory.allocate(settings))
-
-    def _set_up(self, settings: Settings, index: LabelIndex, state: State) -> None:
-        """Initialise each component of the system: line 1 of Algorithm 1."""
-        self.settings = settings
-        self._setting = settings.for_kernels()
-        self._hasher = Hasher(settings.dimensions, settings.seed, settings.analyzer)
-        self._index = index
-        self._state = state
 
     @classmethod
     def paper(cls, mode: int = 1, **settings: Any) -> Clasher:
@@ -147,9 +151,16 @@ class Clasher:
         """
         self._step(self._hasher.hash_one(text), LabelSets.of([labels]), predicting=False)
 
-    def observe(self, text: str) -> None:
-        """Count the words of an unlabelled document: every document teaches the sketch."""
-        self.learn(text, None)
+    def observe(self, text: str, id: Id | None = None) -> None:  # noqa: A002
+        """Count the words of an unlabelled document: every document teaches the sketch.
+
+        Under an ``id`` it waits for its labels: ``learn_later`` learns them.
+        """
+        sets = LabelSets.unlabelled(1)
+        keys = self._keys(None if id is None else [id], sets)
+        hashed = self._hasher.hash_one(text)
+        self._step(hashed, sets, predicting=False)
+        self._remember(keys, hashed)
 
     def predict(self, text: str) -> set[str]:
         """The labels of one document; changes nothing."""
@@ -164,24 +175,64 @@ class Clasher:
         """Which words and which region spoke for and against a label (by default the best)."""
         return explain(text, label, self._hasher, self._index, self._state, self._setting)
 
+    def top_words(self, label: str, n: int = 10) -> list[WordWeight]:
+        """The words that speak most for a label, and how much; needs ``words=True``.
+
+        >>> model = Clasher(1024, words=True)
+        >>> for _ in range(5):
+        ...     model.learn("wheat and corn", {"grain"})
+        ...     model.learn("gold and silver", {"metal"})
+        >>> sorted(word for word, weight in model.top_words("grain", 2))
+        ['corn', 'wheat']
+        """
+        return behind.top_words(label, n, self._index, self._state, self._setting)
+
+    def word_of(self, bucket: int) -> str | None:
+        """The word behind a bucket, where one is known; needs ``words=True``."""
+        return behind.word_of(self._state, bucket)
+
     # ── many documents ───────────────────────────────────────────────────────────────────────
 
     def hash_many(self, texts: Any) -> Hashed:
         """Hash documents ahead of time: reads no state, so it may run in another thread."""
         return self._hasher.hash_many(texts)
 
-    def learn_many(self, texts: Any, labels: Any) -> None:
-        """Learn from many documents: the same as ``learn`` one by one."""
-        self._step_batches(texts, LabelSets.of(labels), predicting=False)
+    def learn_many(
+        self,
+        texts: Any,
+        labels: Any,
+        ids: Sequence[Id | None] | None = None,
+        threads: int = 1,
+    ) -> None:
+        """Learn from many documents: the same as ``learn`` one by one.
 
-    def observe_many(self, texts: Any) -> None:
-        """Count the words of many unlabelled documents."""
-        for hashed in self._hasher.batches(texts, BATCH):
-            self._step(hashed, LabelSets.unlabelled(hashed.documents), predicting=False)
+        Unlabelled documents that have an id wait for their labels, as with ``observe``.
+
+        With more ``threads`` each learns a part of the documents into a model of its own, and
+        these are merged: equal, to float rounding, for ``centroid``, and an approximation for the
+        other rules. Takes as much memory again for each of them.
+        """
+        require_positive("learn_many", "threads", threads)
+        sets = LabelSets.of(labels)
+        source, keys = self._checked(texts, sets), self._keys(ids, sets)
+        parts: Iterable[tuple[slice, Hashed]]
+        if threads > 1 and len(sets) > 1:
+            parts = self._learn_in_threads(source, sets, threads)
+        else:
+            parts = ((inside, hashed) for inside, hashed, _ in self._steps(source, sets, False))
+        for inside, hashed in parts:
+            self._remember(keys[inside], hashed)
+
+    def observe_many(self, texts: Any, ids: Sequence[Id | None] | None = None) -> None:
+        """Count the words of many unlabelled documents; those with an id wait for their labels."""
+        source = texts if isinstance(texts, Hashed) else as_buffers(texts)
+        self.learn_many(source, LabelSets.unlabelled(source.documents), ids)
 
     def step_many(self, texts: Any, labels: Any) -> LabelSets:
         """Algorithm 1: predict each document, then learn from it; returns the predictions."""
-        return LabelSets.join(self._step_batches(texts, LabelSets.of(labels), predicting=True))
+        sets = LabelSets.of(labels)
+        steps = self._steps(self._checked(texts, sets), sets, predicting=True)
+        return LabelSets.join([predicted for _, _, predicted in steps])
 
     def predict_many(self, texts: Any) -> LabelSets:
         """The labels of many documents, on all cores; changes nothing."""
@@ -199,31 +250,40 @@ class Clasher:
         storage.save(path, self.settings, self._index.names, self._state)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Clasher:
-        """Read a model file; learning goes on as if it had never stopped."""
-        settings, labels, state = storage.load(path)
+    def load(cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None) -> Clasher:
+        """Read a model file; learning goes on as if it had never stopped.
+
+        A model that cuts text with a function of yours must be given it again: a file holds its
+        name only.
+        """
+        settings, labels, state = storage.load(path, tokenizer)
         model = cls.__new__(cls)
         model._set_up(settings, LabelIndex(settings.max_labels, labels), state)
         return model
 
     # ── how it is done ───────────────────────────────────────────────────────────────────────
 
-    def _step_batches(self, texts: Any, sets: LabelSets, predicting: bool) -> list[LabelSets]:
-        source = texts if isinstance(texts, Hashed) else as_buffers(texts)
+    def _checked(self, texts: Any, sets: LabelSets) -> Hashed | Buffers:
+        """The documents, after all that can be wrong was looked at: all or nothing."""
+        source = texts if isinstance(texts, Hashed | Buffers) else as_buffers(texts)
         if source.documents != len(sets):
             raise LabelError(
                 f"every document needs an entry of labels, None where it has none. "
                 f"Got {source.documents} documents and {len(sets)} entries of labels."
             )
         evicting = self.settings.on_full == "evict"
-        (self._index.check_documents if evicting else self._index.check)(sets)  # all or nothing
-        parts: list[LabelSets] = []
+        (self._index.check_documents if evicting else self._index.check)(sets)
+        return source
+
+    def _steps(
+        self, source: Hashed | Buffers, sets: LabelSets, predicting: bool
+    ) -> Iterator[tuple[slice, Hashed, LabelSets]]:
+        """Step batch by batch: which documents these were, hashed, and what was predicted."""
         start = 0
         for hashed in self._hasher.batches(source, BATCH):
-            stop = start + hashed.documents
-            parts.append(self._step(hashed, sets[start:stop], predicting))
-            start = stop
-        return parts
+            inside = slice(start, start + hashed.documents)
+            yield inside, hashed, self._step(hashed, sets[inside], predicting)
+            start = inside.stop
 
     def _step(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:
         """Lines 3–6 of Algorithm 1 for a batch."""
@@ -244,11 +304,14 @@ class Clasher:
         self._state = memory.grow(self._state, self.settings, labels)  # may fail: names come after
         truth = self._index.adopt(sets)
         ids, indptr = self._room_for_labels(hashed.documents if predicting else 0)
+        words = hashed.words
         step_documents(
-            hashed.indptr, hashed.buckets, hashed.counts,
-            truth.known, truth.indptr, truth.ids, truth.yes,
-            self._state, self._setting, memory.work_for(self._state), predicting, indptr, ids,
+            hashed.indptr, hashed.buckets, hashed.counts, words.indptr, words.places, words.keys,
+            truth.known, truth.indptr, truth.ids, truth.yes, self._state, self._setting,
+            memory.work_for(self._state, len(words.keys)), predicting, indptr, ids,
         )  # fmt: skip
+        if self.settings.words:
+            vote(hashed.indptr, hashed.buckets, hashed.words, self._state)
         return LabelSets(self._names(), ids[: indptr[-1]], indptr)
 
     def _evict(self, sets: LabelSets) -> None:
@@ -276,9 +339,11 @@ class Clasher:
         return scores
 
     def _predict_into(self, hashed: Hashed, indptr: Any, ids: Any, scores: Any) -> None:
+        words = hashed.words
         predict_documents(
-            hashed.indptr, hashed.buckets, hashed.counts, self._state, self._setting,
-            memory.work_for(self._state), indptr, ids, scores,
+            hashed.indptr, hashed.buckets, hashed.counts, words.indptr, words.places, words.keys,
+            self._state, self._setting, memory.work_for(self._state, len(words.keys)),
+            indptr, ids, scores,
         )  # fmt: skip
 
     def _room_for_labels(self, documents: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
+from clasher.analyzer import Analyzer, Tokenizer
 from clasher.errors import SettingError
-from clasher.kernels.state import CENTROID, MARGIN, MISTAKE, PERCEPTRON, Setting
-from clasher.text import Analyzer
+from clasher.kernels.state import (
+    CENTROID,
+    CHI2,
+    GINI,
+    ICF,
+    ICSDF,
+    IG,
+    MARGIN,
+    MISTAKE,
+    NO_MEASURE,
+    ODDS,
+    PERCEPTRON,
+    Setting,
+)
 
 RULES = {"margin": MARGIN, "centroid": CENTROID, "mistake": MISTAKE, "perceptron": PERCEPTRON}
+MEASURES = {"icf": ICF, "icsdf": ICSDF, "chi2": CHI2, "ig": IG, "or": ODDS, "gini": GINI}
+"""The weightings that ask what labels tell of words (section 3.6)."""
+WITH_IDF = ("tfidf", "icf", "icsdf")
 CHOICES: dict[str, tuple[str, ...]] = {
     "rule": tuple(RULES),
-    "weighting": ("tfidf", "tf"),
+    "weighting": ("tfidf", "tf", *MEASURES),
     "similarity": ("cosine", "euclidean"),
     "tf": ("log", "count"),
     "norm": ("l2", "none"),
@@ -35,7 +51,9 @@ class Settings:
         ``margin`` (Mode 3, ours), ``centroid`` (Mode 1, Algorithm 5), ``mistake`` (Mode 2,
         Algorithm 6), or ``perceptron`` (the paper's baseline, one binary perceptron per label).
     weighting
-        ``tfidf`` (Algorithm 3) or ``tf`` (Algorithm 2).
+        ``tfidf`` (Algorithm 3) or ``tf`` (Algorithm 2); or what labels tell of words (section
+        3.6): ``icf`` and ``icsdf`` scale TF-IDF by how few labels a word comes with, ``chi2``,
+        ``ig``, ``or`` and ``gini`` scale TF by how much labels depend on it.
     similarity
         How the nearest prototype is found: ``cosine`` or ``euclidean`` (Eq. 12).
     tf
@@ -53,6 +71,17 @@ class Settings:
         What happens past ``max_labels``: ``error``, or ``evict`` the longest unseen label.
     seed
         Seed of the hash functions.
+    depth
+        Rows of the sketch of document frequencies (the L of Theorem 2), 1 to 16: with more of
+        them, words that share a bucket are told apart when they are counted. For weightings with
+        an IDF.
+    conservative
+        Raise only those counters of a word that are no higher than its estimate (conservative
+        update): smaller errors of a deeper sketch; with one row it is the same.
+    pending
+        Keep this many unlabelled documents, hashed, so that ``learn_later`` can still learn them.
+    words
+        Keep a word for each bucket, so that ``top_words`` can tell what a label is about.
     analyzer
         How text is cut into words.
 
@@ -74,12 +103,18 @@ class Settings:
     max_labels: int = 4096
     on_full: str = "error"
     seed: int = 0
+    depth: int = 1
+    conservative: bool = False
+    pending: int = 0
+    words: bool = False
     analyzer: Analyzer = field(default_factory=Analyzer)
 
     def __post_init__(self) -> None:
         _integer("dimensions", self.dimensions, 2, 2**30)
         _integer("max_labels", self.max_labels, 1, 2**24)
         _integer("seed", self.seed, 0, 2**63 - 1)
+        _integer("depth", self.depth, 1, 16)
+        _integer("pending", self.pending, 0, 2**22)
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 wanted = "one of " + ", ".join(map(repr, known))
@@ -89,26 +124,31 @@ class Settings:
             isinstance(theta, bool) or not isinstance(theta, int | float) or not 0 < theta < 1
         ):
             raise SettingError.of("threshold", "None or a number between 0 and 1", theta)
-        if not isinstance(self.at_least_one, bool):
-            raise SettingError.of("at_least_one", "True or False", self.at_least_one)
+        for name in ("at_least_one", "conservative", "words"):
+            if not isinstance(getattr(self, name), bool):
+                raise SettingError.of(name, "True or False", getattr(self, name))
+        if self.depth > 1 and self.weighting not in WITH_IDF:
+            wanted = f"1 with weighting {self.weighting!r}, which asks for no document frequencies"
+            raise SettingError.of("depth", wanted, self.depth)
         if not isinstance(self.analyzer, Analyzer):
             raise SettingError.of("analyzer", "an Analyzer or None", self.analyzer)
 
     @classmethod
-    def of(cls, given: dict[str, Any]) -> Settings:
-        """Settings from names and values, as they stand in a model file."""
+    def of(cls, given: dict[str, Any], tokenizer: Tokenizer | None = None) -> Settings:
+        """Settings from names and values, as they stand in a model file; see ``Clasher.load``."""
         known = {f.name for f in fields(cls)}
         for name in given:
             if name not in known:
                 raise SettingError(f"Clasher has no parameter {name!r}; it has {sorted(known)}.")
         given = dict(given)
         if isinstance(given.get("analyzer"), dict):
-            given["analyzer"] = Analyzer(**given["analyzer"])
+            given["analyzer"] = Analyzer.of(given["analyzer"], tokenizer)
         return cls(**given)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return asdict(self)
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {**values, "analyzer": self.analyzer.to_dict()}
 
     def differences(self, other: Settings) -> list[str]:
         """The names of the settings that differ."""
@@ -120,9 +160,11 @@ class Settings:
         linear = self.rule in ("margin", "perceptron")
         return Setting(
             rule=RULES[self.rule],
-            idf=self.weighting == "tfidf",
+            idf=self.weighting in WITH_IDF,
+            measure=MEASURES.get(self.weighting, NO_MEASURE),
             log_tf=self.tf == "log",
             unit=self.norm == "l2",
+            conservative=self.conservative and self.depth > 1,
             euclidean=self.similarity == "euclidean",
             learnt_cut=self.rule == "margin" and self.threshold is None,
             at_least_one=self.at_least_one,

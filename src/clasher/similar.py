@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from clasher.analyzer import Analyzer
 from clasher.errors import LabelError, SettingError
 from clasher.hashing import Hashed
 from clasher.kernels.similar import NONE, Found, Ring, add_documents, is_kept, multiply
-from clasher.text import Analyzer
 from clasher.vectors import HashedTfidf
 
 ENTRIES_PER_DOCUMENT = 100  # on average; where documents are longer, fewer of them are kept

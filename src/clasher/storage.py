@@ -3,7 +3,8 @@
 The header's only metadata entry, ``clasher``, is a JSON object with ``format`` (the version of
 this layout), ``version`` (of the library that wrote it), ``settings``, ``labels`` and
 ``checksum`` (BLAKE2b over all else). Arrays are cut to the labels in use, so that a file depends
-on what was learnt only. Nothing in a file is ever executed.
+on what was learnt only; one without elements may be missing, so that files stay readable when a
+setting that they do not use brings new arrays. Nothing in a file is ever executed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import numpy.typing as npt
 import safetensors
 from safetensors.numpy import save_file
 
-from clasher import memory
+from clasher import memory, pending
+from clasher.analyzer import Tokenizer, check_tokenizer
 from clasher.errors import ModelFileError, SettingError
 from clasher.kernels.state import LABELS, State
 from clasher.settings import Settings
@@ -32,7 +34,10 @@ KEY = "clasher"
 DERIVED = "scales"  # follows from the norms
 PIECE = 16 * 2**20  # bytes read at a time
 
-_DTYPES = {"I64": np.int64, "F32": np.float32, "F64": np.float64}
+_DTYPES = {
+    "U8": np.uint8, "I32": np.int32, "I64": np.int64, "U64": np.uint64, "F32": np.float32,
+    "F64": np.float64,
+}  # fmt: skip
 
 
 def save(path: str | os.PathLike[str], settings: Settings, labels: list[str], state: State) -> None:
@@ -76,12 +81,14 @@ def _replace(target: str, write: Callable[[str], None]) -> None:
     _flush_folder(os.path.dirname(target))
 
 
-def load(path: str | os.PathLike[str]) -> tuple[Settings, list[str], State]:
+def load(
+    path: str | os.PathLike[str], tokenizer: Tokenizer | None = None
+) -> tuple[Settings, list[str], State]:
     """Read a model, checking every size before anything is allocated."""
     _check_readable(path)
     try:
         with safetensors.safe_open(os.fsdecode(path), framework="numpy") as file:
-            return _read(file, str(path))
+            return _read(file, str(path), tokenizer)
     except (OSError, safetensors.SafetensorError) as error:
         raise ModelFileError(f"{path}: not an intact model file: {error}") from error
     except MemoryError as error:
@@ -100,10 +107,11 @@ def _check_readable(path: str | os.PathLike[str]) -> None:
         raise ModelFileError(f"{path!s}: the model cannot be read: {error.strerror}") from error
 
 
-def _read(file: Any, path: str) -> tuple[Settings, list[str], State]:
+def _read(file: Any, path: str, tokenizer: Tokenizer | None) -> tuple[Settings, list[str], State]:
     about = _about(file, path)
+    _check_tokenizer(about["settings"], tokenizer, path)
     try:
-        settings = Settings.of(about["settings"])
+        settings = Settings.of(about["settings"], tokenizer)
     except (SettingError, TypeError) as error:
         raise ModelFileError(f"{path}: its settings are not valid: {error}") from error
     labels: list[str] = about["labels"]
@@ -112,6 +120,7 @@ def _read(file: Any, path: str) -> tuple[Settings, list[str], State]:
     wanted = memory.shapes(settings, len(labels))
     del wanted[DERIVED]
     _check_shapes(file, wanted, path)
+    wanted = {name: kind for name, kind in wanted.items() if 0 not in kind[0]}
     claimed = about.pop("checksum")
     pieces = (piece for name in sorted(wanted) for piece in _pieces(file, name))
     if _checksum(about, pieces) != claimed:
@@ -121,6 +130,8 @@ def _read(file: Any, path: str) -> tuple[Settings, list[str], State]:
         _fill(getattr(state, name)[_inside(name, getattr(state, name), len(labels))], file, name)
     if state.totals[LABELS] != len(labels):
         raise ModelFileError(f"{path}: its list of labels contradicts its arrays")
+    if not pending.is_sound(state):
+        raise ModelFileError(f"{path}: its documents that wait for labels contradict each other")
     with np.errstate(divide="ignore", invalid="ignore"):
         state.scales[:] = np.where(state.norms > 0, 1.0 / np.sqrt(state.norms), 0.0)
     return settings, labels, state
@@ -152,10 +163,24 @@ def _about(file: Any, path: str) -> dict[str, Any]:
     return about
 
 
+def _check_tokenizer(settings: dict[str, Any], given: Tokenizer | None, path: str) -> None:
+    analyzer = settings.get("analyzer")
+    wanted = analyzer.get("tokenizer") if isinstance(analyzer, dict) else None
+    if wanted is not None and not isinstance(wanted, str):
+        raise ModelFileError(f"{path}: its settings are not valid: its tokenizer has no name")
+    try:
+        check_tokenizer(wanted, given)
+    except SettingError as error:
+        raise SettingError(f"{path}: {error}") from error
+
+
 def _check_shapes(file: Any, wanted: dict[str, tuple[tuple[int, ...], type]], path: str) -> None:
-    if set(file.keys()) != wanted.keys():
+    found = set(file.keys())
+    if not {name for name, (shape, _) in wanted.items() if 0 not in shape} <= found <= set(wanted):
         raise ModelFileError(f"{path}: it does not hold the arrays its settings ask for")
     for name, (shape, kind) in wanted.items():
+        if name not in found:
+            continue
         part = file.get_slice(name)
         if tuple(part.get_shape()) != shape or _DTYPES.get(part.get_dtype()) is not kind:
             raise ModelFileError(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,38 +17,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from clasher import unicode_ranges
-from clasher.errors import SettingError, TextError
-from clasher.kernels.text import KIND, SYMBOL, UNSPACED, WORD
-
-
-@dataclass(frozen=True)
-class Analyzer:
-    """How text is cut into words.
-
-    Parameters
-    ----------
-    min_length
-        Words of fewer characters are dropped (single characters of unspaced scripts are kept).
-
-    Examples
-    --------
-    >>> from clasher import Clasher
-    >>> model = Clasher(1024, analyzer=Analyzer(min_length=3))
-    >>> len(model.hash_many(["to be or not to be"]).buckets)
-    1
-    """
-
-    min_length: int = 2
-
-    def __post_init__(self) -> None:
-        least = self.min_length
-        if isinstance(least, bool) or not isinstance(least, int) or not 1 <= least <= 1000:
-            raise SettingError.of("min_length", "an integer from 1 to 1000", least, "Analyzer")
+from clasher.errors import TextError
+from clasher.kernels.text import KIND, LETTER, SYMBOL, UNSPACED, WORD
 
 
 @functools.cache
-def code_points() -> npt.NDArray[np.uint32]:
-    """Kind and lower case of every code point, as the kernels read them."""
+def code_points(fold_numbers: bool = False) -> npt.NDArray[np.uint32]:
+    """Kind and lower case of every code point, as the kernels read them; every digit may be a 0."""
     table = np.zeros(unicode_ranges.WORDS[-1][1], np.uint32)
     for kind, ranges in (
         (WORD, unicode_ranges.WORDS),
@@ -60,8 +34,22 @@ def code_points() -> npt.NDArray[np.uint32]:
             table[start:stop] = np.arange(start, stop) | (kind << KIND)
     for start, stop, step, shift in unicode_ranges.LOWER:
         table[start:stop:step] += np.int64(shift).astype(np.uint32)
+    if fold_numbers:
+        for start, stop in unicode_ranges.DIGITS:
+            table[start:stop] = (table[start:stop] & ~LETTER) | ord("0")
     table.setflags(write=False)
     return table
+
+
+@functools.cache
+def letters(lower: bool, fold_numbers: bool) -> npt.NDArray[np.uint32]:
+    """What every code point is to a hash, separators included: in lower case or as it is."""
+    table = code_points(fold_numbers)
+    codes = np.arange(len(table), dtype=np.uint32)
+    changed = table >> KIND > 0 if lower else table & LETTER == ord("0")
+    codes[changed] = table[changed] & LETTER
+    codes.setflags(write=False)
+    return codes
 
 
 class Buffers(NamedTuple):
@@ -133,6 +121,14 @@ def one_buffer(text: str) -> Buffers:
         raise TextError(f"a document must be text (str). Got {type(text).__name__} instead.")
     data = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
     return Buffers(data, np.array([0, len(data)], np.int64))
+
+
+def decoded(raw: bytes) -> str:
+    """Text of bytes, lone surrogates included; what is not UTF-8 shows as �."""
+    try:
+        return raw.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return raw.decode("utf-8", "replace")
 
 
 def _from_objects(texts: Iterable[Any]) -> Buffers:

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher import memory, storage
-from clasher.errors import MissingExtraError
+from clasher.analyzer import Analyzer
+from clasher.errors import MissingExtraError, SettingError
 from clasher.hashing import Hashed, Hasher
 from clasher.kernels.state import DOCUMENTS, State
 from clasher.kernels.vectors import count_documents, weigh_documents
 from clasher.settings import Settings
-from clasher.text import Analyzer
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -72,7 +72,7 @@ class HashedTfidf:
     Parameters
     ----------
     dimensions, weighting, tf, norm, seed, analyzer
-        As for :class:`clasher.settings.Settings`.
+        As for :class:`clasher.settings.Settings`, but for weightings that ask for labels.
 
     Examples
     --------
@@ -102,6 +102,7 @@ class HashedTfidf:
         seed: int = 0,
         analyzer: Analyzer | None = None,
     ) -> None:
+        check_weighting(weighting, "HashedTfidf")
         settings = Settings(
             dimensions=dimensions,
             weighting=weighting,
@@ -115,7 +116,9 @@ class HashedTfidf:
     def _set_up(self, settings: Settings, state: State) -> None:
         self.settings = settings
         self._setting = settings.for_kernels()
-        self._hasher = Hasher(settings.dimensions, settings.seed, settings.analyzer)
+        self._hasher = Hasher(
+            settings.dimensions, settings.seed, settings.analyzer, keep_words=settings.depth > 1
+        )
         self._state = memory.without_labels(state, settings)
 
     @property
@@ -140,7 +143,11 @@ class HashedTfidf:
     def partial_fit(self, texts: Any, y: object = None) -> Self:
         """Count the words of more documents; ``y`` is not looked at."""
         for hashed in self._hasher.batches(texts, BATCH):
-            count_documents(hashed.indptr, hashed.buckets, self._state)
+            words = hashed.words
+            count_documents(
+                hashed.indptr, hashed.buckets, words.indptr, words.places, words.keys,
+                self._state, self._setting, memory.work_for(self._state, len(words.keys)),
+            )  # fmt: skip
         return self
 
     def transform(self, texts: Any) -> csr_array:
@@ -172,12 +179,13 @@ class HashedTfidf:
         return _joined(self._weighed(texts, counting=True))
 
     def _weighed(self, texts: Any, *, counting: bool) -> Iterator[Weighed]:
-        work = memory.work_for(self._state)
         for hashed in self._hasher.batches(texts, BATCH):
+            words = hashed.words
             weights = np.empty(len(hashed.buckets), np.float32)
             weigh_documents(
-                hashed.indptr, hashed.buckets, hashed.counts, self._state, self._setting, work,
-                counting, weights,
+                hashed.indptr, hashed.buckets, hashed.counts,
+                words.indptr, words.places, words.keys, self._state, self._setting,
+                memory.work_for(self._state, len(words.keys)), counting, weights,
             )  # fmt: skip
             yield Weighed(hashed.indptr, hashed.buckets, weights)
 
@@ -194,6 +202,13 @@ class HashedTfidf:
         vectors = cls.__new__(cls)
         vectors._set_up(settings, state)
         return vectors
+
+
+def check_weighting(weighting: object, owner: str) -> None:
+    """Refuse weightings that ask for labels."""
+    if weighting not in ("tfidf", "tf"):
+        wanted = "'tfidf' or 'tf', which ask for no labels"
+        raise SettingError.of("weighting", wanted, weighting, owner)
 
 
 def _joined(parts: Iterator[Weighed]) -> Weighed:

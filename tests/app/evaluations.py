@@ -60,6 +60,8 @@ def made(rows: Sequence[LabelRow], points: int = 3, every: int = 100) -> Evaluat
         state_bytes=10_000_000,
         memory_bytes=200_000_000,
         interrupted=False,
+        taught=points * every,
+        label_probability=1.0,
         every=every,
         window=10,
         clasher="1.2.3",

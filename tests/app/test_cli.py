@@ -94,9 +94,21 @@ def test_help_tells_the_defaults_of_the_library():
     assert settings.pop("at_least_one") is True
     assert "default: learnt" in helps["threshold"]
     assert "default: at least one" in helps["at_least_one"]
-    del settings["analyzer"]
+    assert settings.pop("words") is False
+    assert "default: no words" in helps["words"]
+    analyzer = settings.pop("analyzer")
+    assert "default: 1)" in helps["ngrams"]
+    assert f"default: {analyzer['min_length']})" in helps["min_length"]
+    assert settings.pop("conservative") is False
+    assert "default: off" in helps["conservative"]
     for name, value in settings.items():
         assert f"default: {value}" in helps[name]
+
+
+def test_every_setting_of_the_analysis_has_an_option():
+    command = importlib.import_module("clasher.app.commands.learn").command
+    names = {option.name for option in command.params}
+    assert Settings().analyzer.to_dict().keys() - names == {"snowball"}
 
 
 # ── what goes wrong ──────────────────────────────────────────────────────────────────────────────
@@ -259,7 +271,7 @@ def test_a_full_disk_ends_in_one_line(tmp_path):
 
 
 def test_ctrl_c_outside_the_loops_leaves_at_once(monkeypatch, tmp_path):
-    def press(*_):
+    def press(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("clasher.model.Clasher.load", press)

@@ -50,6 +50,46 @@ def test_json_has_every_figure(tmp_path):
     assert (written["every"], written["window"]) == (10, 2)
 
 
+def test_labels_may_be_shown_with_a_probability(tmp_path):
+    path = stream(tmp_path, 80)
+    how = ("--label-probability", 0.25, "--seed", 3)
+    model = Clasher(dimensions=128, max_labels=8, seed=3)
+    result = figures(path, model, label_probability=0.25, seed=3)
+    written = json.loads(run("evaluate", path, *SMALL, *how, "--json", "-").stdout)
+    for name in ("macro_f1", "micro_f1", "taught", "label_probability", "judged"):
+        assert written[name] == getattr(result, name)
+    assert 0 < result.taught < result.judged == 80
+    text = run("evaluate", path, *SMALL, *how).stdout
+    assert f"80; the model saw those of {result.taught} (p = 0.25)" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("bad", ["-1", "1.5", "half"])
+def test_an_impossible_probability_is_refused(tmp_path, bad):
+    result = run("evaluate", stream(tmp_path), "--label-probability", bad, code=2)
+    assert "--label-probability" in result.stderr
+
+
+def test_partial_labels_work_from_a_file(tmp_path):
+    """An object label → true or false leaves the other labels unknown, for learning and judging."""
+    rows = [
+        {**row, "labels": {"grain": "grain" in row["labels"]} if i % 3 else row["labels"]}
+        for i, row in enumerate(records(40))
+    ]
+    path = tmp_path / "partial.jsonl"
+    path.write_bytes(jsonl(rows))
+    for rule in ("margin", "centroid", "mistake", "perceptron"):
+        written = json.loads(
+            run("evaluate", path, *SMALL, "--rule", rule, "--json", "-", "-q").stdout
+        )
+        model = Clasher(dimensions=128, max_labels=8, rule=rule)
+        texts, labels = ([row[name] for row in rows] for name in ("text", "labels"))
+        result = evaluate(model, [(texts, labels)])
+        assert written["micro_f1"] == result.micro_f1
+        assert written["per_label"] == [row._asdict() for row in result.per_label]
+        stated = sum("grain" in row["labels"] for row in rows)
+        assert {row["label"]: row["support"] for row in written["per_label"]}["grain"] <= stated
+
+
 def test_json_on_standard_output_takes_the_place_of_the_table(tmp_path):
     result = run("evaluate", stream(tmp_path), *SMALL, "--json", "-", "--quiet")
     assert json.loads(result.stdout)["documents"] == 40
@@ -99,6 +139,7 @@ SETTINGS = {
     "--max-labels": ("max_labels", 3),
     "--on-full": ("on_full", "evict"),
     "--seed": ("seed", 7),
+    "--depth": ("depth", 2),
 }
 
 
@@ -109,6 +150,14 @@ def test_options_set_what_the_library_sets(option, tmp_path):
     plain = json.loads(run("evaluate", path, "--json", "-").stdout)["settings"]
     given = json.loads(run("evaluate", path, option, value, "--json", "-").stdout)["settings"]
     assert given == plain | {name: value}
+
+
+def test_a_sketch_may_be_conservative(tmp_path):
+    args = ("evaluate", stream(tmp_path, 3), "--depth", 2, "--conservative", "--json", "-")
+    given = json.loads(run(*args).stdout)["settings"]
+    assert (given["depth"], given["conservative"]) == (2, True)
+    args = ("evaluate", stream(tmp_path, 3), "--depth", 2, "--weighting", "ig")
+    assert "must be 1 with weighting 'ig'" in one_line(run(*args, code=2))
 
 
 @pytest.mark.parametrize("mode", [1, 2])

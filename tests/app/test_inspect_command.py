@@ -51,6 +51,45 @@ def test_inspect_as_json(path, tmp_path):
     assert "threshold" in table
 
 
+@pytest.fixture
+def wordy(tmp_path):
+    made = Clasher(dimensions=4096, max_labels=8, words=True)
+    rows = records(60)
+    made.learn_many([row["text"] for row in rows], [row["labels"] for row in rows])
+    made.save(tmp_path / "wordy.clasher")
+    return tmp_path / "wordy.clasher"
+
+
+def test_inspect_shows_what_labels_are_about(wordy):
+    model = Clasher.load(wordy)
+    text = run("inspect", wordy, "--top-words", 3).stdout
+    assert max(map(len, text.splitlines())) <= 80
+    for label in model.labels:
+        words = ", ".join(word for word, _ in model.top_words(label, 3))
+        assert f"{label} " in text
+        assert words in text
+    assert (
+        "words" not in run("inspect", wordy).stdout.partition("documents ")[2].split("analyzer")[1]
+    )
+
+
+def test_inspect_shows_the_words_of_one_label(wordy):
+    model = Clasher.load(wordy)
+    text = run("inspect", wordy, "--label", "grain", "--top-words", 4).stdout
+    words = [line.split()[:2] for line in text.splitlines()[1:5]]
+    assert words == [[f"{weight:+.3f}", word] for word, weight in model.top_words("grain", 4)]
+    assert "metal" not in run("inspect", wordy, "-l", "grain").stdout
+    written = json.loads(run("inspect", wordy, "-l", "grain", "--json", "-").stdout)
+    assert written["top_words"] == {"grain": [list(pair) for pair in model.top_words("grain")]}
+
+
+def test_a_model_without_words_says_so(path, wordy):
+    said = one_line(run("inspect", path, "--top-words", 3, code=2))
+    assert "the model keeps no words" in said
+    assert "clasher learn --words" in said
+    assert "knows no label 'grains'" in one_line(run("inspect", wordy, "-l", "grains", code=2))
+
+
 def test_the_model_is_not_overwritten(path):
     before = path.read_bytes()
     one_line(run("inspect", path, "--json", path, code=2))

@@ -38,7 +38,7 @@ def test_the_separator_is_taken_literally(separator):
         {"labels": ""},
         {"id": ""},
         {"separator": ""},
-        {"text": None},
+        {"labels": None},
         {"labels": 3},
         {"text": "labels"},
         {"id": "text"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from clasher.errors import SettingError
@@ -12,6 +12,7 @@ from clasher.errors import SettingError
 BLOCKS = "▁▂▃▄▅▆▇█"
 SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE | re.ASCII)
 UNITS = ("", "K", "M", "G", "T")
+MOST_WORDS = 10  # of a list that is written out
 
 
 def decimals(value: float) -> str:
@@ -39,6 +40,23 @@ def printable(text: str) -> str:
     Öl\x1b[2J\n
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def setting(value: object) -> str:
+    """The value of a setting; of an analyzer, what it does.
+
+    >>> setting({"min_length": 2, "ngrams": [1, 2], "stemmer": None, "strip_html": True})
+    'min_length 2, ngrams (1, 2), strip_html True'
+    >>> setting(["word"] * 2500)
+    '(2,500 words)'
+    """
+    if isinstance(value, Mapping):
+        done = {name: how for name, how in value.items() if how is not None and how is not False}
+        return ", ".join(f"{name} {setting(how)}" for name, how in done.items())
+    if isinstance(value, list):
+        shown = ", ".join(map(str, value))
+        return f"({len(value):,} words)" if len(value) > MOST_WORDS else f"({shown})"
+    return str(value)
 
 
 def bytes_(count: int) -> str:

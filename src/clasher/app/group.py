@@ -17,16 +17,9 @@ from clasher.app.options import Exemplified
 from clasher.errors import ClasherError
 
 COMMANDS = (
-    "evaluate",
-    "learn",
-    "predict",
-    "explain",
-    "inspect",
-    "plan",
-    "clusters",
-    "similar",
-    "demo",
-)
+    "evaluate", "learn", "late", "unlearn", "predict", "explain", "inspect", "labels", "merge",
+    "plan", "clusters", "similar", "demo",
+)  # fmt: skip
 NO_READER = 141  # 128 + SIGPIPE
 EXAMPLES = """
     clasher evaluate news.jsonl

@@ -7,11 +7,14 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from clasher.app.figures import counted, printable
+
+if TYPE_CHECKING:
+    from clasher.settings import Settings
 
 INTERRUPTED = 130  # 128 + SIGINT
 
@@ -97,19 +100,26 @@ class _Notice:
             self._status.stop()
 
 
-def prepare(*, quiet: bool = False) -> None:
+def prepare(settings: Settings | None = None, *, quiet: bool = False) -> None:
     """Have the kernels ready, so that compiling is not timed along with learning."""
     with compiling(quiet=quiet):
-        warm_up()
+        warm_up(settings)
 
 
-def warm_up() -> None:
-    """Run every kernel once: learning, with labels enough to grow, predicting and explaining."""
+def warm_up(settings: Settings | None = None) -> None:
+    """Run every kernel once: learning, with labels enough to grow, predicting and explaining.
+
+    A small model does that; ``settings`` tells what else than the usual is to be made ready.
+    """
     from clasher.memory import FIRST_CAPACITY
     from clasher.metrics import Metrics
     from clasher.model import Clasher
 
-    model = Clasher(dimensions=2)
+    model = Clasher(
+        dimensions=2,
+        words=settings is not None and settings.words,
+        analyzer=None if settings is None else settings.analyzer,
+    )
     labels = [{f"label {number}" for number in range(FIRST_CAPACITY + 1)}]
     Metrics().update_many(labels, model.step_many(["a word"], labels))
     model.predict_many(["a word"])

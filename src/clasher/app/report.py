@@ -18,7 +18,7 @@ from typing import Any
 
 from clasher.app.charts import Chart, Line, line_chart, scatter_chart
 from clasher.app.examples import examples
-from clasher.app.figures import bytes_, decimals
+from clasher.app.figures import bytes_, decimals, setting
 from clasher.app.files import write_whole
 from clasher.app.sample import Sample
 from clasher.errors import MissingExtraError
@@ -241,6 +241,7 @@ def _facts(result: Evaluation) -> list[tuple[str, str]]:
     return [
         ("documents", f"{result.documents:,}"),
         ("documents judged", f"{result.judged:,}"),
+        ("documents whose labels were shown", f"{result.taught:,}"),
         ("labels", f"{result.labels:,}"),
         *(
             (name.replace("_", " ").replace("f1", "F1"), decimals(getattr(result, name)))
@@ -258,11 +259,5 @@ def _settings(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The settings as they took effect."""
     threshold = "learnt" if settings["rule"] == "margin" else "0.5"
     return [
-        (name, threshold if value is None else _setting(value)) for name, value in settings.items()
+        (name, threshold if value is None else setting(value)) for name, value in settings.items()
     ]
-
-
-def _setting(value: object) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {inner}" for name, inner in value.items())
-    return str(value)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clasher.io.records import Batch, Id
-from clasher.label_columns import PARTIAL, UNLABELLED
+from clasher.label_columns import UNLABELLED
 from clasher.labels import LabelSets
 
 
@@ -102,8 +102,5 @@ class Sample:
 
 
 def _labels(sets: LabelSets, at: int) -> frozenset[str] | Mapping[str, bool]:
-    if sets.known[at] != PARTIAL:
-        return frozenset(sets[at])
-    inside = slice(int(sets.indptr[at]), int(sets.indptr[at + 1]))
-    names = (sets.names[i] for i in sets.ids[inside])
-    return dict(zip(names, sets.yes[inside].tolist(), strict=True))
+    given = sets.as_given(at)
+    return given if isinstance(given, Mapping) else frozenset(given or ())

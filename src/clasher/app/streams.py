@@ -32,7 +32,7 @@ class Stream:
     """Where records come from, as the command line says it."""
 
     paths: tuple[str, ...]
-    text: str
+    text: str | None
     labels: str
     id: str
     label_separator: str | None
@@ -92,7 +92,7 @@ def hashed_ahead(model: Hashing, batches: Iterator[Batch]) -> Generator[tuple[Ba
 
 
 def stream_options(
-    *, labelled: bool, sample: int | None = None
+    *, labelled: bool, texts: bool = True, sample: int | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options of a stream, and hand them over as ``stream``.
 
@@ -102,12 +102,13 @@ def stream_options(
     limit = "Stop after N records."
     if sample is not None:
         limit = f"Look at the first N records (default: {sample})."
-    options = [
-        click.argument("paths", metavar=name, nargs=-1, required=sample is None),
-        _stream("--text", default="text", metavar="FIELD",
-                help="The field of the text (default: text). Dots reach into nested fields: "
-                     "payload.body."),
-    ]  # fmt: skip
+    options = [click.argument("paths", metavar=name, nargs=-1, required=sample is None)]
+    if texts:
+        options += [
+            _stream("--text", default="text", metavar="FIELD",
+                    help="The field of the text (default: text). Dots reach into nested fields: "
+                         "payload.body."),
+        ]  # fmt: skip
     if labelled:
         options += [
             _stream("--labels", default="labels", metavar="FIELD",
@@ -134,6 +135,8 @@ def stream_options(
         def command(**given: Any) -> None:
             names = Stream.__dataclass_fields__
             values = {name: given.pop(name) for name in names if name in given}
+            if not texts:
+                values["text"] = None
             if not labelled:  # a field that is not looked at, and none of the others
                 values |= {"labels": values["text"] + values["id"], "label_separator": None}
             function(stream=Stream(**values), **given)

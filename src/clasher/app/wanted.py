@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from clasher.app.analysis import ANALYSIS, check_analysis
 from clasher.app.options import option
 from clasher.errors import SettingError
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 # As in clasher.settings, which takes too long to import for a help text; a test compares them.
 CHOICES: dict[str, tuple[str, ...]] = {
     "rule": ("margin", "centroid", "mistake", "perceptron"),
-    "weighting": ("tfidf", "tf"),
+    "weighting": ("tfidf", "tf", "icf", "icsdf", "chi2", "ig", "or", "gini"),
     "similarity": ("cosine", "euclidean"),
     "tf": ("log", "count"),
     "norm": ("l2", "none"),
@@ -31,20 +32,31 @@ _model = functools.partial(option, section="Model")
 
 @dataclass(frozen=True)
 class Wanted:
-    """Settings by name, those that were given only, and the paper's mode."""
+    """Settings by name, those that were given only, the paper's mode, and how to analyse text."""
 
     given: dict[str, Any]
     paper: int | None = None
+    analysis: dict[str, Any] = field(default_factory=dict)
 
     def create(self) -> Clasher:
         """A model with these settings, the others at their defaults."""
+        from clasher.analyzer import Analyzer
         from clasher.model import Clasher
 
+        settings = {**self.given, "analyzer": Analyzer(**self.analysis)}
         if self.paper is None:
-            return Clasher(**self.given)
+            return Clasher(**settings)
         if "rule" in self.given:
             raise SettingError("--paper chooses the rule: leave out --rule, or --paper")
-        return Clasher.paper(self.paper, **self.given)
+        return Clasher.paper(self.paper, **settings)
+
+    def load(self, path: str) -> Clasher:
+        """The model of a file, which must have these settings."""
+        from clasher.model import Clasher
+
+        model = Clasher.load(path, tokenizer=self.analysis.get("tokenizer"))
+        self.check(model, path)
+        return model
 
     def settings(self) -> Settings:
         """These settings, the others at their defaults, without a model of them."""
@@ -70,12 +82,17 @@ class Wanted:
                     f"{flag} contradicts {path}, whose {name} is {is_!r}; leave it out to go on "
                     f"with that model, or name another file"
                 )
+        check_analysis(self.analysis, model.settings.analyzer, path)
 
     def _flag(self, name: str) -> str:
         if name not in self.given:
             return f"--paper {self.paper}"
         if name == "at_least_one":
             return "--at-least-one" if self.given[name] else "--allow-none"
+        if name == "conservative":
+            return "--conservative"
+        if name == "words":
+            return "--words" if self.given[name] else "--no-words"
         return f"--{name.replace('_', '-')} {self.given[name]}"
 
 
@@ -84,13 +101,19 @@ def settings_options(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def command(paper: str | None, **given: Any) -> None:
-        settings = {name: given.pop(name) for name in _NAMES}
-        chosen = {name: value for name, value in settings.items() if value is not None}
-        function(wanted=Wanted(chosen, None if paper is None else int(paper)), **given)
+        settings, analysis = (
+            {name: given.pop(name) for name in names} for names in (_NAMES, dict(ANALYSIS))
+        )
+        wanted = Wanted(_chosen(settings), None if paper is None else int(paper), _chosen(analysis))
+        function(wanted=wanted, **given)
 
-    for add in reversed([add for _, add in _OPTIONS]):
+    for _, add in reversed([*_OPTIONS, *ANALYSIS]):
         command = add(command)
     return command
+
+
+def _chosen(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _choice(name: str, text: str) -> tuple[str, Any]:
@@ -106,7 +129,8 @@ _OPTIONS: list[tuple[str, Any]] = [
                           "normalisation, threshold 0.5.")),
     ("dimensions", _model("--dimensions", type=int, metavar="N",
                           help="Buckets that words are hashed to (default: 65536).")),
-    _choice("weighting", "How words are weighed (default: tfidf)."),
+    _choice("weighting", "How words are weighed (default: tfidf); all but tf and tfidf ask which "
+                         "labels a word came with."),
     _choice("similarity", "How the nearest region is found (default: cosine)."),
     _choice("tf", "What the count of a word is worth (default: log)."),
     _choice("norm", "The length of a document (default: l2)."),
@@ -122,5 +146,16 @@ _OPTIONS: list[tuple[str, Any]] = [
                        "error)."),
     ("seed", _model("--seed", type=int, metavar="N",
                     help="The seed of the hash functions (default: 0).")),
+    ("depth", _model("--depth", type=int, metavar="N",
+                     help="Rows of the sketch of document frequencies, up to 16 (default: 1).")),
+    ("conservative", _model("--conservative", is_flag=True, default=None,
+                            help="Raise only the counters of a deeper sketch that must be raised "
+                                 "(default: off).")),
+    ("pending", _model("--pending", type=int, metavar="N",
+                       help="Keep the last N unlabelled documents, hashed, for labels that come "
+                            "late (default: 0).")),
+    ("words", _model("--words/--no-words", default=None,
+                     help="Whether to keep a word for each bucket, so that inspect can tell what "
+                          "labels are about (default: no words).")),
 ]  # fmt: skip
 _NAMES = [name for name, _ in _OPTIONS if name != "paper"]

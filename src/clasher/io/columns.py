@@ -43,7 +43,7 @@ class WantedColumns:
         fields = reading.fields
         self._source = source
         self._reading = reading
-        self._text = self._need(schema, fields.text, "text")
+        self._text = None if fields.text is None else self._need(schema, fields.text, "text")
         self._labels = self._need(schema, fields.labels, "labels") if reading.labelled else None
         self._id = None if fields.id is None else find_column(schema, fields.id, source)
         self._columns = [c for c in (self._text, self._labels, self._id) if c is not None]
@@ -66,7 +66,7 @@ class WantedColumns:
         start = 0
         while start < rows.num_rows:
             part = {f: a.slice(start, self._reading.room()) for f, a in arrays.items()}
-            count = len(part[self._text.field])
+            count = min(self._reading.room(), rows.num_rows - start)
             batch = self._convert(part, count) if sound else None
             yield self._one_by_one(part, above + start, count) if batch is None else batch
             start += count
@@ -110,7 +110,7 @@ class WantedColumns:
         """Rows that are all good to a batch, without an object per row; None where one is bad."""
         reading = self._reading
         first = reading.records + 1
-        texts = part[self._text.field].cast(pa.large_string())
+        texts = self._texts(part, count)
         if texts.null_count:
             return None
         try:
@@ -126,6 +126,11 @@ class WantedColumns:
             ids = numbered(part[self._id.field].to_pylist(), first)
         reading.records += count
         return Batch(ids, texts, labels)
+
+    def _texts(self, part: dict[str, pa.Array], count: int) -> pa.LargeStringArray:
+        if self._text is None:
+            return pa.repeat(pa.scalar("", pa.large_string()), count)
+        return part[self._text.field].cast(pa.large_string())
 
     def _one_by_one(self, part: dict[str, pa.Array], above: int, count: int) -> Batch:
         reading = self._reading

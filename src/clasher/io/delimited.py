@@ -123,7 +123,8 @@ class _Columns:
         fields = reading.fields
         self._reading = reading
         self._width = len(header)
-        self._text = _index(header, fields.text, "text", source)
+        has_text = fields.text is not None
+        self._text = _index(header, str(fields.text), "text", source) if has_text else None
         self._labels = _index(header, fields.labels, "labels", source) if reading.labelled else None
         has_id = fields.id is not None and fields.id in header
         self._id = _index(header, str(fields.id), "id", source) if has_id else None
@@ -142,7 +143,7 @@ class _Columns:
         self._reading.records += 1
         own = "" if self._id is None else row[self._id]
         self.ids.append(own or self._reading.records)
-        self._texts.append(row[self._text])
+        self._texts.append("" if self._text is None else row[self._text])
         if self._labels is not None:
             self._label_texts.append(row[self._labels])
 

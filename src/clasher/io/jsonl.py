@@ -74,14 +74,16 @@ class RecordDecoder:
     def __init__(self, fields: Fields, *, labelled: bool) -> None:
         self.fields = fields
         self.labelled = labelled
-        wanted: dict[str, Leaf] = {fields.text: (str, msgspec.NODEFAULT)}
+        wanted: dict[str, Leaf] = {}
+        if fields.text is not None:
+            wanted[fields.text] = (str, msgspec.NODEFAULT)
         if labelled:
             wanted[fields.labels] = (_Labels, msgspec.NODEFAULT)
         if fields.id is not None:
             wanted[fields.id] = (int | str | None, None)
         struct, getters = struct_for(wanted)
         self._decode = msgspec.json.Decoder(struct).decode
-        self._get_text = getters[fields.text]
+        self._get_text = _no_text if fields.text is None else getters[fields.text]
         self._get_labels = getters.get(fields.labels) if labelled else None
         self._get_id = getters[fields.id] if fields.id is not None else None
 
@@ -109,6 +111,10 @@ class RecordDecoder:
             self._get_text(found),
             self.fields.split(labels) if isinstance(labels, str) else labels,
         )
+
+
+def _no_text(_: Any) -> str:
+    return ""
 
 
 def _decode_object(line: bytes) -> dict[str, Any]:

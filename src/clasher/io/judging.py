@@ -49,7 +49,7 @@ def judge(values: Mapping[str, Any], fields: Fields, *, labelled: bool) -> Recor
     own = None if fields.id is None else _find(values, fields.id)
     return Record(
         None if own is _MISSING else _judge_id(own, fields),
-        _judge_text(_find(values, fields.text), values, fields),
+        "" if fields.text is None else _judge_text(_find(values, fields.text), values, fields),
         _judge_labels(labels, values, fields),
     )
 

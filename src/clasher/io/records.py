@@ -36,7 +36,7 @@ class Fields:
     Parameters
     ----------
     text
-        The field of the text.
+        The field of the text; ``None`` for a stream of labels alone, whose texts are empty.
     labels
         The field of the labels; not looked at when the stream is read without labels.
     id
@@ -51,7 +51,7 @@ class Fields:
     ['oil', 'gold']
     """
 
-    text: str = "text"
+    text: str | None = "text"
     labels: str = "labels"
     id: str | None = "id"
     separator: str | None = None
@@ -59,7 +59,7 @@ class Fields:
     def __post_init__(self) -> None:
         for parameter in ("text", "labels", "id", "separator"):
             value = getattr(self, parameter)
-            if value is None and parameter in ("id", "separator"):
+            if value is None and parameter != "labels":
                 continue
             if not isinstance(value, str) or not value:
                 raise SettingError(

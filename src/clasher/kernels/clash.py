@@ -1,6 +1,7 @@
 """Algorithm 1, document by document: map, predict, learn."""
 
 from clasher.kernels import kernel
+from clasher.kernels.classes import count_classes
 from clasher.kernels.labels import UNLABELLED, above, fractions, mark
 from clasher.kernels.learning import (
     learn_centroid,
@@ -19,6 +20,7 @@ from clasher.kernels.state import (
     LABELS,
     MARGIN,
     MISTAKE,
+    NO_MEASURE,
     PERCEPTRON,
 )
 
@@ -70,6 +72,8 @@ def teach(state, setting, buckets, length, region, chosen, known, ids, yes, labe
     for at in range(ids.shape[0]):
         state.seen[ids[at]] = state.totals[DOCUMENTS]
     state.totals[LABELLED] += 1
+    if setting.measure != NO_MEASURE:
+        count_classes(state, setting.measure, buckets, ids, yes, 1.0)
     x = work.x
     if setting.rule == CENTROID:
         learn_centroid(state, buckets, x, known, ids, yes, work.truth, labels)
@@ -85,21 +89,22 @@ def teach(state, setting, buckets, length, region, chosen, known, ids, yes, labe
 
 @kernel
 def step_documents(
-    indptr, buckets, counts, known, label_indptr, ids, yes, state, setting, work,
-    predicting, out_indptr, out_ids,
+    indptr, buckets, counts, word_indptr, places, keys, known, label_indptr, ids, yes,
+    state, setting, work, predicting, out_indptr, out_ids,
 ):  # fmt: skip
     """Algorithm 1 over a batch: predict where asked to, then learn what there is to learn."""
     filled = 0
     for document in range(indptr.shape[0] - 1):
         inside = slice(indptr[document], indptr[document + 1])
         own = buckets[inside]
+        words = slice(word_indptr[document], word_indptr[document + 1])
         mine = ids[label_indptr[document] : label_indptr[document + 1]]
         mine_yes = yes[label_indptr[document] : label_indptr[document + 1]]
         chosen, region, length = 0, -1, 0.0
         labels = state.totals[LABELS]
         labelled = known[document] != UNLABELLED
         if predicting or labelled:
-            length = weigh(state, setting, own, counts[inside], work.x)
+            length = weigh(state, setting, own, counts[inside], places[words], keys[words], work)
             if mine.shape[0] > 0:
                 labels = max(labels, mine[-1] + 1)
         if predicting or (labelled and setting.rule != CENTROID):  # Mode 1 learns without asking
@@ -110,7 +115,7 @@ def step_documents(
                 out_ids[filled + at] = work.chosen[at]
             filled += chosen
             out_indptr[document + 1] = filled
-        count(state, own)
+        count(state, setting, own, places[words], keys[words], work)
         if labelled:
             state.totals[LABELS] = labels
             teach(
@@ -121,8 +126,9 @@ def step_documents(
 
 @kernel
 def predict_documents(
-    indptr, buckets, counts, state, setting, work, out_indptr, out_ids, out_scores
-):
+    indptr, buckets, counts, word_indptr, places, keys, state, setting, work,
+    out_indptr, out_ids, out_scores,
+):  # fmt: skip
     """Lines 3–5 of Algorithm 1 over a batch: nothing is learnt.
 
     ``out_scores`` may have no rows: then only the label sets are written.
@@ -131,8 +137,10 @@ def predict_documents(
     labels = state.totals[LABELS]
     for document in range(indptr.shape[0] - 1):
         inside = slice(indptr[document], indptr[document + 1])
-        length = weigh(state, setting, buckets[inside], counts[inside], work.x)
-        clash(state, setting, buckets[inside], length, labels, work)
+        own = buckets[inside]
+        words = slice(word_indptr[document], word_indptr[document + 1])
+        length = weigh(state, setting, own, counts[inside], places[words], keys[words], work)
+        clash(state, setting, own, length, labels, work)
         chosen = choose(state, setting, length, labels, work)
         for at in range(chosen):
             out_ids[filled + at] = work.chosen[at]

@@ -9,6 +9,8 @@ from clasher.kernels.regions import feed, halve
 from clasher.kernels.sketch import count, weigh
 from clasher.kernels.state import DOCUMENTS, LABELLED, LABELS
 
+NO_KEYS = np.zeros(0, np.uint64)
+
 
 @kernel
 def cluster_documents(
@@ -18,14 +20,15 @@ def cluster_documents(
 
     A document is in no cluster (−1) if it has no weight or, unless it is learnt, none is there.
     """
+    no_places, no_keys = buckets[:0], NO_KEYS
     for document in range(indptr.shape[0] - 1):
         inside = slice(indptr[document], indptr[document + 1])
         own = buckets[inside]
-        length = weigh(state, setting, own, counts[inside], work.x)
+        length = weigh(state, setting, own, counts[inside], no_places, no_keys, work)
         cluster = clash(state, setting, own, length, state.totals[LABELS], work)
         cosine = work.cosines[cluster] if cluster >= 0 else 0.0
         if learning:
-            count(state, own)
+            count(state, setting, own, no_places, no_keys, work)
             if length > 0.0:
                 cluster = choose_cluster(state, cluster, cosine, setting.threshold, most, patience)
                 join(state, cluster, own, work.x)

@@ -49,6 +49,13 @@ def place(state, dimensions):
 
 
 @kernel
+def row_bucket(key, row, dimensions):
+    """The bucket of a word in a row of the sketch; in row 0 it is that of ``place``."""
+    mixed = finalise(key ^ (np.uint64(row) * GOLDEN))
+    return ((mixed >> HALF) * np.uint64(dimensions)) >> HALF
+
+
+@kernel
 def fold(hashes, found, dimensions, slots, base, filled, buckets, counts):
     """Algorithm 2: add the signs of ``found`` words to their buckets.
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 CENTROID, MISTAKE, MARGIN, PERCEPTRON = 0, 1, 2, 3
+NO_MEASURE, ICF, ICSDF, CHI2, IG, ODDS, GINI = 0, 1, 2, 3, 4, 5, 6  # what labels tell of words
 
 DOCUMENTS, LABELLED, LABELS = 0, 1, 2  # places in State.totals
 BINS = 42  # below −3, forty bins of 0.1, above 1
@@ -14,7 +15,7 @@ class State(NamedTuple):
     """All that is learnt. m buckets, L labels of capacity; nothing here grows with the stream."""
 
     totals: np.ndarray  # int64[3]: documents counted, documents with labels, labels in use
-    frequencies: np.ndarray  # float64[depth, m]: C of Algorithm 3
+    frequencies: np.ndarray  # float64[depth, m]: C of Algorithm 3; rows past 0 are of words
     rows: np.ndarray  # float32[m, layers, L]: sums of fed documents, then linear weights
     counts: np.ndarray  # float64[L]: n_i, documents fed (or seen, for the linear rules)
     norms: np.ndarray  # float64[L]: ‖S_i‖²
@@ -26,6 +27,17 @@ class State(NamedTuple):
     shared: np.ndarray  # float64[2, 3]: a1..a3 and their AdaGrad sums
     margins: np.ndarray  # float64[2, BINS]: fading histograms of z for false and true labels
     cut: np.ndarray  # float64[1]: the threshold that was learnt
+    classes: np.ndarray  # float32[m, L]: A_k of section 3.6; (0, 0) where no weighting asks for it
+    members: np.ndarray  # float64[2, L]: N_k in the units of classes, and in plain documents
+    terms: np.ndarray  # float64[2, m]: labelled documents with the bucket, what labels tell of it
+    late_keys: np.ndarray  # int64[p, 2]: digests of the ids of documents that wait for labels
+    late_spans: np.ndarray  # int64[p, 2]: where their buckets start, and how many they are
+    late_buckets: np.ndarray  # int32[b]: a ring
+    late_counts: np.ndarray  # float32[b]
+    late_marks: np.ndarray  # int64[5]: see clasher.pending
+    word_keys: np.ndarray  # uint64[m]: the hash of the word that stands for each bucket
+    word_votes: np.ndarray  # int64[m]: the votes it has left
+    words: np.ndarray  # uint8[m, LONGEST]: its text in UTF-8, filled up with zeros
 
 
 class Setting(NamedTuple):
@@ -33,8 +45,10 @@ class Setting(NamedTuple):
 
     rule: int
     idf: bool
+    measure: int
     log_tf: bool
     unit: bool
+    conservative: bool
     euclidean: bool
     learnt_cut: bool
     at_least_one: bool
@@ -45,6 +59,8 @@ class Work(NamedTuple):
     """Scratch space of one thread."""
 
     x: np.ndarray  # float32[m]: weights of the document's buckets
+    frequencies: np.ndarray  # float64[m]: their document frequencies, where the sketch is deep
+    estimates: np.ndarray  # float64[words of a document]: those of its words
     products: np.ndarray  # float32[L]: ⟨S_j, x⟩
     linear: np.ndarray  # float32[L]: ⟨w_j, x⟩
     cosines: np.ndarray  # float64[L]: c_j

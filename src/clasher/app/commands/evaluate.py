@@ -14,7 +14,7 @@ import click
 from clasher.ahead import HeldInterrupt
 from clasher.app import notes
 from clasher.app.files import STANDARD_STREAM, check_model_file, check_outputs, write_json
-from clasher.app.options import Command, output_option, quiet_option
+from clasher.app.options import Command, option, output_option, quiet_option
 from clasher.app.streams import Stream, stream_options
 from clasher.app.wanted import Wanted, settings_options
 
@@ -28,6 +28,7 @@ EXAMPLES = """
     clasher evaluate news.jsonl
     clasher evaluate reuters.parquet --paper 1 --json figures.json
     clasher evaluate a.csv b.csv --labels topics --report report.html
+    clasher evaluate news.jsonl --label-probability 0.125
 """
 
 
@@ -35,6 +36,15 @@ EXAMPLES = """
     "evaluate", cls=Command, examples=EXAMPLES, short_help="Test, then train: how well does it do?"
 )
 @stream_options(labelled=True)
+@option(
+    "--label-probability",
+    type=click.FloatRange(0, 1),
+    default=1.0,
+    metavar="P",
+    section="Stream",
+    help="Show the model the labels of a document with this probability only; all documents are "
+    "still judged (default: 1). --seed decides which.",
+)
 @settings_options
 @output_option(
     "--json",
@@ -66,6 +76,7 @@ EXAMPLES = """
 @quiet_option
 def command(
     stream: Stream,
+    label_probability: float,
     wanted: Wanted,
     json_path: str | None,
     report: str | None,
@@ -84,8 +95,9 @@ def command(
     model = wanted.create()
     sample = _sample(model) if report is not None else None
     with stream.opened() as batches:
-        notes.prepare(quiet=quiet)
-        result = _evaluate(model, stream, batches, sample, every, window, quiet=quiet)
+        notes.prepare(model.settings, quiet=quiet)
+        how = {"every": every, "window": window, "label_probability": label_probability}
+        result = _evaluate(model, stream, batches, sample, how, quiet=quiet)
     if result.documents:
         products.write(result, model, sample, stream, quiet=quiet)
     if result.interrupted:
@@ -156,8 +168,7 @@ def _evaluate(
     stream: Stream,
     batches: Iterator[Batch],
     sample: Sample | None,
-    every: int,
-    window: int,
+    how: dict[str, Any],
     *,
     quiet: bool,
 ) -> Evaluation:
@@ -170,4 +181,4 @@ def _evaluate(
         pairs = sample.watch(batches)
     with stream.bar(quiet=quiet) as bar:
         shown = bar.evaluated if bar.shown else None
-        return evaluate(model, pairs, every=every, window=window, on_progress=shown)
+        return evaluate(model, pairs, seed=model.settings.seed, on_progress=shown, **how)

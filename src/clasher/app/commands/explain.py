@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from clasher.app import notes
+from clasher.app.analysis import tokenizer_option
 from clasher.app.files import STANDARD_STREAM
 from clasher.app.options import Command, model_option, option
 from clasher.errors import TextError
+
+if TYPE_CHECKING:
+    from clasher.analyzer import Tokenizer
 
 EXAMPLES = """
     clasher explain --model news.clasher "wheat prices rise"
@@ -45,7 +50,14 @@ EXAMPLES = """
     section="Output",
     help="How many words to show (default: 10).",
 )
-def command(words: tuple[str, ...], model_path: str, labels: tuple[str, ...], most: int) -> None:
+@tokenizer_option("The function that the model cuts text with, if it has one of its own.")
+def command(
+    words: tuple[str, ...],
+    model_path: str,
+    labels: tuple[str, ...],
+    most: int,
+    tokenizer: Tokenizer | None,
+) -> None:
     """Show which words and which region spoke for and against a label.
 
     TEXT is the document, or - to read it from standard input. With the margin
@@ -56,7 +68,7 @@ def command(words: tuple[str, ...], model_path: str, labels: tuple[str, ...], mo
     from clasher.model import Clasher
 
     text = _standard_input() if words == (STANDARD_STREAM,) else " ".join(words)
-    model = Clasher.load(model_path)
+    model = Clasher.load(model_path, tokenizer=tokenizer)
     with notes.compiling():
         chosen = dict.fromkeys(labels) or sorted(model.predict(text))
         found = [model.explain(text, label) for label in chosen] or [model.explain(text)]

@@ -28,6 +28,7 @@ EXAMPLES = """
     clasher learn news.jsonl --model news.clasher
     clasher learn more.csv.gz --label-separator , --model news.clasher
     tail -f feed.jsonl | clasher learn - -m news.clasher --save-every 1000
+    clasher learn inbox.jsonl -m inbox.clasher --pending 10000
 """
 
 
@@ -54,13 +55,14 @@ def command(
 
     A file that exists is taken up where it was left, with its own settings;
     otherwise it is begun. It is saved at the end and on Ctrl-C, whole or not
-    at all.
+    at all. With --pending, unlabelled documents wait for their labels:
+    clasher late learns them by their ids.
     """
     check_outputs({"--model": model_path}, stream.paths)
     check_model_file("--model", model_path)
     lesson = Lesson(_open(model_path, wanted), model_path, save_every)
     with stream.opened(batch_size=min(BATCH, save_every or BATCH)) as batches:
-        notes.prepare(quiet=quiet)
+        notes.prepare(lesson.model.settings, quiet=quiet)
         with stream.bar(quiet=quiet) as bar:
             interrupted = lesson.run(batches, bar)
     notes.say(lesson.summary(bar), quiet=quiet)
@@ -69,13 +71,7 @@ def command(
 
 
 def _open(path: str, wanted: Wanted) -> Clasher:
-    from clasher.model import Clasher
-
-    if not os.path.exists(path):
-        return wanted.create()
-    model = Clasher.load(path)
-    wanted.check(model, path)
-    return model
+    return wanted.load(path) if os.path.exists(path) else wanted.create()
 
 
 @dataclass
@@ -92,7 +88,7 @@ class Lesson:
         with HeldInterrupt() as ctrl_c, closing(hashed_ahead(self.model, batches)) as source:
             try:
                 for batch, hashed in ctrl_c.between(source):
-                    self.model.learn_many(hashed, batch.labels)
+                    self.model.learn_many(hashed, batch.labels, self._ids(batch))
                     self.unsaved += len(batch)
                     bar.learnt(len(batch), self.model)
                     if self.save_every is not None and self.unsaved >= self.save_every:
@@ -115,6 +111,10 @@ class Lesson:
             f"saved {self.path}: {counted(self.model.documents, 'document')}, "
             f"{counted(len(self.model.labels), 'label')}, {bytes_(os.path.getsize(self.path))}"
         )
+
+    def _ids(self, batch: Batch) -> list[str] | None:
+        """Under which ids unlabelled documents wait for their labels, if any are to."""
+        return [str(name) for name in batch.ids] if self.model.settings.pending else None
 
     def _save(self) -> None:
         self.model.save(self.path)

@@ -9,11 +9,13 @@ import click
 
 from clasher.ahead import HeldInterrupt
 from clasher.app import notes
+from clasher.app.analysis import tokenizer_option
 from clasher.app.files import STANDARD_STREAM, keep_inputs
 from clasher.app.options import Command, model_option, output_option, quiet_option
 from clasher.app.streams import Stream, hashed_ahead, stream_options
 
 if TYPE_CHECKING:
+    from clasher.analyzer import Tokenizer
     from clasher.hashing import Hashed
     from clasher.io import Batch, PredictionWriter
     from clasher.model import Clasher
@@ -41,8 +43,16 @@ EXAMPLES = """
     help="Where to write (default: standard output).",
 )
 @output_option("--scores", is_flag=True, help="Write the score of every label too.")
+@tokenizer_option("The function that the model cuts text with, if it has one of its own.")
 @quiet_option
-def command(stream: Stream, model_path: str, output: str, scores: bool, quiet: bool) -> None:
+def command(
+    stream: Stream,
+    model_path: str,
+    output: str,
+    scores: bool,
+    tokenizer: Tokenizer | None,
+    quiet: bool,
+) -> None:
     """Predict the labels of a stream; the model does not change.
 
     Writes a JSON line for each document, in the order of the stream: its id,
@@ -52,13 +62,13 @@ def command(stream: Stream, model_path: str, output: str, scores: bool, quiet: b
     from clasher.io import PredictionWriter
     from clasher.model import Clasher
 
-    model = Clasher.load(model_path)
+    model = Clasher.load(model_path, tokenizer=tokenizer)
     size = max(1, min(BATCH, CELLS // max(1, len(model.labels)))) if scores else BATCH
     with (
         stream.opened(labelled=False, batch_size=size) as batches,
         PredictionWriter(output) as writer,
     ):
-        notes.prepare(quiet=quiet)
+        notes.prepare(model.settings, quiet=quiet)
         aside = output != STANDARD_STREAM or not notes.on_terminal()
         with (
             stream.bar(quiet=quiet or not aside) as bar,

@@ -1,0 +1,239 @@
+"""HTML out of text: a pass that rewrites documents in place, never longer than they were.
+
+Browsers would drop the rest of a text after a tag, a comment or a script that has no end. Here it
+stays: ``lost`` remembers, for the rest of the document, which ends were looked for in vain, so no
+input is searched twice.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from clasher.kernels import kernel
+from clasher.kernels.hashing import absorb
+from clasher.kernels.tables import find
+
+SPACE, LESS, GREATER, AMPERSAND, SEMICOLON, HASH = 32, 60, 62, 38, 59, 35
+EXCLAMATION, QUESTION, SLASH, EQUALS, DASH = 33, 63, 47, 61, 45
+DOUBLE_QUOTE, SINGLE_QUOTE = 34, 39
+REPLACEMENT = 0xFFFD
+
+# places in ``lost``: ends that the rest of the document does not have
+TAG, QUOTE, COMMENT, SCRIPT, STYLE = 0, 1, 2, 3, 4
+ENDS = 5
+
+
+class Entities(NamedTuple):
+    """The named characters of HTML."""
+
+    keys: np.ndarray  # uint64[places]: the hashes of their names, semicolon included
+    starts: np.ndarray  # int64[places]
+    stops: np.ndarray  # int64[places]
+    data: np.ndarray  # uint8[bytes]: what they stand for, in UTF-8
+    windows: np.ndarray  # uint32[32]: what the numbers 128 to 159 are taken for
+
+
+@kernel
+def is_letter(byte):
+    """Whether a byte is an ASCII letter."""
+    return 97 <= byte | 0x20 <= 122
+
+
+@kernel
+def is_digit(byte):
+    """Whether a byte is an ASCII digit."""
+    return 48 <= byte <= 57
+
+
+@kernel
+def is_space(byte):
+    """Whether a byte is white space to HTML."""
+    return byte == 32 or 9 <= byte <= 13
+
+
+@kernel
+def starts_with(data, i, end, text):
+    """Whether ``text``, in lower case, stands at ``i`` in any case."""
+    if i + len(text) > end:
+        return False
+    for at in range(len(text)):
+        byte = np.int64(data[i + at])
+        if (byte | 0x20 if is_letter(byte) else byte) != text[at]:
+            return False
+    return True
+
+
+@kernel
+def after_next(data, i, end, text, lost, what):
+    """The position after the next ``text``; −1 where there is none, which is remembered."""
+    if not lost[what]:
+        for at in range(i, end - len(text) + 1):
+            if data[at] == text[0] and starts_with(data, at, end, text):
+                return at + len(text)
+        lost[what] = True
+    return -1
+
+
+@kernel
+def after_tag(data, i, end, lost):
+    """The position after the tag at ``i``, whose quoted values may hold what ends one."""
+    value = False
+    at = i + 1
+    while at < end and not lost[QUOTE]:
+        byte = data[at]
+        if byte == GREATER:
+            return at + 1
+        if value and byte in (DOUBLE_QUOTE, SINGLE_QUOTE):
+            at += 1
+            while at < end and data[at] != byte:
+                at += 1
+        value = byte == EQUALS or (value and is_space(byte))
+        at += 1
+    lost[QUOTE] = True
+    return after_next(data, i, end, (GREATER,), lost, TAG)
+
+
+@kernel
+def after_element(data, i, end, after, name, lost, what):
+    """The position of the end tag of element ``name``; ``after`` its start tag if it has none."""
+    if not starts_with(data, i + 1, end, name):
+        return after
+    following = data[i + 1 + len(name)]
+    if not (is_space(following) or following in (SLASH, GREATER)):
+        return after
+    close = after_next(data, after, end, (LESS, SLASH) + name, lost, what)  # noqa: RUF005
+    return close - len(name) - 2 if close >= 0 else after
+
+
+@kernel
+def after_markup(data, i, end, lost):
+    """The position after the markup at ``i``, where there is a ``<``; −1 where it is none."""
+    if i + 2 >= end:
+        return -1
+    byte = data[i + 1]
+    if starts_with(data, i, end, (60, 33, 91, 99, 100, 97, 116, 97, 91)):  # <![cdata[
+        return i + 9
+    if byte in (EXCLAMATION, QUESTION):
+        after = -1
+        if data[i + 2] == DASH and starts_with(data, i, end, (60, 33, 45, 45)):  # <!--
+            after = after_next(data, i + 2, end, (DASH, DASH, GREATER), lost, COMMENT)
+        return after if after >= 0 else after_next(data, i, end, (GREATER,), lost, TAG)
+    if byte == SLASH and is_letter(data[i + 2]):
+        return after_tag(data, i, end, lost)
+    if not is_letter(byte):
+        return -1
+    after = after_tag(data, i, end, lost)
+    if after < 0:
+        return -1
+    after_script = after_element(
+        data, i, end, after, (115, 99, 114, 105, 112, 116), lost, SCRIPT
+    )  # script
+    return after_element(data, i, end, after_script, (115, 116, 121, 108, 101), lost, STYLE)
+
+
+@kernel
+def encode(code, data, out):
+    """Write a code point in UTF-8; returns how many bytes it takes."""
+    if code < 0x80:
+        data[out] = code
+        return 1
+    size = 2 + (code >= 0x800) + (code >= 0x10000)
+    for at in range(size - 1, 0, -1):
+        data[out + at] = 0x80 | (code & 0x3F)
+        code >>= 6
+    data[out] = (0xF00 >> size) & 0xFF | code
+    return size
+
+
+@kernel
+def valid_code(code, windows):
+    """What HTML takes a numbered character for; −1 where it stands for nothing."""
+    if 0x80 <= code <= 0x9F:
+        return np.int64(windows[code - 0x80])
+    if code == 0 or 0xD800 <= code <= 0xDFFF or code > 0x10FFFF:
+        return REPLACEMENT
+    control = code < 0x20 and not is_space(code)
+    if control or code == 11 or code == 0x7F or 0xFDD0 <= code <= 0xFDEF or code & 0xFFFE == 0xFFFE:
+        return -1
+    return code
+
+
+@kernel
+def numbered(data, i, end, entities, out):
+    """Write the character that ``&#…`` at ``i`` stands for; its bytes, and where to go on."""
+    base, at, code, digits = 10, i + 2, 0, 0
+    if at < end and data[at] | 0x20 == 120:  # x
+        base, at = 16, at + 1
+    while at < end:
+        byte = np.int64(data[at])
+        if is_digit(byte):
+            digit = byte - 48
+        elif base == 16 and 97 <= byte | 0x20 <= 102:
+            digit = (byte | 0x20) - 87
+        else:
+            break
+        code = min(code * base + digit, 0x110000)
+        at, digits = at + 1, digits + 1
+    if digits == 0:
+        return 0, i
+    if at < end and data[at] == SEMICOLON:
+        at += 1
+    code = valid_code(code, entities.windows)
+    return encode(code, data, out) if code >= 0 else 0, at
+
+
+@kernel
+def named(data, i, end, entities, out):
+    """The same for the longest name that follows the ``&`` at ``i``."""
+    key, at, best, after = np.uint64(0), i + 1, -1, i
+    while at < end and (is_letter(data[at]) or is_digit(data[at]) or data[at] == SEMICOLON):
+        key = absorb(key, data[at])
+        at += 1
+        place = find(entities.keys, key)
+        if entities.keys[place] != 0:
+            best, after = place, at
+        if data[at - 1] == SEMICOLON or at - i > 40:  # no name is longer
+            break
+    if best < 0:
+        return 0, i
+    start, size = entities.starts[best], entities.stops[best] - entities.starts[best]
+    if size > after - i:  # &nLt; and &nGt; are shorter than what they stand for, which is no word
+        data[out] = SPACE
+        return 1, after
+    for offset in range(size):
+        data[out + offset] = entities.data[start + offset]
+    return size, after
+
+
+@kernel
+def trace(origin, out, size, i):
+    """Note that ``size`` bytes from ``out`` on come from ``i``, where that is asked for."""
+    if origin.shape[0] > 0:
+        for offset in range(size):
+            origin[out + offset] = origin[i]
+
+
+@kernel
+def strip_markup(data, offsets, entities, lost, new_offsets, origin):
+    """A space for each tag, comment and script, and characters for their names."""
+    out, end = 0, 0
+    for document in range(offsets.shape[0] - 1):
+        i, end = offsets[document], offsets[document + 1]
+        lost[:] = False
+        while i < end:
+            size, after = 0, i
+            if data[i] == LESS:
+                after = max(i, after_markup(data, i, end, lost))
+                if after > i:
+                    data[out], size = SPACE, 1
+            elif data[i] == AMPERSAND and i + 1 < end:
+                if data[i + 1] == HASH:
+                    size, after = numbered(data, i, end, entities, out)
+                else:
+                    size, after = named(data, i, end, entities, out)
+            if after == i:
+                data[out], size, after = data[i], 1, i + 1
+            trace(origin, out, size, i)
+            out, i = out + size, after
+        new_offsets[document + 1] = out
+    trace(origin, out, 1, end)

@@ -1,0 +1,33 @@
+"""What a model is made of, for those who add to what it can do."""
+
+from __future__ import annotations
+
+from clasher.hashing import Hashed, Hasher
+from clasher.kernels.state import Setting, State
+from clasher.labels import LabelIndex, LabelSets
+from clasher.settings import Settings
+
+
+class Parts:
+    """The parts of a model: its settings, and all that is learnt."""
+
+    settings: Settings
+    _setting: Setting
+    _hasher: Hasher
+    _index: LabelIndex
+    _state: State
+
+    def _set_up(self, settings: Settings, index: LabelIndex, state: State) -> None:
+        """Initialise each component of the system: line 1 of Algorithm 1."""
+        self.settings = settings
+        self._setting = settings.for_kernels()
+        self._hasher = Hasher(
+            settings.dimensions, settings.seed, settings.analyzer,
+            keep_words=settings.words or settings.depth > 1,
+        )  # fmt: skip
+        self._index = index
+        self._state = state
+
+    def _step(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:
+        """Lines 3–6 of Algorithm 1 for a batch."""
+        raise NotImplementedError
