@@ -24,14 +24,13 @@ Numbers = npt.NDArray[np.int64]
 
 def run(plan: Plan) -> list[dict[str, Any]]:
     """Cluster the documents that have one label, and compare the clusters with it."""
-    return [
-        {"corpus": stream.name, "documents": len(truth), "labels": len(set(truth.tolist()))}
-        | figures
-        for stream in plan.streams()
-        for texts, truth in [sample(stream)]
-        for k in SIZES
-        for figures in [*ours(texts, truth, k), peer(texts, truth, k)]
-    ]
+    results = []
+    for stream in plan.streams():
+        texts, truth = sample(stream)
+        about = {"corpus": stream.name, "documents": len(truth), "labels": len(np.unique(truth))}
+        for k in SIZES:
+            results += [about | found for found in [*ours(texts, truth, k), peer(texts, truth, k)]]
+    return results
 
 
 def sample(stream: Corpus) -> tuple[list[str], Numbers]:
