@@ -14,9 +14,9 @@ from clasher.errors import ClasherError
 CORE = (
     "adding", "analysis", "analyzer", "bounds.decisions", "bounds.frequencies", "bounds.lengths",
     "bounds.weights", "clusters", "distortion", "errors", "explain", "hashed", "hashing",
-    "kernels.state", "labels", "languages", "memory", "merging", "model", "parts", "pending", "planning",
-    "relabelling", "revising", "settings", "similar", "spans", "storage", "text", "unicode_ranges",
-    "vectors", "veil", "version", "words",
+    "kernels.state", "labels", "languages", "memory", "merging", "model", "parts", "pending",
+    "planning", "relabelling", "revising", "settings", "similar", "spans", "storage", "text",
+    "unicode_ranges", "vectors", "veil", "version", "words",
 )  # fmt: skip
 OPTIONAL = (
     "click", "rich", "plotly", "psutil", "pandas", "polars", "sklearn", "river", "pytest",
