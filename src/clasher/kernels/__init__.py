@@ -40,3 +40,11 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     if hasattr(cache, "_cache_file"):
         cache._cache_file._source_stamp = _sources()
     return compiled
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """A kernel that is compiled into those that call it, on the way of every document.
+
+    To hand over the state, a tuple of many arrays, costs as much as a short loop does.
+    """
+    return kernel(function, forceinline=True)
