@@ -80,7 +80,9 @@ def _tie_for_sure(regions: Regions, x: Vector, i: str, j: str) -> bool:
 
 
 def _fed_alike(regions: Regions, i: str, j: str) -> bool:
-    return [v for v, _ in regions.history[i]] == [v for v, _ in regions.history[j]]
+    """Fed with the same documents at the same time: later ones weigh more where old ones fade."""
+    same = [v for v, _ in regions.history[i]] == [v for v, _ in regions.history[j]]
+    return same and regions.n[i] == regions.n[j]
 
 
 def _apart(regions: Regions, x: Vector, i: str) -> bool:

@@ -119,7 +119,14 @@ class Sketch:
                 counters.update({word[row] for word in words})
         self.n += 1
 
-    def estimate(self, word: tuple[int, ...]) -> int:
+    def fade(self, keep: float) -> None:
+        """All documents so far weigh ``keep`` of what they did."""
+        self.n *= keep
+        for counters in self.rows:
+            for k in counters:
+                counters[k] *= keep
+
+    def estimate(self, word: tuple[int, ...]) -> float:
         """Eq. 10."""
         return min(C[cell] for C, cell in zip(self.rows, word, strict=True))
 
@@ -171,7 +178,7 @@ class Regions:
     def __init__(self, similarity: str) -> None:
         self.similarity = similarity
         self.labels: list[str] = []
-        self.n: dict[str, int] = {}
+        self.n: dict[str, Fraction] = {}
         self.p: dict[str, Vector] = {}
         self.F: dict[tuple[str, str], Fraction] = {}
         self.history: dict[str, list[tuple[Vector, Truth]]] = {}
@@ -179,7 +186,7 @@ class Regions:
     def add(self, label: str) -> None:
         """Initialization of Algorithms 5 and 6: p_i ← 0, F̂_ij ← 0."""
         self.labels.append(label)
-        self.n[label] = 0
+        self.n[label] = Fraction(0)
         self.p[label] = {}
         for other in self.labels:
             self.F[label, other] = self.F[other, label] = Fraction(0)
@@ -208,7 +215,7 @@ class Regions:
     def feed(self, i: str, x: Vector, truth: Truth) -> None:
         """Algorithm 5, lines 2 to 6, for one label; an unknown label j leaves F̂_ij as it is."""
         self.n[i] += 1
-        lam = Fraction(1, self.n[i])
+        lam = 1 / self.n[i]
         p = self.p[i]
         for k in p.keys() | x.keys():
             p[k] = float(1 - lam) * p.get(k, 0.0) + float(lam) * x.get(k, 0.0)
@@ -218,6 +225,11 @@ class Regions:
             elif j in truth.no:
                 self.F[i, j] = (1 - lam) * self.F[i, j]
         self.history[i].append((dict(x), truth))
+
+    def fade(self, keep: float, labels: Iterable[str]) -> None:
+        """All that was fed to these labels weighs ``keep`` of what it did; means are as before."""
+        for i in labels:
+            self.n[i] *= Fraction(keep)
 
 
 # ── Algorithm 1 ──────────────────────────────────────────────────────────────────────────────────
@@ -236,7 +248,9 @@ class Reference(ABC):
         at_least_one: bool = True,
         depth: int = 1,
         conservative: bool = False,
+        half_life: float | None = None,
     ) -> None:
+        self.decay = 1.0 if half_life is None else 0.5 ** (1 / half_life)
         self.weighting = weighting
         self.tf = tf
         self.norm = norm
@@ -256,7 +270,11 @@ class Reference(ABC):
         return self.decide(self.doc_hash(document))
 
     def learn(self, document: Document, labels: Labels) -> None:
-        """Line 6: labels teach the rule, every document teaches the sketch."""
+        """Line 6: labels teach the rule, every document teaches the sketch.
+
+        With a half-life, all that is older than the document weighs a little less from now on.
+        """
+        self.fade(self.decay, self.labels)
         if labels is not None:
             x = self.doc_hash(document)
             for name in sorted(labels):
@@ -268,6 +286,17 @@ class Reference(ABC):
                 self.classes.count_and_look({word[0] for word in document}, truth.yes)
             self.teach(x, truth)
         self.sketch.count(document)
+        self.sketch.fade(self.decay)
+
+    def fade(self, keep: float, labels: Iterable[str]) -> None:
+        """What these labels have learnt so far weighs ``keep`` of what it did."""
+        self.regions.fade(keep, labels)
+
+    def forget(self, keep: float, labels: Collection[str] | None) -> None:
+        """Fade some labels, or all and the sketch with them."""
+        self.fade(keep, self.labels if labels is None else labels)
+        if labels is None:
+            self.sketch.fade(keep)
 
     def step(self, document: Document, labels: Labels) -> set[str]:
         """One round: predict, then learn."""
@@ -307,9 +336,9 @@ class Reference(ABC):
             predicted = {max(able, key=lambda j: evidence[j])}
         return predicted
 
-    def documents_of(self, label: str) -> int:
+    def documents_of(self, label: str) -> float:
         """n_i."""
-        return self.regions.n[label]
+        return float(self.regions.n[label])
 
     def add_label(self, name: str) -> None:
         self.regions.add(name)
@@ -412,15 +441,22 @@ class PerceptronClasher(LinearClasher):
         super().__init__(**settings)
         self.threshold = threshold
         self.step_size = step
-        self.documents: Counter[str] = Counter()
+        self.documents: dict[str, float] = {}
         self.mistakes: Counter[str] = Counter()
 
     @property
     def cut(self) -> float:
         return log_odds(self.threshold)
 
-    def documents_of(self, label: str) -> int:
-        return self.documents[label]
+    def documents_of(self, label: str) -> float:
+        return self.documents.get(label, 0)
+
+    def fade(self, keep: float, labels: Iterable[str]) -> None:
+        for j in labels:
+            self.documents[j] = keep * self.documents_of(j)
+            self.b[j] *= keep
+            for k in self.w[j]:
+                self.w[j][k] *= keep
 
     def teach(self, x: Vector, truth: Truth) -> None:
         z = self.evidence(x)
@@ -431,4 +467,5 @@ class PerceptronClasher(LinearClasher):
                     self.w[j][k] = self.w[j].get(k, 0.0) + move * value
                 self.b[j] += move
                 self.mistakes[j] += 1
-        self.documents.update(truth.yes)
+        for j in truth.yes:
+            self.documents[j] = self.documents_of(j) + 1

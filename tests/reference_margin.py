@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,11 +103,12 @@ class MarginClasher(LinearClasher):
         at_least_one: bool = True,
         depth: int = 1,
         conservative: bool = False,
+        half_life: float | None = None,
         **tuning: Any,
     ) -> None:
         super().__init__(
             weighting=weighting, similarity=similarity, tf=tf, norm=norm,
-            at_least_one=at_least_one, depth=depth, conservative=conservative,
+            at_least_one=at_least_one, depth=depth, conservative=conservative, half_life=half_life,
         )  # fmt: skip
         self.tuning = Tuning(**tuning)
         self.bias_start = self.tuning.bias_start
@@ -121,6 +123,13 @@ class MarginClasher(LinearClasher):
         super().add_label(name)
         self.G[name] = {}
         self.Gb[name] = 0.0
+
+    def forget(self, keep: float, labels: Collection[str] | None) -> None:
+        """The weights stay, and move as easily as if they had moved less so far."""
+        super().forget(keep, labels)
+        for j in self.labels if labels is None else labels:
+            for k in self.G[j]:
+                self.G[j][k] *= keep
 
     @property
     def cut(self) -> float:

@@ -20,7 +20,7 @@ from clasher.kernels.labels import COMPLETE, NO, PARTIAL, UNKNOWN, YES, above, m
 from clasher.kernels.learning import COUNT_LIMIT, sigmoid
 from clasher.kernels.regions import copy_rows, halve, ratio
 from clasher.kernels.sketch import weigh
-from clasher.kernels.state import DOCUMENTS
+from clasher.kernels.state import FADED
 from clasher.labels import LabelSets
 from tests.models import TEXTS, UNSEEN, taught
 
@@ -130,7 +130,7 @@ def test_weights_are_as_documented(norm, weighting):
     setting = Settings(norm=norm, weighting=weighting).for_kernels()
     buckets, counts = np.array([2, 0, 1], np.int32), np.array([3, -2, 0], np.float32)
     state = memory.allocate(Settings(dimensions=4))
-    state.frequencies[0], state.totals[DOCUMENTS] = [4, 0, 9, 5], 9
+    state.frequencies[0], state.clock[FADED] = [4, 0, 9, 5], 9
     work = memory.work_for(state)
     none = np.empty(0, np.int32), np.empty(0, np.uint64)
     length = weigh(state, setting, buckets, counts, *none, work)

@@ -112,6 +112,7 @@ def check_counters(model: Clasher, oracle: Reference) -> None:
     assert model._state.frequencies.tolist() == C
     n = [oracle.documents_of(j) for j in oracle.labels]
     assert model._state.counts[: len(n)].tolist() == n
+    assert model._state.clock.tolist() == [oracle.sketch.n, 1.0]
 
 
 def check_classes(model: Clasher, oracle: Reference) -> None:

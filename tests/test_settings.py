@@ -19,6 +19,7 @@ valid = st.builds(
     conservative=st.booleans(),
     max_labels=st.integers(1, 2**24),
     seed=st.integers(0, 2**63 - 1),
+    half_life=st.none() | st.floats(1, 1e12),
     analyzer=st.builds(
         Analyzer,
         st.integers(1, 1000),
@@ -45,6 +46,9 @@ valid = st.builds(
         ("tf", "one of 'log', 'count'", ["raw", None]),
         ("norm", "one of 'l2', 'none'", ["l1", None]),
         ("on_full", "one of 'error', 'evict'", ["drop", None]),
+        ("detector", "one of 'none', 'window', 'adwin'", ["ddm", None]),
+        ("half_life", "None or a number of documents from 1 to 1e+12",
+         [0, 0.5, -3, 1e13, math.nan, math.inf, "10", True]),
         ("threshold", "None or a number between 0 and 1",
          [0, 1, -0.1, 1.5, math.nan, math.inf, "0.5", True]),
         ("at_least_one", "True or False", [1, 0, None, "yes"]),

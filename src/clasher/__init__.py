@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from clasher.version import __version__
 
 if TYPE_CHECKING:
+    from clasher.alarms import Alarm
     from clasher.analyzer import Analyzer
     from clasher.clusters import Clusters
     from clasher.errors import ClasherError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from clasher.vectors import HashedTfidf
 
 __all__ = [
+    "Alarm",
     "Analyzer",
     "Clasher",
     "ClasherError",
@@ -30,6 +32,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Alarm": "clasher.alarms",
     "Analyzer": "clasher.analyzer",
     "Clasher": "clasher.model",
     "ClasherError": "clasher.errors",

@@ -16,14 +16,17 @@ import numpy.typing as npt
 
 from clasher import memory, relabelling
 from clasher.kernels.classes import look_again
+from clasher.kernels.fading import settle
 from clasher.kernels.learning import COUNT_LIMIT, EVERY, best_cut
 from clasher.kernels.merging import add_columns, blend_columns, blend_learnt, sum_squares
 from clasher.kernels.regions import halve
-from clasher.kernels.state import DOCUMENTS, LABELLED, LABELS, State
+from clasher.kernels.state import DOCUMENTS, FADED, LABELLED, LABELS, NOW, State
 from clasher.labels import LabelIndex, LabelSets
 from clasher.pending import DROPPED, put, waiting
 from clasher.settings import Settings
 from clasher.words import merge_words
+
+MOST_HALF_LIVES = 900.0  # what is older does not count, and float64 ends a little further
 
 Numbers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -46,6 +49,7 @@ def add(
     settings: Settings, index: LabelIndex, mine: State, names: list[str], theirs: State
 ) -> State:
     """Add ``theirs``, whose labels are ``names``, to ``mine``; returns it, grown if need be."""
+    theirs = _as_if_after(mine, theirs, settings)
     kept = list(range(len(names)))
     if settings.on_full == "evict":
         kept = _make_room(settings, index, mine, names, theirs)
@@ -64,6 +68,19 @@ def add(
         while mine.counts[label] >= COUNT_LIMIT and mine.together.size:
             halve(mine, label)
     return mine
+
+
+def _as_if_after(mine: State, theirs: State, settings: Settings) -> State:
+    """Fade ``mine`` by the time that ``theirs`` took, and count both in whole documents."""
+    if settings.half_life is not None:
+        half_lives = float(theirs.totals[DOCUMENTS]) / settings.half_life
+        mine.clock[NOW] *= 2.0 ** min(half_lives, MOST_HALF_LIVES)
+    for state in (mine, theirs):
+        if state.clock[NOW] != 1.0 or np.any(state.gains != 1.0):
+            if state is theirs:
+                theirs = state = State(*(array.copy() for array in theirs))
+            settle(state)
+    return theirs
 
 
 def _make_room(
@@ -208,6 +225,18 @@ def _words(pair: Pair) -> None:
     merge_words(pair.mine, pair.theirs)
 
 
+def _clock(pair: Pair) -> None:
+    pair.mine.clock[FADED] += pair.theirs.clock[FADED]
+
+
+def _gains(_: Pair) -> None:
+    """All one on either side by now."""
+
+
+def _blocks(pair: Pair) -> None:
+    """Errors of another model tell nothing of this one's: its own record goes on."""
+
+
 def _with_another(_: Pair) -> None:
     """Merged along with another array."""
 
@@ -229,6 +258,8 @@ MERGES: dict[str, Callable[[Pair], None]] = {
     "classes": _classes,
     "members": _members,
     "terms": _terms,
+    "clock": _clock,
+    "gains": _gains,
     "late_keys": _with_another,
     "late_spans": _with_another,
     "late_buckets": _with_another,
@@ -237,5 +268,10 @@ MERGES: dict[str, Callable[[Pair], None]] = {
     "word_keys": _with_another,
     "word_votes": _with_another,
     "words": _words,
+    "blocks": _blocks,
+    "all_blocks": _blocks,
+    "recent_buckets": _blocks,
+    "recent_x": _blocks,
+    "recent_labels": _blocks,
 }
 """How each array of the state is merged, in this order: what is derived comes after its source."""

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeAlias
@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from clasher.ahead import HeldInterrupt, read_ahead
+from clasher.alarms import Alarm
 from clasher.errors import LabelError, StreamError, require_positive
 from clasher.hashing import Hashed
 from clasher.label_columns import UNLABELLED
@@ -54,6 +55,7 @@ class Progress(Reached):
 
     macro_f1: float
     micro_f1: float
+    alarms: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +80,7 @@ class Evaluation(Figures, Reached):
     ``memory_bytes`` is the memory of the whole process at the end, ``state_bytes`` the model's.
     ``taught`` counts the documents whose labels the model was shown: all that were judged, unless
     ``label_probability`` is below 1.
+    ``alarms`` are the latest changes that the model's detector found on the way, if it has one.
     """
 
     interrupted: bool
@@ -89,6 +92,7 @@ class Evaluation(Figures, Reached):
     settings: dict[str, Any]
     curve: list[Point]
     per_label: list[LabelRow]
+    alarms: list[Alarm] = field(default_factory=list)
 
     def macro_f1_over_all(self) -> list[float]:
         """Macro F1 at each point of the curve, labels that are yet to appear counting as 0.
@@ -107,6 +111,7 @@ class Evaluation(Figures, Reached):
         for point, macro_f1 in zip(result["curve"], self.macro_f1_over_all(), strict=True):
             point["macro_f1_over_all"] = macro_f1
         result["per_label"] = [row._asdict() for row in self.per_label]
+        result["alarms"] = [alarm.to_dict() for alarm in self.alarms]
         return result
 
 
@@ -199,6 +204,7 @@ class _Course:
         self.stride = every
         self.curve: list[Point] = []
         self.documents = 0
+        self.learnt_before = model.documents
         self.seconds = 0.0
         self._start = perf_counter()
 
@@ -217,7 +223,10 @@ class _Course:
 
     def progress(self) -> Progress:
         return Progress(
-            **self._reached(), macro_f1=self.metrics.macro_f1, micro_f1=self.metrics.micro_f1
+            **self._reached(),
+            macro_f1=self.metrics.macro_f1,
+            micro_f1=self.metrics.micro_f1,
+            alarms=len(self._alarms()),
         )
 
     def finish(self, interrupted: bool) -> Evaluation:
@@ -235,7 +244,12 @@ class _Course:
             settings=self.model.settings.to_dict(),
             curve=self.curve,
             per_label=self.metrics.per_label(),
+            alarms=self._alarms(),
         )
+
+    def _alarms(self) -> list[Alarm]:
+        """Those that rang since the evaluation began."""
+        return [alarm for alarm in self.model.alarms if alarm.document > self.learnt_before]
 
     def _reached(self) -> dict[str, Any]:
         return {

@@ -13,6 +13,7 @@ from clasher import memory
 from clasher.errors import LabelError
 from clasher.hashing import Hasher
 from clasher.kernels.clash import choose, clash
+from clasher.kernels.fading import gain
 from clasher.kernels.learning import sigmoid
 from clasher.kernels.regions import ratio
 from clasher.kernels.sketch import weigh
@@ -136,7 +137,8 @@ def _shares(
     """What each bucket contributed to the score of label ``j``, and what came from elsewhere."""
     bias = {"bias": float(state.bias[0, j])}
     if setting.rule == PERCEPTRON:
-        return x * state.rows[buckets, 0, j], bias
+        one = gain(state, j)
+        return x * state.rows[buckets, 0, j] / one, {"bias": bias["bias"] / one}
     if setting.rule != MARGIN:
         if region < 0:
             return np.zeros(len(x)), {}

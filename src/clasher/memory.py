@@ -7,7 +7,7 @@ import numpy as np
 from clasher.kernels.clash import VECTOR
 from clasher.kernels.learning import BIAS_START, SHARED_START
 from clasher.kernels.regions import copy_rows
-from clasher.kernels.state import BINS, LABELS, State, Work
+from clasher.kernels.state import BINS, BLOCKS, LABELS, NOW, RECENT, State, Work
 from clasher.kernels.words import LONGEST
 from clasher.settings import MEASURES, Settings
 
@@ -16,7 +16,7 @@ LATE_BUCKETS = 256  # room for so many buckets per document that waits for its l
 
 LABEL_AXIS = {
     "rows": 2, "counts": 0, "norms": 0, "scales": 0, "together": 1, "seen": 0, "squares": 1,
-    "bias": 1, "classes": 1, "members": 1,
+    "bias": 1, "classes": 1, "members": 1, "gains": 0, "blocks": 0,
 }  # fmt: skip
 """The last axis of each array that runs over labels (``together`` has two of them)."""
 
@@ -28,27 +28,46 @@ def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...]
     regions = capacity if settings.rule != "perceptron" else 0
     by_class = settings.weighting in MEASURES
     named = m if settings.words else 0
+    return (
+        {
+            "totals": ((3,), np.int64),
+            "frequencies": ((settings.depth, m), np.float64),
+            "rows": ((m, 2 if margin else 1, capacity), np.float32),
+            "counts": ((capacity,), np.float64),
+            "norms": ((capacity,), np.float64),
+            "scales": ((capacity,), np.float64),
+            "together": ((regions, regions), np.float32),
+            "seen": ((capacity,), np.int64),
+            "squares": ((m, capacity) if margin else (0, 0), np.float32),
+            "bias": ((2, capacity), np.float64),
+            "shared": ((2, 3), np.float64),
+            "margins": ((2, BINS), np.float64),
+            "cut": ((1,), np.float64),
+            "classes": ((m, capacity) if by_class else (0, 0), np.float32),
+            "members": ((2, capacity) if by_class else (0, 0), np.float64),
+            "terms": ((2, m) if by_class else (0, 0), np.float64),
+            "clock": ((2,), np.float64),
+            "gains": ((capacity,), np.float64),
+            "word_keys": ((named,), np.uint64),
+            "word_votes": ((named,), np.int64),
+            "words": ((named, LONGEST), np.uint8),
+        }
+        | late_shapes(settings)
+        | watch_shapes(settings, capacity)
+    )
+
+
+def watch_shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...], type]]:
+    """Room for what a change detector looks at."""
+    watching = settings.detector != "none"
+    documents, buckets, labels = RECENT if watching else (0, 0, 0)
     return {
-        "totals": ((3,), np.int64),
-        "frequencies": ((settings.depth, m), np.float64),
-        "rows": ((m, 2 if margin else 1, capacity), np.float32),
-        "counts": ((capacity,), np.float64),
-        "norms": ((capacity,), np.float64),
-        "scales": ((capacity,), np.float64),
-        "together": ((regions, regions), np.float32),
-        "seen": ((capacity,), np.int64),
-        "squares": ((m, capacity) if margin else (0, 0), np.float32),
-        "bias": ((2, capacity), np.float64),
-        "shared": ((2, 3), np.float64),
-        "margins": ((2, BINS), np.float64),
-        "cut": ((1,), np.float64),
-        "classes": ((m, capacity) if by_class else (0, 0), np.float32),
-        "members": ((2, capacity) if by_class else (0, 0), np.float64),
-        "terms": ((2, m) if by_class else (0, 0), np.float64),
-        "word_keys": ((named,), np.uint64),
-        "word_votes": ((named,), np.int64),
-        "words": ((named, LONGEST), np.uint8),
-    } | late_shapes(settings)
+        "blocks": ((capacity, BLOCKS + 1, 2) if watching else (0, 0, 0), np.float32),
+        "all_blocks": ((1, BLOCKS + 1, 2) if watching else (0, 0, 0), np.float32),
+        "recent_buckets": ((documents, buckets), np.int32),
+        "recent_x": ((documents, buckets), np.float32),
+        "recent_labels": ((documents, labels), np.int32),
+    }
 
 
 def late_shapes(settings: Settings) -> dict[str, tuple[tuple[int, ...], type]]:
@@ -85,6 +104,10 @@ def allocate(settings: Settings, labels: int = 0) -> State:
     """A state that has learnt nothing."""
     capacity = capacity_for(labels, settings.max_labels)
     state = State(**{k: np.zeros(*v) for k, v in shapes(settings, capacity).items()})
+    state.clock[NOW] = 1.0
+    state.gains[:] = 1.0
+    state.recent_buckets[:] = -1
+    state.recent_labels[:] = -1
     if settings.rule == "margin":
         state.bias[0] = BIAS_START
         state.shared[0] = SHARED_START
@@ -126,6 +149,8 @@ def clear_label(state: State, number: int, settings: Settings) -> None:
             array[(slice(None),) * axis + (number,)] = 0
     if state.together.size:
         state.together[number] = 0
+    state.gains[number] = 1.0
+    state.recent_labels[state.recent_labels == number] = -1
     if settings.rule == "margin":
         state.bias[0, number] = BIAS_START
 
@@ -139,6 +164,8 @@ def move_label(state: State, source: int, target: int) -> None:
         if array.size:
             before = (slice(None),) * axis
             array[(*before, target)] = array[(*before, source)]
+    state.recent_labels[state.recent_labels == target] = -1
+    state.recent_labels[state.recent_labels == source] = target
 
 
 def work_for(state: State, words: int = 0) -> Work:

@@ -13,7 +13,7 @@ from clasher import memory
 from clasher.adding import add
 from clasher.errors import SettingError
 from clasher.hashing import Hashed
-from clasher.kernels.state import DOCUMENTS, State
+from clasher.kernels.state import DOCUMENTS, FADED, State
 from clasher.labels import LabelIndex, LabelSets
 from clasher.parts import Parts
 from clasher.text import Buffers
@@ -94,25 +94,30 @@ class Sketch(NamedTuple):
     """How many documents there were, and how many with each bucket."""
 
     documents: int
+    faded: float
     frequencies: npt.NDArray[np.float64]
 
     @classmethod
     def of(cls, state: State) -> Sketch:
         """The sketch of a state, as it is now."""
-        return cls(int(state.totals[DOCUMENTS]), state.frequencies.copy())
+        faded = float(state.clock[FADED])
+        return cls(int(state.totals[DOCUMENTS]), faded, state.frequencies.copy())
 
     def plus(self, other: Sketch) -> Sketch:
         """The sketch of both streams."""
-        return Sketch(self.documents + other.documents, self.frequencies + other.frequencies)
+        faded, frequencies = self.faded + other.faded, self.frequencies + other.frequencies
+        return Sketch(self.documents + other.documents, faded, frequencies)
 
     def put_into(self, state: State) -> None:
         """Let an empty state begin here."""
         state.totals[DOCUMENTS] = self.documents
+        state.clock[FADED] = self.faded
         state.frequencies[:] = self.frequencies
 
     def take_out_of(self, state: State) -> None:
         """Leave what was counted since."""
         state.totals[DOCUMENTS] -= self.documents
+        state.clock[FADED] -= self.faded
         state.frequencies[:] -= self.frequencies
         state.seen[state.seen > 0] -= self.documents
 

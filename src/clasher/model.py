@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,18 +12,20 @@ import numpy.typing as npt
 
 from clasher import memory, storage
 from clasher import words as behind
+from clasher.alarms import Alarm
 from clasher.analyzer import Analyzer, Tokenizer
+from clasher.drift import forget
 from clasher.errors import LabelError, SettingError, require_positive
 from clasher.explain import Explanation, WordWeight, explain
 from clasher.hashing import Hashed
 from clasher.kernels.clash import predict_documents, step_documents
-from clasher.kernels.state import DOCUMENTS, LABELLED
+from clasher.kernels.state import DOCUMENTS, LABELLED, NOW
 from clasher.kernels.words import vote
 from clasher.labels import LabelIndex, Labels, LabelSets
 from clasher.merging import Merging
 from clasher.pending import Id
 from clasher.revising import Revising
-from clasher.settings import PAPER, Settings
+from clasher.settings import PAPER, Settings, is_number
 from clasher.text import Buffers, as_buffers
 
 BATCH = 1024  # documents that pass through the stages together
@@ -72,11 +74,13 @@ class Clasher(Revising, Merging):
         conservative: bool = False,
         pending: int = 0,
         words: bool = False,
+        half_life: float | None = None,
+        detector: str = "none",
         analyzer: Analyzer | None = None,
     ) -> None:
         settings = Settings(
             dimensions, rule, weighting, similarity, tf, norm, threshold, at_least_one,
-            max_labels, on_full, seed, depth, conservative, pending, words,
+            max_labels, on_full, seed, depth, conservative, pending, words, half_life, detector,
             Analyzer() if analyzer is None else analyzer,
         )  # fmt: skip
         self._set_up(settings, LabelIndex(max_labels), memory.allocate(settings))
@@ -114,9 +118,20 @@ class Clasher(Revising, Merging):
 
     @property
     def support(self) -> dict[str, int]:
-        """How many documents taught each label; with the mistake rule, how often it was fed."""
-        counts = self._state.counts[: len(self._index)].astype(np.int64).tolist()
-        return dict(zip(self._index.names, counts, strict=True))
+        """How many documents taught each label; with the mistake rule, how often it was fed.
+
+        Where the past is forgotten, as many documents of now as the label's past is worth, rounded
+        up: a label that was ever taught has one at least.
+        """
+        counts = self._state.counts[: len(self._index)]
+        faded = counts / (self._state.gains[: len(counts)] * self._state.clock[NOW])
+        whole = np.maximum(np.ceil(faded - 1e-6), counts > 0).astype(np.int64).tolist()
+        return dict(zip(self._index.names, whole, strict=True))
+
+    @property
+    def alarms(self) -> list[Alarm]:
+        """The changes that the detector found, at most the latest hundred."""
+        return [] if self._watch is None else list(self._watch.alarms)
 
     @property
     def threshold(self) -> float:
@@ -161,6 +176,26 @@ class Clasher(Revising, Merging):
         hashed = self._hasher.hash_one(text)
         self._step(hashed, sets, predicting=False)
         self._remember(keys, hashed)
+
+    def forget(self, keep: float = 0.1, labels: Collection[str] | None = None) -> None:
+        """Let what was learnt so far weigh ``keep`` of what it did, for some labels or for all.
+
+        Means and fractions stay as they are until something is learnt, and then follow sooner. The
+        weights of the margin rule stay too, and are free to move again; the perceptron's shrink.
+        With all labels (None) the words' frequencies fade as well. Cheap, and cannot be undone.
+
+        >>> model = Clasher(dimensions=64, rule="centroid")
+        >>> model.learn_many(["wheat and corn"] * 20, [{"grain"}] * 20)
+        >>> model.forget(keep=0.25, labels={"grain"})
+        >>> model.support
+        {'grain': 5}
+        """
+        if not is_number(keep, 1e-6, 1.0):
+            raise SettingError.of("keep", "a number from 0.000001 to 1", keep, "forget")
+        if isinstance(labels, str):
+            labels = {labels}
+        numbers = None if labels is None else sorted({self._index.number(x) for x in labels})
+        forget(self._state, float(keep), numbers)
 
     def predict(self, text: str) -> set[str]:
         """The labels of one document; changes nothing."""
@@ -210,9 +245,12 @@ class Clasher(Revising, Merging):
 
         With more ``threads`` each learns a part of the documents into a model of its own, and
         these are merged: equal, to float rounding, for ``centroid``, and an approximation for the
-        other rules. Takes as much memory again for each of them.
+        other rules. Takes as much memory again for each of them. A model that forgets learns in
+        the order of the stream: with one.
         """
         require_positive("learn_many", "threads", threads)
+        if threads > 1 and self.settings.forgets:
+            raise SettingError.of("threads", "1 for a model that forgets", threads, "learn_many")
         sets = LabelSets.of(labels)
         source, keys = self._checked(texts, sets), self._keys(ids, sets)
         parts: Iterable[tuple[slice, Hashed]]
@@ -247,7 +285,7 @@ class Clasher(Revising, Merging):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, whole or not at all; equal models give equal bytes."""
-        storage.save(path, self.settings, self._index.names, self._state)
+        storage.save(path, self.settings, self._index.names, self._state, self.alarms)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None) -> Clasher:
@@ -256,9 +294,9 @@ class Clasher(Revising, Merging):
         A model that cuts text with a function of yours must be given it again: a file holds its
         name only.
         """
-        settings, labels, state = storage.load(path, tokenizer)
+        settings, labels, state, alarms = storage.load(path, tokenizer)
         model = cls.__new__(cls)
-        model._set_up(settings, LabelIndex(settings.max_labels, labels), state)
+        model._set_up(settings, LabelIndex(settings.max_labels, labels), state, alarms)
         return model
 
     # ── how it is done ───────────────────────────────────────────────────────────────────────
@@ -286,19 +324,32 @@ class Clasher(Revising, Merging):
             start = inside.stop
 
     def _step(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:
+        """Lines 3–6 of Algorithm 1 for a batch, with a look at the errors where one is due."""
+        if self._watch is None:
+            return self._advance(hashed, sets, predicting)
+        parts = []
+        for start, stop, is_due in self._watch.stretches(sets.known, self.labelled):
+            part = self._advance(hashed.part(start, stop), sets[start:stop], predicting)
+            parts.append(part)
+            if is_due:
+                word_of = self.word_of if self.settings.words else None
+                self._watch.look(self._state, self._index.names, word_of)
+        return LabelSets.join(parts)
+
+    def _advance(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:
         """Lines 3–6 of Algorithm 1 for a batch."""
         if self.settings.on_full == "evict" and not self._index.has_room(sets):
             if len(sets) > 1:  # a number may change hands between two documents
                 return LabelSets.join(
                     [
-                        self._step(hashed.part(i, i + 1), sets[i : i + 1], predicting)
+                        self._advance(hashed.part(i, i + 1), sets[i : i + 1], predicting)
                         for i in range(len(sets))
                     ]
                 )
             predicted = self._predict(hashed) if predicting else None  # with what is given up now
             self._evict(sets)
             if predicted is not None:
-                self._step(hashed, sets, predicting=False)
+                self._advance(hashed, sets, predicting=False)
                 return predicted
         labels = len(self._index) + len(self._index.check(sets))
         self._state = memory.grow(self._state, self.settings, labels)  # may fail: names come after
@@ -323,6 +374,8 @@ class Clasher(Revising, Merging):
         for name in new[self.settings.max_labels - len(self._index) :]:
             number = memory.longest_unseen(self._state, spared)
             memory.clear_label(self._state, number, self.settings)
+            if self._watch is not None:
+                self._watch.renumber()
             self._index.replace(number, name)
             spared.add(number)
 

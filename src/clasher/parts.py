@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from clasher.alarms import Alarm
+from clasher.drift import Watch
 from clasher.hashing import Hashed, Hasher
 from clasher.kernels.state import Setting, State
 from clasher.labels import LabelIndex, LabelSets
@@ -16,8 +20,11 @@ class Parts:
     _hasher: Hasher
     _index: LabelIndex
     _state: State
+    _watch: Watch | None
 
-    def _set_up(self, settings: Settings, index: LabelIndex, state: State) -> None:
+    def _set_up(
+        self, settings: Settings, index: LabelIndex, state: State, alarms: Sequence[Alarm] = ()
+    ) -> None:
         """Initialise each component of the system: line 1 of Algorithm 1."""
         self.settings = settings
         self._setting = settings.for_kernels()
@@ -27,6 +34,7 @@ class Parts:
         )  # fmt: skip
         self._index = index
         self._state = state
+        self._watch = None if settings.detector == "none" else Watch(settings.detector, alarms)
 
     def _step(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:
         """Lines 3–6 of Algorithm 1 for a batch."""

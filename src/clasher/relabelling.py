@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher import memory
+from clasher.kernels.fading import settle
 from clasher.kernels.state import LABELS, State
 from clasher.labels import LabelIndex
 from clasher.settings import Settings
@@ -29,6 +30,7 @@ def join(state: State, source: int, target: int) -> None:
     label is concerned, the labels are taken to be independent in its region, as the paper does.
     Without such documents all of this is exact.
     """
+    settle(state)
     share = _join_linear(state, source, target)
     fed = state.counts[source] + state.counts[target]
     both = _both(state, source, target)

@@ -130,7 +130,7 @@ class Revising(Parts):
     def _check_learnt(self, hashed: Hashed, sets: LabelSets) -> None:
         """Refuse to take back what cannot have been learnt."""
         state = self._state
-        if not state.totals[DOCUMENTS] or (state.frequencies[0, hashed.buckets] < 1.0).any():
+        if not state.totals[DOCUMENTS] or not state.frequencies[0, hashed.buckets].all():
             raise NotLearntError("this document was never learnt: the model has not seen its words")
         if sets.known[0] and not state.totals[LABELLED]:
             raise NotLearntError("no labelled document is left to unlearn")
@@ -172,6 +172,8 @@ class Revising(Parts):
         """Forget a label and all that was learnt of it; should it come again, it is a new one."""
         number = self._index.number(label)
         relabelling.retire(self._state, self._index, number, self.settings)
+        if self._watch is not None:
+            self._watch.renumber()
 
     def _that_find_room(self, labels: Labels) -> LabelSets:
         """The labels of one document; too many are refused before anything is changed."""

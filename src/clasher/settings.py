@@ -34,7 +34,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "tf": ("log", "count"),
     "norm": ("l2", "none"),
     "on_full": ("error", "evict"),
+    "detector": ("none", "window", "adwin"),
 }
+HALF_LIVES = (1.0, 1e12)
 PAPER = {"tf": "count", "norm": "none", "threshold": 0.5, "at_least_one": False}
 """What the paper does: raw counts, no length normalisation, θ = 0.5."""
 
@@ -82,6 +84,13 @@ class Settings:
         Keep this many unlabelled documents, hashed, so that ``learn_later`` can still learn them.
     words
         Keep a word for each bucket, so that ``top_words`` can tell what a label is about.
+    half_life
+        What was learnt this many documents ago weighs half of what is learnt now, a number from 1
+        to 1e12. None: nothing is forgotten.
+    detector
+        Whether to watch the errors of the predictions made before learning, and to give up most of
+        the past where they rise: ``none``, ``window`` (built in) or ``adwin`` (River's; needs the
+        extra ``drift``).
     analyzer
         How text is cut into words.
 
@@ -107,6 +116,8 @@ class Settings:
     conservative: bool = False
     pending: int = 0
     words: bool = False
+    half_life: float | None = None
+    detector: str = "none"
     analyzer: Analyzer = field(default_factory=Analyzer)
 
     def __post_init__(self) -> None:
@@ -124,6 +135,9 @@ class Settings:
             isinstance(theta, bool) or not isinstance(theta, int | float) or not 0 < theta < 1
         ):
             raise SettingError.of("threshold", "None or a number between 0 and 1", theta)
+        if self.half_life is not None and not is_number(self.half_life, *HALF_LIVES):
+            wanted = "None or a number of documents from {:g} to {:g}".format(*HALF_LIVES)
+            raise SettingError.of("half_life", wanted, self.half_life)
         for name in ("at_least_one", "conservative", "words"):
             if not isinstance(getattr(self, name), bool):
                 raise SettingError.of(name, "True or False", getattr(self, name))
@@ -154,6 +168,11 @@ class Settings:
         """The names of the settings that differ."""
         return [f.name for f in fields(self) if getattr(self, f.name) != getattr(other, f.name)]
 
+    @property
+    def forgets(self) -> bool:
+        """Whether it matters when a document came."""
+        return self.half_life is not None or self.detector != "none"
+
     def for_kernels(self) -> Setting:
         """What the kernels need to know."""
         theta = 0.5 if self.threshold is None else float(self.threshold)
@@ -169,7 +188,14 @@ class Settings:
             learnt_cut=self.rule == "margin" and self.threshold is None,
             at_least_one=self.at_least_one,
             threshold=math.log(theta / (1.0 - theta)) if linear else theta,
+            growth=1.0 if self.half_life is None else 2.0 ** (1.0 / self.half_life),
+            watching=self.detector != "none",
         )
+
+
+def is_number(value: object, least: float, most: float) -> bool:
+    """Whether ``value`` is a number within these bounds."""
+    return isinstance(value, int | float) and type(value) is not bool and least <= value <= most
 
 
 def _integer(name: str, value: object, least: int, most: int) -> None:

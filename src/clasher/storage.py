@@ -1,10 +1,11 @@
 """The model file: safetensors with a JSON header, written whole or not at all.
 
 The header's only metadata entry, ``clasher``, is a JSON object with ``format`` (the version of
-this layout), ``version`` (of the library that wrote it), ``settings``, ``labels`` and
-``checksum`` (BLAKE2b over all else). Arrays are cut to the labels in use, so that a file depends
-on what was learnt only; one without elements may be missing, so that files stay readable when a
-setting that they do not use brings new arrays. Nothing in a file is ever executed.
+this layout), ``version`` (of the library that wrote it), ``settings``, ``labels``, ``alarms`` (if
+a change detector raised any) and ``checksum`` (BLAKE2b over all else). Arrays are cut to the labels
+in use, so that a file depends on what was learnt only; one without elements may be missing, so that
+files stay readable when a setting that they do not use brings new arrays. Nothing in a file is ever
+executed.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,16 +24,20 @@ import safetensors
 from safetensors.numpy import save_file
 
 from clasher import memory, pending
+from clasher.alarms import Alarm
 from clasher.analyzer import Tokenizer, check_tokenizer
 from clasher.errors import ModelFileError, SettingError
-from clasher.kernels.state import LABELS, State
+from clasher.kernels.state import DOCUMENTS, FADED, LABELS, State
 from clasher.settings import Settings
 from clasher.version import __version__
 
 FORMAT = 2
 KEY = "clasher"
 DERIVED = "scales"  # follows from the norms
+LATER = {"clock", "gains"}  # not in files from before there was forgetting
 PIECE = 16 * 2**20  # bytes read at a time
+
+Shapes: TypeAlias = dict[str, tuple[tuple[int, ...], type]]
 
 _DTYPES = {
     "U8": np.uint8, "I32": np.int32, "I64": np.int64, "U64": np.uint64, "F32": np.float32,
@@ -40,19 +45,28 @@ _DTYPES = {
 }  # fmt: skip
 
 
-def save(path: str | os.PathLike[str], settings: Settings, labels: list[str], state: State) -> None:
+def save(
+    path: str | os.PathLike[str],
+    settings: Settings,
+    labels: list[str],
+    state: State,
+    alarms: Sequence[Alarm] = (),
+) -> None:
     """Write a model: to a temporary file beside ``path``, flushed, renamed, folder flushed."""
-    tensors = {
+    used = {
         name: np.ascontiguousarray(array[_inside(name, array, len(labels))])
         for name, array in state._asdict().items()
         if name != DERIVED
     }
-    about = {
+    tensors = {name: array for name, array in used.items() if array.size}
+    about: dict[str, Any] = {
         "format": FORMAT,
         "version": __version__,
         "settings": settings.to_dict(),
         "labels": labels,
     }
+    if alarms:
+        about["alarms"] = [alarm.to_dict() for alarm in alarms]
     about["checksum"] = _checksum(about, (tensors[name] for name in sorted(tensors)))
     header = {KEY: json.dumps(about, sort_keys=True)}
     try:
@@ -81,9 +95,16 @@ def _replace(target: str, write: Callable[[str], None]) -> None:
     _flush_folder(os.path.dirname(target))
 
 
-def load(
-    path: str | os.PathLike[str], tokenizer: Tokenizer | None = None
-) -> tuple[Settings, list[str], State]:
+class Loaded(NamedTuple):
+    """What a model file holds."""
+
+    settings: Settings
+    labels: list[str]
+    state: State
+    alarms: list[Alarm]
+
+
+def load(path: str | os.PathLike[str], tokenizer: Tokenizer | None = None) -> Loaded:
     """Read a model, checking every size before anything is allocated."""
     _check_readable(path)
     try:
@@ -107,7 +128,7 @@ def _check_readable(path: str | os.PathLike[str]) -> None:
         raise ModelFileError(f"{path!s}: the model cannot be read: {error.strerror}") from error
 
 
-def _read(file: Any, path: str, tokenizer: Tokenizer | None) -> tuple[Settings, list[str], State]:
+def _read(file: Any, path: str, tokenizer: Tokenizer | None) -> Loaded:
     about = _about(file, path)
     _check_tokenizer(about["settings"], tokenizer, path)
     try:
@@ -117,8 +138,8 @@ def _read(file: Any, path: str, tokenizer: Tokenizer | None) -> tuple[Settings, 
     labels: list[str] = about["labels"]
     if len(set(labels)) < len(labels) or len(labels) > settings.max_labels:
         raise ModelFileError(f"{path}: its list of labels contradicts its settings")
-    wanted = memory.shapes(settings, len(labels))
-    del wanted[DERIVED]
+    alarms = _alarms(about.get("alarms", []), path)
+    wanted = _wanted(file, settings, len(labels), path)
     _check_shapes(file, wanted, path)
     wanted = {name: kind for name, kind in wanted.items() if 0 not in kind[0]}
     claimed = about.pop("checksum")
@@ -132,9 +153,31 @@ def _read(file: Any, path: str, tokenizer: Tokenizer | None) -> tuple[Settings, 
         raise ModelFileError(f"{path}: its list of labels contradicts its arrays")
     if not pending.is_sound(state):
         raise ModelFileError(f"{path}: its documents that wait for labels contradict each other")
+    if np.any((state.recent_buckets < -1) | (state.recent_buckets >= settings.dimensions)):
+        raise ModelFileError(f"{path}: its latest documents contradict its settings")
+    if "clock" not in wanted:
+        state.clock[FADED] = state.totals[DOCUMENTS]
     with np.errstate(divide="ignore", invalid="ignore"):
         state.scales[:] = np.where(state.norms > 0, 1.0 / np.sqrt(state.norms), 0.0)
-    return settings, labels, state
+    return Loaded(settings, labels, state, alarms)
+
+
+def _alarms(given: list[Any], path: str) -> list[Alarm]:
+    try:
+        return [Alarm.of(alarm) for alarm in given]
+    except (TypeError, ValueError, KeyError) as error:
+        raise ModelFileError(f"{path}: its alarms are not valid: {error}") from error
+
+
+def _wanted(file: Any, settings: Settings, labels: int, path: str) -> Shapes:
+    """The arrays that the settings ask for, without those that a file may lack."""
+    wanted = memory.shapes(settings, labels)
+    del wanted[DERIVED]
+    found = set(file.keys())
+    dispensable = LATER | {name for name, (shape, _) in wanted.items() if 0 in shape}
+    if not wanted.keys() - dispensable <= found <= wanted.keys():
+        raise ModelFileError(f"{path}: it does not hold the arrays its settings ask for")
+    return {name: kind for name, kind in wanted.items() if name in found}
 
 
 def _about(file: Any, path: str) -> dict[str, Any]:
@@ -153,6 +196,8 @@ def _about(file: Any, path: str) -> dict[str, Any]:
             f"it was written by clasher {about.get('version')}"
         )
     kinds = {"format": int, "version": str, "settings": dict, "labels": list, "checksum": str}
+    if isinstance(about, dict) and "alarms" in about:
+        kinds["alarms"] = list
     if (
         not isinstance(about, dict)
         or about.keys() != kinds.keys()
@@ -174,13 +219,8 @@ def _check_tokenizer(settings: dict[str, Any], given: Tokenizer | None, path: st
         raise SettingError(f"{path}: {error}") from error
 
 
-def _check_shapes(file: Any, wanted: dict[str, tuple[tuple[int, ...], type]], path: str) -> None:
-    found = set(file.keys())
-    if not {name for name, (shape, _) in wanted.items() if 0 not in shape} <= found <= set(wanted):
-        raise ModelFileError(f"{path}: it does not hold the arrays its settings ask for")
+def _check_shapes(file: Any, wanted: Shapes, path: str) -> None:
     for name, (shape, kind) in wanted.items():
-        if name not in found:
-            continue
         part = file.get_slice(name)
         if tuple(part.get_shape()) != shape or _DTYPES.get(part.get_dtype()) is not kind:
             raise ModelFileError(

@@ -71,7 +71,7 @@ class HashedTfidf:
 
     Parameters
     ----------
-    dimensions, weighting, tf, norm, seed, analyzer
+    dimensions, weighting, tf, norm, seed, half_life, analyzer
         As for :class:`clasher.settings.Settings`, but for weightings that ask for labels.
 
     Examples
@@ -100,6 +100,7 @@ class HashedTfidf:
         tf: str = "log",
         norm: str = "l2",
         seed: int = 0,
+        half_life: float | None = None,
         analyzer: Analyzer | None = None,
     ) -> None:
         check_weighting(weighting, "HashedTfidf")
@@ -109,6 +110,7 @@ class HashedTfidf:
             tf=tf,
             norm=norm,
             seed=seed,
+            half_life=half_life,
             analyzer=Analyzer() if analyzer is None else analyzer,
         )
         self._set_up(settings, memory.allocate(settings))
@@ -198,7 +200,7 @@ class HashedTfidf:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read what ``save`` wrote, or take the word statistics out of a model file."""
-        settings, _, state = storage.load(path)
+        settings, _, state, _ = storage.load(path)
         vectors = cls.__new__(cls)
         vectors._set_up(settings, state)
         return vectors

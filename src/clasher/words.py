@@ -13,6 +13,7 @@ import numpy.typing as npt
 from clasher import memory
 from clasher.errors import SettingError
 from clasher.explain import WordWeight
+from clasher.kernels.fading import gain
 from clasher.kernels.hashing import ONE, finalise
 from clasher.kernels.sketch import weigh
 from clasher.kernels.state import MARGIN, PERCEPTRON, Setting, State
@@ -85,7 +86,7 @@ def _per_weight(
     """What a document adds to the score of label ``j`` for each 1 of its weight in a bucket."""
     first: npt.NDArray[np.float64] = state.rows[buckets, 0, j].astype(np.float64)
     if setting.rule == PERCEPTRON:
-        return first
+        return np.asarray(first / gain(state, j))
     cosines: npt.NDArray[np.float64] = first * state.scales[j]
     if setting.rule != MARGIN:
         return cosines

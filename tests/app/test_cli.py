@@ -92,6 +92,8 @@ def test_help_tells_the_defaults_of_the_library():
     settings = Settings().to_dict()
     assert settings.pop("threshold") is None
     assert settings.pop("at_least_one") is True
+    assert settings.pop("half_life") is None
+    assert "default: nothing is forgotten" in helps["half_life"]
     assert "default: learnt" in helps["threshold"]
     assert "default: at least one" in helps["at_least_one"]
     assert settings.pop("words") is False
@@ -210,6 +212,8 @@ def test_standard_input_may_be_empty_but_not_twice():
         ("--threshold", 7),
         ("--max-labels", 0),
         ("--seed", -1),
+        ("--half-life", 0.5),
+        ("--half-life", "nan"),
         ("--label-separator", ""),
         ("--format", "xyz"),
         ("--text", "labels"),

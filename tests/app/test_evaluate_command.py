@@ -320,3 +320,25 @@ def test_ctrl_c_before_the_first_document_writes_nothing(tmp_path, interrupting)
     assert result.stdout == ""
     assert "interrupted after 0 documents" in result.stderr
     assert not target.exists()
+
+
+def test_changes_are_told(tmp_path, monkeypatch):
+    """The labels change places half-way."""
+    monkeypatch.setattr("clasher.drift.EVERY", 8)
+    monkeypatch.setattr("clasher.drift.BLOCK", 4)
+    monkeypatch.setattr("clasher.detectors.SMALLEST", 4)
+    monkeypatch.setattr("clasher.detectors.CONFIDENCE", 0.9)
+    texts = ("wheat corn", "crude oil")
+    rows = [{"text": texts[(n + (n > 60)) % 2], "labels": [f"label{n % 2}"]} for n in range(120)]
+    path, target = tmp_path / "news.jsonl", tmp_path / "figures.json"
+    path.write_bytes(jsonl(rows))
+    args = (path, *SMALL, "--detector", "window")
+    shown = run("evaluate", *args, "--json", target, "--save", tmp_path / "model").stdout
+    alarms = json.loads(target.read_text())["alarms"]
+    assert alarms
+    assert [alarm.to_dict() for alarm in Clasher.load(tmp_path / "model").alarms] == alarms
+    first = alarms[0]
+    assert first["document"] > 60
+    changed = f"{first['error_before']:.0%} → {first['error_after']:.0%}"
+    assert re.search(rf"^ *{first['document']} .*{changed}", shown, re.M)
+    assert max(map(len, shown.splitlines())) <= 80

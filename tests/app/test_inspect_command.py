@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from clasher import Clasher
+from clasher import Alarm, Clasher
 from tests.app.running import one_line, records, run
 
 
@@ -94,6 +94,21 @@ def test_the_model_is_not_overwritten(path):
     before = path.read_bytes()
     one_line(run("inspect", path, "--json", path, code=2))
     assert path.read_bytes() == before
+
+
+def test_inspect_shows_the_changes_that_were_found(tmp_path):
+    path = tmp_path / "model.clasher"
+    model = Clasher(dimensions=16, detector="window")
+    model._watch.alarms = [
+        Alarm(2560, None, 0.25, 0.5, ("fracking",), ("tanker", "barrel")),
+        Alarm(5120, "oil\x1b", 0.1, 0.3),
+    ]
+    model.save(path)
+    lines = [line.split() for line in run("inspect", path).stdout.splitlines()]
+    assert ["2,560", "all", "labels", "25%", "→", "50%", "+fracking", "−tanker", "−barrel"] in lines
+    assert ["5,120", r"oil\x1b", "10%", "→", "30%"] in lines
+    written = json.loads(run("inspect", path, "--json", "-").stdout)
+    assert [Alarm.of(alarm) for alarm in written["alarms"]] == model.alarms
 
 
 @pytest.mark.parametrize("rule", ["centroid", "mistake", "perceptron"])

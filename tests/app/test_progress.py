@@ -46,6 +46,7 @@ def reached(**figures):
         memory_bytes=312_000_000,
         macro_f1=0.4123,
         micro_f1=0.5678,
+        alarms=figures.get("alarms", 0),
     )
 
 
@@ -54,6 +55,13 @@ def test_an_evaluation_shows_rate_figures_and_memory(monkeypatch):
     with Bar(100, shown=True) as bar:
         bar.evaluated(reached())
     assert "50 docs  1,234/s  macro .412  micro .568  312 MB" in terminal.shown()
+
+
+def test_alarms_are_told_as_they_ring(monkeypatch):
+    terminal = Terminal(monkeypatch)
+    with Bar(100, shown=True) as bar:
+        bar.evaluated(reached(alarms=3))
+    assert "micro .568  3 alarms" in terminal.shown()
 
 
 @pytest.mark.parametrize("total", [None, 10, 1_000_000_000])

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from clasher.alarms import Alarm
 from clasher.app.report import MOST_ROWS, write_report
 from clasher.errors import MissingExtraError
 from clasher.metrics import LabelRow
@@ -151,6 +152,25 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
         assert attrs.get("href", "data:,") == "data:,"
     shown = {row[0] for row in page.cells}
     assert shown >= set(HOSTILE)
+
+
+def test_changes_that_a_detector_found(tmp_path: Path) -> None:
+    assert reported(tmp_path, made(rows(2))).count("section", id="alarms") == 0
+    alarms = [
+        Alarm(2560, None, 0.25, 0.5, ("fracking", HOSTILE[0]), ()),
+        Alarm(5120, HOSTILE[0], 0.1, 0.345, (), ("tanker",)),
+    ]
+    page = reported(tmp_path, replace(made(rows(2)), alarms=alarms))
+    assert page.count("section", id="alarms") == 1
+    assert ["2,560", "all labels", "25%", "50%", f"fracking, {HOSTILE[0]}", ""] in page.cells
+    assert ["5,120", HOSTILE[0], "10%", "34%", "", "tanker"] in page.cells
+    assert page.count("script") == 2
+
+
+def test_settings_that_are_not_set(tmp_path: Path) -> None:
+    page = reported(tmp_path, made(rows(2)))
+    assert ["threshold", "learnt"] in page.cells
+    assert ["half_life", "none"] in page.cells
 
 
 def test_the_policy_admits_the_one_script(tmp_path: Path) -> None:

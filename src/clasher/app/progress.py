@@ -58,7 +58,7 @@ class Bar:
             f"{progress.documents_per_second:,.0f}/s",
             f"macro {decimals(progress.macro_f1)}",
             f"micro {decimals(progress.micro_f1)}",
-            bytes_(progress.memory_bytes),
+            counted(progress.alarms, "alarm") if progress.alarms else bytes_(progress.memory_bytes),
         )
 
     def learnt(self, documents: int, model: Clasher) -> None:

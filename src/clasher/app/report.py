@@ -257,7 +257,8 @@ def _facts(result: Evaluation) -> list[tuple[str, str]]:
 
 def _settings(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The settings as they took effect."""
-    threshold = "learnt" if settings["rule"] == "margin" else "0.5"
+    unset = {"threshold": "learnt" if settings["rule"] == "margin" else "0.5"}
     return [
-        (name, threshold if value is None else setting(value)) for name, value in settings.items()
+        (name, unset.get(name, "none") if value is None else setting(value))
+        for name, value in settings.items()
     ]

@@ -14,6 +14,7 @@ from clasher.app.figures import bytes_, decimals, printable, sparkline
 from clasher.explain import Explanation, WordWeight
 
 if TYPE_CHECKING:
+    from clasher.alarms import Alarm
     from clasher.evaluate import Evaluation
     from clasher.metrics import Figures
 
@@ -43,6 +44,7 @@ def evaluation_view(result: Evaluation, stream: str) -> Group:
     """The figures of an evaluation and their curves."""
     rule = str(result.settings["rule"])
     labelled = "" if result.judged == result.documents else f", {result.judged:,} with labels"
+    changes: list[RenderableType] = [alarms_view(result.alarms)] if result.alarms else []
     if result.label_probability < 1:
         labelled += f"; the model saw those of {result.taught:,} (p = {result.label_probability:g})"
     return Group(
@@ -59,7 +61,26 @@ def evaluation_view(result: Evaluation, stream: str) -> Group:
                            f"process {bytes_(result.memory_bytes)}"),
             ]
         ),
+        *changes,
     )  # fmt: skip
+
+
+def alarms_view(alarms: Sequence[Alarm], shown: int = 20) -> Table:
+    """The changes that a detector found, the latest of many."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="dim")
+    table.add_column("changed at", justify="right", no_wrap=True)
+    table.add_column("label", overflow="fold")
+    table.add_column("errors", no_wrap=True)
+    table.add_column("words gained (+) and lost (−)", overflow="fold")
+    for alarm in alarms[-shown:]:
+        signed = [*(f"+{word}" for word in alarm.gained), *(f"−{word}" for word in alarm.lost)]
+        table.add_row(
+            f"{alarm.document:,}",
+            Text("all labels" if alarm.label is None else printable(alarm.label)),
+            f"{alarm.error_before:.0%} → {alarm.error_after:.0%}",
+            Text(printable(" ".join(signed))),
+        )
+    return table
 
 
 def _measures(result: Evaluation) -> Table:

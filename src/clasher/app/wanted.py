@@ -25,6 +25,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "tf": ("log", "count"),
     "norm": ("l2", "none"),
     "on_full": ("error", "evict"),
+    "detector": ("none", "window", "adwin"),
 }
 
 _model = functools.partial(option, section="Model")
@@ -157,5 +158,10 @@ _OPTIONS: list[tuple[str, Any]] = [
     ("words", _model("--words/--no-words", default=None,
                      help="Whether to keep a word for each bucket, so that inspect can tell what "
                           "labels are about (default: no words).")),
+    ("half_life", _model("--half-life", type=float, metavar="N",
+                         help="Documents after which what was learnt weighs half (default: nothing "
+                              "is forgotten).")),
+    _choice("detector", "Watch the errors, and give up most of the past where they rise (default: "
+                        "none; adwin is River's)."),
 ]  # fmt: skip
 _NAMES = [name for name, _ in _OPTIONS if name != "paper"]

@@ -2,6 +2,8 @@
 
 from clasher.kernels import kernel
 from clasher.kernels.classes import count_classes
+from clasher.kernels.drift import watch
+from clasher.kernels.fading import gain
 from clasher.kernels.labels import UNLABELLED, above, fractions, mark
 from clasher.kernels.learning import (
     learn_centroid,
@@ -34,7 +36,7 @@ def clash(state, setting, buckets, length, labels, work):
     if setting.rule == PERCEPTRON:
         add_rows(state.rows, 0, width, buckets, work.x, work.linear)
         for j in range(labels):
-            work.scores[j] = state.bias[0, j] + work.linear[j]
+            work.scores[j] = (state.bias[0, j] + work.linear[j]) / gain(state, j)
         return -1
     add_rows(state.rows, 0, width, buckets, work.x, work.products)
     region = nearest(work, length, state, labels, setting.euclidean)
@@ -75,6 +77,8 @@ def teach(state, setting, buckets, length, region, chosen, known, ids, yes, labe
     if setting.measure != NO_MEASURE:
         count_classes(state, setting.measure, buckets, ids, yes, 1.0)
     x = work.x
+    if setting.watching:
+        watch(state, buckets, x, work.chosen[:chosen], ids, yes, work.truth)
     if setting.rule == CENTROID:
         learn_centroid(state, buckets, x, known, ids, yes, work.truth, labels)
     elif setting.rule == MISTAKE:
@@ -107,7 +111,8 @@ def step_documents(
             length = weigh(state, setting, own, counts[inside], places[words], keys[words], work)
             if mine.shape[0] > 0:
                 labels = max(labels, mine[-1] + 1)
-        if predicting or (labelled and setting.rule != CENTROID):  # Mode 1 learns without asking
+        asking = setting.rule != CENTROID or setting.watching  # Mode 1 learns without asking
+        if predicting or (labelled and asking):
             region = clash(state, setting, own, length, labels, work)
             chosen = choose(state, setting, length, labels, work)
         if predicting:

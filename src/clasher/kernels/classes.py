@@ -16,6 +16,7 @@ import math
 import numpy as np
 
 from clasher.kernels import kernel
+from clasher.kernels.fading import gain
 from clasher.kernels.learning import COUNT_LIMIT
 from clasher.kernels.state import GINI, ICF, ICSDF, IG, LABELLED, LABELS, ODDS
 
@@ -29,13 +30,13 @@ def feed_classes(state, label, buckets, weight):
 
     A document with a negative weight is taken back.
     """
-    nothing = np.float32(0.0)
+    nothing, one = np.float32(0.0), gain(state, label)
     for at in range(buckets.shape[0]):
-        known = state.classes[buckets[at], label] + np.float32(weight)
+        known = state.classes[buckets[at], label] + np.float32(weight * one)
         state.classes[buckets[at], label] = max(known, nothing)
-    state.members[0, label] = max(state.members[0, label] + weight, 0.0)
+    state.members[0, label] = max(state.members[0, label] + weight * one, 0.0)
     state.members[1, label] = max(state.members[1, label] + math.copysign(1.0, weight), 0.0)
-    if state.members[0, label] >= COUNT_LIMIT:
+    if state.members[0, label] >= COUNT_LIMIT * one:
         state.members[0, label] *= 0.5
         for bucket in range(state.classes.shape[0]):
             state.classes[bucket, label] *= np.float32(0.5)

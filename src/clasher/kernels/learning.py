@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from clasher.kernels import kernel
+from clasher.kernels.fading import gain
 from clasher.kernels.labels import NO, UNKNOWN, YES, relate
 from clasher.kernels.regions import feed, halve, ratio
 from clasher.kernels.state import BINS, LABELLED
@@ -47,7 +48,8 @@ def learn_centroid(state, buckets, x, known, ids, yes, truth, labels):
     """Algorithm 5 (Mode 1): every label of the document is fed."""
     for at in range(ids.shape[0]):
         if yes[at]:
-            feed_and_relate(state, ids[at], buckets, x, known, ids, yes, truth, labels, 1.0)
+            weight = gain(state, ids[at])
+            feed_and_relate(state, ids[at], buckets, x, known, ids, yes, truth, labels, weight)
 
 
 @kernel
@@ -55,7 +57,7 @@ def feed_and_relate(state, label, buckets, x, known, ids, yes, truth, labels, we
     """Feed one label's prototype and its statistics with a document that counts ``weight``."""
     feed(state, label, buckets, x, weight)
     relate(state, label, known, ids, yes, truth, labels, weight)
-    if state.counts[label] >= COUNT_LIMIT:
+    if state.counts[label] >= COUNT_LIMIT * gain(state, label):
         halve(state, label)
 
 
@@ -69,7 +71,8 @@ def learn_mistake(state, buckets, x, known, ids, yes, truth, labels, chosen):
                 if predicted == ids[at]:
                     missed = False
             if missed:
-                feed_and_relate(state, ids[at], buckets, x, known, ids, yes, truth, labels, 1.0)
+                weight = gain(state, ids[at])
+                feed_and_relate(state, ids[at], buckets, x, known, ids, yes, truth, labels, weight)
     for predicted in chosen:
         if truth[predicted] == NO:
             learn_centroid(state, buckets, x, known, ids, yes, truth, labels)
@@ -81,13 +84,14 @@ def learn_perceptron(state, buckets, x, ids, yes, truth, labels, scores):
     """Rosenblatt's rule for every label of its own."""
     for j in range(labels):
         if truth[j] != UNKNOWN and (scores[j] > 0.0) != (truth[j] == YES):
-            move = PERCEPTRON_STEP if truth[j] == YES else -PERCEPTRON_STEP
+            step = PERCEPTRON_STEP * np.float32(gain(state, j))
+            move = step if truth[j] == YES else -step
             state.bias[0, j] += move
             for at in range(buckets.shape[0]):
                 state.rows[buckets[at], 0, j] += move * x[at]
     for at in range(ids.shape[0]):
         if yes[at]:
-            state.counts[ids[at]] += 1.0
+            state.counts[ids[at]] += gain(state, ids[at])
 
 
 @kernel
@@ -100,7 +104,7 @@ def learn_margin(state, buckets, x, region, truth, labels, work):
         if truth[j] == UNKNOWN or (not true and z <= QUIET) or (true and z >= -QUIET):
             continue
         slope = sigmoid(z) - (1.0 if true else 0.0)
-        follow(state, j, buckets, x, np.float32(slope))
+        follow(state, j, buckets, x, np.float32(slope), np.float32(state.gains[j]))
         state.bias[1, j] += slope * slope
         state.bias[0, j] -= BIAS_STEP * slope / math.sqrt(BIAS_FLOOR + state.bias[1, j])
         if region >= 0:
@@ -113,15 +117,16 @@ def learn_margin(state, buckets, x, region, truth, labels, work):
 
 
 @kernel
-def follow(state, label, buckets, x, slope):
-    """AdaGrad on the weights of one label."""
-    floor = FLOOR / np.float32(max(buckets.shape[0], 1))
+def follow(state, label, buckets, x, slope, one):
+    """AdaGrad on the weights of one label; ``one`` is what a square of now counts."""
+    floor = one * FLOOR / np.float32(max(buckets.shape[0], 1))
+    step = STEP * np.sqrt(one)
     for at in range(buckets.shape[0]):
         bucket = buckets[at]
         move = slope * x[at]
-        squared = state.squares[bucket, label] + move * move
+        squared = state.squares[bucket, label] + one * move * move
         state.squares[bucket, label] = squared
-        state.rows[bucket, 1, label] -= STEP * move / np.sqrt(floor + squared)
+        state.rows[bucket, 1, label] -= step * move / np.sqrt(floor + squared)
 
 
 @kernel

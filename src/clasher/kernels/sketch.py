@@ -6,8 +6,9 @@ import numpy as np
 
 from clasher.kernels import kernel
 from clasher.kernels.classes import factor
+from clasher.kernels.fading import tick
 from clasher.kernels.hashing import row_bucket
-from clasher.kernels.state import DOCUMENTS, LABELLED, LABELS, NO_MEASURE
+from clasher.kernels.state import DOCUMENTS, FADED, LABELLED, LABELS, NO_MEASURE, NOW
 
 
 @kernel
@@ -21,7 +22,8 @@ def weigh(state, setting, buckets, counts, places, keys, work):
     deep = state.frequencies.shape[0] > 1 and keys.shape[0] > 0
     if deep:
         estimate(state, buckets, places, keys, work)
-    total = math.log(state.totals[DOCUMENTS] + 1.0)
+    one = state.clock[NOW]
+    total = math.log(state.clock[FADED] + one)
     labels, labelled = np.float64(state.totals[LABELS]), np.float64(state.totals[LABELLED])
     squared = 0.0
     for at in range(buckets.shape[0]):
@@ -30,7 +32,7 @@ def weigh(state, setting, buckets, counts, places, keys, work):
             weight = math.copysign(1.0 + math.log(abs(weight)), weight)
         if setting.idf:
             frequency = work.frequencies[at] if deep else frequencies[buckets[at]]
-            weight *= total - math.log(frequency + 1.0)
+            weight *= total - math.log(frequency + one)
         if setting.measure != NO_MEASURE:
             kept = state.terms[1, buckets[at]]
             weight *= factor(kept, setting.measure, labels, labelled)
@@ -68,27 +70,32 @@ def estimate(state, buckets, places, keys, work):
 @kernel
 def count(state, setting, buckets, places, keys, work):
     """Algorithm 3, lines 6 and 7: each counter of the document once, and the document."""
+    one = state.clock[NOW]
     if setting.conservative:
         estimate(state, buckets, places, keys, work)
-        raise_counters(state.frequencies, buckets, places, keys, work.estimates)
+        raise_counters(state.frequencies, buckets, places, keys, work.estimates, one)
     else:
         for at in range(buckets.shape[0]):
-            state.frequencies[0, buckets[at]] += 1.0
-        count_words(state.frequencies, keys, 1.0)
+            state.frequencies[0, buckets[at]] += one
+        count_words(state.frequencies, keys, one)
+    state.clock[FADED] += one
     state.totals[DOCUMENTS] += 1
+    tick(state, setting.growth)
 
 
 @kernel
 def uncount(state, setting, buckets, keys):
-    """Algorithm 3, lines 6 and 7, backwards.
+    """Algorithm 3, lines 6 and 7, backwards; the document is taken for one of now.
 
     Conservative counters stay: which of them the document had raised is not known, and one taken
     back too many would underestimate.
     """
+    one = state.clock[NOW]
     if not setting.conservative:
         for at in range(buckets.shape[0]):
-            state.frequencies[0, buckets[at]] = max(state.frequencies[0, buckets[at]] - 1.0, 0.0)
-        count_words(state.frequencies, keys, -1.0)
+            state.frequencies[0, buckets[at]] = max(state.frequencies[0, buckets[at]] - one, 0.0)
+        count_words(state.frequencies, keys, -one)
+    state.clock[FADED] = max(state.clock[FADED] - one, 0.0)
     state.totals[DOCUMENTS] -= 1
 
 
@@ -110,10 +117,10 @@ def count_words(frequencies, keys, times):
 
 
 @kernel
-def raise_counters(frequencies, buckets, places, keys, estimates):
+def raise_counters(frequencies, buckets, places, keys, estimates, one):
     """Conservative update: no counter is raised beyond what one of its words can have come to."""
     for word in range(keys.shape[0]):
-        known = estimates[word] + 1.0
+        known = estimates[word] + one
         bucket = buckets[places[word]]
         frequencies[0, bucket] = max(frequencies[0, bucket], known)
         for row in range(1, frequencies.shape[0]):

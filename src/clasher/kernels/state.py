@@ -8,7 +8,10 @@ CENTROID, MISTAKE, MARGIN, PERCEPTRON = 0, 1, 2, 3
 NO_MEASURE, ICF, ICSDF, CHI2, IG, ODDS, GINI = 0, 1, 2, 3, 4, 5, 6  # what labels tell of words
 
 DOCUMENTS, LABELLED, LABELS = 0, 1, 2  # places in State.totals
+FADED, NOW = 0, 1  # places in State.clock
 BINS = 42  # below −3, forty bins of 0.1, above 1
+BLOCKS = 32  # stretches whose errors are remembered
+RECENT = (2048, 64, 8)  # documents kept for comparison, buckets and labels of each
 
 
 class State(NamedTuple):
@@ -38,6 +41,13 @@ class State(NamedTuple):
     word_keys: np.ndarray  # uint64[m]: the hash of the word that stands for each bucket
     word_votes: np.ndarray  # int64[m]: the votes it has left
     words: np.ndarray  # uint8[m, LONGEST]: its text in UTF-8, filled up with zeros
+    clock: np.ndarray  # float64[2]: documents counted, as they faded; what the next one counts
+    gains: np.ndarray  # float64[L]: how much more it counts for a label, of whose past less is kept
+    blocks: np.ndarray  # float32[L, blocks + 1, 2]: trials and errors now and in stretches before
+    all_blocks: np.ndarray  # float32[1, blocks + 1, 2]: the same for all labels together
+    recent_buckets: np.ndarray  # int32[documents, buckets]: of the latest ones, −1 beyond
+    recent_x: np.ndarray  # float32[documents, buckets]: their weights
+    recent_labels: np.ndarray  # int32[documents, labels]: their labels, −1 beyond
 
 
 class Setting(NamedTuple):
@@ -53,6 +63,8 @@ class Setting(NamedTuple):
     learnt_cut: bool
     at_least_one: bool
     threshold: float  # on the score of the rule: a fraction, or log-odds
+    growth: float  # what a document counts, in relation to the one before it
+    watching: bool  # whether a change detector wants to know of errors
 
 
 class Work(NamedTuple):

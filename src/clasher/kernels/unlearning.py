@@ -4,6 +4,7 @@ import numpy as np
 
 from clasher.kernels import kernel
 from clasher.kernels.classes import count_classes
+from clasher.kernels.fading import gain
 from clasher.kernels.labels import UNLABELLED, mark, relate
 from clasher.kernels.regions import feed
 from clasher.kernels.sketch import uncount, weigh
@@ -28,7 +29,7 @@ def unlearn_document(buckets, counts, places, keys, known, ids, yes, state, sett
     for at in range(ids.shape[0]):
         if yes[at]:
             label = ids[at]
-            weight = -min(1.0, state.counts[label])
+            weight = -min(gain(state, label), state.counts[label])
             if setting.rule == PERCEPTRON:
                 state.counts[label] += weight
             else:

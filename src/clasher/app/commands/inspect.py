@@ -71,7 +71,10 @@ def command(
     labels: tuple[str, ...],
     tokenizer: Tokenizer | None,
 ) -> None:
-    """Show the settings of a model, what it has learnt, its size and labels."""
+    """Show the settings of a model, what it has learnt, its size and labels.
+
+    Changes that its detector found are shown too, the latest last.
+    """
     check_outputs({"--json": json_path}, [model_path])
     from clasher.model import Clasher
 
@@ -107,6 +110,7 @@ def _as_dict(model: Clasher, words: dict[str, Words]) -> dict[str, Any]:
         "max_nbytes": model.max_nbytes,
         "settings": model.settings.to_dict(),
         "labels": model.support,
+        "alarms": [alarm.to_dict() for alarm in model.alarms],
         **(about if words else {}),
     }
 
@@ -119,7 +123,7 @@ def _show_words(words: dict[str, Words]) -> None:
 
 
 def _show(model: Clasher, path: str, shown: int | None, words: dict[str, Words]) -> None:
-    from clasher.app.tables import facts, labels_view, show
+    from clasher.app.tables import alarms_view, facts, labels_view, show
 
     settings = model.settings.to_dict()
     learnt = "learnt" if settings["threshold"] is None and settings["rule"] == "margin" else "fixed"
@@ -145,4 +149,5 @@ def _show(model: Clasher, path: str, shown: int | None, words: dict[str, Words])
             for name, value in settings.items()
         ),
         labels_view(list(model.support.items()), shown, words),
+        *([alarms_view(model.alarms)] if model.alarms else []),
     )

@@ -1,0 +1,224 @@
+"""Streams of multi-label text with a known drift: to see what forgetting is worth, and to test it.
+
+A document has one to three labels. Some of its words are about them, the others are common ones;
+labels, topical and common words follow Zipf's law, and words can be pronounced. Everything follows
+from the seed, on every machine.
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+from clasher.errors import SettingError
+
+DRIFTS = ("none", "sudden", "gradual", "recurring", "new-labels", "vanishing-labels")
+
+COMMON = 4000  # words of the background
+OWN = 24  # words that are about a label, before a change or after it
+SHORT = 1000  # the most common words are short, in every language
+SHORTEST, LONGEST = 20, 80  # words of a document
+TOPICAL = 0.2  # of the words
+NUMBERS_OF_LABELS = (0.5, 0.85, 1.0)  # half of the documents have one, a third two
+TOGETHER = 0.5  # how often the next label is the partner of the one before
+
+_SYLLABLES = [c + v for c in "bdfgklmnprstvz" for v in "aeiou"]
+
+
+def word(number: int) -> str:
+    """A word that can be pronounced, of two syllables or three; each number has its own.
+
+    >>> [word(n) for n in (0, 1, 2, 1000, 1001)]
+    ['baba', 'liri', 'taku', 'bababa', 'keledu']
+    """
+    base = len(_SYLLABLES)
+    syllables, step = (2, 1937) if number < SHORT else (3, 104729)
+    left = (number if number < SHORT else number - SHORT) * step % base**syllables
+    spelt = ""
+    for _ in range(syllables):
+        left, digit = divmod(left, base)
+        spelt = _SYLLABLES[digit] + spelt
+    return spelt
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream of (text, labels) pairs, the same whenever it is read.
+
+    Parameters
+    ----------
+    documents
+        How many documents the stream has.
+    labels
+        How many labels there are, those that are yet to come and those that vanish included.
+    drift
+        ``none``; ``sudden``: from one document to the next half of the labels are written about in
+        other words, some of which were another label's before; ``gradual``: the same, in more and
+        more documents; ``recurring``: the same, back and forth; ``new-labels``: a third of the
+        labels appear one by one; ``vanishing-labels``: a third of them disappear one by one.
+    at
+        The document at which the drift begins. None: half-way.
+    width
+        How many documents it takes; between two turns of a recurring one. None: a tenth of all.
+    seed
+        Another seed, other documents.
+
+    Attributes
+    ----------
+    points : list of int
+        The documents at which something changes: at each turn, where a gradual change begins,
+        where a label appears or is seen no more.
+    changed : list of str
+        The labels that are not what they were, or come, or go.
+
+    Examples
+    --------
+    >>> stream = Stream(documents=1000, labels=6, drift="sudden", seed=1)
+    >>> text, labels = next(iter(stream))
+    >>> text.split()[:4], labels
+    (['mimo', 'kipe', 'rafane', 'sara'], ['topic003'])
+    >>> stream.points, stream.changed
+    ([500], ['topic000', 'topic002', 'topic004'])
+    """
+
+    documents: int = 10_000
+    labels: int = 50
+    drift: str = "sudden"
+    at: int | None = None
+    width: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least, most in (
+            ("documents", 1, 2**53), ("labels", 1, 4096), ("seed", 0, 2**63 - 1),
+            ("at", 0, self.documents), ("width", 1, 2**53),
+        ):  # fmt: skip
+            value = getattr(self, name)
+            optional = name in ("at", "width")
+            if (value is None and optional) or (type(value) is int and least <= value <= most):
+                continue
+            wanted = f"{'None or ' if optional else ''}an integer from {least} to {most}"
+            raise SettingError.of(name, wanted, value, "Stream")
+        if self.drift not in DRIFTS:
+            wanted = "one of " + ", ".join(map(repr, DRIFTS))
+            raise SettingError.of("drift", wanted, self.drift, "Stream")
+
+    @property
+    def points(self) -> list[int]:
+        """The documents at which something changes."""
+        if self.drift in ("sudden", "gradual"):
+            return [self._start]
+        if self.drift == "recurring":
+            return list(range(self._start, self.documents, self._width))
+        return sorted({self._turn(label) for label in self._moving})
+
+    @property
+    def changed(self) -> list[str]:
+        """The labels that are not what they were, or come, or go."""
+        if self.drift in ("sudden", "gradual", "recurring"):
+            return [_name(label) for label in range(0, self.labels, 2)]
+        return [_name(label) for label in self._moving]
+
+    def __len__(self) -> int:
+        return self.documents
+
+    def __iter__(self) -> Iterator[tuple[str, list[str]]]:
+        draw = random.Random(self.seed).random  # the one method that is the same for ever
+        for document in range(self.documents):
+            topics = self._topics(document, draw)
+            after = draw() < self._share_changed(document)
+            length = SHORTEST + int(draw() * (LONGEST - SHORTEST + 1))
+            words = [self._word(topics, after, draw) for _ in range(length)]
+            yield " ".join(words), [_name(label) for label in sorted(topics)]
+
+    @property
+    def _start(self) -> int:
+        return self.documents // 2 if self.at is None else self.at
+
+    @property
+    def _width(self) -> int:
+        return max(1, self.documents // 10) if self.width is None else self.width
+
+    @cached_property
+    def _moving(self) -> list[int]:
+        """The labels that appear or vanish: every third, so that some are frequent."""
+        moving = self.drift in ("new-labels", "vanishing-labels")
+        return list(range(2, self.labels, 3)) if moving else []
+
+    def _turn(self, label: int) -> int:
+        """The document at which a label appears or vanishes."""
+        place = self._moving.index(label)
+        return min(self._start + place * self._width // len(self._moving), self.documents)
+
+    @cached_property
+    def _turns(self) -> dict[int, int]:
+        return {label: self._turn(label) for label in self._moving}
+
+    def _is_there(self, label: int, document: int) -> bool:
+        if label not in self._turns:
+            return True
+        return (document >= self._turns[label]) == (self.drift == "new-labels")
+
+    def _topics(self, document: int, draw: Callable[[], float]) -> list[int]:
+        """One to three labels; one that is not there leaves its place to the one before it."""
+        wanted = bisect_right(NUMBERS_OF_LABELS, draw()) + 1
+        topics: list[int] = []
+        for _ in range(wanted):
+            label = _zipf(self._label_heights, draw())
+            if topics and draw() < TOGETHER:
+                label = min(topics[-1] ^ 1, self.labels - 1)
+            if not self._is_there(label, document):
+                label -= 1
+            if label not in topics:
+                topics.append(label)
+        return topics
+
+    def _share_changed(self, document: int) -> float:
+        """The probability that a document is written in the new words."""
+        since = document - self._start
+        if since < 0 or self.drift not in ("sudden", "gradual", "recurring"):
+            return 0.0
+        if self.drift == "gradual":
+            return min(1.0, since / self._width)
+        return 1.0 if self.drift == "sudden" or since // self._width % 2 == 0 else 0.0
+
+    def _word(self, topics: list[int], after: bool, draw: Callable[[], float]) -> str:
+        if draw() >= TOPICAL:
+            return word(_zipf(self._common_heights, draw()))
+        label = topics[int(draw() * len(topics))]
+        place = _zipf(self._own_heights, draw())
+        if after and label % 2 == 0:
+            if place % 2:  # a word that nobody has used yet
+                return word(COMMON + (self.labels + label) * OWN + place)
+            label = (label + 2) % (self.labels + self.labels % 2)  # a word of another label
+        return word(COMMON + label * OWN + place)
+
+    @cached_property
+    def _label_heights(self) -> list[float]:
+        return _heights(self.labels)
+
+    @cached_property
+    def _common_heights(self) -> list[float]:
+        return _heights(COMMON)
+
+    @cached_property
+    def _own_heights(self) -> list[float]:
+        return _heights(OWN)
+
+
+def _name(label: int) -> str:
+    return f"topic{label:03}"
+
+
+def _heights(size: int) -> list[float]:
+    """Cumulated probabilities in proportion to 1 / (i + 1)."""
+    heights = list(accumulate(1.0 / (i + 1) for i in range(size)))
+    return [height / heights[-1] for height in heights]
+
+
+def _zipf(heights: list[float], draw: float) -> int:
+    return min(bisect_right(heights, draw), len(heights) - 1)
