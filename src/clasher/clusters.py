@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher import memory, storage
-from clasher.analyzer import Analyzer
+from clasher.analyzer import Analyzer, Tokenizer
 from clasher.errors import ModelFileError, SettingError
 from clasher.explain import WordWeight
 from clasher.hashing import Hashed, Hasher
@@ -216,9 +216,9 @@ class Clusters:
         storage.save(path, self.settings, self._names(), self._state)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None) -> Self:
         """Read what ``save`` wrote; learning goes on as if it had never stopped."""
-        settings, names, state, _ = storage.load(path)
+        settings, names, state, _ = storage.load(path, tokenizer)
         clusters = cls.__new__(cls)
         clusters._set_up(settings, memory.grow(state, settings, settings.max_labels))
         if names != clusters._names():

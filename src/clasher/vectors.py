@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher import memory, storage
-from clasher.analyzer import Analyzer
+from clasher.analyzer import Analyzer, Tokenizer
 from clasher.errors import MissingExtraError, SettingError
 from clasher.hashing import Hashed, Hasher
 from clasher.kernels.state import DOCUMENTS, State
@@ -198,9 +198,9 @@ class HashedTfidf:
         storage.save(path, self.settings, [], self._state)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None) -> Self:
         """Read what ``save`` wrote, or take the word statistics out of a model file."""
-        settings, _, state, _ = storage.load(path)
+        settings, _, state, _ = storage.load(path, tokenizer)
         vectors = cls.__new__(cls)
         vectors._set_up(settings, state)
         return vectors

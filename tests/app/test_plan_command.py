@@ -79,6 +79,12 @@ def test_the_settings_are_those_of_other_commands(tmp_path):
     )
     paper = plan("--labels", 3, "--memory", "1MB", "--paper", 2)["settings"]
     assert (paper["rule"], paper["tf"], paper["norm"]) == ("mistake", "count", "none")
+    said = one_line(
+        run("plan", "--labels", 3, "--memory", "1MB", "--paper", 2, "--rule", "margin", code=2)
+    )
+    assert "--paper chooses the rule" in said
+    long = plan(path, "--labels", 3, "--memory", "1MB", "--min-length", 6)
+    assert 0 < long["sample"]["words"] < plain["sample"]["words"]
     more = plan("--labels", 3, "--memory", "1MB", "--max-labels", 50)["settings"]
     assert more["max_labels"] == 50
 
