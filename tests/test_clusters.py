@@ -25,9 +25,10 @@ def topical(documents, seed=0):
     return [" ".join(random.choice(TOPICS[topic], 4)) for topic in topics], topics
 
 
-def check_by_hand(texts, k, threshold, patience, found):
+def check_by_hand(texts, k, threshold, patience, found, half_life=None):
     """Follow the choices that were made, and check that each of them is right."""
-    rows = HashedTfidf(M).step_arrays(texts).to_dense(M).astype(float)
+    vectors = HashedTfidf(M, half_life=half_life)
+    rows = vectors.step_arrays(texts).to_dense(M).astype(float)
     sums, fed = [], []
     for n, (x, cluster, similarity) in enumerate(zip(rows, *found, strict=True), 1):
         if not x.any():
@@ -48,7 +49,7 @@ def check_by_hand(texts, k, threshold, patience, found):
             sums[cluster] = np.zeros(M)
         else:
             assert cosines[cluster] > best - TOLERANCE
-        sums[cluster] = sums[cluster] + x
+        sums[cluster] = sums[cluster] + x * (2.0 ** (n / half_life) if half_life else 1.0)
         fed[cluster] = n
 
 
@@ -57,6 +58,27 @@ def test_clusters_are_those_of_online_k_means(documents, k, threshold):
     texts = [text(document) for document in documents]
     found = Clusters(k, M, threshold=threshold).learn_many(texts)
     check_by_hand(texts, k, threshold, math.inf, found)
+
+
+@given(streams, st.sampled_from([1.0, 3.5, 50.0]))
+def test_what_is_old_weighs_less(documents, half_life):
+    texts = [text(document) for document in documents]
+    found = Clusters(3, M, half_life=half_life).learn_many(texts)
+    check_by_hand(texts, 3, 0.2, math.inf, found, half_life)
+
+
+def test_clusters_that_forget_go_on_for_ever(tmp_path):
+    """Past the documents after which all sums are scaled down."""
+    clusters = Clusters(3, M, half_life=1.0)
+    texts, _ = topical(150)
+    found = [clusters.learn_many(texts[at : at + 50]) for at in (0, 50)]
+    clusters.save(tmp_path / "clusters")
+    back = Clusters.load(tmp_path / "clusters")
+    assert clusters.learn_many(texts[100:]).clusters.tolist() == (
+        back.learn_many(texts[100:]).clusters.tolist()
+    )
+    assert found[1].similarities.max() > 0.5
+    assert clusters.sizes.sum() <= 2  # 1 + 1/2 + 1/4 + …
 
 
 @given(streams, st.integers(1, 3))
@@ -161,27 +183,35 @@ def test_a_model_with_labels_is_no_file_of_clusters(tmp_path):
         Clusters.load(tmp_path / "model")
 
 
-def test_words_that_set_a_cluster_apart():
+def test_words_that_draw_into_a_cluster(tmp_path):
     texts, _ = topical(120)
     clusters = Clusters(3, 4096, threshold=0.1)
     clusters.learn_many(["and so on", *(f"{t} and" for t in texts)])
-    for words_ in clusters.top_words(texts, 3):
-        assert {word for word, _ in words_} in [set(topic) for topic in TOPICS]
-        weights = [weight for _, weight in words_]
+    clusters.save(tmp_path / "clusters")
+    for number in range(3):
+        found = clusters.top_words(number, 3)
+        assert {word for word, _ in found} in [set(topic) for topic in TOPICS]
+        weights = [weight for _, weight in found]
         assert weights == sorted(weights, reverse=True)
-    assert clusters.top_words([], 3) == [[], [], []]
-    assert Clusters(3, M).top_words(texts) == []
+        assert Clusters.load(tmp_path / "clusters").top_words(number, 3) == found
+    for number in (-1, 3):
+        with pytest.raises(SettingError, match="must be the number of a cluster, below 3"):
+            clusters.top_words(number)
 
 
-def test_one_cluster_has_words_too():
-    clusters = Clusters(1, 4096)
-    clusters.learn_many(["and", "wheat corn", "wheat"])
-    assert clusters.top_words(["wheat corn and"])[0][0][0] == "wheat"
+def test_words_need_not_be_kept():
+    plain, named = (Clusters(2, M, words=words) for words in (False, True))
+    texts, _ = topical(20)
+    assert plain.learn_many(texts).clusters.tolist() == named.learn_many(texts).clusters.tolist()
+    assert plain.nbytes < named.nbytes
+    with pytest.raises(SettingError, match="keeps no words"):
+        plain.top_words(0)
 
 
 @pytest.mark.parametrize(
     "wrong", [{"k": 0}, {"k": 5000}, {"k": 2.0}, {"threshold": 0}, {"threshold": 1},
-              {"threshold": None}, {"threshold": "0.5"}, {"dimensions": 1}, {"tf": "x"}],
+              {"threshold": None}, {"threshold": "0.5"}, {"half_life": 0.5}, {"tf": "x"},
+              {"dimensions": 1}],
 )  # fmt: skip
 def test_settings_out_of_range(wrong):
     with pytest.raises(SettingError, match=f"The {next(iter(wrong))!r} parameter of"):
