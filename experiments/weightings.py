@@ -117,8 +117,8 @@ def online_weights(model: Clasher, keys: list[int]) -> Floats:
 
 def staleness(model: Clasher, keys: list[int]) -> float | None:
     """The correlation of what is kept of words with what a pass over their labels finds now."""
-    if model.settings.weighting not in MEASURES:
-        return None
+    if model.settings.weighting not in MEASURES or model.settings.weighting == "icf":
+        return None  # which need no pass
     buckets = _buckets(model, keys, 0)
     measure = MEASURES[model.settings.weighting]
     now = np.array([term(model._state, measure, bucket) for bucket in buckets])

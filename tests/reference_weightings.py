@@ -138,7 +138,7 @@ class OnlineClasses(Classes):
         words = set(words)
         self.count(words, yes)
         for word in words:
-            if is_due(self.with_word[word]):
+            if self.weighting == "icf" or is_due(self.with_word[word]):
                 self.kept[word] = self.look(word)
 
     def look(self, word: Hashable) -> float:
@@ -157,5 +157,5 @@ class OnlineClasses(Classes):
 
 
 def is_due(documents: int) -> bool:
-    """Every document up to the 32nd, then every 2nd, 4th, … of the next 32, 64, …."""
-    return documents % 2 ** max(documents.bit_length() - 5, 0) == 0
+    """Every document up to the 8th, then every 2nd, 4th, … of the next 8, 16, …."""
+    return documents % 2 ** max(documents.bit_length() - 3, 0) == 0

@@ -6,6 +6,7 @@ from functools import partial
 
 import numba
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,9 @@ from hypothesis import strategies as st
 from clasher import Analyzer, Clasher, analysis
 from clasher.errors import TextError
 from clasher.hashing import HashedWords, Hasher
+from clasher.kernels.addresses import strip_addresses
+from clasher.kernels.grams import fold_documents, hash_texts, scan_documents
+from clasher.kernels.markup import strip_markup
 from tests import plain, plain_analysis
 from tests.test_hashing import noted, same
 from tests.test_text import texts
@@ -264,6 +268,24 @@ def test_stems_of_words_that_a_function_finds(stemmers):
     assert one.buckets.tolist() == other.buckets.tolist()
 
 
+def odd(text):
+    return ["two\nlines", "nul\0s", "lone\ud800s", "\u200bs", " ", "", "runs", *text.split()]
+
+
+ODD_STEMS = ["two\nlin", "nul\0", "lone", "\u200bs", " ", "run", "oil"]
+
+
+def test_stems_of_odd_words(stemmers):
+    """A function may find anything; lone surrogates are no part of a stem."""
+    hasher = Hasher(2**20, analyzer=Analyzer(stemmer="english", tokenizer=odd))
+    places = [plain.place(word, 0, 2**20) for word in ODD_STEMS]
+    hashed = hasher.hash_one("oils")
+    assert (
+        list(zip(hashed.buckets.tolist(), hashed.counts.astype(int).tolist(), strict=True))
+        == places
+    )
+
+
 def test_words_of_a_function_are_taken_as_they_are():
     hasher = Hasher(2**20, analyzer=Analyzer(tokenizer=on_blanks))
     text = "Re-use re-use C++ c++ x"
@@ -347,6 +369,17 @@ def test_kept_words_are_the_distinct_ones(text, analyzer):
     ]
     without = Hasher(64, analyzer=analyzer).hash_many([text])
     assert same(hashed._replace(words=HashedWords.none(1)), without)
+
+
+@pytest.mark.compiled
+def test_kernels_are_compiled_once(stemmers):
+    """Wherever the text comes from, and whatever was done to it before."""
+    columns = ([], ["oil prices"], pa.array(["oil", "gas"])[1:], pa.chunked_array([["a"]]))
+    for how in ({}, {"strip_html": True}, {"tokenizer": on_blanks}, {"strip_urls": True}):
+        for column in columns:
+            Hasher(64, analyzer=Analyzer(stemmer="english", ngrams=2, **how)).hash_many(column)
+    kernels = (fold_documents, scan_documents, hash_texts, strip_markup, strip_addresses)
+    assert [len(kernel.signatures) for kernel in kernels] == [1, 1, 1, 1, 1]
 
 
 def test_a_long_word_has_room():

@@ -161,22 +161,29 @@ def test_a_model_with_labels_is_no_file_of_clusters(tmp_path):
         Clusters.load(tmp_path / "model")
 
 
-def test_words_that_set_a_cluster_apart():
+def test_words_that_draw_into_a_cluster(tmp_path):
     texts, _ = topical(120)
     clusters = Clusters(3, 4096, threshold=0.1)
     clusters.learn_many(["and so on", *(f"{t} and" for t in texts)])
-    for words_ in clusters.top_words(texts, 3):
-        assert {word for word, _ in words_} in [set(topic) for topic in TOPICS]
-        weights = [weight for _, weight in words_]
+    clusters.save(tmp_path / "clusters")
+    for number in range(3):
+        found = clusters.top_words(number, 3)
+        assert {word for word, _ in found} in [set(topic) for topic in TOPICS]
+        weights = [weight for _, weight in found]
         assert weights == sorted(weights, reverse=True)
-    assert clusters.top_words([], 3) == [[], [], []]
-    assert Clusters(3, M).top_words(texts) == []
+        assert Clusters.load(tmp_path / "clusters").top_words(number, 3) == found
+    for number in (-1, 3):
+        with pytest.raises(SettingError, match="must be the number of a cluster, below 3"):
+            clusters.top_words(number)
 
 
-def test_one_cluster_has_words_too():
-    clusters = Clusters(1, 4096)
-    clusters.learn_many(["and", "wheat corn", "wheat"])
-    assert clusters.top_words(["wheat corn and"])[0][0][0] == "wheat"
+def test_words_need_not_be_kept():
+    plain, named = (Clusters(2, M, words=words) for words in (False, True))
+    texts, _ = topical(20)
+    assert plain.learn_many(texts).clusters.tolist() == named.learn_many(texts).clusters.tolist()
+    assert plain.nbytes < named.nbytes
+    with pytest.raises(SettingError, match="keeps no words"):
+        plain.top_words(0)
 
 
 @pytest.mark.parametrize(

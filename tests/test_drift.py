@@ -17,6 +17,7 @@ from clasher import Alarm, Clasher, detectors, drift
 from clasher.drift import Watch, all_changed, label_changed
 from clasher.errors import ModelFileError
 from clasher.kernels.state import BLOCKS, RECENT
+from clasher.kernels.words import LONGEST
 from clasher.synth import Stream
 from tests import mutations, strategies
 from tests.models import RULES, TEXTS, state_bytes
@@ -137,7 +138,7 @@ def test_alarms_do_not_depend_on_how_the_stream_is_cut(rule, detector):
     texts, labels = [text for text, _ in stream], [known for _, known in stream]
     with quick():
         whole = learnt(stream, rule=rule, detector=detector)
-        assert whole.alarms or rule == "mistake"  # which makes none of this stream
+        assert whole.alarms or rule in ("mistake", "perceptron")  # which are soon right again
         for size in (1, 3, 8, 50):
             parts = Clasher(64, rule=rule, max_labels=8, detector=detector)
             for start in range(0, len(stream), size):
@@ -218,7 +219,7 @@ def test_a_detector_adds_little_memory():
     assert Clasher(64).nbytes < Clasher(64, detector="window").nbytes
     documents, buckets, labels = RECENT
     extra = 32 * (BLOCKS + 1) * 2 * 4 + (BLOCKS + 1) * 2 * 4
-    extra += documents * (buckets * 8 + labels * 4)
+    extra += documents * (buckets * 8 + labels * 4) + 64 * (8 + 8 + LONGEST)  # and words
     assert Clasher(64, detector="window").nbytes - Clasher(64).nbytes == extra
 
 

@@ -13,10 +13,10 @@ from clasher.errors import ClasherError
 
 CORE = (
     "adding", "alarms", "analysis", "analyzer", "bounds.decisions", "bounds.frequencies",
-    "bounds.lengths", "bounds.weights", "detectors", "distortion", "drift", "errors", "explain",
-    "hashed", "hashing", "kernels.state", "labels", "languages", "memory", "merging", "model",
-    "parts", "pending", "planning", "relabelling", "revising", "settings", "spans", "storage",
-    "synth", "text", "unicode_ranges", "veil", "version", "words",
+    "bounds.lengths", "bounds.weights", "clusters", "detectors", "distortion", "drift", "errors",
+    "explain", "hashed", "hashing", "kernels.state", "labels", "languages", "memory", "merging",
+    "model", "parts", "pending", "planning", "relabelling", "revising", "settings", "similar",
+    "spans", "storage", "synth", "text", "unicode_ranges", "vectors", "veil", "version", "words",
 )  # fmt: skip
 OPTIONAL = (
     "click", "rich", "plotly", "psutil", "pandas", "polars", "sklearn", "river", "pytest",

@@ -90,3 +90,17 @@ def test_merged_models_have_the_sketches_of_one_pass(weighting):
     for name in SKETCHES:
         np.testing.assert_array_equal(getattr(parts[0]._state, name), getattr(whole._state, name))
     np.testing.assert_array_equal(parts[0]._state.terms[0], whole._state.terms[0])
+
+
+@pytest.mark.parametrize("half_life", [None, 3.0])
+def test_the_latest_document_is_unlearnt_exactly(half_life):
+    documents = [("wheat", {"grain"}), ("oil", {"energy"}), ("oil wheat", {"grain", "energy"})]
+    model = Clasher(64, rule="centroid", weighting="tf", half_life=half_life)
+    for text, labels in documents:
+        model.learn(text, labels)
+    before = {name: array.copy() for name, array in model._state._asdict().items()}
+    model.learn("gas oil", {"energy"})
+    model.unlearn("gas oil", {"energy"})
+    for name, array in model._state._asdict().items():
+        if name != "seen":
+            np.testing.assert_allclose(array, before[name], rtol=1e-6, atol=1e-6, err_msg=name)

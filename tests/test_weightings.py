@@ -89,10 +89,12 @@ def test_statistics_of_counts_that_contradict_each_other_are_still_sane(
 
 
 @given(st.integers(1, 10**9))
-def test_words_are_looked_at_when_they_have_grown_by_a_sixteenth(documents):
+def test_words_are_looked_at_when_they_have_grown_by_a_quarter(documents):
     assert classes.is_due(float(documents)) == plain.is_due(documents)
-    later = next(n for n in range(documents + 1, 2 * documents + 2) if plain.is_due(n))
-    assert later <= max(documents + 1, documents * 17 / 16)
+    step = 2 ** max(documents.bit_length() - 3, 0)
+    later = (documents // step + 1) * step
+    assert plain.is_due(later)
+    assert later <= max(documents + 1, documents * 5 / 4)
 
 
 @every_rule
@@ -196,7 +198,28 @@ def test_a_label_that_is_given_up_takes_its_counts_along(weighting):
     assert sorted(model.labels) == ["b", "c"]
     state, c = model._state, model.labels.index("c")
     assert state.classes[:, c].sum() == 2
+    if weighting == "icf":
+        assert state.terms[1].tolist() == (state.classes > 0).sum(axis=1).tolist()
     assert state.members[:, c].tolist() == [1, 1]
+
+
+@every_rule
+def test_icf_knows_at_any_time_which_labels_words_came_with(rule):
+    model = taught(rule, weighting="icf")
+
+    def check():
+        seen = (model._state.classes > 0).sum(axis=1)
+        assert model._state.terms[1].tolist() == seen.tolist()
+
+    check()
+    model.unlearn(TEXTS[1], LABELS[1])
+    check()
+    model.merge_labels("corn", "grain")
+    check()
+    model.retire_label("oil")
+    check()
+    model.merge(taught(rule, weighting="icf"))
+    check()
 
 
 @every_rule

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import functools
 import html.entities
+import re
 import threading
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from clasher.kernels.tables import drop_known, insert, recall, remember
 from clasher.languages import stemmer_of
 from clasher.text import Buffers, as_buffers, code_points, decoded, letters
 
+SURROGATES = re.compile("[\ud800-\udfff]")  # which a stemmer refuses
 STEMS = 2**16  # words whose stems are at hand
 
 Keys = npt.NDArray[np.uint64]
@@ -102,14 +105,14 @@ class Analysis:
         indptr = np.zeros(texts.documents + 1, np.int64)
         for document in range(texts.documents):
             inside = slice(texts.offsets[document], texts.offsets[document + 1])
-            tokens += self._tokens(texts.data[inside].tobytes(), document)
+            tokens += self._tokens(texts.data[inside].tobytes())
             indptr[document + 1] = len(tokens)
         sizes = np.array([len(token) for token in tokens], np.int64)
         stops = np.cumsum(sizes + 1) - 1
         data = np.frombuffer(b" ".join(tokens), np.uint8)  # a blank shows where words of a row end
         return self._hashed(Words(indptr, np.empty(0, np.uint64), stops - sizes, stops, data))
 
-    def _tokens(self, raw: bytes, document: int) -> list[bytes]:
+    def _tokens(self, raw: bytes) -> list[bytes]:
         tokenizer = self.analyzer.tokenizer
         assert tokenizer is not None
         found = []
@@ -117,7 +120,7 @@ class Analysis:
             if not isinstance(token, str):
                 raise TextError(
                     f"the tokenizer {name_of(tokenizer)} must give words as text (str). "
-                    f"Got {type(token).__name__} instead, for document {document}."
+                    f"Got {type(token).__name__} instead."
                 )
             if token:
                 found.append(token.encode("utf-8", "surrogatepass"))
@@ -169,19 +172,25 @@ class Stems:
 
     def _stem(self, words: Words, chosen: Any, lower: npt.NDArray[np.uint32]) -> Keys:
         """The hashes of the stems of some words."""
-        spans = zip(words.starts[chosen], words.stops[chosen], strict=True)
-        raw = words.data
-        joined = "\n".join(decoded(raw[start:stop].tobytes()) for start, stop in spans)
-        codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
-        known = codes < len(lower)
-        folded = np.where(known, lower[np.where(known, codes, 0)], codes)
-        given = folded.tobytes().decode("utf-32-le", "surrogatepass").split("\n")
-        stems = self._stemmer.stemWords(given)
+        spans = zip(words.starts[chosen].tolist(), words.stops[chosen].tolist(), strict=True)
+        written = [decoded(words.data[start:stop].tobytes()) for start, stop in spans]
+        given = _lowered(written, lower)
+        stems = self._stemmer.stemWords([SURROGATES.sub("", word) for word in given])
         texts = as_buffers([stem or word for stem, word in zip(stems, given, strict=True)])
         keys = np.empty(len(stems), np.uint64)
         bounds = texts.offsets
         hash_texts(texts.data, bounds[:-1], bounds[1:], lower, self._initial, keys)
         return keys
+
+
+def _lowered(words: list[str], lower: npt.NDArray[np.uint32]) -> list[str]:
+    """Words as the hash sees them, all at once."""
+    codes = np.frombuffer("".join(words).encode("utf-32-le", "surrogatepass"), np.uint32)
+    known = codes < len(lower)
+    folded = np.where(known, lower[np.where(known, codes, 0)], codes)
+    joined = folded.tobytes().decode("utf-32-le", "surrogatepass")
+    ends = list(accumulate(map(len, words), initial=0))
+    return [joined[start:stop] for start, stop in pairwise(ends)]
 
 
 def most_words(texts: Buffers, each: int | None = None) -> int:

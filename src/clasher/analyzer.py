@@ -172,7 +172,7 @@ def _list_of_words(given: Any) -> tuple[str, ...] | None:
     for word in words:
         if not isinstance(word, str) or word.split() != [word]:
             raise _refusal("stop_words", wanted, word)
-    return tuple(words)
+    return tuple(words) or None
 
 
 def _word_sizes(given: Any, characters: bool) -> tuple[int, int]:

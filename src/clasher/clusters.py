@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,11 +11,15 @@ import numpy.typing as npt
 from clasher import memory, storage
 from clasher.analyzer import Analyzer
 from clasher.errors import ModelFileError, SettingError
+from clasher.explain import WordWeight
 from clasher.hashing import Hashed, Hasher
 from clasher.kernels.clusters import cluster_documents
 from clasher.kernels.state import DOCUMENTS, LABELS, State
+from clasher.kernels.words import vote
+from clasher.labels import LabelIndex
 from clasher.settings import Settings
 from clasher.vectors import check_weighting
+from clasher.words import top_words
 
 BATCH = 1024  # documents that are clustered together
 MOST = 4096
@@ -54,6 +56,9 @@ class Clusters:
     recycle
         Whether a stale cluster, which was fed nothing for 100·k documents, makes room for a
         document that is near to none. If not, such a document goes to the nearest.
+    words
+        Whether to keep a word for each bucket, so that ``top_words`` can tell what clusters are
+        about.
     weighting, tf, seed, analyzer
         As for :class:`clasher.settings.Settings`.
 
@@ -67,8 +72,8 @@ class Clusters:
     [-1, 0, 1, 0, 1, 0]
     >>> clusters.predict("a harvest of corn"), clusters.sizes.tolist()
     (1, [3, 2])
-    >>> [word for word, _ in clusters.top_words(texts, n=2)[0]]
-    ['bank', 'interest']
+    >>> {"bank", "interest"} < {word for word, weight in clusters.top_words(0, n=5)}
+    True
 
     The very first document is in no cluster: the IDF of all its words is 0 (Algorithm 3).
     """
@@ -80,6 +85,7 @@ class Clusters:
         *,
         threshold: float = 0.2,
         recycle: bool = False,
+        words: bool = True,
         weighting: str = "tfidf",
         tf: str = "log",
         seed: int = 0,
@@ -100,6 +106,7 @@ class Clusters:
             max_labels=k,
             on_full="evict" if recycle else "error",
             seed=seed,
+            words=words,
             analyzer=Analyzer() if analyzer is None else analyzer,
         )
         self._set_up(settings, memory.allocate(settings, k))
@@ -107,7 +114,9 @@ class Clusters:
     def _set_up(self, settings: Settings, state: State) -> None:
         self.settings = settings
         self._setting = settings.for_kernels()
-        self._hasher = Hasher(settings.dimensions, settings.seed, settings.analyzer)
+        self._hasher = Hasher(
+            settings.dimensions, settings.seed, settings.analyzer, keep_words=settings.words
+        )
         self._state = state
 
     # ── what they are ────────────────────────────────────────────────────────────────────────
@@ -138,38 +147,20 @@ class Clusters:
     def __repr__(self) -> str:
         return f"<Clusters {len(self)} of {self.k}, documents={self.documents}>"
 
-    def top_words(self, texts: Iterable[str], n: int = 10) -> list[list[tuple[str, float]]]:
-        """The words of ``texts`` that set each cluster apart, and how much more they weigh there.
+    def top_words(self, cluster: int, n: int = 10) -> list[WordWeight]:
+        """The words that draw a document most into a cluster, and how much; needs ``words=True``.
 
-        A weight is the word's part of the prototype's length, less its part of that of all
-        documents together. Buckets do not know their words, so some text has to be shown: of the
-        words of a bucket the one that is most frequent there stands for it.
+        A word weighs what one occurrence adds to the cosine before the length of the document is
+        divided out.
         """
-        words, buckets, signs = self._named_buckets(texts)
-        rows = self._state.rows[:, 0, : len(self)]
-        common = rows.sum(axis=1) if len(self) > 1 else np.zeros(len(rows), np.float32)
-        length = float(np.linalg.norm(common))
-        common = common[buckets] / (length or 1.0)
-        found = []
-        for cluster in range(len(self)):
-            own = rows[buckets, cluster] * self._state.scales[cluster]
-            weights = signs * (own - common)
-            best = np.lexsort((np.arange(len(weights)), -weights))[:n]
-            found.append([(words[at], float(weights[at])) for at in best if weights[at] > 0])
-        return found
+        if not 0 <= cluster < len(self):
+            wanted = f"the number of a cluster, below {len(self)}"
+            raise SettingError.of("cluster", wanted, cluster, "top_words")
+        index = LabelIndex(self.k, self._names())
+        return top_words(NAME.format(cluster), n, index, self._state, self._setting)
 
-    def _named_buckets(
-        self, texts: Iterable[str]
-    ) -> tuple[list[str], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The buckets of a text, the most frequent word of each, and its sign."""
-        counts: Counter[tuple[str, int, int]] = Counter()
-        for text in texts:
-            counts.update({(w.text, w.bucket, w.sign) for w in self._hasher.words(text)})
-        named: dict[int, tuple[str, int]] = {}
-        for word, bucket, sign in sorted(counts, key=lambda key: (-counts[key], key)):
-            named.setdefault(bucket, (word, sign))
-        signs = np.array([sign for _, sign in named.values()], np.int64)
-        return [word for word, _ in named.values()], np.fromiter(named, np.int64), signs
+    def _names(self) -> list[str]:
+        return [NAME.format(number) for number in range(len(self))]
 
     # ── learning and predicting ──────────────────────────────────────────────────────────────
 
@@ -204,6 +195,8 @@ class Clusters:
                 hashed.indptr, hashed.buckets, hashed.counts, self._state, self._setting, work,
                 self.k, np.int64(patience), learning, clusters, cosines,
             )  # fmt: skip
+            if learning and self.settings.words:
+                vote(hashed.indptr, hashed.buckets, hashed.words, self._state)
             parts.append(Assignments(clusters, cosines))
         return Assignments(
             np.concatenate([np.zeros(0, np.int32), *(part.clusters for part in parts)]),
@@ -214,15 +207,14 @@ class Clusters:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write them to a file, whole or not at all: that of a model with a label per cluster."""
-        names = [NAME.format(number) for number in range(len(self))]
-        storage.save(path, self.settings, names, self._state)
+        storage.save(path, self.settings, self._names(), self._state)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read what ``save`` wrote; learning goes on as if it had never stopped."""
         settings, names, state, _ = storage.load(path)
-        if names != [NAME.format(number) for number in range(len(names))]:
-            raise ModelFileError(f"{path!s}: a model with labels of its own, not clusters")
         clusters = cls.__new__(cls)
         clusters._set_up(settings, memory.grow(state, settings, settings.max_labels))
+        if names != clusters._names():
+            raise ModelFileError(f"{path!s}: a model with labels of its own, not clusters")
         return clusters

@@ -64,7 +64,7 @@ class Watch:
         if start < len(known) or not len(known):
             yield Stretch(start, len(known), False)
 
-    def look(self, state: State, names: list[str], word_of: WordOf | None) -> list[Alarm]:
+    def look(self, state: State, names: list[str], word_of: WordOf) -> list[Alarm]:
         """Close the stretches that are long enough; where errors rose, give up the past."""
         labels = int(state.totals[LABELS])
         everywhere = self._rises(state.all_blocks, 1, "all")
@@ -96,12 +96,10 @@ class Watch:
         return rises
 
     def _alarm(
-        self, state: State, label: str | None, rise: Rise, of_all: bool, word_of: WordOf | None
+        self, state: State, label: str | None, rise: Rise, of_all: bool, word_of: WordOf
     ) -> Alarm:
-        words: list[tuple[str, ...]] = [(), ()]
-        if word_of is not None:
-            change = all_changed(state) if of_all else label_changed(state, rise.row)
-            words = [_most(way, word_of) for way in (change, -change)]
+        change = all_changed(state) if of_all else label_changed(state, rise.row)
+        words = [_most(way, word_of) for way in (change, -change)]
         document, before, after = int(state.totals[DOCUMENTS]), rise.before, rise.after
         return Alarm(document, label, round(before, 4), round(after, 4), *words)
 

@@ -27,7 +27,7 @@ def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...]
     margin = settings.rule == "margin"
     regions = capacity if settings.rule != "perceptron" else 0
     by_class = settings.weighting in MEASURES
-    named = m if settings.words else 0
+    named = m if settings.keeps_words else 0
     return (
         {
             "totals": ((3,), np.int64),
@@ -143,6 +143,8 @@ def grow(state: State, settings: Settings, labels: int) -> State:
 
 def clear_label(state: State, number: int, settings: Settings) -> None:
     """Forget all that is known of one label, so that its number can be given away."""
+    if settings.weighting == "icf":
+        state.terms[1] -= state.classes[:, number] > 0  # the labels that words came with
     for name, axis in LABEL_AXIS.items():
         array = getattr(state, name)
         if array.size:

@@ -332,8 +332,7 @@ class Clasher(Revising, Merging):
             part = self._advance(hashed.part(start, stop), sets[start:stop], predicting)
             parts.append(part)
             if is_due:
-                word_of = self.word_of if self.settings.words else None
-                self._watch.look(self._state, self._index.names, word_of)
+                self._watch.look(self._state, self._index.names, self.word_of)
         return LabelSets.join(parts)
 
     def _advance(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:
@@ -361,7 +360,7 @@ class Clasher(Revising, Merging):
             truth.known, truth.indptr, truth.ids, truth.yes, self._state, self._setting,
             memory.work_for(self._state, len(words.keys)), predicting, indptr, ids,
         )  # fmt: skip
-        if self.settings.words:
+        if self.settings.keeps_words:
             vote(hashed.indptr, hashed.buckets, hashed.words, self._state)
         return LabelSets(self._names(), ids[: indptr[-1]], indptr)
 

@@ -30,7 +30,7 @@ class Parts:
         self._setting = settings.for_kernels()
         self._hasher = Hasher(
             settings.dimensions, settings.seed, settings.analyzer,
-            keep_words=settings.words or settings.depth > 1,
+            keep_words=settings.keeps_words or settings.depth > 1,
         )  # fmt: skip
         self._index = index
         self._state = state

@@ -165,8 +165,6 @@ class Revising(Parts):
             raise LabelError(f"label {source!r} cannot be merged with itself")
         relabelling.join(self._state, *numbers)
         self.retire_label(source)
-        if self._state.terms.size:
-            look_again(self._state, self._setting.measure)
 
     def retire_label(self, label: str) -> None:
         """Forget a label and all that was learnt of it; should it come again, it is a new one."""
@@ -174,6 +172,8 @@ class Revising(Parts):
         relabelling.retire(self._state, self._index, number, self.settings)
         if self._watch is not None:
             self._watch.renumber()
+        if self._state.terms.size:
+            look_again(self._state, self._setting.measure)
 
     def _that_find_room(self, labels: Labels) -> LabelSets:
         """The labels of one document; too many are refused before anything is changed."""

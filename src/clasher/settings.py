@@ -83,7 +83,8 @@ class Settings:
     pending
         Keep this many unlabelled documents, hashed, so that ``learn_later`` can still learn them.
     words
-        Keep a word for each bucket, so that ``top_words`` can tell what a label is about.
+        Keep a word for each bucket, so that ``top_words`` can tell what a label is about; with a
+        ``detector`` they are kept in any case, for alarms to name them.
     half_life
         What was learnt this many documents ago weighs half of what is learnt now, a number from 1
         to 1e12. None: nothing is forgotten.
@@ -163,6 +164,11 @@ class Settings:
         """Plain values, ready for JSON."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {**values, "analyzer": self.analyzer.to_dict()}
+
+    @property
+    def keeps_words(self) -> bool:
+        """Whether words behind buckets are kept: where asked to, and for alarms to name them."""
+        return self.words or self.detector != "none"
 
     def differences(self, other: Settings) -> list[str]:
         """The names of the settings that differ."""

@@ -10,12 +10,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from clasher import memory
 from clasher.errors import SettingError
 from clasher.explain import WordWeight
 from clasher.kernels.fading import gain
 from clasher.kernels.hashing import ONE, finalise
-from clasher.kernels.sketch import weigh
 from clasher.kernels.state import MARGIN, PERCEPTRON, Setting, State
 from clasher.kernels.words import merge_votes
 from clasher.labels import LabelIndex
@@ -36,15 +34,17 @@ def top_words(
 ) -> list[WordWeight]:
     """The words that speak for a label, the weightiest first.
 
-    A word weighs what one occurrence adds to the label's score before the length of the document
-    is divided out: to the log-odds with the linear rules, to the cosine with the paper's.
+    A word weighs what it adds to the label's score in a document of unit length that has no other:
+    to the log-odds with the linear rules, to the cosine of its prototype with the paper's.
     """
     _check_words(state)
     if type(most) is not int or most < 1:
         raise SettingError.of("n", "an integer from 1", most, "top_words")
     j = index.number(label)
-    buckets, x = _all_words(state, setting)
-    weights = x * _per_weight(j, buckets, state, setting)
+    buckets = np.flatnonzero(state.word_votes > 0)
+    negative = (finalise(state.word_keys[buckets]) & ONE).astype(np.bool_)
+    weights = _weights(j, buckets, state, setting)
+    weights[negative] *= -1
     best = [at for at in np.argsort(-weights, kind="stable")[:most] if weights[at] > 0]
     named = ((word_of(state, int(buckets[at])), float(weights[at])) for at in best)
     return [WordWeight(word, weight) for word, weight in named if word is not None]
@@ -67,23 +67,10 @@ def _check_words(state: State) -> None:
         )
 
 
-def _all_words(
-    state: State, setting: Setting
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-    """A document that has every known word once: its buckets, and its weights as they are."""
-    buckets = np.flatnonzero(state.word_votes > 0).astype(np.int32)
-    keys = state.word_keys[buckets]
-    signs = (1 - 2 * (finalise(keys) & ONE).astype(np.int64)).astype(np.float32)
-    places = np.arange(len(buckets), dtype=np.int32)
-    work = memory.work_for(state, len(keys))
-    weigh(state, setting._replace(unit=False), buckets, signs, places, keys, work)
-    return buckets, work.x[: len(buckets)].astype(np.float64)
-
-
-def _per_weight(
-    j: int, buckets: npt.NDArray[np.int32], state: State, setting: Setting
+def _weights(
+    j: int, buckets: npt.NDArray[np.int64], state: State, setting: Setting
 ) -> npt.NDArray[np.float64]:
-    """What a document adds to the score of label ``j`` for each 1 of its weight in a bucket."""
+    """What a bucket adds to the score of label ``j`` for each 1 of it."""
     first: npt.NDArray[np.float64] = state.rows[buckets, 0, j].astype(np.float64)
     if setting.rule == PERCEPTRON:
         return np.asarray(first / gain(state, j))

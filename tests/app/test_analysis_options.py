@@ -135,9 +135,13 @@ def test_a_function_of_your_own(news, tmp_path, monkeypatch):
     assert " wh " in shown
     assert " eat " in shown
     assert run("predict", news, "--model", path, *own, "-q").stdout.count("\n") == 40
+    run("labels", path, "rename", "grain", "crops", *own, "-q")
+    run("merge", path, path, "-o", tmp_path / "both.clasher", *own, "-q")
     commands = [
         ["inspect", path], ["explain", "-m", path, "wheat"], ["predict", news, "-m", path, "-q"],
-        ["learn", news, "-m", path, "-q"],
+        ["learn", news, "-m", path, "-q"], ["late", news, "-m", path, "-q"],
+        ["unlearn", news, "-m", path, "-q"], ["labels", path, "list"],
+        ["merge", path, path, "-o", tmp_path / "both.clasher"],
     ]  # fmt: skip
     for command in commands:
         said = one_line(run(*command, code=2))

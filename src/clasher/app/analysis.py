@@ -95,7 +95,9 @@ def _run(ctx: click.Context, parameter: click.Parameter, value: str | None) -> A
     return (sizes, sizes) if isinstance(sizes, int) else sizes
 
 
-def tokenizer_option(text: str) -> Callable[[Any], Any]:
+def tokenizer_option(
+    text: str = "The function that the model cuts text with, if it has one of its own.",
+) -> Callable[[Any], Any]:
     """The option that names a function which cuts text into words."""
     return _text("--tokenizer", metavar="MODULE:FUNCTION", callback=load_function, help=text)
 

@@ -117,7 +117,7 @@ def warm_up(settings: Settings | None = None) -> None:
 
     model = Clasher(
         dimensions=2,
-        words=settings is not None and settings.words,
+        words=settings is not None and settings.keeps_words,
         analyzer=None if settings is None else settings.analyzer,
     )
     labels = [{f"label {number}" for number in range(FIRST_CAPACITY + 1)}]

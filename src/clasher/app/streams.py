@@ -96,7 +96,8 @@ def stream_options(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options of a stream, and hand them over as ``stream``.
 
-    A command that looks at a ``sample`` of so many records can do without a stream.
+    A command that looks at a ``sample`` of so many records can do without a stream, one that reads
+    labels alone without ``texts``.
     """
     name = "STREAM..." if sample is None else "[STREAM...]"
     limit = "Stop after N records."

@@ -19,7 +19,7 @@ _OPTIONS = {
         help="Buckets that words are hashed to (default: 65536).",
     ),
     "weighting": vector_option(
-        "--weighting", type=click.Choice(CHOICES["weighting"]),
+        "--weighting", type=click.Choice(["tfidf", "tf"]),
         help="How words are weighed (default: tfidf).",
     ),
     "tf": vector_option(

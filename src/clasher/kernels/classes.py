@@ -7,8 +7,9 @@ priors and for the document frequency among labelled documents.
 
 ``terms[1, bucket]`` keeps what a pass over all labels found out, since such a pass for every word
 of every document would cost more than all else: it is made anew when the bucket's labelled
-documents have grown by 1/32 to 1/16. What is kept hardly changes while the bucket is not seen: the
-statistics are in units of evidence (N times an effect), which other documents do not move.
+documents have grown by an eighth to a quarter. What is kept hardly changes while the bucket is not
+seen: the statistics are in units of evidence (N times an effect), which other documents do not
+move. The labels that ICF asks for are counted as they come, without a pass.
 """
 
 import math
@@ -25,15 +26,18 @@ SMOOTH = 0.5  # added to each count of an odds ratio, so that none is zero
 
 
 @kernel
-def feed_classes(state, label, buckets, weight):
+def feed_classes(state, measure, label, buckets, weight):
     """Count a document of a label that counts ``weight``; halve the label where it is full.
 
     A document with a negative weight is taken back.
     """
     nothing, one = np.float32(0.0), gain(state, label)
     for at in range(buckets.shape[0]):
-        known = state.classes[buckets[at], label] + np.float32(weight * one)
-        state.classes[buckets[at], label] = max(known, nothing)
+        row = state.classes[buckets[at]]
+        known = row[label] > nothing
+        row[label] = max(row[label] + np.float32(weight * one), nothing)
+        if measure == ICF and known != (row[label] > nothing):
+            state.terms[1, buckets[at]] += -1.0 if known else 1.0
     state.members[0, label] = max(state.members[0, label] + weight * one, 0.0)
     state.members[1, label] = max(state.members[1, label] + math.copysign(1.0, weight), 0.0)
     if state.members[0, label] >= COUNT_LIMIT * one:
@@ -52,11 +56,11 @@ def count_classes(state, measure, buckets, ids, yes, weight):
     """
     for at in range(ids.shape[0]):
         if yes[at]:
-            feed_classes(state, ids[at], buckets, weight)
+            feed_classes(state, measure, ids[at], buckets, weight)
     for at in range(buckets.shape[0]):
         bucket = buckets[at]
         state.terms[0, bucket] = max(state.terms[0, bucket] + math.copysign(1.0, weight), 0.0)
-        if is_due(state.terms[0, bucket]):
+        if measure != ICF and is_due(state.terms[0, bucket]):
             state.terms[1, bucket] = term(state, measure, bucket)
 
 
@@ -70,12 +74,12 @@ def look_again(state, measure):
 
 @kernel
 def is_due(documents):
-    """Whether to look at a word's labels again: each time up to 32 documents, then more rarely.
+    """Whether to look at a word's labels again: each time up to 8 documents, then more rarely.
 
     Depends on the count alone, so that it needs no memory and no clock.
     """
     step = 1.0
-    while documents >= 32.0 * step:
+    while documents >= 8.0 * step:
         step *= 2.0
     return documents % step == 0.0
 
@@ -85,10 +89,11 @@ def term(state, measure, bucket):
     """What ``terms`` keeps of a bucket: a pass over the labels it was seen with."""
     documents = max(np.float64(state.totals[LABELLED]), 1.0)
     share = state.terms[0, bucket] / documents
+    row = state.classes[bucket]
     found = 0.0
     for k in range(state.totals[LABELS]):
-        if state.classes[bucket, k] > 0.0:
-            rate = state.classes[bucket, k] / state.members[0, k]
+        if row[k] > 0.0:
+            rate = row[k] / state.members[0, k]
             if measure == ICF:
                 found += 1.0
             elif measure == ICSDF:
@@ -98,9 +103,7 @@ def term(state, measure, bucket):
                 value = statistic(measure, documents, own / documents, share, rate)
                 value *= own / (own + SHRINK)
                 found = found + value if measure in (IG, GINI) else max(found, value)
-    if measure in (ICF, ICSDF, ODDS):
-        return found
-    return math.log1p(found)
+    return found if measure in (ICF, ICSDF, ODDS) else math.log1p(found)
 
 
 @kernel

@@ -85,11 +85,13 @@ def count(state, setting, buckets, places, keys, work):
 
 @kernel
 def uncount(state, setting, buckets, keys):
-    """Algorithm 3, lines 6 and 7, backwards; the document is taken for one of now.
+    """Algorithm 3, lines 6 and 7, backwards: exact for the latest document.
 
+    One that came before it has faded since, and is taken to be as fresh as the latest.
     Conservative counters stay: which of them the document had raised is not known, and one taken
     back too many would underestimate.
     """
+    state.clock[NOW] /= setting.growth
     one = state.clock[NOW]
     if not setting.conservative:
         for at in range(buckets.shape[0]):

@@ -8,7 +8,7 @@ from clasher.kernels.fading import gain
 from clasher.kernels.labels import UNLABELLED, mark, relate
 from clasher.kernels.regions import feed
 from clasher.kernels.sketch import uncount, weigh
-from clasher.kernels.state import LABELLED, LABELS, NO_MEASURE, PERCEPTRON
+from clasher.kernels.state import LABELLED, LABELS, NO_MEASURE, NOW, PERCEPTRON
 
 
 @kernel
@@ -21,6 +21,7 @@ def unlearn_document(buckets, counts, places, keys, known, ids, yes, state, sett
     if known == UNLABELLED:
         return
     weigh(state, setting, buckets, counts, places, keys, work)
+    state.clock[NOW] *= setting.growth  # its labels were learnt when it had been counted
     labels = state.totals[LABELS]
     mark(work.truth, labels, known, ids, yes)
     state.totals[LABELLED] -= 1
@@ -36,6 +37,7 @@ def unlearn_document(buckets, counts, places, keys, known, ids, yes, state, sett
                 feed(state, label, buckets, work.x, weight)
                 relate(state, label, known, ids, yes, work.truth, labels, weight)
                 tidy(state, label, labels)
+    state.clock[NOW] /= setting.growth
 
 
 @kernel

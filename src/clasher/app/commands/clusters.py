@@ -21,6 +21,7 @@ from clasher.errors import SettingError
 if TYPE_CHECKING:
     from clasher.app.sample import Document, Sample
     from clasher.clusters import Clusters
+    from clasher.explain import WordWeight
     from clasher.io import Batch, LineWriter
 
 SAMPLE = 2000
@@ -156,18 +157,19 @@ class Results:
     """What is told of the clusters: sizes, words, and an example of the sample for each."""
 
     clusters: Clusters
-    words: list[list[tuple[str, float]]]
+    words: list[list[WordWeight]]
     examples: dict[int, Document]
 
     @classmethod
     def of(cls, clusters: Clusters, documents: list[Document], words: int) -> Results:
-        """Name the clusters after a sample of the stream."""
+        """Find an example of each cluster in a sample of the stream."""
         texts = [document.text for document in documents]
         found = clusters.predict_many(texts)
         examples: dict[int, Document] = {}
         for at in (-found.similarities).argsort(kind="stable").tolist():
             examples.setdefault(int(found.clusters[at]), documents[at])
-        return cls(clusters, clusters.top_words(texts, words), examples)
+        named = [clusters.top_words(number, words) for number in range(len(clusters))]
+        return cls(clusters, named, examples)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; the largest cluster first."""
@@ -195,7 +197,7 @@ class Results:
         ]
         show(clusters_view(texts, name, self.clusters.documents))
 
-    def _rows(self) -> Iterator[tuple[int, int, list[tuple[str, float]], Document | None]]:
+    def _rows(self) -> Iterator[tuple[int, int, list[WordWeight], Document | None]]:
         sizes = self.clusters.sizes
         for number in (-sizes).argsort(kind="stable").tolist():
             yield number, int(sizes[number]), self.words[number], self.examples.get(number)

@@ -50,7 +50,7 @@ EXAMPLES = """
     section="Output",
     help="How many words to show (default: 10).",
 )
-@tokenizer_option("The function that the model cuts text with, if it has one of its own.")
+@tokenizer_option()
 def command(
     words: tuple[str, ...],
     model_path: str,

@@ -62,7 +62,7 @@ EXAMPLES = """
     help=f"Show only what this label is about, in {TOP_WORDS} words or as many as --top-words "
     "says; may be given several times.",
 )
-@tokenizer_option("The function that the model cuts text with, if it has one of its own.")
+@tokenizer_option()
 def command(
     model_path: str,
     all_labels: bool,

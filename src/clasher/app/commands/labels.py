@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from clasher.app import notes
+from clasher.app.analysis import tokenizer_option
 from clasher.app.files import check_model_file
 from clasher.app.options import Command, output_option, quiet_option
 from clasher.errors import SettingError
+
+if TYPE_CHECKING:
+    from clasher.analyzer import Tokenizer
 
 ACTIONS = {"list": (), "rename": ("OLD", "NEW"), "merge": ("LABEL", "INTO"), "retire": ("LABEL",)}
 """What can be done, and the labels that it needs."""
@@ -35,9 +41,15 @@ EXAMPLES = """
 @output_option(
     "--output", "-o", metavar="FILE", help="Write the model there (default: to where it was)."
 )
+@tokenizer_option()
 @quiet_option
 def command(
-    model_path: str, action: str, names: tuple[str, ...], output: str | None, quiet: bool
+    model_path: str,
+    action: str,
+    names: tuple[str, ...],
+    output: str | None,
+    tokenizer: Tokenizer | None,
+    quiet: bool,
 ) -> None:
     r"""List the labels of a model, or change them.
 
@@ -57,7 +69,7 @@ def command(
     from clasher.app.tables import labels_view, show
     from clasher.model import Clasher
 
-    model = Clasher.load(model_path)
+    model = Clasher.load(model_path, tokenizer=tokenizer)
     if not wanted:
         show(labels_view(list(model.support.items()), None, {}))
         return

@@ -8,6 +8,7 @@ import click
 
 from clasher.ahead import HeldInterrupt
 from clasher.app import notes
+from clasher.app.analysis import tokenizer_option
 from clasher.app.figures import counted
 from clasher.app.files import check_model_file, check_outputs
 from clasher.app.options import Command, model_option, quiet_option
@@ -15,6 +16,7 @@ from clasher.app.streams import Stream, stream_options
 from clasher.errors import NotLearntError
 
 if TYPE_CHECKING:
+    from clasher.analyzer import Tokenizer
     from clasher.io import Batch
     from clasher.model import Clasher
 
@@ -32,8 +34,9 @@ EXAMPLES = """
 )
 @stream_options(labelled=True, texts=False)
 @model_option("The model file to go on with; it was begun with --pending.")
+@tokenizer_option()
 @quiet_option
-def command(stream: Stream, model_path: str, quiet: bool) -> None:
+def command(stream: Stream, model_path: str, tokenizer: Tokenizer | None, quiet: bool) -> None:
     """Learn labels of documents that a model has met without them.
 
     Records need an id and labels, no text. Unlabelled documents wait under
@@ -44,7 +47,7 @@ def command(stream: Stream, model_path: str, quiet: bool) -> None:
     check_model_file("--model", model_path)
     from clasher.model import Clasher
 
-    model = Clasher.load(model_path)
+    model = Clasher.load(model_path, tokenizer=tokenizer)
     late = Late(model)
     with stream.opened() as batches, notes.compiling(quiet=quiet), HeldInterrupt() as ctrl_c:
         for batch in ctrl_c.between(batches):

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from clasher.app import notes
+from clasher.app.analysis import tokenizer_option
 from clasher.app.figures import bytes_, counted
 from clasher.app.files import check_model_file
 from clasher.app.options import Command, output_option, quiet_option
 from clasher.errors import LabelCapacityError, SettingError
 
 if TYPE_CHECKING:
+    from clasher.analyzer import Tokenizer
     from clasher.model import Clasher
 
 EXAMPLES = """
@@ -25,8 +27,9 @@ EXAMPLES = """
 @click.command("merge", cls=Command, examples=EXAMPLES, short_help="Make one model of several.")
 @click.argument("paths", metavar="MODEL...", nargs=-1, required=True)
 @output_option("--output", "-o", metavar="FILE", required=True, help="Where to write the model.")
+@tokenizer_option()
 @quiet_option
-def command(paths: tuple[str, ...], output: str, quiet: bool) -> None:
+def command(paths: tuple[str, ...], output: str, tokenizer: Tokenizer | None, quiet: bool) -> None:
     """Merge models that were taught with the same settings.
 
     Word statistics, prototypes and region statistics add up, and are those of
@@ -38,11 +41,11 @@ def command(paths: tuple[str, ...], output: str, quiet: bool) -> None:
     from clasher.model import Clasher
 
     first, *others = paths
-    model = Clasher.load(first)
+    model = Clasher.load(first, tokenizer=tokenizer)
     rows = [(_told(model), first)]
     with notes.compiling(quiet=quiet):
         for path in others:
-            other = Clasher.load(path)
+            other = Clasher.load(path, tokenizer=tokenizer)
             rows.append((_told(other), path))
             try:
                 model.merge(other)

@@ -43,7 +43,7 @@ EXAMPLES = """
     help="Where to write (default: standard output).",
 )
 @output_option("--scores", is_flag=True, help="Write the score of every label too.")
-@tokenizer_option("The function that the model cuts text with, if it has one of its own.")
+@tokenizer_option()
 @quiet_option
 def command(
     stream: Stream,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clasher.app import notes
+from clasher.app.analysis import tokenizer_option
 from clasher.app.figures import counted
 from clasher.app.files import check_model_file, check_outputs
 from clasher.app.options import Command, model_option, quiet_option
@@ -14,6 +15,7 @@ from clasher.app.streams import Stream, stream_options
 from clasher.errors import LabelError, NotLearntError
 
 if TYPE_CHECKING:
+    from clasher.analyzer import Tokenizer
     from clasher.io import Batch
     from clasher.model import Clasher
 
@@ -31,8 +33,9 @@ EXAMPLES = """
 )
 @stream_options(labelled=True)
 @model_option("The model file to go on with.")
+@tokenizer_option()
 @quiet_option
-def command(stream: Stream, model_path: str, quiet: bool) -> None:
+def command(stream: Stream, model_path: str, tokenizer: Tokenizer | None, quiet: bool) -> None:
     """Unlearn documents, given with the labels they were learnt with.
 
     Exact for the word statistics; for prototypes and region statistics with
@@ -44,7 +47,7 @@ def command(stream: Stream, model_path: str, quiet: bool) -> None:
     check_model_file("--model", model_path)
     from clasher.model import Clasher
 
-    model = Clasher.load(model_path)
+    model = Clasher.load(model_path, tokenizer=tokenizer)
     documents = 0
     with stream.opened() as batches, notes.compiling(quiet=quiet):
         for batch in batches:
