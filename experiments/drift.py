@@ -61,7 +61,7 @@ def run(plan: Plan) -> dict[str, Any]:
 
 def over_time(stream: Corpus, rule: str, way: str, how: dict[str, Any]) -> dict[str, Any]:
     """Test, then train; figures of the whole and of each tenth."""
-    model = Clasher(rule=rule, **how)
+    model = Clasher(rule=rule, words="detector" in how, **how)
     edges = [len(stream) * part // PARTS for part in range(PARTS + 1)]
     whole, *parts = prequential_parts(model, stream, edges)
     return {
