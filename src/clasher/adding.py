@@ -49,7 +49,6 @@ def add(
     settings: Settings, index: LabelIndex, mine: State, names: list[str], theirs: State
 ) -> State:
     """Add ``theirs``, whose labels are ``names``, to ``mine``; returns it, grown if need be."""
-    theirs = _as_if_after(mine, theirs, settings)
     kept = list(range(len(names)))
     if settings.on_full == "evict":
         kept = _make_room(settings, index, mine, names, theirs)
@@ -59,6 +58,7 @@ def add(
     new = [names[number] for number in kept if names[number] not in index.numbers]
     mine = memory.grow(mine, settings, len(index) + len(new))  # may fail: names come after
     index.extend(new)
+    theirs = _as_if_after(mine, theirs, settings)
     places = [index.numbers[names[number]] for number in kept]
     pair = _pair(mine, theirs, kept, places, settings.for_kernels().measure)
     mine.totals[LABELS] = len(index)

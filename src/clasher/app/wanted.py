@@ -61,12 +61,16 @@ class Wanted:
 
     def settings(self) -> Settings:
         """These settings, the others at their defaults, without a model of them."""
+        from clasher.analyzer import Analyzer
         from clasher.settings import PAPER, Settings
 
+        settings = {**self.given, "analyzer": Analyzer(**self.analysis)}
         if self.paper is None:
-            return Settings(**self.given)
+            return Settings(**settings)
+        if "rule" in self.given:
+            raise SettingError("--paper chooses the rule: leave out --rule, or --paper")
         rule = "centroid" if self.paper == 1 else "mistake"
-        return Settings(**{**PAPER, "rule": rule, **self.given})
+        return Settings(**{**PAPER, "rule": rule, **settings})
 
     def check(self, model: Clasher, path: str) -> None:
         """Refuse to go on with a model that has other settings."""
