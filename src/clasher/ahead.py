@@ -6,11 +6,12 @@ import signal
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import closing
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import TypeVar
 
 PATIENCE = 1.0  # seconds to wait for a source that is to be left
+WAKE = 0.25  # seconds after which a waiting loop looks for signals
 
 T = TypeVar("T")
 
@@ -39,7 +40,7 @@ def read_ahead(items: Generator[T], ahead: int) -> Generator[T]:
     thread.start()
     try:
         while True:
-            item, error = ready.get()
+            item, error = _get(ready)
             if error is not None:
                 raise error
             if item is None:
@@ -50,6 +51,15 @@ def read_ahead(items: Generator[T], ahead: int) -> Generator[T]:
         closed.set()
         free.release()
         thread.join(PATIENCE)
+
+
+def _get(ready: SimpleQueue[T]) -> T:
+    """Wait for an item, waking now and then: a signal may have come just before the wait began."""
+    while True:
+        try:
+            return ready.get(timeout=WAKE)
+        except Empty:
+            continue
 
 
 class _Stopped(KeyboardInterrupt):

@@ -40,8 +40,8 @@ class Interrupting(io.BufferedIOBase):
         self.released = threading.Event()
         original: Callable[..., Any] = getattr(owner, method)
 
-        def spy(model: Any, *args: Any) -> Any:
-            found = original(model, *args)
+        def spy(model: Any, *args: Any, **how: Any) -> Any:
+            found = original(model, *args, **how)
             if model.settings.dimensions > 2:  # not the one that warms the kernels up
                 self.used.set()
             return found
