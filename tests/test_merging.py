@@ -299,13 +299,18 @@ def test_documents_wait_on_in_the_merged_model():
         ("dimensions", 64), ("rule", "centroid"), ("weighting", "tf"), ("similarity", "euclidean"),
         ("tf", "count"), ("norm", "none"), ("threshold", 0.3), ("at_least_one", False),
         ("max_labels", 7), ("on_full", "evict"), ("seed", 5), ("pending", 4),
-        ("analyzer", Analyzer(min_length=3)),
     ],
 )  # fmt: skip
 def test_different_settings_are_named(name, value):
     model = Clasher(128, max_labels=8)
     with pytest.raises(SettingError, match=f"settings agree: {name} is .* here and .* there"):
         model.merge(Clasher(**{"dimensions": 128, "max_labels": 8, name: value}))
+
+
+def test_text_cut_differently_is_named():
+    other = Clasher(128, analyzer=Analyzer(min_length=3))
+    with pytest.raises(SettingError, match="analyzer's min_length is 2 here and 3 there"):
+        Clasher(128).merge(other)
 
 
 def test_a_model_does_not_merge_with_itself():
