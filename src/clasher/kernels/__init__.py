@@ -35,7 +35,10 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         return functools.partial(kernel, **options)
     if config.DISABLE_JIT:  # hashes wrap around silently, as they do compiled, in every thread
         return np.errstate(all="ignore")(function)
-    compiled = njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+    # a state is some thirty arrays: handing it to a kernel that is not inlined costs more than work
+    compiled = njit(cache=True, nogil=True, error_model="numpy", forceinline=True, **options)(
+        function
+    )
     cache = compiled._cache
     if hasattr(cache, "_cache_file"):
         cache._cache_file._source_stamp = _sources()
