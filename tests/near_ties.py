@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 
 from tests.reference import (
     Document,
@@ -36,6 +37,7 @@ def near_ties(reference: Reference, x: Vector) -> Iterator[float]:
         yield from _of_regions(reference.regions, x)
     if isinstance(reference, MarginClasher) and not is_zero(x):
         yield from _of_ratios(reference.regions, x)
+        yield from _of_views(reference, x)
     if isinstance(reference, PaperClasher):
         yield from _of_fractions(reference, x)
     if isinstance(reference, LinearClasher):
@@ -70,6 +72,33 @@ def _of_ratios(regions: Regions, x: Vector) -> Iterator[float]:
     winner = regions.map(x)
     if winner is not None and not _apart(regions, x, winner):
         yield abs(cosine(x, regions.p[winner]))
+
+
+def _of_views(reference: MarginClasher, x: Vector) -> Iterator[float]:
+    """How far the nearest regions, and the best labels before the second look, are from others."""
+    regions = reference.regions
+    c = {i: cosine(x, regions.p[i]) for i in regions.inhabited}
+    shown = [abs(c[i]) for i in c if not _apart(regions, x, i)]
+    if shown:
+        yield max(shown)
+    near = reference.near(c)
+    if len(near) == reference.tuning.regions:
+        yield from (
+            c[near[-1]] - c[i] for i in c if i not in near and not _fed_alike(regions, i, near[-1])
+        )
+    views = {j: view._replace(look=0.0) for j, view in reference.clash(x).items()}
+    z = reference.sums(x, views)
+    yield from (abs(z[j] - reference.tuning.lowest) for j in regions.inhabited)
+    ranked = sorted(regions.inhabited, key=lambda j: -z[j])
+    for one, other in pairwise(ranked[:3]):
+        if not _alike(reference, one, other):
+            yield z[one] - z[other]
+
+
+def _alike(reference: LinearClasher, i: str, j: str) -> bool:
+    """Whether two labels have always learnt the same."""
+    same = reference.w[i] == reference.w[j] and reference.b[i] == reference.b[j]
+    return same and _fed_alike(reference.regions, i, j)
 
 
 def _tie_for_sure(regions: Regions, x: Vector, i: str, j: str) -> bool:
@@ -129,6 +158,5 @@ def _of_the_best(reference: LinearClasher, x: Vector) -> Iterator[float]:
         return
     best = max(able, key=lambda j: z[j])
     for j in able:
-        alike = reference.w[j] == reference.w[best] and reference.b[j] == reference.b[best]
-        if j != best and not (alike and _fed_alike(reference.regions, j, best)):
+        if j != best and not _alike(reference, j, best):
             yield z[best] - z[j]

@@ -274,9 +274,10 @@ class Reference(ABC):
 
         With a half-life, all that is older than the document weighs a little less from now on.
         """
+        x = self.doc_hash(document)
+        self.look_at(x)
         self.fade(self.decay, self.labels)
         if labels is not None:
-            x = self.doc_hash(document)
             for name in sorted(labels):
                 if name not in self.labels:
                     self.add_label(name)
@@ -287,6 +288,14 @@ class Reference(ABC):
             self.teach(x, truth)
         self.sketch.count(document)
         self.sketch.fade(self.decay)
+
+    def look_at(self, x: Vector) -> None:
+        """What a rule takes from the document before time passes."""
+        return
+
+    def emphasise(self, phi: Vector) -> Vector:
+        """What a rule adds to the weighting."""
+        return phi
 
     def fade(self, keep: float, labels: Iterable[str]) -> None:
         """What these labels have learnt so far weighs ``keep`` of what it did."""
@@ -318,6 +327,7 @@ class Reference(ABC):
             phi = {k: v * self.sketch.idf(document, k) for k, v in phi.items()}
         if self.classes is not None:
             phi = {k: v * self.classes.factor(k, len(self.labels)) for k, v in phi.items()}
+        phi = self.emphasise(phi)
         if self.norm == "l2" and not is_zero(phi):
             phi = {k: v / length(phi) for k, v in phi.items()}
         return phi

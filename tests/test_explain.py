@@ -102,7 +102,7 @@ def test_words_speak_for_and_against():
 
 def test_the_bias_and_the_region_are_not_words():
     explanation = taught("margin").explain("oil prices", "oil")
-    assert explanation.other.keys() == {"bias", "region"}
+    assert explanation.other.keys() == {"bias", "region", "other labels"}
     assert taught("perceptron").explain("oil prices", "oil").other.keys() == {"bias"}
 
 

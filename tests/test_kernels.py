@@ -17,10 +17,11 @@ from clasher import Settings, kernels, memory
 from clasher.hashing import Hasher
 from clasher.kernels import kernel
 from clasher.kernels.labels import COMPLETE, NO, PARTIAL, UNKNOWN, YES, above, mark
-from clasher.kernels.learning import COUNT_LIMIT, sigmoid
+from clasher.kernels.learning import COUNT_LIMIT
+from clasher.kernels.odds import sigmoid
 from clasher.kernels.regions import copy_rows, halve, ratio
 from clasher.kernels.sketch import weigh
-from clasher.kernels.state import FADED
+from clasher.kernels.state import FADED, FED, SQUARED
 from clasher.labels import LabelSets
 from tests.models import TEXTS, UNSEEN, taught
 
@@ -37,6 +38,7 @@ def test_halving_changes_no_mean_fraction_or_cosine(rule, similarity):
     state = model._state
     scores = model.scores_many(TEXTS + UNSEEN)
     explained = [model.explain(text, "oil") for text in UNSEEN]
+    told = state.telling.copy()
     before = [array.copy() for array in (state.rows[:, 0], state.together, state.counts)]
     for label in (0, 2):
         halve(state, label)
@@ -46,6 +48,11 @@ def test_halving_changes_no_mean_fraction_or_cosine(rule, similarity):
     assert np.array_equal(state.counts, counts * halved)
     assert np.array_equal(state.rows[:, 0], rows * halved)
     assert np.array_equal(state.together, together * halved[:, None])
+    if rule == "margin":  # looks at how many documents there were, and at the words of all labels
+        squares = (state.rows[:, 0].astype(np.float64) ** 2).sum(axis=1)
+        np.testing.assert_allclose(state.telling[:, SQUARED], squares, rtol=1e-6, atol=1e-9)
+        assert np.array_equal(state.telling[:, FED], told[:, FED])
+        return
     assert np.array_equal(model.scores_many(TEXTS + UNSEEN), scores)
     assert [model.explain(text, "oil") for text in UNSEEN] == explained
 
@@ -127,7 +134,7 @@ def test_the_truth_of_a_document(known, rest):
 @pytest.mark.parametrize("norm", ["l2", "none"])
 @pytest.mark.parametrize("weighting", ["tfidf", "tf"])
 def test_weights_are_as_documented(norm, weighting):
-    setting = Settings(norm=norm, weighting=weighting).for_kernels()
+    setting = Settings(rule="centroid", norm=norm, weighting=weighting).for_kernels()
     buckets, counts = np.array([2, 0, 1], np.int32), np.array([3, -2, 0], np.float32)
     state = memory.allocate(Settings(dimensions=4))
     state.frequencies[0], state.clock[FADED] = [4, 0, 9, 5], 9
@@ -141,6 +148,20 @@ def test_weights_are_as_documented(norm, weighting):
         expected /= np.linalg.norm(expected)
     np.testing.assert_allclose(work.x[:3], expected, rtol=1e-6)
     assert length == pytest.approx(np.linalg.norm(expected))
+
+
+def test_first_words_and_telling_words_weigh_more():
+    settings = Settings(dimensions=256, weighting="tf", norm="none")
+    state = memory.allocate(settings)
+    state.telling[[0, 1]] = [[4.0, 16.0], [4.0, 4.0]]  # of one label, and of four alike
+    buckets, counts = np.arange(200, dtype=np.int32), np.ones(200, np.float32)
+    work = memory.work_for(state)
+    none = np.empty(0, np.int32), np.empty(0, np.uint64)
+    weigh(state, settings.for_kernels(), buckets, counts, *none, work)
+    lead = 1 + 0.6 * np.exp(-np.arange(200) / 16)
+    lead[128:] = 1
+    lead[1] *= (4.01 / 16.01) ** (1 / 8)
+    np.testing.assert_allclose(work.x[:200], lead, rtol=1e-6)
 
 
 def test_rows_of_untouched_buckets_are_not_copied():

@@ -13,8 +13,9 @@ from clasher import Clasher, LabelSets, adding, memory
 from clasher.analyzer import Analyzer
 from clasher.errors import LabelCapacityError, SettingError
 from clasher.kernels.fading import settle
-from clasher.kernels.learning import COUNT_LIMIT, EVERY
+from clasher.kernels.learning import COUNT_LIMIT
 from clasher.kernels.state import DOCUMENTS, LABELS, State
+from clasher.kernels.thresholds import EVERY, ODDS_START, best_cut, calibrate
 from tests import strategies
 from tests.models import LABELS as TRUTHS
 from tests.models import RULES, TEXTS, UNSEEN, state_bytes, taught
@@ -196,6 +197,11 @@ def test_a_merged_model_is_saved_loaded_and_learns_on(rule, tmp_path):
     assert set(model.labels) == {*taught(rule).labels, "tin", "zinc"}
 
 
+def how_far(state: State, label: int) -> np.ndarray:
+    """The roots of the AdaGrad sums of a label: its part of the sum of each bucket."""
+    return np.sqrt(state.squares * state.bias[1, label] / state.bias[1].sum())
+
+
 def test_weights_are_means_by_how_far_they_were_learnt():
     one, other = taught("margin"), Clasher(128, max_labels=8)
     other.learn_many(["oil price", "wheat"], [{"oil"}, {"grain"}])
@@ -203,16 +209,17 @@ def test_weights_are_means_by_how_far_they_were_learnt():
     one.merge(other)
     for label in ("oil", "grain"):
         mine, his = before._index.numbers[label], other._index.numbers[label]
-        here = np.sqrt(before._state.squares[:, mine])
-        there = np.sqrt(theirs.squares[:, his])
         weights = before._state.rows[:, 1, mine], theirs.rows[:, 1, his]
+        here = how_far(before._state, mine) * (weights[0] != 0)
+        there = how_far(theirs, his) * (weights[1] != 0)
         total = np.where(here + there > 0, here + there, 1)
         np.testing.assert_allclose(
             one._state.rows[:, 1, mine],
-            np.where(there > 0, (here * weights[0] + there * weights[1]) / total, weights[0]),
+            (here * weights[0] + there * weights[1]) / total,
             rtol=1e-4, atol=1e-6,
         )  # fmt: skip
-        np.testing.assert_allclose(one._state.squares[:, mine], here**2 + there**2, rtol=1e-5)
+    squares = before._state.squares + theirs.squares
+    np.testing.assert_allclose(one._state.squares, squares, rtol=1e-5)
     untouched = before._index.numbers["gold"]
     np.testing.assert_array_equal(
         one._state.rows[:, 1, untouched], before._state.rows[:, 1, untouched]
@@ -226,12 +233,16 @@ def test_the_threshold_is_chosen_anew():
         texts = [f"{'oil' if i % 3 else 'wheat'} text {i % 5}" for i in range(EVERY // 2 + 50)]
         labels = [{"oil"} if (i + side) % 3 else {"grain"} for i in range(len(texts))]
         model.learn_many(texts, labels)
-        assert model.threshold == 0.5  # too few documents to choose
         halves.append(model)
     margins = halves[0]._state.margins + halves[1]._state.margins
     merged(halves)
     np.testing.assert_array_equal(halves[0]._state.margins, margins)
-    assert halves[0].threshold != 0.5
+    state = halves[0]._state
+    assert state.cut[0] == best_cut(margins, 0.0)
+    odds = np.array(ODDS_START)
+    for _ in range(20):
+        calibrate(margins, odds)
+    np.testing.assert_allclose(state.odds, odds, atol=0.05)
 
 
 def test_counts_do_not_pass_what_single_precision_can_count():

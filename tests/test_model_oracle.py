@@ -13,7 +13,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from clasher import Clasher
-from clasher.kernels import learning
+from clasher.kernels import margin, sketch, thresholds
+from clasher.kernels.state import BINS, FED, SQUARED
 from tests import plain, strategies
 from tests.near_ties import gap
 from tests.reference import LinearClasher, PerceptronClasher, Reference, sigmoid
@@ -23,20 +24,28 @@ RULES = ("centroid", "mistake", "perceptron", "margin")
 SHARP = 1e-3  # decisions closer than this are left to single precision
 EXAMPLES = settings(deadline=None, max_examples=20 if numba.config.DISABLE_JIT else 150)
 TUNING = {
-    "step": float(learning.STEP),
-    "floor": float(learning.FLOOR),
-    "floor_per_bucket": True,
-    "cut": learning.SLACK,
-    "bias_step": learning.BIAS_STEP,
-    "bias_floor": learning.BIAS_FLOOR,
-    "bias_start": learning.BIAS_START,
-    "shared_step": learning.SHARED_STEP,
-    "shared_floor": learning.SHARED_FLOOR,
-    "shared_start": learning.SHARED_START,
-    "lowest": learning.LOWEST,
-    "bin_width": learning.BIN,
-    "period": learning.EVERY,
-    "fade": learning.FADE,
+    "step": float(margin.STEP),
+    "floor": float(margin.FLOOR),
+    "cut": margin.SLACK,
+    "rare": margin.RARE,
+    "bias_step": margin.BIAS_STEP,
+    "bias_floor": margin.BIAS_FLOOR,
+    "bias_start": margin.BIAS_START,
+    "shared_step": margin.SHARED_STEP,
+    "shared_floor": margin.SHARED_FLOOR,
+    "shared_start": margin.SHARED_START,
+    "lead_end": len(sketch.LEAD),
+    "little": sketch.LITTLE,
+    "lowest": thresholds.LOWEST,
+    "highest": thresholds.LOWEST + (BINS - 2) * thresholds.BIN,
+    "bin_width": thresholds.BIN,
+    "period": thresholds.EVERY,
+    "early": thresholds.EARLY,
+    "fade": thresholds.FADE,
+    "odds_start": thresholds.ODDS_START,
+    "odds_trust": thresholds.ODDS_TRUST,
+    "odds_steps": thresholds.ODDS_STEPS,
+    "least_slope": thresholds.LEAST_SLOPE,
 }
 """The margin rule's constants as they are tuned: its equations are what is compared."""
 TOLERANCE = {"rtol": 1e-4, "atol": 1e-4}
@@ -152,8 +161,13 @@ def check_weights(model: Clasher, oracle: LinearClasher) -> None:
 
 def check_shared(model: Clasher, oracle: MarginClasher) -> None:
     labels, state = oracle.labels, model._state
-    G = table(oracle, oracle.G, model.settings.dimensions)
-    np.testing.assert_allclose(state.squares[:, : len(labels)], G, **TOLERANCE)
+    buckets = range(model.settings.dimensions)
+    G = [oracle.G.get(k, 0.0) for k in buckets]
+    np.testing.assert_allclose(state.squares, G, **TOLERANCE)
+    fed = [oracle.fed.get(k, 0.0) for k in buckets]
+    np.testing.assert_allclose(state.telling[:, FED], fed, **TOLERANCE)
+    sums = state.rows[:, 0].astype(np.float64)
+    np.testing.assert_allclose(state.telling[:, SQUARED], (sums**2).sum(axis=1), **TOLERANCE)
     Gb = [oracle.Gb[j] for j in labels]
     np.testing.assert_allclose(state.bias[1, : len(labels)], Gb, **TOLERANCE)
     np.testing.assert_allclose(state.shared, [oracle.a, oracle.Ga], **TOLERANCE)
@@ -239,13 +253,16 @@ def test_threshold_is_learnt_as_in_the_oracle():
     cuts = set()
     for words, labels in topical_stream(draw, documents=4200):
         twins.step_alike(words, labels)
-        assert twins.model.threshold == pytest.approx(sigmoid(twins.oracle.cut))
+        learnt = twins.oracle.learnt
+        assert twins.model.threshold == pytest.approx(
+            sigmoid(learnt.log_odds(learnt.value)), abs=1e-3
+        )
         cuts.add(round(twins.oracle.cut, 6))
     check_margins(twins.model, twins.oracle)
     assert len(cuts) > 2
 
 
-histograms = st.lists(st.integers(0, 3), min_size=learning.BINS, max_size=learning.BINS)
+histograms = st.lists(st.integers(0, 3), min_size=BINS, max_size=BINS)
 
 
 @given(true=histograms, false=histograms)
@@ -253,7 +270,7 @@ histograms = st.lists(st.integers(0, 3), min_size=learning.BINS, max_size=learni
 def test_best_edge_equals_oracle(true, false):
     oracle = LearntThreshold(Tuning(**TUNING))
     oracle.true, oracle.false = [float(count) for count in true], [float(count) for count in false]
-    best = learning.best_cut(np.array([false, true], np.float64), oracle.value)
+    best = thresholds.best_cut(np.array([false, true], np.float64), oracle.value)
     oracle.choose()
     assert best == pytest.approx(oracle.value, abs=1e-9)
 

@@ -291,54 +291,84 @@ def test_perceptron_by_hand():
 
 
 def test_margin_by_hand():
-    model = MarginClasher(**COUNTS)
+    model = MarginClasher(lead=0.0, **COUNTS)
 
-    # a is new: z = −4, σ(−4) = 0.0179862, g = −0.9820138, 0.7·g/√(0.1 + g²) = −0.6663052
+    # a is new: z = −4, σ(−4) = 0.0179862, g = −0.9820138·(1 + 4/√1) = −4.9100690
+    # 0.7·g/√(8 + g²) = −0.6065600; 0.5·g/√(0.1 + g²) = −0.4989662
     assert model.step(words(1), {"a"}) == set()
-    assert model.w["a"] == pytest.approx({1: 0.6663052})
-    assert model.G["a"] == pytest.approx({1: 0.9643511})
-    assert model.b["a"] == pytest.approx(-3.9333695)
-    assert (model.a, model.Ga) == ([4, 2.5, 1], [0, 0, 0])
+    assert model.w["a"] == pytest.approx({1: 0.6065600})
+    assert model.G[1] == pytest.approx(24.1087771)
+    assert model.b["a"] == pytest.approx(-3.5010338)
+    assert (model.a, model.Ga) == ([4, 2.5, 1, 0], [0, 0, 0, 0])
 
-    # c = r = F = 1: z = −3.9333695 + 0.6663052 + 7.5 = 4.2329357, g = σ(z) = 0.9856978
-    assert model.evidence({1: 1.0})["a"] == pytest.approx(4.2329357)
+    # 1 was fed to a only: it tells labels apart. c = r = F = 1, and there is no other label:
+    # z = −3.5010338 + 0.6065600 + 7.5 = 4.6055262, g = σ(z) = 0.9901025
+    assert model.apart(1) == model.apart(2) == 1
+    assert model.evidence({1: 1.0})["a"] == pytest.approx(4.6055262)
     assert model.step(words(1), set()) == {"a"}
-    # G = 0.9643511 + 0.9716001; 0.7·g/√(0.1 + G) = 0.4835687; 0.1·g/√(1 + g²) = 0.0701996
-    assert model.w["a"] == pytest.approx({1: 0.6663052 - 0.4835687}, abs=1e-6)
-    assert model.b["a"] == pytest.approx(-3.9333695 - 0.0483569)
-    assert model.a == pytest.approx([4 - 0.0701996, 2.5 - 0.0701996, 1 - 0.0701996])
-    assert model.Ga == pytest.approx([0.9716001] * 3)
+    # all of G belongs to a: 0.7·g·√(1 + 0.6065600²)/√(8 + 24.1087771 + g²) = 0.1409177
+    assert model.w["a"] == pytest.approx({1: 0.6065600 - 0.1409177}, abs=1e-6)
+    # 0.5·g/√(0.1 + 24.1087771 + g²) = 0.0986379; 0.07·g/√(10 + g²) = 0.0209156
+    assert model.b["a"] == pytest.approx(-3.5010338 - 0.0986379)
+    assert model.a == pytest.approx([4 - 0.0209156, 2.5 - 0.0209156, 1 - 0.0209156, 0], abs=1e-6)
+    assert model.Ga == pytest.approx([0.9803030] * 3 + [0])
     assert (model.regions.n, model.regions.p) == ({"a": 1}, {"a": {1: 1}})
 
 
 def test_margin_clash_terms_by_hand():
     # p_a = (1, 0), p_b = (1/2, 1/2), x = (0, 1): c = (0, .7071), i* = b, F_b = (1/2, 1)
-    model = MarginClasher(**COUNTS)
+    model = MarginClasher(lead=0.0, little=1e9, **COUNTS)
     model.learn(words(1), {"a", "b"})
     model.learn(words(2), {"b"})
     model.learn(words(3), {"c": False})
-    assert model.clash({2: 1.0}) == {
+    views = model.clash({2: 1.0})
+    assert {j: view[:3] for j, view in views.items()} == {
         "a": (0, 0, 0.5),
         "b": (pytest.approx(math.sqrt(0.5)), 1, 1),
         "c": (0, 0, 0),
     }
-    assert model.clash({}) == dict.fromkeys("abc", (0, 0, 0))
+    assert model.clash({}) == dict.fromkeys("abc", (0, 0, 0, 0))
+    # both documents near the three regions: 1 of a and b, 1/2 of it b's; c_a² = 1, c_b² = 1/2
+    assert model.clash({1: 1.0})["a"].fraction == pytest.approx((1 + 0.5 * 0.5) / 1.5)
     # by distance a is as near as b to (1, 1)·1/2 at 1/2 and 0; its cosine may still be the smaller
-    euclidean = MarginClasher(similarity="euclidean", **COUNTS)
+    euclidean = MarginClasher(similarity="euclidean", lead=0.0, little=1e9, **COUNTS)
     euclidean.learn(words(*[1] * 10), {"far"})
     euclidean.learn(words(1, 2), {"near"})
     cosines = {"far": 3 / math.sqrt(10), "near": 4 / math.sqrt(20)}
-    assert euclidean.clash({1: 3.0, 2: 1.0}) == {
-        "far": pytest.approx((cosines["far"], 1, 0)),  # 1.06 of the winner's, kept to 1
-        "near": pytest.approx((cosines["near"], 1, 1)),
+    views = euclidean.clash({1: 3.0, 2: 1.0})
+    assert {j: view[:3] for j, view in views.items()} == {
+        "far": pytest.approx((cosines["far"], 1, 0.9 / 1.7)),  # 1.06 of the winner's, kept to 1
+        "near": pytest.approx((cosines["near"], 1, 0.8 / 1.7)),
     }
 
 
-def test_margin_floor_may_be_shared_by_the_buckets_of_a_document():
-    # two buckets, g = −0.9820138 in each: 0.7·g/√(0.1/2 + g²) = −0.6825296
-    model = MarginClasher(floor_per_bucket=True, **COUNTS)
+def test_margin_looks_twice_at_labels_beside_the_best_of_the_others():
+    model = MarginClasher(**COUNTS)
+    for labels in [{"a", "b"}, {"a", "b"}, {"a"}, {"c"}]:
+        model.learn(words(1), labels)
+    # of 4 documents and the one to come: n_ab = 2 where 3·2/5 are expected, n_ac = 0 where 3/5 are
+    z = {"a": 0.0, "b": -1.0, "c": -2.0}
+    looks = model.looks(z)
+    assert looks["b"] == pytest.approx(0.5 * (2 - 1.2) / (2 + 1.2 + 1))
+    assert looks["c"] == pytest.approx(0.5 * (0 - 0.6) / (0 + 0.6 + 1))
+    assert looks["a"] == pytest.approx(looks["b"] / 0.5 / (1 + math.exp(1)))
+    assert model.looks({**z, "c": -3.5})["c"] == 0  # too far from being predicted
+
+
+def test_margin_weighs_the_first_words_and_those_of_few_labels():
+    model = MarginClasher(**COUNTS)
+    assert list(model.doc_hash(words(7, 8)).values()) == pytest.approx(
+        [1.6, 1 + 0.6 * math.exp(-1 / 16)]
+    )
+    model.learn(words(1), {"a", "b"})  # 1.6 each: 2·1.6² of (2·1.6)²
+    assert model.apart(1) == pytest.approx(((5.12 + 0.01) / (10.24 + 0.01)) ** (1 / 8))
+
+
+def test_margin_floor_is_shared_by_the_buckets_of_a_document():
+    # two buckets, g = −4.9100690 in each: 0.7·g/√(8/2 + g²) = −0.6482830
+    model = MarginClasher(lead=0.0, **COUNTS)
     model.learn(words(1, 2), {"a"})
-    assert model.w["a"] == pytest.approx({1: 0.6825296, 2: 0.6825296})
+    assert model.w["a"] == pytest.approx({1: 0.6482830, 2: 0.6482830})
 
 
 def test_margin_learns_only_what_is_known_and_not_yet_clear():
@@ -356,22 +386,22 @@ def test_margin_learns_only_what_is_known_and_not_yet_clear():
 def test_margin_without_weight_moves_biases_only():
     model = MarginClasher()
     assert model.step([], {"a"}) == set()
-    assert model.b["a"] == pytest.approx(-3.9333695)
-    assert model.scores([])["a"] == pytest.approx(1 / (1 + math.exp(3.9333695)))
-    assert (model.w["a"], model.a) == ({}, [4, 2.5, 1])
+    assert model.b["a"] == pytest.approx(-3.5010338)
+    assert model.scores([])["a"] == pytest.approx(1 / (1 + math.exp(2 * 3.5010338)))
+    assert (model.w["a"], model.a) == ({}, [4, 2.5, 1, 0])
     assert not any(model.learnt.true)
 
 
 def test_margin_predicts_the_best_label_if_none_passes():
     streams = [(words(1), {"a"}), (words(2), {"b"})]
-    settings = {"threshold": 0.999, **COUNTS}
+    settings = {"threshold": 0.99999, **COUNTS}
     best, strict = MarginClasher(**settings), MarginClasher(at_least_one=False, **settings)
     for document, labels in streams:
         best.learn(document, labels)
         strict.learn(document, labels)
     assert best.predict(words(2)) == {"b"}
     assert best.predict([]) == strict.predict(words(2)) == set()
-    assert best.cut == pytest.approx(math.log(999))
+    assert best.cut == pytest.approx(math.log(99999) / 2)
 
 
 # ── The learnt threshold ─────────────────────────────────────────────────────────────────────────
@@ -390,17 +420,17 @@ def test_threshold_takes_the_lowest_of_the_best_edges():
     fill(threshold, true=[0.55, 0.55, -0.25], false=[-0.25, -0.25, -0.25])
     assert threshold.micro_f1(27) == pytest.approx(6 / 9)
     assert threshold.micro_f1(28) == pytest.approx(4 / 5)
-    threshold.choose()
+    threshold.look(2000)
     assert threshold.value == pytest.approx(-0.2)
-    assert (sum(threshold.true), sum(threshold.false)) == (1.5, 1.5)
+    assert (sum(threshold.true), sum(threshold.false)) == pytest.approx((2.7, 2.7))
 
 
 def test_threshold_counts_what_lies_beyond_its_edges():
     threshold = LearntThreshold(Tuning())
-    fill(threshold, true=[-5, 7], false=[-5, 0.95, 7])
+    fill(threshold, true=[-5, 7], false=[-5, 2.95, 7])
     assert threshold.micro_f1(0) == pytest.approx(2 / 5)  # the first is missed at any edge
     threshold.choose()
-    assert threshold.value == pytest.approx(1)  # 2 / 4
+    assert threshold.value == pytest.approx(3)  # 2 / 4
 
 
 def test_threshold_stays_while_there_is_nothing_to_find():
@@ -411,7 +441,7 @@ def test_threshold_stays_while_there_is_nothing_to_find():
 
 
 def test_threshold_is_chosen_every_so_many_labelled_documents():
-    model = MarginClasher(period=3, **COUNTS)
+    model = MarginClasher(period=3, early=3, fade=0.5, **COUNTS)
     model.learn(words(1), {"a"})
     assert not any(model.learnt.true)  # a was new: no threshold would have found it
     model.learn(words(1), {"a"})
@@ -419,6 +449,24 @@ def test_threshold_is_chosen_every_so_many_labelled_documents():
     assert (sum(model.learnt.true), model.cut) == (1, 0)
     model.learn(words(1), {"a"})
     assert (sum(model.learnt.true), model.cut) == (1, -3)
+
+
+def test_probabilities_are_fitted_to_the_histograms():
+    # beside so many labels the pull to the start is nothing: of those at 0.05 one in four is true,
+    # of those at 1.05 three in four
+    threshold = LearntThreshold(Tuning(odds_steps=300))
+    fill(threshold, true=[0.05] * 250 + [1.05] * 750, false=[0.05] * 750 + [1.05] * 250)
+    threshold.calibrate()
+    alpha, beta = threshold.odds
+    assert beta == pytest.approx(2 * math.log(3), abs=0.05)
+    assert alpha + beta * 0.05 == pytest.approx(-math.log(3), abs=0.05)
+
+
+def test_probabilities_rise_with_the_score_whatever_the_histograms_say():
+    threshold = LearntThreshold(Tuning())
+    fill(threshold, true=[-1.0] * 500, false=[1.0] * 500)
+    threshold.calibrate()
+    assert threshold.odds[1] == Tuning().least_slope
 
 
 # ── Near ties ────────────────────────────────────────────────────────────────────────────────────
@@ -465,7 +513,7 @@ def test_gap_of_linear_rules():
     assert gap(perceptron, words(1)) == math.inf
     perceptron.learn(words(1, 1), {"a"})
     assert gap(perceptron, words(1)) == pytest.approx(0.3)
-    margin = MarginClasher(**COUNTS)
+    margin = MarginClasher(lead=0.0, **COUNTS)
     margin.learn(words(1), {"a"})
-    # z = 4.2329357 made of terms that add up to 12.1; learning stops at log(0.85 / 0.15)
-    assert gap(margin, words(1)) == pytest.approx((4.2329357 - 1.7346011) / 12.0996746, abs=1e-6)
+    # z = 4.6055262 made of terms that add up to 11.6075937; learning stops at log(0.86 / 0.14)
+    assert gap(margin, words(1)) == pytest.approx((4.6055262 - 1.8152900) / 11.6075937, abs=1e-6)

@@ -120,7 +120,7 @@ def test_the_file_is_as_documented(path):
     header, body = mutations.parse(saved(model, path))
     said = mutations.about(header)
     assert header["__metadata__"].keys() == {"clasher"}
-    assert said["format"] == 2
+    assert said["format"] == 3
     assert said["version"] == __version__
     assert said["settings"] == model.settings.to_dict()
     assert said["labels"] == model.labels
@@ -317,9 +317,9 @@ def forged(original, change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda header, said: said.update(format=3, version="9.9"),
-         r"has format 3, and this version of clasher reads format 2; it was written by .* 9\.9"),
-        (lambda header, said: said.update(format=3, fresh="news"), "has format 3"),
+        (lambda header, said: said.update(format=4, version="9.9"),
+         r"has format 4, and this version of clasher reads format 3; it was written by .* 9\.9"),
+        (lambda header, said: said.update(format=4, fresh="news"), "has format 4"),
         (lambda header, said: said.update(format="1"), "its header is not that of a clasher model"),
         (lambda header, said: said.update(fresh="news"), "not that of a clasher model"),
         (lambda header, said: said.pop("labels"), "not that of a clasher model"),

@@ -157,7 +157,7 @@ def test_weights_of_the_margin_rule_hold_both_layers():
     for word, weight in model.top_words("oil", 3):
         bucket, sign = plain.place(word, 0, 4096)
         prototype, linear = state.rows[bucket, :, 0].astype(np.float64)
-        share = sign * (linear + state.shared[0, 0] * prototype * state.scales[0])
+        share = sign * (linear + state.shared[0, 0] * prototype * state.scales[0]) * state.odds[1]
         assert weight == pytest.approx(share, rel=1e-6)
     assert model.labels[0] == "oil"
 

@@ -17,10 +17,17 @@ import numpy.typing as npt
 from clasher import memory, relabelling
 from clasher.kernels.classes import look_again
 from clasher.kernels.fading import settle
-from clasher.kernels.learning import COUNT_LIMIT, EVERY, best_cut
-from clasher.kernels.merging import add_columns, blend_columns, blend_learnt, sum_squares
+from clasher.kernels.learning import COUNT_LIMIT
+from clasher.kernels.merging import (
+    add_columns,
+    blend_columns,
+    blend_learnt,
+    blend_weights,
+    sum_squares,
+)
 from clasher.kernels.regions import halve
-from clasher.kernels.state import DOCUMENTS, FADED, LABELLED, LABELS, NOW, State
+from clasher.kernels.state import DOCUMENTS, FADED, FED, LABELLED, LABELS, NOW, SQUARED, State
+from clasher.kernels.thresholds import EARLY, EVERY, best_cut, calibrate
 from clasher.labels import LabelIndex, LabelSets
 from clasher.pending import DROPPED, put, waiting
 from clasher.settings import Settings
@@ -128,10 +135,17 @@ def _rows(pair: Pair) -> None:
     else:
         blend_columns(mine.rows[:, 0], theirs.rows[:, 0], pair.kept, pair.places, pair.shares)
     if mine.squares.size:
-        blend_learnt(
+        blend_weights(
             mine.rows[:, 1], theirs.rows[:, 1], mine.squares, theirs.squares,
-            pair.kept, pair.places,
+            _parts(mine), _parts(theirs), pair.kept, pair.places,
         )  # fmt: skip
+
+
+def _parts(state: State) -> Floats:
+    """How much of the AdaGrad sum of any bucket belongs to each label."""
+    sums: Floats = state.bias[1]
+    parts: Floats = sums / max(float(sums.sum()), 1e-300)
+    return parts
 
 
 def _counts(pair: Pair) -> None:
@@ -163,7 +177,7 @@ def _seen(pair: Pair) -> None:
 
 
 def _squares(pair: Pair) -> None:
-    add_columns(pair.mine.squares, pair.theirs.squares, pair.kept, pair.places)
+    pair.mine.squares[:] += pair.theirs.squares
 
 
 def _bias(pair: Pair) -> None:
@@ -192,8 +206,25 @@ def _margins(pair: Pair) -> None:
 def _cut(pair: Pair) -> None:
     """Chosen anew from the merged histograms, once there is enough to choose from."""
     mean = pair.mine.cut[0] + pair.share * (pair.theirs.cut[0] - pair.mine.cut[0])
-    enough = pair.mine.totals[LABELLED] >= EVERY
+    enough = pair.share and pair.mine.totals[LABELLED] >= EVERY
     pair.mine.cut[0] = best_cut(pair.mine.margins, mean) if enough else mean
+
+
+def _odds(pair: Pair) -> None:
+    """Fitted anew to the merged histograms, once there is enough to fit to."""
+    mine = pair.mine
+    mine.odds[:] += pair.share * (pair.theirs.odds - mine.odds)
+    if mine.squares.size and pair.share and mine.totals[LABELLED] >= EARLY:
+        calibrate(mine.margins, mine.odds)
+
+
+def _telling(pair: Pair) -> None:
+    """From the merged sums."""
+    mine = pair.mine
+    if mine.telling.size:
+        mine.telling[:, FED] += pair.theirs.telling[:, FED]
+        sums = mine.rows[:, 0]
+        mine.telling[:, SQUARED] = np.einsum("kj,kj->k", sums, sums, dtype=np.float64)
 
 
 def _late(pair: Pair) -> None:
@@ -255,6 +286,8 @@ MERGES: dict[str, Callable[[Pair], None]] = {
     "shared": _shared,
     "margins": _margins,
     "cut": _cut,
+    "odds": _odds,
+    "telling": _telling,
     "classes": _classes,
     "members": _members,
     "terms": _terms,

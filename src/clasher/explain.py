@@ -12,12 +12,12 @@ import numpy.typing as npt
 from clasher import memory
 from clasher.errors import LabelError
 from clasher.hashing import Hasher
-from clasher.kernels.clash import choose, clash
+from clasher.kernels.clash import choose, clash, shown
 from clasher.kernels.fading import gain
-from clasher.kernels.learning import sigmoid
 from clasher.kernels.regions import ratio
 from clasher.kernels.sketch import weigh
 from clasher.kernels.state import LABELS, MARGIN, PERCEPTRON, Setting, State, Work
+from clasher.kernels.thresholds import log_odds
 from clasher.labels import LabelIndex
 
 CANCELLED = 0.01  # words whose cosines cancel to less than this part of them do not explain c_j
@@ -52,7 +52,8 @@ class Explanation:
     words : list of (word, weight)
         What each word contributed, the weightiest first.
     other : dict
-        What did not come from a word: the label's ``bias``, and its share of the ``region``.
+        What did not come from a word: the label's ``bias``, its share of the regions near the
+        document (``region``), and how it goes with the best of the ``other labels``.
 
     Examples
     --------
@@ -103,15 +104,14 @@ def explain(
     chosen = work.chosen[: choose(state, setting, length, labels, work)]
     j = _best(work, state, labels) if asked is None else asked
     x = work.x[: len(buckets)].astype(np.float64)
-    score = float(work.scores[j])
+    evidence = float(work.scores[j])
     similarity = float(work.cosines[region]) if region >= 0 else 0.0
     by_bucket, other = _shares(j, region, work, buckets, x, length, state, setting)
-    linear = setting.rule in (MARGIN, PERCEPTRON)
     return Explanation(
         label=index.names[j],
         predicted=bool(np.any(chosen == j)),
-        score=score,
-        probability=float(sigmoid(score)) if linear else score,
+        score=float(log_odds(state, evidence)) if setting.rule == MARGIN else evidence,
+        probability=float(shown(state, setting, evidence)),
         region=index.names[region] if region >= 0 else None,
         similarity=similarity,
         words=_by_word(text, hasher, buckets, counts, by_bucket),
@@ -143,19 +143,24 @@ def _shares(
         if region < 0:
             return np.zeros(len(x)), {}
         return x * state.rows[buckets, 0, region] * (state.scales[region] / length), {}
+    offset, slope = state.odds
     shares = x * state.rows[buckets, 1, j]
+    bias = {"bias": float(offset + slope * bias["bias"])}
     if region < 0:
-        return shares, bias
-    per_cosine, per_ratio, per_fraction = state.shared[0]
+        return slope * shares, bias
+    per_cosine, per_ratio, per_fraction, per_look = state.shared[0]
     cosines = x * state.rows[buckets, 0, j] * (state.scales[j] / length)  # add up to c_j
     shares += per_cosine * cosines
     near = per_ratio * ratio(work.cosines[j], work.cosines[region])
-    common = per_fraction * float(state.together[region, j] / state.counts[region])
+    common = per_fraction * work.fractions[j]
     if abs(cosines.sum()) > CANCELLED * np.abs(cosines).sum():
         shares += near * cosines / cosines.sum()  # the words share in r_j as they do in c_j
     else:
         common += near
-    return shares, {**bias, "region": float(common)}
+    beside = per_look * work.looks[j]
+    return slope * shares, {
+        **bias, "region": float(slope * common), "other labels": float(slope * beside)
+    }  # fmt: skip
 
 
 def _by_word(

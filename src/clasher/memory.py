@@ -5,9 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from clasher.kernels.clash import VECTOR
-from clasher.kernels.learning import BIAS_START, SHARED_START
+from clasher.kernels.margin import BIAS_START, SHARED_START
 from clasher.kernels.regions import copy_rows
-from clasher.kernels.state import BINS, BLOCKS, LABELS, NOW, RECENT, State, Work
+from clasher.kernels.state import (
+    BINS,
+    BLOCKS,
+    LABELS,
+    NOW,
+    RECENT,
+    SQUARED,
+    State,
+    Work,
+)
+from clasher.kernels.thresholds import ODDS_START
 from clasher.kernels.words import LONGEST
 from clasher.settings import MEASURES, Settings
 
@@ -15,10 +25,13 @@ FIRST_CAPACITY = 32
 LATE_BUCKETS = 256  # room for so many buckets per document that waits for its labels
 
 LABEL_AXIS = {
-    "rows": 2, "counts": 0, "norms": 0, "scales": 0, "together": 1, "seen": 0, "squares": 1,
-    "bias": 1, "classes": 1, "members": 1, "gains": 0, "blocks": 0,
+    "rows": 2, "counts": 0, "norms": 0, "scales": 0, "together": 1, "seen": 0, "bias": 1,
+    "classes": 1, "members": 1, "gains": 0, "blocks": 0,
 }  # fmt: skip
 """The last axis of each array that runs over labels (``together`` has two of them)."""
+
+TAUGHT = {"squares", "telling"}
+"""What labels have taught buckets: there is nothing of it where there are no labels."""
 
 
 def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...], type]]:
@@ -28,6 +41,7 @@ def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...]
     regions = capacity if settings.rule != "perceptron" else 0
     by_class = settings.weighting in MEASURES
     named = m if settings.keeps_words else 0
+    taught = m if margin and capacity else 0  # by labels
     return (
         {
             "totals": ((3,), np.int64),
@@ -38,11 +52,13 @@ def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...]
             "scales": ((capacity,), np.float64),
             "together": ((regions, regions), np.float32),
             "seen": ((capacity,), np.int64),
-            "squares": ((m, capacity) if margin else (0, 0), np.float32),
+            "squares": ((taught,), np.float32),
             "bias": ((2, capacity), np.float64),
-            "shared": ((2, 3), np.float64),
+            "shared": ((2, len(SHARED_START)), np.float64),
             "margins": ((2, BINS), np.float64),
             "cut": ((1,), np.float64),
+            "odds": ((2,), np.float64),
+            "telling": ((taught, 2), np.float64),
             "classes": ((m, capacity) if by_class else (0, 0), np.float32),
             "members": ((2, capacity) if by_class else (0, 0), np.float64),
             "terms": ((2, m) if by_class else (0, 0), np.float64),
@@ -111,6 +127,7 @@ def allocate(settings: Settings, labels: int = 0) -> State:
     if settings.rule == "margin":
         state.bias[0] = BIAS_START
         state.shared[0] = SHARED_START
+        state.odds[:] = ODDS_START
     return state
 
 
@@ -134,7 +151,7 @@ def grow(state: State, settings: Settings, labels: int) -> State:
         target = getattr(grown, name)
         if name == "rows":
             copy_rows(array, target, state.frequencies[0])
-        elif name in ("squares", "classes") and array.size:
+        elif name == "classes" and array.size:
             copy_rows(array[:, None], target[:, None], state.frequencies[0])
         else:
             target[tuple(slice(0, n) for n in array.shape)] = array
@@ -145,6 +162,7 @@ def clear_label(state: State, number: int, settings: Settings) -> None:
     """Forget all that is known of one label, so that its number can be given away."""
     if settings.weighting == "icf":
         state.terms[1] -= state.classes[:, number] > 0  # the labels that words came with
+    retell(state, number, -1.0)
     for name, axis in LABEL_AXIS.items():
         array = getattr(state, name)
         if array.size:
@@ -158,7 +176,9 @@ def clear_label(state: State, number: int, settings: Settings) -> None:
 
 
 def move_label(state: State, source: int, target: int) -> None:
-    """Write all that is known of one label over another."""
+    """Write all that is known of one label over another; the first is then to be cleared."""
+    retell(state, target, -1.0)
+    retell(state, source, 1.0)
     if state.together.size:
         state.together[target] = state.together[source]
     for name, axis in LABEL_AXIS.items():
@@ -168,6 +188,13 @@ def move_label(state: State, source: int, target: int) -> None:
             array[(*before, target)] = array[(*before, source)]
     state.recent_labels[state.recent_labels == target] = -1
     state.recent_labels[state.recent_labels == source] = target
+
+
+def retell(state: State, number: int, times: float) -> None:
+    """Add the sums of a label, or take them from, what words tell of labels."""
+    if state.telling.size:
+        sums = state.rows[:, 0, number] / state.gains[number]
+        state.telling[:, SQUARED] += times * sums * sums
 
 
 def work_for(state: State, words: int = 0) -> Work:
@@ -181,6 +208,12 @@ def work_for(state: State, words: int = 0) -> Work:
         products=np.empty(capacity, np.float32),
         linear=np.empty(capacity, np.float32),
         cosines=np.empty(capacity, np.float64),
+        fractions=np.empty(capacity, np.float64),
+        looks=np.empty(capacity, np.float64),
+        slopes=np.empty(state.shared.shape[1], np.float64),
+        factors=np.empty(len(state.squares), np.float32),
+        squares=np.empty(len(state.squares), np.float32),
+        weights=np.empty(len(state.squares), np.float32),
         scores=np.empty(capacity, np.float64),
         truth=np.empty(capacity, np.int8),
         chosen=np.empty(capacity, np.int32),

@@ -18,6 +18,7 @@ from clasher.explain import Explanation, WordWeight, explain
 from clasher.hashing import Hashed
 from clasher.kernels.clash import predict_documents, step_documents
 from clasher.kernels.state import DOCUMENTS, LABELLED, NOW
+from clasher.kernels.thresholds import probability
 from clasher.kernels.words import vote
 from clasher.labels import LabelIndex, Labels, LabelSets
 from clasher.merging import Merging
@@ -132,7 +133,7 @@ class Clasher(Watching, Revising, Merging):
         """The score above which a label is predicted now."""
         if not self._setting.learnt_cut:
             return 0.5 if self.settings.threshold is None else self.settings.threshold
-        return float(1.0 / (1.0 + np.exp(-self._state.cut[0])))
+        return float(probability(self._state, self._state.cut[0]))
 
     @property
     def nbytes(self) -> int:

@@ -39,7 +39,9 @@ def join(state: State, source: int, target: int) -> None:
     if state.together.size:
         _join_statistics(state, source, target, both, left)
         sums = state.rows[:, 0]
+        memory.retell(state, target, -1.0)
         sums[:, target] = (sums[:, target] + sums[:, source]) * shrink
+        memory.retell(state, target, 1.0)
         column = sums[:, target].astype(np.float64)
         state.norms[target] = column @ column
         state.scales[target] = 1.0 / np.sqrt(column @ column) if column.any() else 0.0
@@ -79,7 +81,6 @@ def _join_linear(state: State, source: int, target: int) -> float:
     share = float(state.counts[source] / total) if total else 0.5
     _blend(state.bias, source, target, share)
     if state.squares.size:
-        _blend(state.squares, source, target, share)
         _blend(state.rows[:, 1], source, target, share)
     return share
 

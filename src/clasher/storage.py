@@ -31,7 +31,7 @@ from clasher.kernels.state import DOCUMENTS, FADED, LABELS, State
 from clasher.settings import Settings
 from clasher.version import __version__
 
-FORMAT = 2
+FORMAT = 3
 KEY = "clasher"
 DERIVED = "scales"  # follows from the norms
 LATER = {"clock", "gains"}  # not in files from before there was forgetting
@@ -255,6 +255,8 @@ def _checksum(about: dict[str, Any], pieces: Iterable[npt.NDArray[Any]]) -> str:
 
 def _inside(name: str, array: npt.NDArray[Any], labels: int) -> tuple[slice, ...]:
     """The part of an array that belongs to labels in use."""
+    if name in memory.TAUGHT and not labels:
+        return (slice(0, 0),)
     axis = memory.LABEL_AXIS.get(name)
     if axis is None or not array.size:
         return (slice(None),) * array.ndim

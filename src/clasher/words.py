@@ -14,6 +14,7 @@ from clasher.errors import SettingError
 from clasher.explain import WordWeight
 from clasher.kernels.fading import gain
 from clasher.kernels.hashing import ONE, finalise
+from clasher.kernels.margin import COSINE
 from clasher.kernels.state import MARGIN, PERCEPTRON, Setting, State
 from clasher.kernels.words import merge_votes
 from clasher.labels import LabelIndex
@@ -77,4 +78,5 @@ def _weights(
     cosines: npt.NDArray[np.float64] = first * state.scales[j]
     if setting.rule != MARGIN:
         return cosines
-    return np.asarray(state.rows[buckets, 1, j] + state.shared[0, 0] * cosines)
+    weights = state.rows[buckets, 1, j] + state.shared[0, COSINE] * cosines
+    return np.asarray(state.odds[1] * weights)

@@ -35,11 +35,16 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         return functools.partial(kernel, **options)
     if config.DISABLE_JIT:  # hashes wrap around silently, as they do compiled, in every thread
         return np.errstate(all="ignore")(function)
-    # a state is some thirty arrays: handing it to a kernel that is not inlined costs more than work
-    compiled = njit(cache=True, nogil=True, error_model="numpy", forceinline=True, **options)(
-        function
-    )
+    compiled = njit(cache=True, nogil=True, error_model="numpy", **options)(function)
     cache = compiled._cache
     if hasattr(cache, "_cache_file"):
         cache._cache_file._source_stamp = _sources()
     return compiled
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """A kernel that is compiled into those that call it, on the way of every document.
+
+    To hand over the state, a tuple of many arrays, costs as much as a short loop does.
+    """
+    return kernel(function, forceinline=True)

@@ -1,19 +1,14 @@
 """Algorithm 1, document by document: map, predict, learn."""
 
-from clasher.kernels import kernel
+from clasher.kernels import inlined, kernel
 from clasher.kernels.classes import count_classes
 from clasher.kernels.drift import watch
 from clasher.kernels.fading import gain
 from clasher.kernels.labels import UNLABELLED, above, fractions, mark
-from clasher.kernels.learning import (
-    learn_centroid,
-    learn_margin,
-    learn_mistake,
-    learn_perceptron,
-    note_margins,
-    sigmoid,
-)
-from clasher.kernels.regions import add_rows, nearest, ratio
+from clasher.kernels.learning import learn_centroid, learn_mistake, learn_perceptron
+from clasher.kernels.margin import learn_margin, score
+from clasher.kernels.odds import sigmoid
+from clasher.kernels.regions import add_rows, nearest
 from clasher.kernels.sketch import count, weigh
 from clasher.kernels.state import (
     CENTROID,
@@ -25,11 +20,12 @@ from clasher.kernels.state import (
     NO_MEASURE,
     PERCEPTRON,
 )
+from clasher.kernels.thresholds import note_margins, probability, score_at
 
 VECTOR = 16  # label rows are padded to this many
 
 
-@kernel
+@inlined
 def clash(state, setting, buckets, length, labels, work):
     """Map a weighed document to its region and score every label; returns the region."""
     width = (labels + VECTOR - 1) // VECTOR * VECTOR
@@ -44,30 +40,22 @@ def clash(state, setting, buckets, length, labels, work):
         fractions(state, region, labels, work.scores)
         return region
     add_rows(state.rows, 1, width, buckets, work.x, work.linear)
-    if region < 0:
-        for j in range(labels):
-            work.scores[j] = state.bias[0, j] + work.linear[j]
-        return region
-    a1, a2 = state.shared[0, 0], state.shared[0, 1]
-    a3 = state.shared[0, 2] / state.counts[region]
-    best = work.cosines[region]
-    for j in range(labels):
-        c = work.cosines[j]
-        clashes = a1 * c + a2 * ratio(c, best) + a3 * state.together[region, j]
-        work.scores[j] = state.bias[0, j] + work.linear[j] + clashes
+    score(state, region, labels, work)
     return region
 
 
-@kernel
+@inlined
 def choose(state, setting, length, labels, work):
     """Eq. 13: write the predicted labels to ``work.chosen``; returns how many."""
     if length == 0.0:
         return 0
-    threshold = state.cut[0] if setting.learnt_cut else setting.threshold
+    threshold = setting.threshold
+    if setting.rule == MARGIN:
+        threshold = state.cut[0] if setting.learnt_cut else score_at(state, setting.threshold)
     return above(work.scores, labels, state.counts, threshold, setting.at_least_one, work.chosen)
 
 
-@kernel
+@inlined
 def teach(state, setting, buckets, length, region, chosen, known, ids, yes, labels, work):
     """Line 6 of Algorithm 1: learn from the labels of one document."""
     mark(work.truth, labels, known, ids, yes)
@@ -153,6 +141,12 @@ def predict_documents(
         out_indptr[document + 1] = filled
         if out_scores.shape[0] > 0:
             for j in range(labels):
-                score = work.scores[j]
-                linear = setting.rule == MARGIN or setting.rule == PERCEPTRON
-                out_scores[document, j] = sigmoid(score) if linear else score
+                out_scores[document, j] = shown(state, setting, work.scores[j])
+
+
+@kernel
+def shown(state, setting, evidence):
+    """A score as users see it: a probability, or the fraction that it is."""
+    if setting.rule == MARGIN:
+        return probability(state, evidence)
+    return sigmoid(evidence) if setting.rule == PERCEPTRON else evidence

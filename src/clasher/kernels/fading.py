@@ -10,21 +10,21 @@ import math
 
 import numpy as np
 
-from clasher.kernels import kernel
-from clasher.kernels.state import FADED, LABELS, NOW
+from clasher.kernels import inlined, kernel
+from clasher.kernels.state import FADED, FED, LABELS, NOW, SQUARED
 
 LIMIT = 2.0**60  # what a document may count; sums and squares of so much still fit float32
 FAINT = 2.0**-40  # a label's documents never count for less: unseen beside a new one in float32
 TINY = 1e-300  # a frequency never gets less: the bucket was used
 
 
-@kernel
+@inlined
 def gain(state, label):
     """What a document counts for a label now; 1 while nothing is forgotten."""
     return state.clock[NOW] * state.gains[label]
 
 
-@kernel
+@inlined
 def tick(state, growth):
     """One document has passed."""
     state.clock[NOW] *= growth
@@ -59,17 +59,16 @@ def settle(state):
 def shrink_all(state, shrink, owns):
     """Scale down the sketch, and all that is summed for every label by its own factor too."""
     shrink_sketch(state, shrink)
-    factors = np.ones((3, owns.shape[0]), np.float32)  # of sums, squares and classes
+    factors = np.ones((2, owns.shape[0]), np.float32)  # of sums and classes
     for j in range(owns.shape[0]):
         own = owns[j]
         factors[0, j] = shrink_label(state, j, shrink * own)
-        factors[1, j] = own
+        state.bias[1, j] *= own
         if state.members.shape[0] > 0:
-            factors[2, j] = at_least_faint(state.members[0, j], shrink * own)
-            state.members[0, j] *= factors[2, j]
+            factors[1, j] = at_least_faint(state.members[0, j], shrink * own)
+            state.members[0, j] *= factors[1, j]
     scale_columns(state.rows[:, 0], factors[0])
-    scale_columns(state.squares, factors[1])
-    scale_columns(state.classes, factors[2])
+    scale_columns(state.classes, factors[1])
 
 
 @kernel
@@ -82,13 +81,16 @@ def scale_columns(array, factors):
 
 @kernel
 def shrink_sketch(state, shrink):
-    """Scale down the number of documents and all document frequencies."""
+    """Scale down the number of documents, all document frequencies, and what words tell."""
     state.clock[FADED] *= shrink
     for depth in range(state.frequencies.shape[0]):
         for bucket in range(state.frequencies.shape[1]):
             if state.frequencies[depth, bucket] > 0.0:
                 faded = state.frequencies[depth, bucket] * shrink
                 state.frequencies[depth, bucket] = max(faded, TINY)
+    for bucket in range(state.telling.shape[0]):
+        state.telling[bucket, FED] *= shrink
+        state.telling[bucket, SQUARED] *= shrink * shrink
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from clasher.kernels import kernel
+from clasher.kernels import inlined, kernel
 
 UNKNOWN, NO, YES = np.int8(-1), np.int8(0), np.int8(1)
 UNLABELLED, COMPLETE, PARTIAL = np.uint8(0), np.uint8(1), np.uint8(2)
@@ -20,7 +20,7 @@ def fractions(state, region, labels, out):
         out[j] = state.together[region, j] / n
 
 
-@kernel
+@inlined
 def above(scores, labels, counts, threshold, at_least_one, out):
     """Eq. 13: the labels whose score passes, or else the best one; returns how many."""
     found = 0
@@ -38,7 +38,7 @@ def above(scores, labels, counts, threshold, at_least_one, out):
     return found
 
 
-@kernel
+@inlined
 def mark(truth, labels, known, ids, yes):
     """Write what is known of one document's labels over the row ``truth``."""
     rest = NO if known == COMPLETE else UNKNOWN
@@ -48,7 +48,7 @@ def mark(truth, labels, known, ids, yes):
         truth[ids[at]] = YES if yes[at] else NO
 
 
-@kernel
+@inlined
 def relate(state, label, known, ids, yes, truth, labels, weight):
     """Eq. 16 in counts: who came together with ``label``, after its count was raised.
 

@@ -39,6 +39,27 @@ def blend_learnt(mine, theirs, my_squares, their_squares, kept, places):
 
 
 @kernel
+def blend_weights(
+    mine, theirs, my_squares, their_squares, my_parts, their_parts, kept, places
+):  # fmt: skip
+    """The same for weights whose AdaGrad sums are kept by bucket, and shared out to labels.
+
+    A weight that only one of the two has moved stays as it is there.
+    """
+    for row in range(mine.shape[0]):
+        for at in range(kept.shape[0]):
+            there = theirs[row, kept[at]]
+            here = mine[row, places[at]]
+            if here == 0.0:
+                mine[row, places[at]] = there
+            elif there != 0.0:
+                my_root = np.sqrt(my_squares[row] * my_parts[places[at]])
+                their_root = np.sqrt(their_squares[row] * their_parts[kept[at]])
+                share = their_root / (my_root + their_root)
+                mine[row, places[at]] = here + share * (there - here)
+
+
+@kernel
 def sum_squares(rows, places, out):
     """‖S_i‖² of some labels, in double precision."""
     for at in range(places.shape[0]):

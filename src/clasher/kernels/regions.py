@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from clasher.kernels import kernel
+from clasher.kernels import inlined, kernel
+from clasher.kernels.state import FED, SQUARED
 
 
 @kernel(fastmath={"contract"})
@@ -27,7 +28,7 @@ def add_rows(rows, layer, width, buckets, x, out):
             out[j] += x0 * r0[j]
 
 
-@kernel
+@inlined
 def nearest(work, length, state, labels, euclidean):
     """Algorithm 4: the region whose prototype is nearest, −1 where there is none.
 
@@ -60,7 +61,7 @@ def ratio(cosine, best):
     return min(max(cosine / best, -1.0), 1.0)
 
 
-@kernel
+@inlined
 def feed(state, label, buckets, x, weight):
     """Algorithm 5, lines 2–3: add the document to the sum behind the label's prototype.
 
@@ -69,12 +70,20 @@ def feed(state, label, buckets, x, weight):
     """
     change = 0.0
     times = np.float32(weight)
+    telling = state.telling.shape[0] > 0
+    own = 1.0 / state.gains[label]
+    amount = weight * own
     for at in range(buckets.shape[0]):
         row = state.rows[buckets[at], 0]
         before = np.float64(row[label])
         row[label] += times * x[at]
         after = np.float64(row[label])
-        change += (after - before) * (after + before)
+        gained = (after - before) * (after + before)
+        change += gained
+        if telling:
+            told = state.telling[buckets[at]]
+            told[FED] = max(told[FED] + abs(x[at]) * amount, 0.0)
+            told[SQUARED] += gained * own * own
     state.counts[label] += weight
     state.norms[label] += change
     state.scales[label] = 1.0 / np.sqrt(state.norms[label]) if state.norms[label] > 0.0 else 0.0
@@ -83,8 +92,12 @@ def feed(state, label, buckets, x, weight):
 @kernel
 def halve(state, label):
     """Halve all that is summed for a label: its means and fractions stay as they are."""
+    own = state.gains[label]
     for bucket in range(state.rows.shape[0]):
-        state.rows[bucket, 0, label] *= np.float32(0.5)
+        half = np.float32(0.5) * state.rows[bucket, 0, label]
+        if state.telling.shape[0] > 0:
+            state.telling[bucket, SQUARED] -= 3.0 * (half / own) ** 2
+        state.rows[bucket, 0, label] = half
     state.counts[label] *= 0.5
     state.norms[label] *= 0.25
     state.scales[label] *= 2.0

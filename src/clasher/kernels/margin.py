@@ -1,0 +1,210 @@
+"""Mode 3, the margin rule: a linear model that the clash tells what it cannot know yet.
+
+With x the weighed document, c_j its cosine to the prototype of label j, i* the nearest region,
+r_j = c_j / c_i*, F_j the fractions F̂ of the nearest regions and l_j the second look at a label,
+beside the best of the others:
+
+    z_j = b_j + ⟨w_j, x⟩ + a1·c_j + a2·r_j + a3·F_j + a4·l_j        a1..a4 shared by all labels
+
+``state.squares[k]`` is the AdaGrad sum of bucket k over all labels, ``state.bias[1, j]`` that of
+label j over all buckets: together they stand in for a sum per weight, which would take as much
+memory as the weights. What is kept of a label is in units of its gain.
+"""
+
+import math
+
+import numpy as np
+
+from clasher.kernels import inlined, kernel
+from clasher.kernels.fading import gain
+from clasher.kernels.labels import UNKNOWN, YES
+from clasher.kernels.odds import sigmoid
+from clasher.kernels.regions import ratio
+from clasher.kernels.state import DOCUMENTS, FADED, LABELLED, NOW
+from clasher.kernels.thresholds import LOWEST
+
+STEP = np.float32(0.7)
+FLOOR = np.float32(8.0)  # under the root of AdaGrad, in squares of a typical weight of the document
+SLACK = 0.14  # gradients up to this size are left alone
+RARE = 4.0  # a true label moves this much more, over the root of its documents
+BIAS_START = -4.0
+BIAS_STEP = 0.5
+BIAS_FLOOR = 0.1
+SHARED_START = (4.0, 2.5, 1.0, 0.0)
+SHARED_STEP = 0.07
+SHARED_FLOOR = 10.0
+QUIET = math.log(SLACK / (1.0 - SLACK))  # σ(z) > SLACK from here on
+TINY = 1e-300  # in place of no gradient so far
+
+COSINE, RATIO, FRACTION, LOOK = 0, 1, 2, 3  # places in State.shared
+
+
+@inlined
+def score(state, region, labels, work):
+    """Write z of every label, given the cosines and ⟨w_j, x⟩."""
+    scores, cosines, fractions = work.scores, work.cosines, work.fractions
+    bias, linear = state.bias[0], work.linear
+    if region < 0:
+        for j in range(labels):
+            scores[j] = bias[j] + linear[j]
+        return
+    (i0, i1, i2), (v0, v1, v2) = nearest_three(cosines, state.counts, region, labels)
+    row0, row1, row2 = state.together[i0], state.together[i1], state.together[i2]
+    a1, a2, a3 = state.shared[0, COSINE], state.shared[0, RATIO], state.shared[0, FRACTION]
+    best = cosines[region]
+    for j in range(labels):
+        c = cosines[j]
+        fractions[j] = v0 * row0[j] + v1 * row1[j] + v2 * row2[j]
+        clashes = a1 * c + a2 * ratio(c, best) + a3 * fractions[j]
+        scores[j] = bias[j] + linear[j] + clashes
+    look_twice(state, labels, work)
+
+
+@inlined
+def nearest_three(cosines, counts, region, labels):
+    """The regions with the highest cosines above 0, and how much each of their documents counts.
+
+    By the squares of the cosines. The nearest region alone, where all cosines are 0 or less.
+    """
+    i0, i1, i2 = region, region, region
+    c0, c1, c2 = 0.0, 0.0, 0.0
+    for i in range(labels):
+        c = cosines[i]
+        if c > c2:
+            if c > c0:
+                i0, i1, i2, c0, c1, c2 = i, i0, i1, c, c0, c1
+            elif c > c1:
+                i1, i2, c1, c2 = i, i1, c, c1
+            else:
+                i2, c2 = i, c
+    total = c0 * c0 + c1 * c1 + c2 * c2
+    if total == 0.0:
+        return (region, region, region), (1.0 / counts[region], 0.0, 0.0)
+    v0, v1, v2 = c0 * c0 / total, c1 * c1 / total, c2 * c2 / total
+    return (i0, i1, i2), (v0 / counts[i0], v1 / counts[i1], v2 / counts[i2])
+
+
+@inlined
+def look_twice(state, labels, work):
+    """l_j: whether a label comes with the best of the others more or less often than by chance.
+
+    From −1 to 1, times the probability of that other label; 0 for labels far from being predicted.
+    """
+    scores, looks = work.scores, work.looks
+    counts, gains = state.counts, state.gains
+    best, second = -1, -1
+    for j in range(labels):
+        if counts[j] > 0.0:
+            if best < 0 or scores[j] > scores[best]:
+                best, second = j, best
+            elif second < 0 or scores[j] > scores[second]:
+                second = j
+    if second < 0:
+        for j in range(labels):
+            looks[j] = 0.0
+        return
+    documents, now = labelled_documents(state) + 1.0, state.clock[NOW]
+    one, share, row = now * gains[best], counts[best] / documents, state.together[best]
+    odds = sigmoid(scores[best])
+    for j in range(labels):  # no branch: many labels are looked at at once
+        look = odds * association(row[j], share, counts[j], one, now * gains[j])
+        looks[j] = look if (scores[j] > LOWEST) & (counts[j] > 0.0) else 0.0
+    if scores[best] > LOWEST:
+        other, beside = now * gains[second], counts[second] / documents
+        link = association(state.together[second, best], beside, counts[best], other, one)
+        looks[best] = sigmoid(scores[second]) * link
+    a4 = state.shared[0, LOOK]
+    for j in range(labels):
+        scores[j] += a4 * looks[j]
+
+
+@inlined
+def labelled_documents(state):
+    """How many documents with labels the counts are out of, those that faded counting less."""
+    all_documents = max(state.totals[DOCUMENTS], 1)
+    return state.clock[FADED] / state.clock[NOW] * state.totals[LABELLED] / all_documents
+
+
+@inlined
+def association(both, share, count, one, other):
+    """Documents with both labels against those to expect if they were independent.
+
+    (n_ij − e) / (n_ij + e + 1) with e = n_i·n_j / n, in units of what a document counts for either
+    label: ``both`` is n_ij in those of i, ``share`` n_i / n likewise, ``count`` n_j in those of j.
+    """
+    seen, expected = both * other, share * count
+    return (seen - expected) / (seen + expected + one * other)
+
+
+@inlined
+def learn_margin(state, buckets, x, region, truth, labels, work):
+    """The linear part of Mode 3: a gradient step where the document is not yet well told apart."""
+    slopes = work.slopes
+    for which in range(slopes.shape[0]):
+        slopes[which] = 0.0
+    total = TINY + sum_of_squares(state.bias[1], state.gains, labels)
+    rows, squares = state.rows[:, 1], work.squares
+    for at in range(buckets.shape[0]):
+        squares[at] = state.squares[buckets[at]]
+    moved = 0.0
+    for j in range(labels):
+        z = work.scores[j]
+        true = truth[j] == YES
+        if truth[j] == UNKNOWN or (not true and z <= QUIET) or (true and z >= -QUIET):
+            continue
+        slope = sigmoid(z)
+        if true:
+            slope = (slope - 1.0) * (1.0 + RARE / math.sqrt(1.0 + state.counts[j] / gain(state, j)))
+        one = state.gains[j]
+        part = np.float32(state.bias[1, j] / one / total)
+        follow(rows, j, buckets, x, np.float32(slope), part, squares, work.weights)
+        moved += slope * slope
+        state.bias[1, j] += one * slope * slope
+        state.bias[0, j] -= BIAS_STEP * slope / math.sqrt(BIAS_FLOOR + state.bias[1, j] / one)
+        if region >= 0:
+            slopes[COSINE] += slope * work.cosines[j]
+            slopes[RATIO] += slope * ratio(work.cosines[j], work.cosines[region])
+            slopes[FRACTION] += slope * work.fractions[j]
+            slopes[LOOK] += slope * work.looks[j]
+    if moved > 0.0:
+        for at in range(buckets.shape[0]):
+            state.squares[buckets[at]] = squares[at] + np.float32(moved) * x[at] * x[at]
+    for which in range(slopes.shape[0]):
+        share(state.shared, which, slopes[which])
+
+
+@kernel(fastmath={"reassoc"})
+def sum_of_squares(squares, gains, labels):
+    """The AdaGrad sums of all labels together."""
+    total = 0.0
+    for j in range(labels):
+        total += squares[j] / gains[j]
+    return total
+
+
+@kernel
+def follow(rows, label, buckets, x, slope, part, squares, weights):
+    """AdaGrad on the weights of one label, to which ``part`` of the sum of each bucket belongs.
+
+    The larger a weight, the larger its steps (the exponentiated gradient of hyperbolic entropy):
+    few words carry the decision, and noise moves the others little. What lies far apart in memory
+    is brought together first: then the arithmetic is done for many weights at once.
+    """
+    used = buckets.shape[0]
+    floor = FLOOR / np.float32(max(used, 1))
+    one = np.float32(1.0)
+    for at in range(used):
+        weights[at] = rows[buckets[at], label]
+    for at in range(used):
+        move, weight = slope * x[at], weights[at]
+        squared = floor + part * squares[at] + move * move
+        weights[at] = weight - STEP * move * np.sqrt((one + weight * weight) / squared)
+    for at in range(used):
+        rows[buckets[at], label] = weights[at]
+
+
+@kernel
+def share(shared, which, slope):
+    """AdaGrad on one of the weights that all labels share."""
+    shared[1, which] += slope * slope
+    shared[0, which] -= SHARED_STEP * slope / math.sqrt(SHARED_FLOOR + shared[1, which])
