@@ -41,15 +41,15 @@ class Wanted:
 
     def create(self) -> Clasher:
         """A model with these settings, the others at their defaults."""
-        from clasher.analyzer import Analyzer
         from clasher.model import Clasher
 
-        settings = {**self.given, "analyzer": Analyzer(**self.analysis)}
-        if self.paper is None:
-            return Clasher(**settings)
-        if "rule" in self.given:
-            raise SettingError("--paper chooses the rule: leave out --rule, or --paper")
-        return Clasher.paper(self.paper, **settings)
+        return Clasher(**self._keywords())
+
+    def settings(self) -> Settings:
+        """These settings, the others at their defaults, without a model of them."""
+        from clasher.settings import Settings
+
+        return Settings(**self._keywords())
 
     def load(self, path: str) -> Clasher:
         """The model of a file, which must have these settings."""
@@ -59,18 +59,16 @@ class Wanted:
         self.check(model, path)
         return model
 
-    def settings(self) -> Settings:
-        """These settings, the others at their defaults, without a model of them."""
+    def _keywords(self) -> dict[str, Any]:
         from clasher.analyzer import Analyzer
-        from clasher.settings import PAPER, Settings
+        from clasher.settings import PAPER
 
         settings = {**self.given, "analyzer": Analyzer(**self.analysis)}
         if self.paper is None:
-            return Settings(**settings)
+            return settings
         if "rule" in self.given:
             raise SettingError("--paper chooses the rule: leave out --rule, or --paper")
-        rule = "centroid" if self.paper == 1 else "mistake"
-        return Settings(**{**PAPER, "rule": rule, **settings})
+        return {**PAPER, "rule": "centroid" if self.paper == 1 else "mistake", **settings}
 
     def check(self, model: Clasher, path: str) -> None:
         """Refuse to go on with a model that has other settings."""
