@@ -348,7 +348,6 @@ def label_state(model, number):
         "with": state.together[number] if state.together.size else 0,
         "of": state.together[:, number] if state.together.size else 0,
         "seen": state.seen[number],
-        "squares": state.squares[:, number] if state.squares.size else 0,
         "bias": state.bias[:, number],
     }
 
