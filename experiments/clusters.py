@@ -16,7 +16,11 @@ from experiments.common import Plan
 TITLE = "Purity and NMI of clusters against labels, beside mini-batch k-means"
 DOCUMENTS = 10_000
 SIZES = (20, 100)
-THRESHOLDS = (0.1, 0.2, 0.3)
+VARIANTS: dict[str, dict[str, Any]] = {
+    "clasher": {},
+    "clasher, threshold 0.1": {"threshold": 0.1},
+    "clasher, half-life 500": {"half_life": 500.0},
+}
 SEED = 0
 
 Numbers = npt.NDArray[np.int64]
@@ -47,13 +51,12 @@ def ours(texts: list[str], truth: Numbers, k: int) -> list[dict[str, Any]]:
     """Each document on its way in, and all of them again at the end."""
     Clusters(2, 2).learn_many(["compile the kernels"])
     results = []
-    for threshold in THRESHOLDS:
-        clusters = Clusters(k, threshold=threshold)
+    for name, settings in VARIANTS.items():
+        clusters = Clusters(k, **settings)
         start = perf_counter()
         found = clusters.learn_many(texts).clusters
         seconds = perf_counter() - start
         again = clusters.predict_many(texts).clusters
-        name = f"clasher, threshold {threshold:g}"
         results += [
             {"system": name, "k": k, "seconds": seconds, **score(found, truth)},
             {"system": f"{name}, at the end", "k": k, "seconds": None, **score(again, truth)},

@@ -1,10 +1,12 @@
 """What all tests share."""
 
 import contextlib
+import importlib
 import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import numba
 import numpy as np
@@ -43,6 +45,29 @@ def closed_folder() -> Iterator[Path]:
         folder.chmod(0o555)
         yield folder
         folder.chmod(0o700)
+
+
+def optional(library: str, extra: str) -> ModuleType:
+    """An optional library; skips without it, but never where every change is checked."""
+    try:
+        return importlib.import_module(library)
+    except ImportError:
+        message = f"{library} is missing: pip install 'clasher[{extra}]'"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+
+
+@pytest.fixture(scope="session")
+def stemmers() -> ModuleType:
+    """The library of stemmers."""
+    return optional("Stemmer", "text")
+
+
+@pytest.fixture(scope="session")
+def stop_lists() -> ModuleType:
+    """The library of stop words."""
+    return optional("stop_words", "text")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

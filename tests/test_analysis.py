@@ -1,6 +1,5 @@
 """Each step of the analysis against plain Python, and what all of them promise together."""
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -24,37 +23,12 @@ from tests.test_text import texts
 EXAMPLES = settings(max_examples=40 if numba.config.DISABLE_JIT else 200)
 
 
-def missing(library):
-    """Skip without an optional library, but never where every change is checked."""
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"{library} is missing: pip install 'clasher[text]'")
-    pytest.skip(f"{library} is missing")
-
-
 try:
     import Stemmer
 except ImportError:
     LANGUAGES = ["english"]
 else:
     LANGUAGES = Stemmer.algorithms()
-
-
-@pytest.fixture(scope="module")
-def stemmers():
-    try:
-        import Stemmer
-    except ImportError:
-        missing("PyStemmer")
-    return Stemmer
-
-
-@pytest.fixture(scope="module")
-def stop_lists():
-    try:
-        import stop_words
-    except ImportError:
-        missing("stop-words")
-    return stop_words
 
 
 def found(text, analyzer, dimensions=1000):

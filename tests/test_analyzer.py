@@ -11,9 +11,7 @@ import pytest
 from clasher import Analyzer, Clasher
 from clasher.analyzer import name_of
 from clasher.errors import MissingExtraError, ModelFileError, SettingError
-from tests.test_analysis import as_built_in, on_blanks, stemmers, stop_lists
-
-__all__ = ["stemmers", "stop_lists"]
+from tests.test_analysis import as_built_in, on_blanks
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,10 @@ def topical(documents, seed=0):
     return [" ".join(random.choice(TOPICS[topic], 4)) for topic in topics], topics
 
 
-def check_by_hand(texts, k, threshold, patience, found):
+def check_by_hand(texts, k, threshold, patience, found, half_life=None):
     """Follow the choices that were made, and check that each of them is right."""
-    rows = HashedTfidf(M).step_arrays(texts).to_dense(M).astype(float)
+    vectors = HashedTfidf(M, half_life=half_life)
+    rows = vectors.step_arrays(texts).to_dense(M).astype(float)
     sums, fed = [], []
     for n, (x, cluster, similarity) in enumerate(zip(rows, *found, strict=True), 1):
         if not x.any():
@@ -48,7 +49,7 @@ def check_by_hand(texts, k, threshold, patience, found):
             sums[cluster] = np.zeros(M)
         else:
             assert cosines[cluster] > best - TOLERANCE
-        sums[cluster] = sums[cluster] + x
+        sums[cluster] = sums[cluster] + x * (2.0 ** (n / half_life) if half_life else 1.0)
         fed[cluster] = n
 
 
@@ -57,6 +58,27 @@ def test_clusters_are_those_of_online_k_means(documents, k, threshold):
     texts = [text(document) for document in documents]
     found = Clusters(k, M, threshold=threshold).learn_many(texts)
     check_by_hand(texts, k, threshold, math.inf, found)
+
+
+@given(streams, st.sampled_from([1.0, 3.5, 50.0]))
+def test_what_is_old_weighs_less(documents, half_life):
+    texts = [text(document) for document in documents]
+    found = Clusters(3, M, half_life=half_life).learn_many(texts)
+    check_by_hand(texts, 3, 0.2, math.inf, found, half_life)
+
+
+def test_clusters_that_forget_go_on_for_ever(tmp_path):
+    """Past the documents after which all sums are scaled down."""
+    clusters = Clusters(3, M, half_life=1.0)
+    texts, _ = topical(150)
+    found = [clusters.learn_many(texts[at : at + 50]) for at in (0, 50)]
+    clusters.save(tmp_path / "clusters")
+    back = Clusters.load(tmp_path / "clusters")
+    assert clusters.learn_many(texts[100:]).clusters.tolist() == (
+        back.learn_many(texts[100:]).clusters.tolist()
+    )
+    assert found[1].similarities.max() > 0.5
+    assert clusters.sizes.sum() <= 2  # 1 + 1/2 + 1/4 + …
 
 
 @given(streams, st.integers(1, 3))
@@ -188,7 +210,8 @@ def test_words_need_not_be_kept():
 
 @pytest.mark.parametrize(
     "wrong", [{"k": 0}, {"k": 5000}, {"k": 2.0}, {"threshold": 0}, {"threshold": 1},
-              {"threshold": None}, {"threshold": "0.5"}, {"dimensions": 1}, {"tf": "x"}],
+              {"threshold": None}, {"threshold": "0.5"}, {"half_life": 0.5}, {"tf": "x"},
+              {"dimensions": 1}],
 )  # fmt: skip
 def test_settings_out_of_range(wrong):
     with pytest.raises(SettingError, match=f"The {next(iter(wrong))!r} parameter of"):

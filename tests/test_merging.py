@@ -12,6 +12,7 @@ from benchmarks.corpora import synthetic
 from clasher import Clasher, LabelSets, adding, memory
 from clasher.analyzer import Analyzer
 from clasher.errors import LabelCapacityError, SettingError
+from clasher.kernels.fading import settle
 from clasher.kernels.learning import COUNT_LIMIT
 from clasher.kernels.state import DOCUMENTS, LABELS, State
 from clasher.kernels.thresholds import EVERY, ODDS_START, best_cut, calibrate
@@ -88,6 +89,22 @@ def test_parts_merged_are_one_pass(stream, tf, norm, data):
     check_same(parts, whole, (*SUMS, "seen"))
     assert parts.labels == whole.labels  # in the same order, too
     np.testing.assert_array_equal(parts._state.totals, whole._state.totals)
+
+
+@given(
+    strategies.streams(strategies.complete_labels, max_size=15),
+    st.sampled_from([1.5, 4.0, 100.0]),
+    st.data(),
+)
+@EXAMPLES
+def test_parts_that_forget_are_one_pass_too(stream, half_life, data):
+    """What came first fades while the other parts pass."""
+    how = {"weighting": "tf", "half_life": half_life}
+    parts = merged([learnt(stream[cut], **how) for cut in data.draw(strategies.cuts(len(stream)))])
+    whole = learnt(stream, **how)
+    for model in (parts, whole):
+        settle(model._state)
+    check_same(parts, whole, (*SUMS, "seen", "clock"))
 
 
 @pytest.mark.parametrize("parts", [2, 4, 8])
@@ -249,6 +266,13 @@ def test_too_many_labels_are_refused_and_nothing_changes(rule):
     with pytest.raises(LabelCapacityError, match="'zinc' would be number 6, and max_labels is 5"):
         model.merge(other)
     assert (state_bytes(model), model.labels) == (before, taught(rule).labels)
+    fading, more = (Clasher(64, rule=rule, max_labels=1, half_life=2.0) for _ in range(2))
+    fading.learn("oil", {"oil"})
+    more.learn("gas", {"gas"})
+    before = state_bytes(fading)
+    with pytest.raises(LabelCapacityError):
+        fading.merge(more)
+    assert state_bytes(fading) == before
 
 
 @every_rule
@@ -286,13 +310,18 @@ def test_documents_wait_on_in_the_merged_model():
         ("dimensions", 64), ("rule", "centroid"), ("weighting", "tf"), ("similarity", "euclidean"),
         ("tf", "count"), ("norm", "none"), ("threshold", 0.3), ("at_least_one", False),
         ("max_labels", 7), ("on_full", "evict"), ("seed", 5), ("pending", 4),
-        ("analyzer", Analyzer(min_length=3)),
     ],
 )  # fmt: skip
 def test_different_settings_are_named(name, value):
     model = Clasher(128, max_labels=8)
     with pytest.raises(SettingError, match=f"settings agree: {name} is .* here and .* there"):
         model.merge(Clasher(**{"dimensions": 128, "max_labels": 8, name: value}))
+
+
+def test_text_cut_differently_is_named():
+    other = Clasher(128, analyzer=Analyzer(min_length=3))
+    with pytest.raises(SettingError, match="analyzer's min_length is 1 here and 3 there"):
+        Clasher(128).merge(other)
 
 
 def test_a_model_does_not_merge_with_itself():
@@ -310,6 +339,41 @@ def test_memory_stays_bounded():
         model.merge(part)
         assert sum(array.nbytes for array in model._state) == model.nbytes <= model.max_nbytes
     assert (len(model.labels), model.pending) == (20, 5)
+
+
+@pytest.mark.parametrize("weighting", ["tfidf", "icsdf"])
+@every_rule
+def test_memory_stays_bounded_with_everything_on(rule, weighting):
+    """Whatever a model can do, in any order, takes the room that is known in advance."""
+    everything = {
+        "rule": rule, "weighting": weighting, "max_labels": 6, "on_full": "evict", "pending": 8,
+        "depth": 2, "words": True, "half_life": 50.0, "detector": "window",
+    }  # fmt: skip
+    model = Clasher(32, **everything)
+    random = np.random.default_rng(7)
+    for i in range(60):
+        text = " ".join(f"w{n}" for n in random.integers(0, 200, 6))
+        labels = {f"l{n}" for n in random.integers(0, 12, 2)}
+        model.learn(text, labels)
+        model.observe(text, id=i)
+        if i % 3 == 0:
+            model.learn_later(i, {f"l{i % 12}"})
+        if i % 5 == 0 and rule != "mistake":
+            model.correct(text, labels, {"l1"})
+        if i % 11 == 0:
+            model.merge_labels(model.labels[0], model.labels[-1])
+        if i % 13 == 0:
+            model.retire_label(model.labels[-1])
+        if i % 17 == 0:
+            other = Clasher(32, **everything)
+            other.learn(text, {"l3", "l4"})
+            other.observe(text, id=f"other {i}")
+            model.merge(other)
+        assert sum(array.nbytes for array in model._state) == model.nbytes <= model.max_nbytes
+        assert len(model.labels) <= 6
+        assert model.pending <= 8
+        assert np.isfinite(model._state.rows).all()
+    assert model.predict("w1 w2") <= set(model.labels)
 
 
 # ── in threads ───────────────────────────────────────────────────────────────────────────────────
@@ -366,3 +430,6 @@ def test_wrong_calls_are_refused_before_anything_is_learnt():
     with pytest.raises(LabelCapacityError):
         model.learn_many(["a", "b"], [{"oil"}, {"fifth"}], threads=2)
     assert state_bytes(model) == before
+    for forgetting in ({"half_life": 9.0}, {"detector": "window"}):
+        with pytest.raises(SettingError, match="must be 1 for a model that forgets"):
+            Clasher(64, **forgetting).learn_many(TEXTS, TRUTHS, threads=2)

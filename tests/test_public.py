@@ -16,7 +16,8 @@ CORE = (
     "bounds.lengths", "bounds.weights", "clusters", "detectors", "distortion", "drift", "errors",
     "explain", "hashed", "hashing", "kernels.state", "labels", "languages", "memory", "merging",
     "model", "parts", "pending", "planning", "relabelling", "revising", "settings", "similar",
-    "spans", "storage", "synth", "text", "unicode_ranges", "vectors", "veil", "version", "words",
+    "spans", "storage", "synth", "text", "unicode_ranges", "vectors", "veil", "version", "watching",
+    "words",
 )  # fmt: skip
 OPTIONAL = (
     "click", "rich", "plotly", "psutil", "pandas", "polars", "sklearn", "river", "pytest",

@@ -133,10 +133,14 @@ def test_labels_are_about_their_words(rule):
     assert model.top_words("grain", 1) == model.top_words("grain")[:1]
 
 
-@pytest.mark.parametrize("weighting", ["tfidf", "tf"])
+@pytest.mark.parametrize(
+    "how",
+    [{}, {"weighting": "tf"}, {"weighting": "icf"}, {"depth": 2}, {"half_life": 10.0}],
+    ids=str,
+)
 @pytest.mark.parametrize("rule", ["perceptron", "centroid", "mistake"])
-def test_weights_are_those_of_a_document_of_one_word(rule, weighting):
-    model = taught(rule, dimensions=4096, words=True, weighting=weighting)
+def test_weights_are_those_of_a_document_of_one_word(rule, how):
+    model = taught(rule, dimensions=4096, words=True, **how)
     compared = 0
     for label in model.labels:
         for word, weight in model.top_words(label, 3):

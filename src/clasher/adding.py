@@ -56,7 +56,6 @@ def add(
     settings: Settings, index: LabelIndex, mine: State, names: list[str], theirs: State
 ) -> State:
     """Add ``theirs``, whose labels are ``names``, to ``mine``; returns it, grown if need be."""
-    theirs = _as_if_after(mine, theirs, settings)
     kept = list(range(len(names)))
     if settings.on_full == "evict":
         kept = _make_room(settings, index, mine, names, theirs)
@@ -66,6 +65,7 @@ def add(
     new = [names[number] for number in kept if names[number] not in index.numbers]
     mine = memory.grow(mine, settings, len(index) + len(new))  # may fail: names come after
     index.extend(new)
+    theirs = _as_if_after(mine, theirs, settings)
     places = [index.numbers[names[number]] for number in kept]
     pair = _pair(mine, theirs, kept, places, settings.for_kernels().measure)
     mine.totals[LABELS] = len(index)
@@ -291,8 +291,6 @@ MERGES: dict[str, Callable[[Pair], None]] = {
     "classes": _classes,
     "members": _members,
     "terms": _terms,
-    "clock": _clock,
-    "gains": _gains,
     "late_keys": _with_another,
     "late_spans": _with_another,
     "late_buckets": _with_another,
@@ -301,6 +299,8 @@ MERGES: dict[str, Callable[[Pair], None]] = {
     "word_keys": _with_another,
     "word_votes": _with_another,
     "words": _words,
+    "clock": _clock,
+    "gains": _gains,
     "blocks": _blocks,
     "all_blocks": _blocks,
     "recent_buckets": _blocks,

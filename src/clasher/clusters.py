@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher import memory, storage
-from clasher.analyzer import Analyzer
+from clasher.analyzer import Analyzer, Tokenizer
 from clasher.errors import ModelFileError, SettingError
 from clasher.explain import WordWeight
 from clasher.hashing import Hashed, Hasher
 from clasher.kernels.clusters import cluster_documents
-from clasher.kernels.state import DOCUMENTS, LABELS, State
+from clasher.kernels.state import DOCUMENTS, LABELS, NOW, State
 from clasher.kernels.words import vote
 from clasher.labels import LabelIndex
 from clasher.settings import Settings
@@ -56,6 +56,9 @@ class Clusters:
     recycle
         Whether a stale cluster, which was fed nothing for 100·k documents, makes room for a
         document that is near to none. If not, such a document goes to the nearest.
+    half_life
+        What was learnt this many documents ago weighs half of what is learnt now, in the means of
+        the clusters as in the IDF. None: nothing is forgotten.
     words
         Whether to keep a word for each bucket, so that ``top_words`` can tell what clusters are
         about.
@@ -85,6 +88,7 @@ class Clusters:
         *,
         threshold: float = 0.2,
         recycle: bool = False,
+        half_life: float | None = None,
         words: bool = True,
         weighting: str = "tfidf",
         tf: str = "log",
@@ -107,6 +111,7 @@ class Clusters:
             on_full="evict" if recycle else "error",
             seed=seed,
             words=words,
+            half_life=half_life,
             analyzer=Analyzer() if analyzer is None else analyzer,
         )
         self._set_up(settings, memory.allocate(settings, k))
@@ -133,8 +138,9 @@ class Clusters:
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
-        """How many documents were fed to each cluster there is."""
-        return self._state.counts[: len(self)].astype(np.int64)
+        """How many documents were fed to each cluster there is, as they faded where they do."""
+        counts = self._state.counts / (self._state.clock[NOW] * self._state.gains)
+        return np.asarray(np.rint(counts[: len(self)]), np.int64)
 
     @property
     def nbytes(self) -> int:
@@ -210,9 +216,9 @@ class Clusters:
         storage.save(path, self.settings, self._names(), self._state)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None) -> Self:
         """Read what ``save`` wrote; learning goes on as if it had never stopped."""
-        settings, names, state, _ = storage.load(path)
+        settings, names, state, _ = storage.load(path, tokenizer)
         clusters = cls.__new__(cls)
         clusters._set_up(settings, memory.grow(state, settings, settings.max_labels))
         if names != clusters._names():

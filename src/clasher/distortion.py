@@ -246,14 +246,7 @@ class Distortion:
 def measure(sample: Sample, dimensions: int, seed: int = 0) -> Distortion:
     """Hash a sample to so many dimensions and compare it with what it is.
 
-    Parameters
-    ----------
-    sample
-        The documents.
-    dimensions
-        m.
-    seed
-        Seed of the hash functions.
+    ``seed`` is that of the hash functions.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from clasher.alarms import Alarm
 from clasher.detectors import Rise, detector_of
 from clasher.kernels.drift import OPEN, TRIALS
 from clasher.kernels.fading import LIMIT, rescale, shrink_sketch
-from clasher.kernels.state import DOCUMENTS, LABELS, NOW, State
+from clasher.kernels.state import DOCUMENTS, FADED, LABELS, NOW, State
 from clasher.label_columns import UNLABELLED
 from clasher.memory import retell
 
@@ -148,10 +148,15 @@ def label_changed(state: State, number: int) -> npt.NDArray[np.float64]:
 
 
 def all_changed(state: State) -> npt.NDArray[np.float64]:
-    """How much more of all that is written falls into each bucket now than ever since."""
+    """How much more of all that is written falls into each bucket now than before, times its IDF.
+
+    Common words would come first otherwise.
+    """
     kept = state.recent_buckets[state.recent_buckets >= 0]
     recent = np.bincount(kept, minlength=state.rows.shape[0])
     frequencies = state.frequencies[0]
     changed: npt.NDArray[np.float64] = recent / max(1, recent.sum())
     changed -= frequencies / max(frequencies.sum(), 1e-300)
+    one = state.clock[NOW]
+    changed *= np.log((state.clock[FADED] + one) / (frequencies + one))
     return changed

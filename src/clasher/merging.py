@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from itertools import accumulate, pairwise
 from typing import NamedTuple, Self
 
@@ -16,6 +17,7 @@ from clasher.hashing import Hashed
 from clasher.kernels.state import DOCUMENTS, FADED, State
 from clasher.labels import LabelIndex, LabelSets
 from clasher.parts import Parts
+from clasher.settings import Settings
 from clasher.text import Buffers
 
 
@@ -40,12 +42,7 @@ class Merging(Parts):
         """
         if other is self:
             raise SettingError("a model cannot be merged with itself")
-        for name in self.settings.differences(other.settings):
-            mine, theirs = (getattr(model.settings, name) for model in (self, other))
-            raise SettingError(
-                f"models merge when their settings agree: {name} is {mine!r} here and {theirs!r} "
-                f"there"
-            )
+        _check_agreement(self.settings, other.settings)
         if other._state.totals.any():
             names = other._index.names
             self._state = add(self.settings, self._index, self._state, names, other._state)
@@ -130,6 +127,19 @@ def _bounds(documents: int, parts: int) -> list[tuple[int, int]]:
     """
     cuts = [documents * part // parts for part in range(parts + 1)]
     return [(start, stop) for start, stop in pairwise(cuts) if stop > start]
+
+
+def _check_agreement(mine: Settings, theirs: Settings) -> None:
+    """Refuse different settings, naming the first difference."""
+    for name in mine.differences(theirs):
+        here, there = getattr(mine, name), getattr(theirs, name)
+        if name == "analyzer":
+            differing = (f.name for f in fields(here) if vars(here)[f.name] != vars(there)[f.name])
+            inner = next(differing)
+            name, here, there = f"analyzer's {inner}", vars(here)[inner], vars(there)[inner]
+        raise SettingError(
+            f"models merge when their settings agree: {name} is {here!r} here and {there!r} there"
+        )
 
 
 def _learn(model: Merging, hashed: Hashed, sets: LabelSets) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,9 +12,7 @@ import numpy.typing as npt
 
 from clasher import memory, storage
 from clasher import words as behind
-from clasher.alarms import Alarm
 from clasher.analyzer import Analyzer, Tokenizer
-from clasher.drift import forget
 from clasher.errors import LabelError, SettingError, require_positive
 from clasher.explain import Explanation, WordWeight, explain
 from clasher.hashing import Hashed
@@ -26,13 +24,14 @@ from clasher.labels import LabelIndex, Labels, LabelSets
 from clasher.merging import Merging
 from clasher.pending import Id
 from clasher.revising import Revising
-from clasher.settings import PAPER, Settings, is_number
+from clasher.settings import PAPER, Settings
 from clasher.text import Buffers, as_buffers
+from clasher.watching import Watching
 
 BATCH = 1024  # documents that pass through the stages together
 
 
-class Clasher(Revising, Merging):
+class Clasher(Watching, Revising, Merging):
     """Classifies an endless stream of multi-label text in bounded memory.
 
     Words are hashed to signed buckets and weighed by an online TF-IDF; the nearest prototype
@@ -130,11 +129,6 @@ class Clasher(Revising, Merging):
         return dict(zip(self._index.names, whole, strict=True))
 
     @property
-    def alarms(self) -> list[Alarm]:
-        """The changes that the detector found, at most the latest hundred."""
-        return [] if self._watch is None else list(self._watch.alarms)
-
-    @property
     def threshold(self) -> float:
         """The score above which a label is predicted now."""
         if not self._setting.learnt_cut:
@@ -177,26 +171,6 @@ class Clasher(Revising, Merging):
         hashed = self._hasher.hash_one(text)
         self._step(hashed, sets, predicting=False)
         self._remember(keys, hashed)
-
-    def forget(self, keep: float = 0.1, labels: Collection[str] | None = None) -> None:
-        """Let what was learnt so far weigh ``keep`` of what it did, for some labels or for all.
-
-        Means and fractions stay as they are until something is learnt, and then follow sooner. The
-        weights of the margin rule stay too, and are free to move again; the perceptron's shrink.
-        With all labels (None) the words' frequencies fade as well. Cheap, and cannot be undone.
-
-        >>> model = Clasher(dimensions=64, rule="centroid")
-        >>> model.learn_many(["wheat and corn"] * 20, [{"grain"}] * 20)
-        >>> model.forget(keep=0.25, labels={"grain"})
-        >>> model.support
-        {'grain': 5}
-        """
-        if not is_number(keep, 1e-6, 1.0):
-            raise SettingError.of("keep", "a number from 0.000001 to 1", keep, "forget")
-        if isinstance(labels, str):
-            labels = {labels}
-        numbers = None if labels is None else sorted({self._index.number(x) for x in labels})
-        forget(self._state, float(keep), numbers)
 
     def predict(self, text: str) -> set[str]:
         """The labels of one document; changes nothing."""
@@ -323,18 +297,6 @@ class Clasher(Revising, Merging):
             inside = slice(start, start + hashed.documents)
             yield inside, hashed, self._step(hashed, sets[inside], predicting)
             start = inside.stop
-
-    def _step(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:
-        """Lines 3–6 of Algorithm 1 for a batch, with a look at the errors where one is due."""
-        if self._watch is None:
-            return self._advance(hashed, sets, predicting)
-        parts = []
-        for start, stop, is_due in self._watch.stretches(sets.known, self.labelled):
-            part = self._advance(hashed.part(start, stop), sets[start:stop], predicting)
-            parts.append(part)
-            if is_due:
-                self._watch.look(self._state, self._index.names, self.word_of)
-        return LabelSets.join(parts)
 
     def _advance(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:
         """Lines 3–6 of Algorithm 1 for a batch."""

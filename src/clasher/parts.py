@@ -37,5 +37,9 @@ class Parts:
         self._watch = None if settings.detector == "none" else Watch(settings.detector, alarms)
 
     def _step(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:
+        """Lines 3–6 of Algorithm 1 for a batch, with a look at the errors where one is due."""
+        raise NotImplementedError
+
+    def _advance(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:
         """Lines 3–6 of Algorithm 1 for a batch."""
         raise NotImplementedError

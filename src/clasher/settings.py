@@ -158,8 +158,10 @@ class Settings:
             if name not in known:
                 raise SettingError(f"Clasher has no parameter {name!r}; it has {sorted(known)}.")
         given = dict(given)
-        if isinstance(given.get("analyzer"), dict):
-            given["analyzer"] = Analyzer.of(given["analyzer"], tokenizer)
+        analyzer = given.get("analyzer")
+        if not isinstance(analyzer, dict):
+            raise SettingError.of("analyzer", "the settings of an Analyzer", analyzer)
+        given["analyzer"] = Analyzer.of(analyzer, tokenizer)
         return cls(**given)
 
     def to_dict(self) -> dict[str, Any]:

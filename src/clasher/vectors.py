@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher import memory, storage
-from clasher.analyzer import Analyzer
+from clasher.analyzer import Analyzer, Tokenizer
 from clasher.errors import MissingExtraError, SettingError
 from clasher.hashing import Hashed, Hasher
 from clasher.kernels.state import DOCUMENTS, State
@@ -71,7 +71,7 @@ class HashedTfidf:
 
     Parameters
     ----------
-    dimensions, weighting, tf, norm, seed, analyzer
+    dimensions, weighting, tf, norm, seed, half_life, analyzer
         As for :class:`clasher.settings.Settings`, but for weightings that ask for labels.
 
     Examples
@@ -100,6 +100,7 @@ class HashedTfidf:
         tf: str = "log",
         norm: str = "l2",
         seed: int = 0,
+        half_life: float | None = None,
         analyzer: Analyzer | None = None,
     ) -> None:
         check_weighting(weighting, "HashedTfidf")
@@ -109,6 +110,7 @@ class HashedTfidf:
             tf=tf,
             norm=norm,
             seed=seed,
+            half_life=half_life,
             analyzer=Analyzer() if analyzer is None else analyzer,
         )
         self._set_up(settings, memory.allocate(settings))
@@ -196,9 +198,9 @@ class HashedTfidf:
         storage.save(path, self.settings, [], self._state)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None) -> Self:
         """Read what ``save`` wrote, or take the word statistics out of a model file."""
-        settings, _, state, _ = storage.load(path)
+        settings, _, state, _ = storage.load(path, tokenizer)
         vectors = cls.__new__(cls)
         vectors._set_up(settings, state)
         return vectors

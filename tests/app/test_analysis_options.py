@@ -6,9 +6,6 @@ import pytest
 
 from clasher import Analyzer, Clasher
 from tests.app.running import SMALL, jsonl, one_line, run, stream
-from tests.test_analysis import stemmers, stop_lists
-
-__all__ = ["stemmers", "stop_lists"]
 
 OWN = """
 def halves(text):

@@ -56,6 +56,15 @@ def test_clusters_are_kept(tmp_path):
     assert (back.documents, back.k, back.settings.threshold) == (40, 4, 0.3)
 
 
+def test_the_settings_are_those_of_other_commands(tmp_path):
+    saved = tmp_path / "news.clusters"
+    given = ("--half-life", 50, "--tf", "count", "--seed", 3, "--min-length", 4)
+    run("clusters", stream(tmp_path), *SMALL, *given, "--save", saved)
+    settings = Clusters.load(saved).settings
+    assert (settings.half_life, settings.tf, settings.seed) == (50, "count", 3)
+    assert settings.analyzer.min_length == 4
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [

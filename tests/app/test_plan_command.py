@@ -74,11 +74,16 @@ def test_an_error_in_place_of_memory(tmp_path):
 
 def test_the_settings_are_those_of_other_commands(tmp_path):
     path = stream(tmp_path)
-    assert (
-        plan(path, "--labels", 3, "--memory", "1MB", "--weighting", "tf")["sample"]["rarity"] == 0
-    )
+    plain = plan(path, "--labels", 3, "--memory", "1MB", "--weighting", "tf")
+    assert plain["sample"]["rarity"] == 0
+    long = plan(path, "--labels", 3, "--memory", "1MB", "--min-length", 6)
+    assert 0 < long["sample"]["words"] < plain["sample"]["words"]
     paper = plan("--labels", 3, "--memory", "1MB", "--paper", 2)["settings"]
     assert (paper["rule"], paper["tf"], paper["norm"]) == ("mistake", "count", "none")
+    said = one_line(
+        run("plan", "--labels", 3, "--memory", "1MB", "--paper", 2, "--rule", "margin", code=2)
+    )
+    assert "--paper chooses the rule" in said
     more = plan("--labels", 3, "--memory", "1MB", "--max-labels", 50)["settings"]
     assert more["max_labels"] == 50
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from clasher.app.analysis import ANALYSIS
 from clasher.app.options import option
 from clasher.app.wanted import CHOICES
 
@@ -37,10 +38,16 @@ def vector_options(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def command(**given: Any) -> None:
-        named = {name: given.pop(name) for name in _OPTIONS}
-        chosen = {name: value for name, value in named.items() if value is not None}
-        function(vectors=chosen, **given)
+        vectors, analysis = (
+            {name: value for name in names if (value := given.pop(name)) is not None}
+            for names in (_OPTIONS, dict(ANALYSIS))
+        )
+        if analysis:
+            from clasher.analyzer import Analyzer
 
-    for add in reversed(_OPTIONS.values()):
+            vectors["analyzer"] = Analyzer(**analysis)
+        function(vectors=vectors, **given)
+
+    for add in reversed([*_OPTIONS.values(), *dict(ANALYSIS).values()]):
         command = add(command)
     return command

@@ -41,17 +41,15 @@ class Wanted:
 
     def create(self) -> Clasher:
         """A model with these settings, the others at their defaults."""
-        from clasher.analyzer import analyzer_for
         from clasher.model import Clasher
 
-        rule = "margin" if self.paper is None else "centroid"
-        analyzer = replace(analyzer_for(self.given.get("rule", rule)), **self.analysis)
-        settings = {**self.given, "analyzer": analyzer}
-        if self.paper is None:
-            return Clasher(**settings)
-        if "rule" in self.given:
-            raise SettingError("--paper chooses the rule: leave out --rule, or --paper")
-        return Clasher.paper(self.paper, **settings)
+        return Clasher(**self._keywords())
+
+    def settings(self) -> Settings:
+        """These settings, the others at their defaults, without a model of them."""
+        from clasher.settings import Settings
+
+        return Settings(**self._keywords())
 
     def load(self, path: str) -> Clasher:
         """The model of a file, which must have these settings."""
@@ -61,14 +59,17 @@ class Wanted:
         self.check(model, path)
         return model
 
-    def settings(self) -> Settings:
-        """These settings, the others at their defaults, without a model of them."""
-        from clasher.settings import PAPER, Settings
+    def _keywords(self) -> dict[str, Any]:
+        from clasher.analyzer import analyzer_for
+        from clasher.settings import PAPER
 
-        if self.paper is None:
-            return Settings(**self.given)
-        rule = "centroid" if self.paper == 1 else "mistake"
-        return Settings(**{**PAPER, "rule": rule, **self.given})
+        settings = {"rule": "margin", **self.given}
+        if self.paper is not None:
+            if "rule" in self.given:
+                raise SettingError("--paper chooses the rule: leave out --rule, or --paper")
+            rule = "centroid" if self.paper == 1 else "mistake"
+            settings = {**PAPER, **self.given, "rule": rule}
+        return {**settings, "analyzer": replace(analyzer_for(settings["rule"]), **self.analysis)}
 
     def check(self, model: Clasher, path: str) -> None:
         """Refuse to go on with a model that has other settings."""

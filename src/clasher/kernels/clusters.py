@@ -4,6 +4,7 @@ import numpy as np
 
 from clasher.kernels import kernel
 from clasher.kernels.clash import clash
+from clasher.kernels.fading import gain
 from clasher.kernels.learning import COUNT_LIMIT
 from clasher.kernels.regions import feed, halve
 from clasher.kernels.sketch import count, weigh
@@ -70,15 +71,17 @@ def clear_cluster(state, cluster):
     state.counts[cluster] = 0.0
     state.norms[cluster] = 0.0
     state.scales[cluster] = 0.0
+    state.gains[cluster] = 1.0
     state.together[cluster, cluster] = np.float32(0.0)
 
 
 @kernel
 def join(state, cluster, buckets, x):
     """Feed a document to a cluster, as Mode 1 feeds one to its label."""
-    feed(state, cluster, buckets, x, 1.0)
-    state.together[cluster, cluster] += np.float32(1.0)
+    weight = gain(state, cluster)
+    feed(state, cluster, buckets, x, weight)
+    state.together[cluster, cluster] += np.float32(weight)
     state.seen[cluster] = state.totals[DOCUMENTS]
     state.totals[LABELLED] += 1
-    if state.counts[cluster] >= COUNT_LIMIT:
+    if state.counts[cluster] >= COUNT_LIMIT * weight:
         halve(state, cluster)

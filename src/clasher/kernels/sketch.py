@@ -109,9 +109,11 @@ def count(state, setting, buckets, places, keys, work):
         estimate(state, buckets, places, keys, work)
         raise_counters(state.frequencies, buckets, places, keys, work.estimates, one)
     else:
+        row = state.frequencies[0]
         for at in range(buckets.shape[0]):
-            state.frequencies[0, buckets[at]] += one
-        count_words(state.frequencies, keys, one)
+            row[buckets[at]] += one
+        if keys.shape[0] > 0:
+            count_words(state.frequencies, keys, one)
     state.clock[FADED] += one
     state.totals[DOCUMENTS] += 1
     tick(state, setting.growth)

@@ -52,6 +52,12 @@ EXAMPLES = """
     is_flag=True,
     help="Give the place of a cluster that has long been fed nothing to a new one.",
 )
+@vector_option(
+    "--half-life",
+    type=float,
+    metavar="N",
+    help="What was learnt N documents ago weighs half (default: nothing is forgotten).",
+)
 @vector_options
 @output_option(
     "--output",
@@ -79,6 +85,7 @@ def command(
     k: int,
     threshold: float,
     recycle: bool,
+    half_life: float | None,
     vectors: dict[str, Any],
     output: str | None,
     json_path: str | None,
@@ -100,7 +107,7 @@ def command(
     from clasher.app.sample import Sample
     from clasher.clusters import Clusters
 
-    clusters = Clusters(k, threshold=threshold, recycle=recycle, **vectors)
+    clusters = Clusters(k, threshold=threshold, recycle=recycle, half_life=half_life, **vectors)
     sample = Sample(SAMPLE, seed=clusters.settings.seed, longest=LONGEST, labelled=False)
     with stream.opened(labelled=False) as batches, _writer(output) as writer:
         with notes.compiling(quiet=quiet):
