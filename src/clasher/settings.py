@@ -97,9 +97,9 @@ class Settings:
 
     Examples
     --------
-    >>> settings = Settings(dimensions=1024, rule="centroid")
+    >>> settings = Settings(dimensions=1024, similarity="euclidean")
     >>> settings.differences(Settings())
-    ['dimensions', 'rule']
+    ['dimensions', 'similarity']
     """
 
     dimensions: int = 65536

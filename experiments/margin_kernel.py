@@ -1,0 +1,391 @@
+"""The margin rule with switches: the product's, and what it would be with a part of it changed.
+
+Complete labels, cosines and TF-IDF only; ``Rule()`` is what ``Clasher()`` does, ``BEFORE`` what it
+did in its first version. A test compares both with the product.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from clasher.hashing import Hashed
+from clasher.kernels import kernel
+from clasher.kernels.labels import above
+from clasher.kernels.margin import (
+    BIAS_FLOOR,
+    BIAS_START,
+    BIAS_STEP,
+    FLOOR,
+    RARE,
+    SHARED_FLOOR,
+    SHARED_START,
+    SHARED_STEP,
+    SLACK,
+    STEP,
+    TINY,
+    association,
+    nearest_three,
+)
+from clasher.kernels.odds import sigmoid
+from clasher.kernels.regions import add_rows, ratio
+from clasher.kernels.sketch import LEAD, LITTLE
+from clasher.kernels.state import BINS
+from clasher.kernels.thresholds import (
+    BIN,
+    EARLY,
+    EVERY,
+    FADE,
+    LOWEST,
+    ODDS_START,
+    best_cut,
+    calibrate,
+)
+
+VECTOR = 16
+SHADES = 20  # bins of probabilities
+
+
+class Rule(NamedTuple):
+    """What can be switched."""
+
+    step: float = float(STEP)
+    slack: float = SLACK
+    rare: float = RARE
+    growing: bool = True  # larger steps of larger weights
+    by_weight: bool = False  # an AdaGrad sum for each weight
+    regions: bool = True  # the fractions of three regions instead of one
+    look: bool = True  # the second look
+    lead: bool = True  # first words weigh more
+    telling: bool = True  # words of few labels weigh more
+    early: bool = True  # a first threshold after 100 documents
+    own_cuts: bool = False  # a threshold for each label
+    replay: bool = False  # learn an earlier document again with each one
+    root: bool = False  # the prototypes' sums as signed square roots
+
+
+BEFORE = Rule(
+    step=0.9, rare=0.0, growing=False, by_weight=True, regions=False, look=False, lead=False,
+    telling=False, early=False,
+)  # fmt: skip
+
+
+class Arrays(NamedTuple):
+    """All that is learnt, and scratch space."""
+
+    frequencies: Any  # float64[m]
+    rows: Any  # float32[m, 2, L]
+    squares: Any  # float32[m]
+    matrix: Any  # float32[m, L], or no rows
+    telling: Any  # float64[m, 2]
+    counts: Any  # float64[L]
+    norms: Any  # float64[L]
+    scales: Any  # float64[L]
+    together: Any  # float32[L, L]
+    bias: Any  # float64[2, L]
+    shared: Any  # float64[2, 4]
+    margins: Any  # float64[2, BINS]
+    odds: Any  # float64[2]
+    offsets: Any  # float64[L]: of the thresholds of labels
+    x: Any  # float32[m]
+    products: Any  # float32[L]
+    linear: Any  # float32[L]
+    cosines: Any  # float64[L]
+    fractions: Any  # float64[L]
+    looks: Any  # float64[L]
+    scores: Any  # float64[L]
+    truth: Any  # int8[L]
+    chosen: Any  # int32[L]
+    hits: Any  # int64[points, 3, L]: hits, false alarms, true labels
+    shades: Any  # float64[2, 3, SHADES]: before and after calibration: Σp, true labels, labels
+
+
+def walk(
+    hashed: Hashed,
+    truth: npt.NDArray[np.int64],
+    indptr: npt.NDArray[np.int64],
+    labels: int,
+    dimensions: int,
+    rule: Rule,
+    points: tuple[int, ...] = (),
+) -> Arrays:
+    """Test, then train; ``hits`` has a row for each point and one for the end."""
+    width = -(-labels // VECTOR) * VECTOR
+    matrix = dimensions if rule.by_weight else 0
+    arrays = Arrays(
+        frequencies=np.zeros(dimensions),
+        rows=np.zeros((dimensions, 2, width), np.float32),
+        squares=np.zeros(dimensions, np.float32),
+        matrix=np.zeros((matrix, width), np.float32),
+        telling=np.zeros((dimensions, 2)),
+        counts=np.zeros(width),
+        norms=np.zeros(width),
+        scales=np.zeros(width),
+        together=np.zeros((width, width), np.float32),
+        bias=np.array([[BIAS_START] * width, [0.0] * width]),
+        shared=np.array([SHARED_START, np.zeros(4)]),
+        margins=np.zeros((2, BINS)),
+        odds=np.array(ODDS_START),
+        offsets=np.zeros(width),
+        x=np.empty(dimensions, np.float32),
+        products=np.empty(width, np.float32),
+        linear=np.empty(width, np.float32),
+        cosines=np.zeros(width),
+        fractions=np.zeros(width),
+        looks=np.zeros(width),
+        scores=np.zeros(width),
+        truth=np.zeros(width, np.int8),
+        chosen=np.empty(width, np.int32),
+        hits=np.zeros((len(points) + 1, 3, width), np.int64),
+        shades=np.zeros((2, 3, SHADES)),
+    )
+    ends = np.array([*points, hashed.documents], np.int64)
+    draws = np.random.default_rng(0).random(hashed.documents)
+    stream(hashed.indptr, hashed.buckets, hashed.counts, indptr, truth, rule, arrays, ends, draws)
+    return arrays
+
+
+@kernel
+def stream(indptr, buckets, counts, label_indptr, ids, rule, a, ends, draws):
+    """One document after the other."""
+    labels, cut, point = 0, 0.0, 0
+    for d in range(indptr.shape[0] - 1):
+        own = buckets[indptr[d] : indptr[d + 1]]
+        mine = ids[label_indptr[d] : label_indptr[d + 1]]
+        if mine.shape[0] > 0:
+            labels = max(labels, mine[-1] + 1)
+        length = weigh(own, counts[indptr[d] : indptr[d + 1]], d, rule, a)
+        region = clash(own, length, d, labels, rule, a)
+        for j in range(labels):
+            a.truth[j] = 0
+        for j in mine:
+            a.truth[j] = 1
+        judge(length, labels, cut, rule, a, a.hits[point])
+        for bucket in own:
+            a.frequencies[bucket] += 1.0
+        cut = choose(length, labels, d + 1, cut, rule, a)
+        learn(own, region, labels, rule, a)
+        feed(own, mine, rule, a)
+        if rule.replay and d > 0:
+            earlier = int(draws[d] * d)
+            again = buckets[indptr[earlier] : indptr[earlier + 1]]
+            inside = slice(indptr[earlier], indptr[earlier + 1])
+            length = weigh(again, counts[inside], d, rule, a)
+            region = clash(again, length, d, labels, rule, a)
+            for j in range(labels):
+                a.truth[j] = 0
+            for j in ids[label_indptr[earlier] : label_indptr[earlier + 1]]:
+                a.truth[j] = 1
+            learn(again, region, labels, rule, a)
+        if d + 1 == ends[point] and point + 1 < ends.shape[0]:
+            point += 1
+            for kind in range(3):
+                for j in range(labels):
+                    a.hits[point, kind, j] = a.hits[point - 1, kind, j]
+
+
+@kernel
+def weigh(buckets, counts, documents, rule, a):
+    """TF-IDF with what the rule adds to it; returns the length."""
+    total, squared = math.log(documents + 1.0), 0.0
+    for at in range(buckets.shape[0]):
+        weight = np.float64(counts[at])
+        if abs(weight) > 1.0:
+            weight = math.copysign(1.0 + math.log(abs(weight)), weight)
+        weight *= total - math.log(a.frequencies[buckets[at]] + 1.0)
+        if rule.telling:
+            fed, sums = a.telling[buckets[at], 0], max(a.telling[buckets[at], 1], 0.0)
+            apart = np.float32((sums + LITTLE) / (fed * fed + LITTLE))
+            weight *= np.sqrt(np.sqrt(np.sqrt(apart)))
+        if rule.lead and at < LEAD.shape[0]:
+            weight *= LEAD[at]
+        a.x[at] = weight
+        squared += weight * weight
+    if squared == 0.0:
+        return 0.0
+    scale = 1.0 / math.sqrt(squared)
+    for at in range(buckets.shape[0]):
+        a.x[at] *= scale
+    return 1.0
+
+
+@kernel
+def clash(buckets, length, documents, labels, rule, a):
+    """Score every label; returns the nearest region."""
+    width = (labels + VECTOR - 1) // VECTOR * VECTOR
+    add_rows(a.rows, 0, width, buckets, a.x, a.products)
+    add_rows(a.rows, 1, width, buckets, a.x, a.linear)
+    region = -1
+    for j in range(labels):
+        a.cosines[j] = a.products[j] * a.scales[j]
+        if length > 0.0 and a.counts[j] > 0.0 and (region < 0 or a.cosines[j] > a.cosines[region]):
+            region = j
+    for j in range(labels):
+        a.scores[j] = a.bias[0, j] + a.linear[j]
+        a.looks[j] = 0.0
+    if region < 0:
+        return region
+    near, weights = (region, region, region), (1.0 / a.counts[region], 0.0, 0.0)
+    if rule.regions:
+        near, weights = nearest_three(a.cosines, a.counts, region, labels)
+    for j in range(labels):
+        a.fractions[j] = (
+            weights[0] * a.together[near[0], j]
+            + weights[1] * a.together[near[1], j]
+            + weights[2] * a.together[near[2], j]
+        )
+        a.scores[j] += (
+            a.shared[0, 0] * a.cosines[j]
+            + a.shared[0, 1] * ratio(a.cosines[j], a.cosines[region])
+            + a.shared[0, 2] * a.fractions[j]
+        )
+    if rule.look:
+        look_twice(documents + 1.0, labels, a)
+    return region
+
+
+@kernel
+def look_twice(documents, labels, a):
+    """The second look at each label, beside the best of the others."""
+    best, second = -1, -1
+    for j in range(labels):
+        if a.counts[j] > 0.0:
+            if best < 0 or a.scores[j] > a.scores[best]:
+                best, second = j, best
+            elif second < 0 or a.scores[j] > a.scores[second]:
+                second = j
+    if second < 0:
+        return
+    for j in range(labels):
+        if a.scores[j] > LOWEST and a.counts[j] > 0.0:
+            other = second if j == best else best
+            share = a.counts[other] / documents
+            link = association(a.together[other, j], share, a.counts[j], 1.0, 1.0)
+            a.looks[j] = sigmoid(a.scores[other]) * link
+    for j in range(labels):
+        a.scores[j] += a.shared[0, 3] * a.looks[j]
+
+
+@kernel
+def judge(length, labels, cut, rule, a, hits):
+    """Count hits and errors of the prediction, and how well probabilities fit."""
+    for j in range(labels):
+        hits[2, j] += a.truth[j]
+        if rule.own_cuts:
+            a.scores[j] -= a.offsets[j]
+    chosen = 0
+    if length > 0.0:
+        chosen = above(a.scores, labels, a.counts, cut, True, a.chosen)
+    for at in range(chosen):
+        hits[0 if a.truth[a.chosen[at]] else 1, a.chosen[at]] += 1
+    for j in range(labels):
+        if rule.own_cuts:
+            a.scores[j] += a.offsets[j]
+        if length > 0.0 and a.counts[j] > 0.0:
+            for calibrated in range(2):
+                z = a.odds[0] + a.odds[1] * a.scores[j] if calibrated else a.scores[j]
+                p = sigmoid(z)
+                shade = min(int(p * SHADES), SHADES - 1)
+                a.shades[calibrated, 0, shade] += p
+                a.shades[calibrated, 1, shade] += a.truth[j]
+                a.shades[calibrated, 2, shade] += 1.0
+
+
+@kernel
+def choose(length, labels, documents, cut, rule, a):
+    """Note the scores; returns the threshold, chosen anew now and then."""
+    for j in range(labels):
+        z = a.scores[j]
+        if length > 0.0 and a.counts[j] > 0.0 and (z > LOWEST or a.truth[j]):
+            place = min(max(math.floor((z - LOWEST) / BIN) + 1, 0), BINS - 1)
+            a.margins[a.truth[j], place] += 1.0
+            if rule.own_cuts:  # up after a false alarm, down after a label that was missed
+                predicted = z - a.offsets[j] > cut
+                if predicted and not a.truth[j]:
+                    a.offsets[j] += 0.01
+                elif a.truth[j] and not predicted:
+                    a.offsets[j] -= 0.01
+    if documents % EVERY == 0 or (rule.early and documents < EVERY and documents % EARLY == 0):
+        cut = best_cut(a.margins, cut)
+        calibrate(a.margins, a.odds)
+    if documents % EVERY == 0:
+        for side in range(2):
+            for place in range(BINS):
+                a.margins[side, place] *= FADE
+    return cut
+
+
+@kernel
+def learn(buckets, region, labels, rule, a):
+    """A gradient step for every label that is not yet clear."""
+    quiet = math.log(rule.slack / (1.0 - rule.slack))
+    total, moved = TINY, 0.0
+    for j in range(labels):
+        total += a.bias[1, j]
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    for j in range(labels):
+        z, true = a.scores[j], a.truth[j] == 1
+        if (not true and z <= quiet) or (true and z >= -quiet):
+            continue
+        slope = sigmoid(z)
+        if true:
+            slope = (slope - 1.0) * (1.0 + rule.rare / math.sqrt(1.0 + a.counts[j]))
+        follow(j, buckets, np.float32(slope), np.float32(a.bias[1, j] / total), rule, a)
+        moved += slope * slope
+        a.bias[1, j] += slope * slope
+        a.bias[0, j] -= BIAS_STEP * slope / math.sqrt(BIAS_FLOOR + a.bias[1, j])
+        if region >= 0:
+            s0 += slope * a.cosines[j]
+            s1 += slope * ratio(a.cosines[j], a.cosines[region])
+            s2 += slope * a.fractions[j]
+            s3 += slope * a.looks[j]
+    for at in range(buckets.shape[0]):
+        a.squares[buckets[at]] += np.float32(moved) * a.x[at] * a.x[at]
+    for which, slope in enumerate((s0, s1, s2, s3)):
+        a.shared[1, which] += slope * slope
+        a.shared[0, which] -= SHARED_STEP * slope / math.sqrt(SHARED_FLOOR + a.shared[1, which])
+
+
+@kernel
+def follow(label, buckets, slope, part, rule, a):
+    """AdaGrad on the weights of one label."""
+    floor = FLOOR / np.float32(max(buckets.shape[0], 1))
+    step, one = np.float32(rule.step), np.float32(1.0)
+    for at in range(buckets.shape[0]):
+        bucket = buckets[at]
+        move, weight = slope * a.x[at], a.rows[bucket, 1, label]
+        squared = move * move
+        if rule.by_weight:
+            squared += a.matrix[bucket, label]
+            a.matrix[bucket, label] = squared
+        else:
+            squared += part * a.squares[bucket]
+        size = one + weight * weight if rule.growing else one
+        a.rows[bucket, 1, label] = weight - step * move * np.sqrt(size / (floor + squared))
+
+
+@kernel
+def feed(buckets, ids, rule, a):
+    """Algorithm 5."""
+    for label in ids:
+        change = 0.0
+        for at in range(buckets.shape[0]):
+            bucket = buckets[at]
+            before = np.float64(a.rows[bucket, 0, label])
+            if rule.root:
+                fed = before * abs(before) + a.x[at]
+                a.rows[bucket, 0, label] = math.copysign(math.sqrt(abs(fed)), fed)
+            else:
+                a.rows[bucket, 0, label] += a.x[at]
+            after = np.float64(a.rows[bucket, 0, label])
+            change += (after - before) * (after + before)
+            a.telling[bucket, 0] += abs(a.x[at])
+            a.telling[bucket, 1] += (after - before) * (after + before)
+        a.counts[label] += 1.0
+        a.norms[label] += change
+        a.scales[label] = 1.0 / math.sqrt(a.norms[label]) if a.norms[label] > 0.0 else 0.0
+        for other in ids:
+            a.together[label, other] += np.float32(1.0)
