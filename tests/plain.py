@@ -21,8 +21,13 @@ Found = tuple[str, int, int]
 """A word in lower case, and where it starts and stops in the text."""
 
 
-def kind(character: str) -> int:
-    """What a character is to the analysis."""
+MARKS = "!?՜՞؟‼‽⁇⁈⁉！？"
+
+
+def kind(character: str, marks: bool = False) -> int:
+    """What a character is to the analysis, to which ``MARKS`` may be symbols."""
+    if marks and character in MARKS:
+        return SYMBOL
     category = unicodedata.category(character)
     name = unicodedata.name(character, "")
     if ord(character) > LAST or name.startswith("VARIATION SELECTOR"):
@@ -48,10 +53,10 @@ def lower(character: str) -> str:
     return "σ" if character == "ς" else character.lower()[0]
 
 
-def words(text: str, min_length: int = 2) -> list[Found]:
+def words(text: str, min_length: int = 2, marks: bool = False) -> list[Found]:
     """The words of a text, in order."""
     found: list[Found] = []
-    for what, run in groupby(enumerate(text), key=lambda pair: kind(pair[1])):
+    for what, run in groupby(enumerate(text), key=lambda pair: kind(pair[1], marks)):
         letters = [(at, lower(character)) for at, character in run]
         start, stop = letters[0][0], letters[-1][0] + 1
         if what == WORD and len(letters) >= min_length:

@@ -6,6 +6,7 @@ import html
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from clasher.analyzer import Analyzer
@@ -25,11 +26,12 @@ class Feature(NamedTuple):
     key: int
     start: int
     stop: int
+    weight: float = 1.0
 
 
 def words(text: str, analyzer: Analyzer) -> list[plain.Found]:
     """The words of a text without markup, with stop words left out and stems in place."""
-    found = plain.words(text, analyzer.min_length)
+    found = plain.words(text, analyzer.min_length, analyzer.marks)
     if analyzer.fold_numbers:
         found = [(fold(word), start, stop) for word, start, stop in found]
     stopped = {word for entry in analyzer.stopped for word, *_ in plain.words(entry, 1)}
@@ -59,6 +61,9 @@ def features(text: str, analyzer: Analyzer, seed: int = 0) -> Iterator[Feature]:
                 yield Feature(chained([word for word, *_ in row], seed), row[0][1], stop)
         if analyzer.char_ngrams is not None:
             yield from runs(text, start, stop, analyzer, seed)
+    if len(found) < analyzer.pairs and analyzer.word_sizes == (1, 1):
+        for one, other in pairwise(found):
+            yield Feature(chained([one[0], other[0]], seed), one[1], other[2], weight=0.5)
 
 
 def chained(row: list[str], seed: int) -> int:
@@ -84,12 +89,12 @@ def runs(text: str, start: int, stop: int, analyzer: Analyzer, seed: int) -> Ite
             yield Feature(state, start + max(first - 1, 0), min(start + last - 1, stop))
 
 
-def hashed(text: str, analyzer: Analyzer, dimensions: int, seed: int = 0) -> dict[int, int]:
+def hashed(text: str, analyzer: Analyzer, dimensions: int, seed: int = 0) -> dict[int, float]:
     """Algorithm 2 over all that a text is taken for."""
-    counts: dict[int, int] = {}
+    counts: dict[int, float] = {}
     for feature in features(text, analyzer, seed):
         bucket, sign = plain.place_of(feature.key, dimensions)
-        counts[bucket] = counts.get(bucket, 0) + sign
+        counts[bucket] = counts.get(bucket, 0) + feature.weight * sign
     return counts
 
 

@@ -39,10 +39,11 @@ def found(text, analyzer, dimensions=1000):
 
 
 def expected(text, analyzer, dimensions=1000):
-    return [
-        (start, stop, *plain.place_of(key, dimensions))
-        for key, start, stop in plain_analysis.features(text, analyzer)
-    ]
+    found = []
+    for key, start, stop, weight in plain_analysis.features(text, analyzer):
+        bucket, sign = plain.place_of(key, dimensions)
+        found.append((start, stop, bucket, weight * sign))
+    return found
 
 
 def agrees(text, analyzer):
@@ -199,6 +200,48 @@ def test_explanations_show_what_is_written(stemmers):
         "bank", "ban…", "bank", "…ank",
         "england", "bank of england", "eng…", "engl…", "…ngla…", "…glan…", "…land", "…and",
     ]  # fmt: skip
+
+
+# ── marks and pairs ──────────────────────────────────────────────────────────────────────────────
+
+
+@given(texts, st.sampled_from([0, 1, 2, 5, 1000]), st.booleans(), st.integers(1, 3))
+@example("What?! No 小麦, no ☂ for you!", 1000, True, 1)
+def test_marks_and_pairs_are_those_of_the_plain_rule(text, pairs, marks, least):
+    agrees(text, Analyzer(least, marks=marks, pairs=pairs))
+    agrees(text, Analyzer(least, marks=marks, pairs=pairs, char_ngrams=(3, 3)))
+    agrees(text, Analyzer(least, marks=marks, pairs=pairs, stop_words=["a", "oil"]))
+
+
+def test_short_texts_give_pairs_too():
+    hasher = Hasher(2**20, analyzer=Analyzer(pairs=4))
+    assert [(w.text, abs(w.sign)) for w in hasher.words("Not good, sir")] == [
+        ("not", 1), ("good", 1), ("sir", 1), ("not good", 0.5), ("good, sir", 0.5),
+    ]  # fmt: skip
+    assert [word.text for word in hasher.words("not good at all")] == ["not", "good", "at", "all"]
+    assert [abs(count) for count in hasher.hash_one("oil oil gas").counts] == [2, 1, 0.5, 0.5]
+
+
+def test_pairs_are_words_to_those_who_keep_them():
+    hashed = Hasher(2**20, analyzer=Analyzer.rich(), keep_words=True).hash_one("I see!")
+    words = hashed.words
+    shown = [
+        bytes(words.data[a:b]).decode() for a, b in zip(words.starts, words.stops, strict=True)
+    ]
+    assert shown == ["I", "see", "!", "I see", "see!"]
+    assert hashed.words.places.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_n_grams_of_words_leave_nothing_to_pair():
+    plain_pairs = Hasher(2**20, analyzer=Analyzer(ngrams=2)).hash_one("oil and gas")
+    both = Hasher(2**20, analyzer=Analyzer(ngrams=2, pairs=40)).hash_one("oil and gas")
+    assert both.counts.tolist() == plain_pairs.counts.tolist()
+
+
+def test_a_text_of_marks_finds_room():
+    for keep in (False, True):
+        hasher = Hasher(64, analyzer=Analyzer.rich(), keep_words=keep)
+        assert hasher.hash_many(["a!" * 3000, "!a?b" * 9]).documents == 2
 
 
 # ── functions of your own ────────────────────────────────────────────────────────────────────────

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clasher import Alarm, Clasher, detectors, drift
+from clasher import Alarm, Analyzer, Clasher, detectors, drift
 from clasher.drift import Watch, all_changed, label_changed
 from clasher.errors import ModelFileError
 from clasher.kernels.state import BLOCKS, RECENT
@@ -257,7 +257,7 @@ def test_the_words_of_a_label_that_changed(rule):
 
 
 def test_the_words_of_all_documents_that_changed():
-    model = Clasher(4096, detector="window", max_labels=8)
+    model = Clasher(4096, detector="window", max_labels=8, analyzer=Analyzer())
     model.observe_many(["wheat corn market"] * 50)
     model.learn_many(["quinoa market"] * 9, [{"grain"}] * 9)
     change = all_changed(model._state)

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 
-from clasher import Clasher
+from clasher import Analyzer, Clasher
 from clasher.errors import LabelError
 from tests import plain, strategies
 from tests.models import RULES, TEXTS, UNSEEN, taught
@@ -39,7 +39,8 @@ def check(model, text, label):
         assert -1 - 1e-6 <= explanation.similarity <= 1 + 1e-6
     weights = [abs(weight) for _, weight in explanation.words]
     assert weights == sorted(weights, reverse=True)
-    assert {word for word, _ in explanation.words} == {word for word, _, _ in plain.words(text)}
+    words = model._hasher.words(text)
+    assert {word for word, _ in explanation.words} == {word.text for word in words}
 
 
 @every_rule
@@ -109,7 +110,7 @@ def test_the_bias_and_the_region_are_not_words():
 @every_rule
 @pytest.mark.parametrize("text", ["", "\0 !", "x"])
 def test_a_text_without_words(rule, text):
-    explanation = taught(rule).explain(text, "oil")
+    explanation = taught(rule, analyzer=Analyzer()).explain(text, "oil")
     assert explanation.words == []
     assert explanation.region is None
     assert explanation.similarity == 0.0
@@ -125,7 +126,7 @@ def test_words_of_one_bucket_share_by_their_signed_counts():
         if a != b and places[a] == places[b]
     )  # fmt: skip
     against = next(w for w in vocabulary if places[w] == (places[one][0], -places[one][1]))
-    model = Clasher(8, max_labels=2)
+    model = Clasher(8, max_labels=2, analyzer=Analyzer())
     model.learn("something else", {"other"})
     for _ in range(3):
         model.learn(f"{one} text", {"mine"})

@@ -100,6 +100,8 @@ def test_differences_are_named():
 
 def test_the_model_has_the_defaults_of_the_settings():
     assert Clasher().settings == Settings()
+    assert Settings().analyzer == Analyzer.rich()
+    assert Settings(rule="centroid").analyzer == Analyzer()
     assert Clasher(analyzer=Analyzer(4)).settings == Settings(analyzer=Analyzer(4))
 
 

@@ -239,7 +239,7 @@ def test_a_document_of_fifty_megabytes(unit, counts):
 @pytest.mark.parametrize("rule", ["margin", "centroid", "mistake", "perceptron"])
 @pytest.mark.parametrize("text", ["", " ", "\0", "\ud800", "!?", "a"])
 def test_a_document_without_words(rule, text):
-    model = Clasher(64, rule=rule, max_labels=4)
+    model = Clasher(64, rule=rule, max_labels=4, analyzer=Analyzer())
     assert model.predict(text) == set()
     for _ in range(3):
         model.learn("wheat and grain", {"grain"})

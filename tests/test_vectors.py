@@ -93,7 +93,7 @@ def test_fit_transform_goes_on():
 def test_a_model_weighs_the_same(tmp_path):
     """A model file without labels; the word statistics of one with labels."""
     texts = ["wheat corn", "corn oil", "oil and gas", "gas and wheat"]
-    model = Clasher(M, max_labels=8)
+    model = Clasher(M, max_labels=8, analyzer=Analyzer())
     model.learn_many(texts, [{"a"}, {"b"}, {"a", "c"}, None])
     model.save(tmp_path / "model")
     vectors = HashedTfidf.load(tmp_path / "model")

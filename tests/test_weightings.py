@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2_contingency
 
-from clasher import Clasher, Settings, memory
+from clasher import Analyzer, Clasher, Settings, memory
 from clasher.kernels import classes
 from clasher.kernels.learning import COUNT_LIMIT
 from clasher.kernels.state import LABELLED
@@ -191,7 +191,7 @@ def test_a_label_is_halved_before_single_precision_ends(weighting, monkeypatch):
 
 @every_measure
 def test_a_label_that_is_given_up_takes_its_counts_along(weighting):
-    model = Clasher(64, weighting=weighting, max_labels=2, on_full="evict")
+    model = Clasher(64, weighting=weighting, max_labels=2, on_full="evict", analyzer=Analyzer())
     model.learn_many(TEXTS, [{"a"}] * len(TEXTS))
     model.learn("gold mine", {"b"})
     model.learn("gold mine", {"c"})
@@ -248,7 +248,7 @@ def test_growing_saving_and_loading_keep_it_all(rule, weighting, tmp_path):
 
 @every_measure
 def test_words_of_one_label_weigh_more_than_words_of_all(weighting):
-    model = Clasher(1024, weighting=weighting, max_labels=8)
+    model = Clasher(1024, weighting=weighting, max_labels=8, analyzer=Analyzer())
     for _ in range(20):
         for topic in ("wheat", "gold", "oil"):
             model.learn(f"the price of {topic}", {topic})

@@ -19,7 +19,7 @@ streams = st.lists(st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join), m
 
 
 def observing(texts, dimensions=2):
-    model = Clasher(dimensions, max_labels=2, words=True)
+    model = Clasher(dimensions, max_labels=2, words=True, analyzer=Analyzer())
     model.observe_many(texts)
     return model
 

@@ -46,10 +46,11 @@ class Analysis:
     def __init__(self, analyzer: Analyzer, initial: np.uint64) -> None:
         self.analyzer = analyzer
         self.initial = initial
-        self.table = code_points(analyzer.fold_numbers)
+        self.table = code_points(analyzer.fold_numbers, analyzer.marks)
         self.letters = letters(analyzer.tokenizer is None, analyzer.fold_numbers)
         shortest_run, longest_run = analyzer.char_ngrams or (0, 0)
-        self.grams = Grams(*analyzer.word_sizes, shortest_run, longest_run, initial)
+        pairs = analyzer.pairs if analyzer.word_sizes == (1, 1) else 0
+        self.grams = Grams(*analyzer.word_sizes, shortest_run, longest_run, pairs, initial)
         self._stopped = self._stop_table() if analyzer.stopped else None
         self._stems = None if analyzer.stemmer is None else Stems(analyzer.stemmer, initial)
 
@@ -88,7 +89,7 @@ class Analysis:
         return words
 
     def _scanned(self, texts: Buffers) -> Words:
-        room = most_words(texts)
+        room = int(most_words(texts, self.analyzer.marks).sum())
         indptr = np.empty(texts.documents + 1, np.int64)
         keys = np.empty(room, np.uint64)
         starts, stops = np.empty(room, np.int64), np.empty(room, np.int64)
@@ -193,16 +194,14 @@ def _lowered(words: list[str], lower: npt.NDArray[np.uint32]) -> list[str]:
     return [joined[start:stop] for start, stop in pairwise(ends)]
 
 
-def most_words(texts: Buffers, each: int | None = None) -> int:
-    """The most words that documents can have together, if no document has more than ``each``.
+def most_words(texts: Buffers, marks: bool) -> npt.NDArray[np.int64]:
+    """The most words that each document can have.
 
-    Two in three bytes: a letter of one byte, then a symbol of two, and so on.
+    Two in three bytes: a letter of one byte, then a symbol of two, and so on; one in each byte
+    where marks are words.
     """
-    if each is not None and texts.documents > 1:
-        return int(np.minimum((2 * np.diff(texts.offsets) + 2) // 3, each).sum())
-    size = int(texts.offsets[-1]) - int(texts.offsets[0])
-    most = 2 * (size + texts.documents) // 3
-    return most if each is None else min(most, each)
+    sizes = np.diff(texts.offsets)
+    return np.asarray(sizes if marks else (2 * sizes + 2) // 3, np.int64)
 
 
 def most_grams(words: Words, grams: Grams) -> npt.NDArray[np.int64]:
@@ -213,7 +212,7 @@ def most_grams(words: Words, grams: Grams) -> npt.NDArray[np.int64]:
     most = counts * (grams.longest - grams.shortest + 1 if grams.longest else 0)
     if grams.longest_run:
         most += (letters_ + counts) * (grams.longest_run - grams.shortest_run + 1)
-    return np.asarray(most, np.int64)
+    return np.asarray(most + np.minimum(counts, grams.pairs), np.int64)
 
 
 def key_table(keys: Keys) -> tuple[Keys, npt.NDArray[np.int64]]:

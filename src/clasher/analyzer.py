@@ -11,6 +11,10 @@ from clasher.errors import SettingError
 from clasher.languages import check_stemmer, snowball_version, stop_words_of
 
 LONGEST_GRAM = 10
+MOST_PAIRED = 1000  # words of a document that may give pairs
+
+RICH = {"min_length": 1, "marks": True, "pairs": 40}
+"""Settings that made every stream we tried easier for the margin rule, or no harder."""
 
 Tokenizer = Callable[[str], Iterable[str]]
 
@@ -20,8 +24,8 @@ class Analyzer:
     """How text is cut into words, and what becomes of them.
 
     The steps in their order: ``strip_html``, ``strip_urls``, the cutting into words with
-    ``min_length`` and ``fold_numbers`` (or a ``tokenizer``), ``stop_words``, ``stemmer``,
-    ``ngrams``, ``char_ngrams``.
+    ``min_length``, ``marks`` and ``fold_numbers`` (or a ``tokenizer``), ``stop_words``,
+    ``stemmer``, ``ngrams``, ``char_ngrams``, ``pairs``.
 
     Parameters
     ----------
@@ -49,6 +53,11 @@ class Analyzer:
         at the top of a module: a model file notes its name.
     snowball
         The version of the stemmers, noted by itself.
+    marks
+        Take question and exclamation marks for words.
+    pairs
+        Documents of fewer words than this give the pairs of neighbouring words too, each counting
+        half a word: short texts say little, and order adds to it.
 
     Examples
     --------
@@ -69,20 +78,35 @@ class Analyzer:
     fold_numbers: bool = False
     tokenizer: Tokenizer | None = None
     snowball: str | None = None
+    marks: bool = False
+    pairs: int = 0
 
     def __post_init__(self) -> None:
         least = self.min_length
         if isinstance(least, bool) or not isinstance(least, int) or not 1 <= least <= 1000:
             raise _refusal("min_length", "an integer from 1 to 1000", least)
-        for name in ("strip_html", "strip_urls", "fold_numbers"):
+        for name in ("strip_html", "strip_urls", "fold_numbers", "marks"):
             if not isinstance(getattr(self, name), bool):
                 raise _refusal(name, "True or False", getattr(self, name))
+        if type(self.pairs) is not int or not 0 <= self.pairs <= MOST_PAIRED:
+            raise _refusal("pairs", f"an integer from 0 to {MOST_PAIRED}", self.pairs)
         self._set("stop_words", _list_of_words(self.stop_words))
         self._set("ngrams", _word_sizes(self.ngrams, self.char_ngrams is not None))
         self._set("char_ngrams", _run_sizes(self.char_ngrams))
         self._set("snowball", _version_for(self.stemmer, self.snowball))
         if self.tokenizer is not None:
             name_of(self.tokenizer)
+
+    @classmethod
+    def rich(cls, **changes: Any) -> Analyzer:
+        """All that a text without markup tells: what the margin rule reads unless told otherwise.
+
+        >>> Analyzer.rich(stemmer="english") == Analyzer(
+        ...     min_length=1, marks=True, pairs=40, stemmer="english"
+        ... )
+        True
+        """
+        return cls(**{**RICH, **changes})
 
     def _set(self, name: str, value: object) -> None:
         """Put a setting into the one form in which it is kept and compared."""
@@ -100,7 +124,7 @@ class Analyzer:
 
     @property
     def by_scan(self) -> bool:
-        """Whether the words are those of one scan over the bytes, and nothing becomes of them."""
+        """Whether the words are those of one scan over the bytes, and at most paired."""
         return (
             not self.stopped
             and self.stemmer is None
@@ -126,6 +150,11 @@ class Analyzer:
             for name, value in given.items()
         }
         return cls(**values | {"tokenizer": tokenizer})
+
+
+def analyzer_for(rule: str) -> Analyzer:
+    """How a rule reads text unless told otherwise."""
+    return Analyzer.rich() if rule == "margin" else Analyzer()
 
 
 def name_of(tokenizer: object) -> str:

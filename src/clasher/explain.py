@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -172,7 +172,7 @@ def _by_word(
 ) -> list[WordWeight]:
     """Split each bucket's share among the words that fell into it, by their signed counts."""
     place = {int(bucket): at for at, bucket in enumerate(buckets)}
-    signed: Counter[tuple[str, int]] = Counter()
+    signed: dict[tuple[str, int], float] = defaultdict(float)
     for word in hasher.words(text):
         signed[word.text, word.bucket] += word.sign
     weights = [

@@ -23,8 +23,8 @@ from clasher.errors import SettingError
 from clasher.hashed import NO_RECORDS, HashedWords, room_for_words, trimmed
 from clasher.hashed import Hashed as Hashed
 from clasher.kernels.documents import hash_documents, hash_documents_and_words
-from clasher.kernels.grams import WHOLE, emit, fold_documents
-from clasher.kernels.hashing import Records, finalise, place
+from clasher.kernels.grams import WHOLE, emit, fold_documents, pairs_of
+from clasher.kernels.hashing import PAIR, Records, finalise, place
 from clasher.spans import Offsets
 from clasher.text import Buffers, as_buffers, one_buffer
 
@@ -32,13 +32,13 @@ WORD_BUFFER = 4096  # words scanned at a time
 
 
 class Word(NamedTuple):
-    """One word of a document, and where it goes."""
+    """One word of a document, and where it goes; the sign of a pair of words is ±½."""
 
     text: str
     start: int
     stop: int
     bucket: int
-    sign: int
+    sign: float
 
 
 class Hasher:
@@ -124,6 +124,11 @@ class Hasher:
                 bucket, sign = place(hashes[i], self.dimensions)
                 span = at_character(int(starts[i]), int(stops[i]))
                 found.append(Word(*span, int(bucket), int(sign)))
+        if last < self._steps.grams.pairs:
+            for i in range(pairs_of(words, first, last, hashes, starts, stops)):
+                bucket, sign = place(hashes[i], self.dimensions)
+                span = at_character(int(starts[i]), int(stops[i]))
+                found.append(Word(*span, int(bucket), float(PAIR) * int(sign)))
         return found
 
     def _hash(self, texts: Buffers) -> Hashed:
@@ -146,17 +151,20 @@ class Hasher:
 
     def _hash_by_scan(self, texts: Buffers) -> Hashed:
         """The same in one pass over the bytes, where all there is to do is to cut them."""
-        room = most_words(texts, self.dimensions)
+        most = most_words(texts, self.analyzer.marks)
+        most += np.minimum(most, self.analyzer.pairs)
+        room = int(np.minimum(most, self.dimensions).sum())
         indptr, buckets, counts = _room(texts.documents, room)
         hashes, starts, stops, slots = self._scratch()
         given = (
             texts.data, texts.offsets, self._steps.table, self.analyzer.min_length, self.initial,
-            self.dimensions, slots, hashes, starts, stops, indptr, buckets, counts,
+            self.analyzer.pairs, self.dimensions, slots, hashes, starts, stops, indptr, buckets,
+            counts,
         )  # fmt: skip
         if not self.keep_words:
             hash_documents(*given)
             return self._hashed(indptr, buckets, counts, NO_RECORDS, texts.data)
-        records = room_for_words(texts.documents, most_words(texts), room)
+        records = room_for_words(texts.documents, int(most.sum()), room)
         hash_documents_and_words(*given, records)
         return self._hashed(indptr, buckets, counts, records, texts.data)
 

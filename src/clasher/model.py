@@ -81,7 +81,7 @@ class Clasher(Watching, Revising, Merging):
         settings = Settings(
             dimensions, rule, weighting, similarity, tf, norm, threshold, at_least_one,
             max_labels, on_full, seed, depth, conservative, pending, words, half_life, detector,
-            Analyzer() if analyzer is None else analyzer,
+            analyzer,  # type: ignore[arg-type]  # None stands for the one of the rule
         )  # fmt: skip
         self._set_up(settings, LabelIndex(max_labels), memory.allocate(settings))
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
-from clasher.analyzer import Analyzer, Tokenizer
+from clasher.analyzer import Analyzer, Tokenizer, analyzer_for
 from clasher.errors import SettingError
 from clasher.kernels.state import (
     CENTROID,
@@ -93,7 +93,7 @@ class Settings:
         the past where they rise: ``none``, ``window`` (built in) or ``adwin`` (River's; needs the
         extra ``drift``).
     analyzer
-        How text is cut into words.
+        How text is cut into words. None: ``Analyzer.rich()`` for ``margin``, else ``Analyzer()``.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class Settings:
     words: bool = False
     half_life: float | None = None
     detector: str = "none"
-    analyzer: Analyzer = field(default_factory=Analyzer)
+    analyzer: Analyzer = None  # type: ignore[assignment]  # never is, once the rule is known
 
     def __post_init__(self) -> None:
         _integer("dimensions", self.dimensions, 2, 2**30)
@@ -145,6 +145,8 @@ class Settings:
         if self.depth > 1 and self.weighting not in WITH_IDF:
             wanted = f"1 with weighting {self.weighting!r}, which asks for no document frequencies"
             raise SettingError.of("depth", wanted, self.depth)
+        if self.analyzer is None:
+            object.__setattr__(self, "analyzer", analyzer_for(self.rule))
         if not isinstance(self.analyzer, Analyzer):
             raise SettingError.of("analyzer", "an Analyzer or None", self.analyzer)
 

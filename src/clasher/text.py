@@ -20,10 +20,16 @@ from clasher import unicode_ranges
 from clasher.errors import TextError
 from clasher.kernels.text import KIND, LETTER, SYMBOL, UNSPACED, WORD
 
+MARKS = "!?՜՞؟‼‽⁇⁈⁉！？"
+"""The marks of questions and exclamations."""
+
 
 @functools.cache
-def code_points(fold_numbers: bool = False) -> npt.NDArray[np.uint32]:
-    """Kind and lower case of every code point, as the kernels read them; every digit may be a 0."""
+def code_points(fold_numbers: bool = False, marks: bool = False) -> npt.NDArray[np.uint32]:
+    """Kind and lower case of every code point, as the kernels read them.
+
+    Every digit may be a 0, and ``MARKS`` may be words.
+    """
     table = np.zeros(unicode_ranges.WORDS[-1][1], np.uint32)
     for kind, ranges in (
         (WORD, unicode_ranges.WORDS),
@@ -37,6 +43,9 @@ def code_points(fold_numbers: bool = False) -> npt.NDArray[np.uint32]:
     if fold_numbers:
         for start, stop in unicode_ranges.DIGITS:
             table[start:stop] = (table[start:stop] & ~LETTER) | ord("0")
+    if marks:
+        for mark in map(ord, MARKS):
+            table[mark] = mark | (SYMBOL << KIND)
     table.setflags(write=False)
     return table
 

@@ -30,7 +30,7 @@ def test_options_become_settings(news, tmp_path, stemmers, stop_lists):
     path = learnt(
         news, tmp_path, "--stop-words", "english", "--stem", "english", "--ngrams", "2",
         "--char-ngrams", "3-5", "--strip-html", "--strip-urls", "--fold-numbers",
-        "--min-length", "3",
+        "--min-length", "3", "--no-marks", "--pairs", "0",
     )  # fmt: skip
     assert Clasher.load(path).settings.analyzer == Analyzer(
         3, "english", "english", 2, (3, 5), strip_html=True, strip_urls=True, fold_numbers=True
@@ -50,7 +50,7 @@ def test_options_become_settings(news, tmp_path, stemmers, stop_lists):
 )
 def test_sizes_of_n_grams(news, tmp_path, options, wanted):
     path = learnt(news, tmp_path, *options)
-    assert Clasher.load(path).settings.analyzer == Analyzer(**wanted)
+    assert Clasher.load(path).settings.analyzer == Analyzer.rich(**wanted)
 
 
 def test_stop_words_of_a_file(news, tmp_path):

@@ -100,7 +100,9 @@ def test_help_tells_the_defaults_of_the_library():
     assert "default: no words" in helps["words"]
     analyzer = settings.pop("analyzer")
     assert "default: 1)" in helps["ngrams"]
-    assert f"default: {analyzer['min_length']})" in helps["min_length"]
+    assert f"default: {analyzer['min_length']} with the margin rule" in helps["min_length"]
+    assert f"default: {analyzer['pairs']} with the margin rule" in helps["pairs"]
+    assert "default: with the margin rule" in helps["marks"]
     assert settings.pop("conservative") is False
     assert "default: off" in helps["conservative"]
     for name, value in settings.items():

@@ -27,7 +27,7 @@ def test_a_plan_without_a_stream():
 def test_a_plan_with_a_stream(tmp_path):
     text = run("plan", stream(tmp_path), "--labels", 3, "--memory", "10MB").stdout
     assert max(map(len, text.splitlines())) <= 80
-    assert "news.jsonl, 40 documents, 12 different words" in text
+    assert "news.jsonl, 40 documents, 54 different words" in text  # and pairs of them
     for theorem in ("Lemma 1", "Eq. 22", "Proposition 1"):
         assert theorem in text
     assert "no guarantee" in text

@@ -77,7 +77,7 @@ def test_main_figures_and_the_labels_they_are_over(tmp_path: Path) -> None:
         assert shown in page.text
     assert ["dimensions", "65536"] in page.cells
     assert ["threshold", "learnt"] in page.cells
-    assert ["analyzer", "min_length 2, ngrams (1, 1)"] in page.cells
+    assert ["analyzer", "min_length 1, ngrams (1, 1), marks True, pairs 40"] in page.cells
     assert ["Hamming loss", "0.81250"] in page.cells
 
 

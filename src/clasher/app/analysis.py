@@ -104,7 +104,8 @@ def tokenizer_option(
 
 ANALYSIS: list[tuple[str, Any]] = [
     ("min_length", _text("--min-length", type=int, metavar="N",
-                         help="Drop words of fewer characters (default: 2).")),
+                         help="Drop words of fewer characters (default: 1 with the margin rule, "
+                              "else 2).")),
     ("stop_words", _text("--stop-words", metavar="LANGUAGE|@FILE", callback=_words,
                          help="Leave out the stop words of a language, or those of a file.")),
     ("stemmer", _text("--stem", "stemmer", metavar="LANGUAGE",
@@ -120,6 +121,12 @@ ANALYSIS: list[tuple[str, Any]] = [
                          help="Leave out web addresses.")),
     ("fold_numbers", _text("--fold-numbers", is_flag=True, default=None,
                            help="Take every digit for a 0.")),
+    ("marks", _text("--marks/--no-marks", default=None,
+                    help="Take question and exclamation marks for words (default: with the margin "
+                         "rule).")),
+    ("pairs", _text("--pairs", type=int, metavar="N",
+                    help="Count pairs of neighbouring words in texts of fewer than N words too "
+                         "(default: 40 with the margin rule, else 0).")),
     ("tokenizer", tokenizer_option("Cut text into words with a function of yours; a model that "
                                    "was taught with one asks for it again.")),
 ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -60,10 +60,12 @@ class Wanted:
         return model
 
     def _keywords(self) -> dict[str, Any]:
-        from clasher.analyzer import Analyzer
+        from clasher.analyzer import analyzer_for
         from clasher.settings import PAPER
 
-        settings = {**self.given, "analyzer": Analyzer(**self.analysis)}
+        rule = "margin" if self.paper is None else "centroid"
+        analyzer = replace(analyzer_for(self.given.get("rule", rule)), **self.analysis)
+        settings = {**self.given, "analyzer": analyzer}
         if self.paper is None:
             return settings
         if "rule" in self.given:

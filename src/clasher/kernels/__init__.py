@@ -25,17 +25,24 @@ def _sources() -> str:
     return digest.hexdigest()
 
 
-def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+def kernel(
+    function: Callable[..., Any] | None = None, *, allocating: bool = False, **options: Any
+) -> Any:
     """Compile a function on first use, and keep the result on disk.
+
+    Arrays belong to the caller and outlive the call, and a kernel makes none of its own: so nobody
+    counts who refers to them, which would take as long as the arithmetic. What has to make an
+    array says that it is ``allocating``; without it, it does not compile.
 
     Numba discards a kept result when the function's own file changes, but kernels are inlined
     into each other across files: so any change to any kernel discards them all.
     """
     if function is None:
-        return functools.partial(kernel, **options)
+        return functools.partial(kernel, allocating=allocating, **options)
     if config.DISABLE_JIT:  # hashes wrap around silently, as they do compiled, in every thread
         return np.errstate(all="ignore")(function)
-    compiled = njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+    options = {"nogil": True, "error_model": "numpy", "_nrt": allocating, **options}
+    compiled = njit(cache=True, **options)(function)
     cache = compiled._cache
     if hasattr(cache, "_cache_file"):
         cache._cache_file._source_stamp = _sources()

@@ -32,7 +32,7 @@ def tick(state, growth):
         rescale(state)
 
 
-@kernel
+@kernel(allocating=True)
 def rescale(state):
     """Make a document count one or a little more again; rounds nothing."""
     _, power = math.frexp(state.clock[NOW])
@@ -46,7 +46,7 @@ def rescale(state):
     shrink_all(state, shrink, owns)
 
 
-@kernel
+@kernel(allocating=True)
 def settle(state):
     """Make a document count one, so that sums of labels and of models add up."""
     shrink, owns = 1.0 / state.clock[NOW], 1.0 / state.gains[: state.totals[LABELS]]
@@ -55,7 +55,7 @@ def settle(state):
     shrink_all(state, shrink, owns)
 
 
-@kernel
+@kernel(allocating=True)
 def shrink_all(state, shrink, owns):
     """Scale down the sketch, and all that is summed for every label by its own factor too."""
     shrink_sketch(state, shrink)

@@ -5,7 +5,16 @@ from typing import NamedTuple
 import numpy as np
 
 from clasher.kernels import kernel
-from clasher.kernels.hashing import GOLDEN, absorb, finalise, fold, note, release
+from clasher.kernels.hashing import (
+    PAIR,
+    WORD,
+    absorb,
+    chain,
+    fold,
+    note,
+    pair_up,
+    release,
+)
 from clasher.kernels.text import decode, scan
 
 # Code points that no text can hold: what follows is characters, a word begins, a word ends.
@@ -30,6 +39,7 @@ class Grams(NamedTuple):
     longest: int  # 0: neither words nor n-grams of them
     shortest_run: int  # characters
     longest_run: int  # 0: no n-grams of characters
+    pairs: int  # documents of fewer words give their pairs too
     initial: np.uint64  # where hashes start from
 
 
@@ -40,12 +50,6 @@ def letter_at(data, i, end, letters):
     if code < letters.shape[0]:
         code = np.int64(letters[code])
     return code, size
-
-
-@kernel
-def chain(key, following):
-    """The hash of words in a row: that of all but the last, and that of the last."""
-    return (finalise(key) ^ following) * GOLDEN
 
 
 @kernel
@@ -133,6 +137,16 @@ def emit(words, first, last, word, at, letters, grams, hashes, starts, stops):
 
 
 @kernel
+def pairs_of(words, first, last, hashes, starts, stops):
+    """The pairs of neighbours among words ``first`` to ``last``; returns how many there are."""
+    found = last - first
+    for at in range(found):
+        hashes[at] = words.keys[first + at]
+        starts[at], stops[at] = words.starts[first + at], words.stops[first + at]
+    return pair_up(hashes, starts, stops, found)
+
+
+@kernel
 def fold_documents(
     words, letters, grams, dimensions, slots, hashes, starts, stops, indptr, buckets, counts,
     keeping, records,
@@ -148,7 +162,12 @@ def fold_documents(
             found, word, at = emit(
                 words, first, last, word, at, letters, grams, hashes, starts, stops
             )
-            filled = fold(hashes, found, dimensions, slots, base, filled, buckets, counts)
+            filled = fold(hashes, found, WORD, dimensions, slots, base, filled, buckets, counts)
+            if keeping:
+                noted = note(hashes, starts, stops, found, dimensions, slots, base, records, noted)
+        if last - first < grams.pairs:
+            found = pairs_of(words, first, last, hashes, starts, stops)
+            filled = fold(hashes, found, PAIR, dimensions, slots, base, filled, buckets, counts)
             if keeping:
                 noted = note(hashes, starts, stops, found, dimensions, slots, base, records, noted)
         release(slots, base, filled, buckets)

@@ -13,6 +13,9 @@ HALF = np.uint64(32)
 LOW = np.uint64(0xFFFFFFFF)
 ONE = np.uint64(1)
 
+WORD = np.float32(1.0)  # what a word counts
+PAIR = np.float32(0.5)  # what a pair of neighbouring words counts
+
 
 class Records(NamedTuple):
     """Where the distinct words of documents are noted; ``heads`` is zero to begin with."""
@@ -56,8 +59,8 @@ def row_bucket(key, row, dimensions):
 
 
 @kernel
-def fold(hashes, found, dimensions, slots, base, filled, buckets, counts):
-    """Algorithm 2: add the signs of ``found`` words to their buckets.
+def fold(hashes, found, weight, dimensions, slots, base, filled, buckets, counts):
+    """Algorithm 2: add the signs of ``found`` words, each of this weight, to their buckets.
 
     ``counts`` must be zero to begin with. The document's buckets start at ``base`` and end at
     ``filled`` (which is returned, moved on); ``slots[bucket]`` is one more than the bucket's place
@@ -69,7 +72,7 @@ def fold(hashes, found, dimensions, slots, base, filled, buckets, counts):
         new = np.int64(slot == 0)
         at = np.uint64(new * filled + (1 - new) * (base + slot - 1))  # no branch: it is a coin toss
         buckets[at] = bucket
-        counts[at] += np.float32(sign)
+        counts[at] += weight * np.float32(sign)
         slots[bucket] = np.int64(at) - base + 1
         filled += new
     return filled
@@ -95,6 +98,21 @@ def note(hashes, starts, stops, found, dimensions, slots, base, records, noted):
             noted += 1
             records.heads[base + at] = noted
     return noted
+
+
+@kernel
+def chain(key, following):
+    """The hash of words in a row: that of all but the last, and that of the last."""
+    return (finalise(key) ^ following) * GOLDEN
+
+
+@kernel
+def pair_up(hashes, starts, stops, found):
+    """Put each of ``found`` words but the last together with the one after it; returns how many."""
+    for word in range(found - 1):
+        hashes[word] = chain(hashes[word], hashes[word + 1])
+        stops[word] = stops[word + 1]
+    return max(found - 1, 0)
 
 
 @kernel
