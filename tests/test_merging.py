@@ -320,7 +320,7 @@ def test_different_settings_are_named(name, value):
 
 def test_text_cut_differently_is_named():
     other = Clasher(128, analyzer=Analyzer(min_length=3))
-    with pytest.raises(SettingError, match="analyzer's min_length is 2 here and 3 there"):
+    with pytest.raises(SettingError, match="analyzer's min_length is 1 here and 3 there"):
         Clasher(128).merge(other)
 
 
