@@ -257,7 +257,7 @@ def test_threshold_is_learnt_as_in_the_oracle():
         assert twins.model.threshold == pytest.approx(
             sigmoid(learnt.log_odds(learnt.value)), abs=1e-3
         )
-        cuts.add(round(twins.oracle.cut, 6))
+        cuts.add(round(twins.model.threshold, 6))
     check_margins(twins.model, twins.oracle)
     assert len(cuts) > 2
 
