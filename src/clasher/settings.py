@@ -97,9 +97,9 @@ class Settings:
 
     Examples
     --------
-    >>> settings = Settings(dimensions=1024, similarity="euclidean")
+    >>> settings = Settings(dimensions=1024, half_life=10_000)
     >>> settings.differences(Settings())
-    ['dimensions', 'similarity']
+    ['dimensions', 'half_life']
     """
 
     dimensions: int = 65536
@@ -157,12 +157,10 @@ class Settings:
         for name in given:
             if name not in known:
                 raise SettingError(f"Clasher has no parameter {name!r}; it has {sorted(known)}.")
-        given = dict(given)
         analyzer = given.get("analyzer")
         if not isinstance(analyzer, dict):
-            raise SettingError.of("analyzer", "the settings of an Analyzer", analyzer)
-        given["analyzer"] = Analyzer.of(analyzer, tokenizer)
-        return cls(**given)
+            raise SettingError.of("analyzer", "an object", analyzer)
+        return cls(**{**given, "analyzer": Analyzer.of(analyzer, tokenizer)})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

@@ -13,10 +13,9 @@ import numpy.typing as npt
 from clasher.errors import SettingError
 from clasher.explain import WordWeight
 from clasher.kernels.fading import gain
-from clasher.kernels.hashing import ONE, finalise
 from clasher.kernels.margin import COSINE
 from clasher.kernels.state import MARGIN, PERCEPTRON, Setting, State
-from clasher.kernels.words import merge_votes
+from clasher.kernels.words import merge_votes, write_signs
 from clasher.labels import LabelIndex
 
 
@@ -43,9 +42,9 @@ def top_words(
         raise SettingError.of("n", "an integer from 1", most, "top_words")
     j = index.number(label)
     buckets = np.flatnonzero(state.word_votes > 0)
-    negative = (finalise(state.word_keys[buckets]) & ONE).astype(np.bool_)
-    weights = _weights(j, buckets, state, setting)
-    weights[negative] *= -1
+    signs = np.empty(len(buckets))
+    write_signs(state.word_keys[buckets], signs)
+    weights = _weights(j, buckets, state, setting) * signs
     best = [at for at in np.argsort(-weights, kind="stable")[:most] if weights[at] > 0]
     named = ((word_of(state, int(buckets[at])), float(weights[at])) for at in best)
     return [WordWeight(word, weight) for word, weight in named if word is not None]

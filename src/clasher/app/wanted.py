@@ -63,13 +63,14 @@ class Wanted:
         from clasher.analyzer import analyzer_for
         from clasher.settings import PAPER
 
-        settings = {"rule": "margin", **self.given}
-        if self.paper is not None:
-            if "rule" in self.given:
-                raise SettingError("--paper chooses the rule: leave out --rule, or --paper")
-            rule = "centroid" if self.paper == 1 else "mistake"
-            settings = {**PAPER, **self.given, "rule": rule}
-        return {**settings, "analyzer": replace(analyzer_for(settings["rule"]), **self.analysis)}
+        rule = "margin" if self.paper is None else "centroid"
+        analyzer = replace(analyzer_for(self.given.get("rule", rule)), **self.analysis)
+        settings = {**self.given, "analyzer": analyzer}
+        if self.paper is None:
+            return settings
+        if "rule" in self.given:
+            raise SettingError("--paper chooses the rule: leave out --rule, or --paper")
+        return {**PAPER, "rule": "centroid" if self.paper == 1 else "mistake", **settings}
 
     def check(self, model: Clasher, path: str) -> None:
         """Refuse to go on with a model that has other settings."""

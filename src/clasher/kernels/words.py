@@ -1,6 +1,7 @@
 """One word for each bucket: the one that most of its occurrences are of, if there is one."""
 
 from clasher.kernels import kernel
+from clasher.kernels.hashing import place
 
 LONGEST = 24  # bytes of a word that are kept
 
@@ -36,6 +37,14 @@ def write(data, start, stop, text):
             size -= 1
     for at in range(LONGEST):
         text[at] = data[start + at] if at < size else 0
+
+
+@kernel
+def write_signs(keys, signs):
+    """The signs ξ(w) of words."""
+    for at in range(keys.shape[0]):
+        _, sign = place(keys[at], 1)
+        signs[at] = sign
 
 
 @kernel
