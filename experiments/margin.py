@@ -30,7 +30,6 @@ PARTS: dict[str, tuple[Rule, Analyzer]] = {
     "without larger steps of larger weights": (Rule(growing=False, step=0.9), Analyzer.rich()),
     "without larger steps of rare labels": (Rule(rare=0.0), Analyzer.rich()),
     "without the weight of first words": (Rule(lead=False), Analyzer.rich()),
-    "without the weight of telling words": (Rule(telling=False), Analyzer.rich()),
     "without pairs of short texts": (Rule(), Analyzer.rich(pairs=0)),
     "without marks": (Rule(), Analyzer.rich(marks=False)),
     "without words of one letter": (Rule(), Analyzer.rich(min_length=2)),
@@ -39,6 +38,7 @@ PARTS: dict[str, tuple[Rule, Analyzer]] = {
 }
 TRIED: dict[str, tuple[Rule, Analyzer]] = {
     "an AdaGrad sum for each weight": (Rule(by_weight=True), Analyzer.rich()),
+    "words of few labels weigh more": (Rule(telling=True), Analyzer.rich()),
     "a threshold for each label": (Rule(own_cuts=True), Analyzer.rich()),
     "learning an earlier document again with each": (Rule(replay=True), Analyzer.rich()),
     "square roots of the prototypes' sums": (Rule(root=True), Analyzer.rich()),
@@ -140,7 +140,7 @@ def memory_of(before: bool, labels: int = 173) -> int:
     if before:
         state = model._state
         width = -(-labels // 16) * 16
-        bytes_ += DIMENSIONS * width * 4 - state.squares.nbytes - state.telling.nbytes
+        bytes_ += DIMENSIONS * width * 4 - state.squares.nbytes
     return bytes_
 
 

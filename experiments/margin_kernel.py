@@ -32,7 +32,7 @@ from clasher.kernels.margin import (
 )
 from clasher.kernels.odds import sigmoid
 from clasher.kernels.regions import add_rows, ratio
-from clasher.kernels.sketch import LEAD, LITTLE
+from clasher.kernels.sketch import LEAD
 from clasher.kernels.state import BINS
 from clasher.kernels.thresholds import (
     BIN,
@@ -60,8 +60,8 @@ class Rule(NamedTuple):
     regions: bool = True  # the fractions of three regions instead of one
     look: bool = True  # the second look
     lead: bool = True  # first words weigh more
-    telling: bool = True  # words of few labels weigh more
     early: bool = True  # a first threshold after 100 documents
+    telling: bool = False  # words of few labels weigh more
     own_cuts: bool = False  # a threshold for each label
     replay: bool = False  # learn an earlier document again with each one
     root: bool = False  # the prototypes' sums as signed square roots
@@ -69,7 +69,7 @@ class Rule(NamedTuple):
 
 BEFORE = Rule(
     step=0.9, rare=0.0, growing=False, by_weight=True, regions=False, look=False, lead=False,
-    telling=False, early=False,
+    early=False,
 )  # fmt: skip
 
 
@@ -198,8 +198,7 @@ def weigh(buckets, counts, documents, rule, a):
         weight *= total - math.log(a.frequencies[buckets[at]] + 1.0)
         if rule.telling:
             fed, sums = a.telling[buckets[at], 0], max(a.telling[buckets[at], 1], 0.0)
-            apart = np.float32((sums + LITTLE) / (fed * fed + LITTLE))
-            weight *= np.sqrt(np.sqrt(np.sqrt(apart)))
+            weight *= ((sums + 0.01) / (fed * fed + 0.01)) ** 0.125
         if rule.lead and at < LEAD.shape[0]:
             weight *= LEAD[at]
         a.x[at] = weight

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -42,7 +42,6 @@ class Tuning:
     lead: float = 0.6
     lead_words: float = 16.0
     lead_end: int = 128
-    little: float = 0.01
     threshold_start: float = 0.0
     lowest: float = -3.0
     highest: float = 3.0
@@ -173,7 +172,6 @@ class MarginClasher(LinearClasher):
         self.Gb: dict[str, float] = {}
         self.a = list(self.tuning.shared_start)
         self.Ga = [0.0] * len(self.a)
-        self.fed: Vector = {}
         self.views: dict[str, View] = {}
         self.z: dict[str, float] = {}
         self.documents = 0
@@ -185,28 +183,15 @@ class MarginClasher(LinearClasher):
     # ── words ────────────────────────────────────────────────────────────────────────────────
 
     def emphasise(self, phi: Vector) -> Vector:
-        """The first words weigh more, and words of few labels; buckets come in their order."""
-        return {k: v * self.lead(at) * self.apart(k) for at, (k, v) in enumerate(phi.items())}
+        """The first words weigh more; buckets come in their order."""
+        return {k: v * self.lead(at) for at, (k, v) in enumerate(phi.items())}
 
     def lead(self, at: int) -> float:
         if at >= self.tuning.lead_end:
             return 1.0
         return 1 + self.tuning.lead * math.exp(-at / self.tuning.lead_words)
 
-    def apart(self, k: int) -> float:
-        """(Σ_j S_jk² / (Σ|x_k| over all that was fed)²)^(1/8), S_j = n_j·p_j."""
-        S = [float(self.regions.n[j]) * self.regions.p[j].get(k, 0.0) for j in self.labels]
-        squared = math.fsum(s * s for s in S)
-        little = self.tuning.little
-        return float(((squared + little) / (self.fed.get(k, 0.0) ** 2 + little)) ** (1 / 8))
-
     # ── forgetting ───────────────────────────────────────────────────────────────────────────
-
-    def fade(self, keep: float, labels: Iterable[str]) -> None:
-        """What was fed to all labels together fades with all of them."""
-        super().fade(keep, labels)
-        if labels is self.labels:
-            self.fed = {k: keep * v for k, v in self.fed.items()}
 
     def forget(self, keep: float, labels: Collection[str] | None) -> None:
         """The weights stay, and move as easily as if they had moved less so far."""
@@ -308,8 +293,6 @@ class MarginClasher(LinearClasher):
         self.learn_weights(x, z, truth)
         for i in truth.yes:
             self.regions.feed(i, x, truth)
-            for k, value in x.items():
-                self.fed[k] = self.fed.get(k, 0.0) + abs(value)
 
     def note_margins(self, z: dict[str, float], truth: Truth) -> None:
         """A label new in this document could not be predicted at any threshold: left out."""

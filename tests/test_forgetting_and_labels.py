@@ -36,8 +36,9 @@ def test_settling_changes_nothing_but_units(rule):
     assert model.support == support
 
 
-def test_the_latest_document_can_be_taken_back():
-    model = Clasher(256, rule="centroid", weighting="tf", half_life=3)
+@pytest.mark.parametrize("rule", ["centroid", "margin"])
+def test_the_latest_document_can_be_taken_back(rule):
+    model = Clasher(256, rule=rule, weighting="tf", half_life=3)
     model.learn_many(GRAIN + OIL, [{"grain"}] * 4 + [{"oil"}] * 4)
     model.forget(0.5, {"oil"})
     rows, worth = model._state.rows[:, 0].copy(), faded(model)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from clasher import Analyzer, Clasher
 from clasher.kernels import margin, sketch, thresholds
-from clasher.kernels.state import BINS, FED, SQUARED
+from clasher.kernels.state import BINS
 from tests import plain, strategies
 from tests.near_ties import gap
 from tests.reference import LinearClasher, PerceptronClasher, Reference, sigmoid
@@ -35,7 +35,6 @@ TUNING = {
     "shared_floor": margin.SHARED_FLOOR,
     "shared_start": margin.SHARED_START,
     "lead_end": len(sketch.LEAD),
-    "little": sketch.LITTLE,
     "lowest": thresholds.LOWEST,
     "highest": thresholds.LOWEST + (BINS - 2) * thresholds.BIN,
     "bin_width": thresholds.BIN,
@@ -164,10 +163,6 @@ def check_shared(model: Clasher, oracle: MarginClasher) -> None:
     buckets = range(model.settings.dimensions)
     G = [oracle.G.get(k, 0.0) for k in buckets]
     np.testing.assert_allclose(state.squares, G, **TOLERANCE)
-    fed = [oracle.fed.get(k, 0.0) for k in buckets]
-    np.testing.assert_allclose(state.telling[:, FED], fed, **TOLERANCE)
-    sums = state.rows[:, 0].astype(np.float64)
-    np.testing.assert_allclose(state.telling[:, SQUARED], (sums**2).sum(axis=1), **TOLERANCE)
     Gb = [oracle.Gb[j] for j in labels]
     np.testing.assert_allclose(state.bias[1, : len(labels)], Gb, **TOLERANCE)
     np.testing.assert_allclose(state.shared, [oracle.a, oracle.Ga], **TOLERANCE)

@@ -121,6 +121,7 @@ def test_the_regions_of_other_labels_go_on_as_before(stream, retired, data):
 # ── merging labels ───────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.parametrize("rule", ["centroid", "margin"])
 @given(
     st.lists(
         st.tuples(
@@ -132,9 +133,9 @@ def test_the_regions_of_other_labels_go_on_as_before(stream, retired, data):
     strategies.label_free_settings(),
 )
 @EXAMPLES
-def test_labels_that_never_met_merge_exactly(stream, how):
+def test_labels_that_never_met_merge_exactly(rule, stream, how):
     """As if every document had carried the one label from the start."""
-    model, renamed = a_model("centroid", **how), a_model("centroid", **how)
+    model, renamed = a_model(rule, **how), a_model(rule, **how)
     for words, (one, others) in stream:
         text = strategies.text(words)
         model.learn(text, others | ({one} if one else set()))

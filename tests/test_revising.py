@@ -160,6 +160,7 @@ def check_equal(ours, theirs, names):
         np.testing.assert_allclose(mine, his, err_msg=name, **CLOSE)
 
 
+@pytest.mark.parametrize("rule", ["centroid", "margin"])
 @given(
     strategies.streams(st.one_of(strategies.complete_labels, st.none())),
     st.sampled_from(["count", "log"]),
@@ -167,12 +168,12 @@ def check_equal(ours, theirs, names):
     st.data(),
 )
 @EXAMPLES
-def test_unlearning_is_never_having_learnt(stream, tf, norm, data):
+def test_unlearning_is_never_having_learnt(rule, stream, tf, norm, data):
     """With the TF weighting: the sketch, the prototypes and the statistics are those without."""
     how = {"weighting": "tf", "tf": tf, "norm": norm}
     texts = as_text(stream)
     out = data.draw(st.sets(st.integers(0, len(texts) - 1)))
-    model, without = a_model("centroid", **how), a_model("centroid", **how)
+    model, without = a_model(rule, **how), a_model(rule, **how)
     for text, labels in texts:
         model.learn(text, labels)
         without.learn("", set() if labels is None else labels)  # the same numbers for labels

@@ -26,7 +26,7 @@ from clasher.kernels.merging import (
     sum_squares,
 )
 from clasher.kernels.regions import halve
-from clasher.kernels.state import DOCUMENTS, FADED, FED, LABELLED, LABELS, NOW, SQUARED, State
+from clasher.kernels.state import DOCUMENTS, FADED, LABELLED, LABELS, NOW, State
 from clasher.kernels.thresholds import EARLY, EVERY, best_cut, calibrate
 from clasher.labels import LabelIndex, LabelSets
 from clasher.pending import DROPPED, put, waiting
@@ -218,15 +218,6 @@ def _odds(pair: Pair) -> None:
         calibrate(mine.margins, mine.odds)
 
 
-def _telling(pair: Pair) -> None:
-    """From the merged sums."""
-    mine = pair.mine
-    if mine.telling.size:
-        mine.telling[:, FED] += pair.theirs.telling[:, FED]
-        sums = mine.rows[:, 0]
-        mine.telling[:, SQUARED] = np.einsum("kj,kj->k", sums, sums, dtype=np.float64)
-
-
 def _late(pair: Pair) -> None:
     """Both wait on, the oldest of too many being dropped."""
     if pair.mine.late_marks.size:
@@ -287,7 +278,6 @@ MERGES: dict[str, Callable[[Pair], None]] = {
     "margins": _margins,
     "cut": _cut,
     "odds": _odds,
-    "telling": _telling,
     "classes": _classes,
     "members": _members,
     "terms": _terms,

@@ -19,7 +19,6 @@ from clasher.kernels.drift import OPEN, TRIALS
 from clasher.kernels.fading import LIMIT, rescale, shrink_sketch
 from clasher.kernels.state import DOCUMENTS, FADED, LABELS, NOW, State
 from clasher.label_columns import UNLABELLED
-from clasher.memory import retell
 
 EVERY = 256  # labelled documents between two looks at the errors
 BLOCK = 24  # trials of a label that make a stretch of its record
@@ -119,14 +118,9 @@ def forget(state: State, keep: float, numbers: Collection[int] | None = None) ->
     no labels, so it only fades with all of them.
     """
     chosen = list(range(state.totals[LABELS]) if numbers is None else numbers)
+    state.gains[chosen] /= keep
     if numbers is None:
-        state.gains[chosen] /= keep
         shrink_sketch(state, keep)
-    else:
-        for number in chosen:
-            retell(state, number, -1.0)
-            state.gains[number] /= keep
-            retell(state, number, 1.0)
     if state.gains.max() * state.clock[NOW] > LIMIT:
         rescale(state)
 

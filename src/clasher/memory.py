@@ -13,7 +13,6 @@ from clasher.kernels.state import (
     LABELS,
     NOW,
     RECENT,
-    SQUARED,
     State,
     Work,
 )
@@ -29,9 +28,6 @@ LABEL_AXIS = {
     "classes": 1, "members": 1, "gains": 0, "blocks": 0,
 }  # fmt: skip
 """The last axis of each array that runs over labels (``together`` has two of them)."""
-
-TAUGHT = {"squares", "telling"}
-"""What labels have taught buckets: there is nothing of it where there are no labels."""
 
 
 def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...], type]]:
@@ -58,7 +54,6 @@ def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...]
             "margins": ((2, BINS), np.float64),
             "cut": ((1,), np.float64),
             "odds": ((2,), np.float64),
-            "telling": ((taught, 2), np.float64),
             "classes": ((m, capacity) if by_class else (0, 0), np.float32),
             "members": ((2, capacity) if by_class else (0, 0), np.float64),
             "terms": ((2, m) if by_class else (0, 0), np.float64),
@@ -162,7 +157,6 @@ def clear_label(state: State, number: int, settings: Settings) -> None:
     """Forget all that is known of one label, so that its number can be given away."""
     if settings.weighting == "icf":
         state.terms[1] -= state.classes[:, number] > 0  # the labels that words came with
-    retell(state, number, -1.0)
     for name, axis in LABEL_AXIS.items():
         array = getattr(state, name)
         if array.size:
@@ -176,9 +170,7 @@ def clear_label(state: State, number: int, settings: Settings) -> None:
 
 
 def move_label(state: State, source: int, target: int) -> None:
-    """Write all that is known of one label over another; the first is then to be cleared."""
-    retell(state, target, -1.0)
-    retell(state, source, 1.0)
+    """Write all that is known of one label over another."""
     if state.together.size:
         state.together[target] = state.together[source]
     for name, axis in LABEL_AXIS.items():
@@ -188,13 +180,6 @@ def move_label(state: State, source: int, target: int) -> None:
             array[(*before, target)] = array[(*before, source)]
     state.recent_labels[state.recent_labels == target] = -1
     state.recent_labels[state.recent_labels == source] = target
-
-
-def retell(state: State, number: int, times: float) -> None:
-    """Add the sums of a label, or take them from, what words tell of labels."""
-    if state.telling.size:
-        sums = state.rows[:, 0, number] / state.gains[number]
-        state.telling[:, SQUARED] += times * sums * sums
 
 
 def work_for(state: State, words: int = 0) -> Work:
@@ -211,7 +196,6 @@ def work_for(state: State, words: int = 0) -> Work:
         fractions=np.empty(capacity, np.float64),
         looks=np.empty(capacity, np.float64),
         slopes=np.empty(state.shared.shape[1], np.float64),
-        factors=np.empty(len(state.squares), np.float32),
         squares=np.empty(len(state.squares), np.float32),
         weights=np.empty(len(state.squares), np.float32),
         scores=np.empty(capacity, np.float64),

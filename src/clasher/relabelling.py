@@ -39,9 +39,7 @@ def join(state: State, source: int, target: int) -> None:
     if state.together.size:
         _join_statistics(state, source, target, both, left)
         sums = state.rows[:, 0]
-        memory.retell(state, target, -1.0)
         sums[:, target] = (sums[:, target] + sums[:, source]) * shrink
-        memory.retell(state, target, 1.0)
         column = sums[:, target].astype(np.float64)
         state.norms[target] = column @ column
         state.scales[target] = 1.0 / np.sqrt(column @ column) if column.any() else 0.0

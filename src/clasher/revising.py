@@ -95,11 +95,10 @@ class Revising(Parts):
     def unlearn(self, text: str, labels: Labels) -> None:
         """Take back ``learn(text, labels)``; with None, ``observe(text)``.
 
-        Exact, to float rounding, for the sketch, for the statistics of ``centroid`` and ``margin``
-        with complete labels, and for the prototypes of ``centroid`` with ``weighting="tf"``.
-        Approximate elsewhere: other weightings, and ``margin`` with any, weigh the document as of
-        today; ``mistake`` may not have fed it; partial labels and the weights of ``margin`` and
-        ``perceptron`` keep a trace.
+        Exact, to float rounding, for the sketch, and with ``weighting="tf"`` and complete labels
+        for the prototypes and statistics of ``centroid`` and ``margin``. Approximate elsewhere:
+        other weightings weigh the document as of today; ``mistake`` may not have fed it;
+        partial labels and the weights of ``margin`` and ``perceptron`` keep a trace.
 
         >>> from clasher import Clasher
         >>> model = Clasher(1024, rule="centroid")

@@ -191,7 +191,7 @@ class Settings:
             measure=MEASURES.get(self.weighting, NO_MEASURE),
             log_tf=self.tf == "log",
             unit=self.norm == "l2",
-            emphasis=self.rule == "margin",
+            lead=self.rule == "margin",
             conservative=self.conservative and self.depth > 1,
             euclidean=self.similarity == "euclidean",
             learnt_cut=self.rule == "margin" and self.threshold is None,

@@ -117,7 +117,7 @@ class HashedTfidf:
 
     def _set_up(self, settings: Settings, state: State) -> None:
         self.settings = settings
-        self._setting = settings.for_kernels()._replace(emphasis=False)
+        self._setting = settings.for_kernels()._replace(lead=False)
         self._hasher = Hasher(
             settings.dimensions, settings.seed, settings.analyzer, keep_words=settings.depth > 1
         )

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from clasher.kernels import inlined, kernel
-from clasher.kernels.state import FADED, FED, LABELS, NOW, SQUARED
+from clasher.kernels.state import FADED, LABELS, NOW
 
 LIMIT = 2.0**60  # what a document may count; sums and squares of so much still fit float32
 FAINT = 2.0**-40  # a label's documents never count for less: unseen beside a new one in float32
@@ -81,16 +81,13 @@ def scale_columns(array, factors):
 
 @kernel
 def shrink_sketch(state, shrink):
-    """Scale down the number of documents, all document frequencies, and what words tell."""
+    """Scale down the number of documents and all document frequencies."""
     state.clock[FADED] *= shrink
     for depth in range(state.frequencies.shape[0]):
         for bucket in range(state.frequencies.shape[1]):
             if state.frequencies[depth, bucket] > 0.0:
                 faded = state.frequencies[depth, bucket] * shrink
                 state.frequencies[depth, bucket] = max(faded, TINY)
-    for bucket in range(state.telling.shape[0]):
-        state.telling[bucket, FED] *= shrink
-        state.telling[bucket, SQUARED] *= shrink * shrink
 
 
 @kernel

@@ -35,9 +35,9 @@ def absorb(state, code):
     return (state ^ np.uint64(code)) * GOLDEN
 
 
-@kernel(allocating=True)
+@kernel
 def finalise(state):
-    """Spread every bit over all others (the finaliser of SplitMix64), of one hash or of many."""
+    """Spread every bit over all others (the finaliser of SplitMix64)."""
     state = (state ^ (state >> np.uint64(30))) * MIX_1
     state = (state ^ (state >> np.uint64(27))) * MIX_2
     return state ^ (state >> np.uint64(31))

@@ -49,17 +49,16 @@ def mark(truth, labels, known, ids, yes):
 
 
 @inlined
-def relate(state, label, known, ids, yes, truth, labels, weight):
-    """Eq. 16 in counts: who came together with ``label``, after its count was raised.
+def relate(state, label, known, ids, yes, truth, labels, weight, before):
+    """Eq. 16 in counts: who came together with ``label``, whose count was raised from ``before``.
 
     An unknown label leaves its fraction of the region as it is.
     """
     for at in range(ids.shape[0]):
         if yes[at]:
             state.together[label, ids[at]] += np.float32(weight)
-    n = state.counts[label]
-    if known == PARTIAL and n > weight:
-        grown = np.float32(n / (n - weight))
+    if known == PARTIAL and before > 0.0:
+        grown = np.float32(state.counts[label] / before)
         for j in range(labels):
             if truth[j] == UNKNOWN:
                 state.together[label, j] *= grown

@@ -26,8 +26,9 @@ def learn_centroid(state, buckets, x, known, ids, yes, truth, labels):
 @inlined
 def feed_and_relate(state, label, buckets, x, known, ids, yes, truth, labels, weight):
     """Feed one label's prototype and its statistics with a document that counts ``weight``."""
+    before = state.counts[label]
     feed(state, label, buckets, x, weight)
-    relate(state, label, known, ids, yes, truth, labels, weight)
+    relate(state, label, known, ids, yes, truth, labels, weight, before)
     if state.counts[label] >= COUNT_LIMIT * gain(state, label):
         halve(state, label)
 

@@ -3,7 +3,6 @@
 import numpy as np
 
 from clasher.kernels import inlined, kernel
-from clasher.kernels.state import FED, SQUARED
 
 
 @kernel(fastmath={"contract"})
@@ -70,20 +69,12 @@ def feed(state, label, buckets, x, weight):
     """
     change = 0.0
     times = np.float32(weight)
-    telling = state.telling.shape[0] > 0
-    own = 1.0 / state.gains[label]
-    amount = weight * own
     for at in range(buckets.shape[0]):
         row = state.rows[buckets[at], 0]
         before = np.float64(row[label])
         row[label] += times * x[at]
         after = np.float64(row[label])
-        gained = (after - before) * (after + before)
-        change += gained
-        if telling:
-            told = state.telling[buckets[at]]
-            told[FED] = max(told[FED] + abs(x[at]) * amount, 0.0)
-            told[SQUARED] += gained * own * own
+        change += (after - before) * (after + before)
     state.counts[label] += weight
     state.norms[label] += change
     state.scales[label] = 1.0 / np.sqrt(state.norms[label]) if state.norms[label] > 0.0 else 0.0
@@ -92,12 +83,8 @@ def feed(state, label, buckets, x, weight):
 @kernel
 def halve(state, label):
     """Halve all that is summed for a label: its means and fractions stay as they are."""
-    own = state.gains[label]
     for bucket in range(state.rows.shape[0]):
-        half = np.float32(0.5) * state.rows[bucket, 0, label]
-        if state.telling.shape[0] > 0:
-            state.telling[bucket, SQUARED] -= 3.0 * (half / own) ** 2
-        state.rows[bucket, 0, label] = half
+        state.rows[bucket, 0, label] *= np.float32(0.5)
     state.counts[label] *= 0.5
     state.norms[label] *= 0.25
     state.scales[label] *= 2.0

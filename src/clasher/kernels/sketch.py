@@ -11,18 +11,14 @@ from clasher.kernels.hashing import row_bucket
 from clasher.kernels.state import (
     DOCUMENTS,
     FADED,
-    FED,
     LABELLED,
     LABELS,
     NO_MEASURE,
     NOW,
-    SQUARED,
 )
 
 # A text begins with what it is about: its first words weigh more, the others ever less so.
 LEAD = 1.0 + 0.6 * np.exp(-np.arange(128) / 16.0)
-
-LITTLE = 0.01  # squares of weights that prove nothing about a word yet
 
 
 @inlined
@@ -37,8 +33,6 @@ def weigh(state, setting, buckets, counts, places, keys, work):
     if deep:
         estimate(state, buckets, places, keys, work)
     one = state.clock[NOW]
-    if setting.emphasis:
-        tell_apart(state.telling, buckets, LITTLE * one * one, work.factors)
     total = math.log(state.clock[FADED] + one)
     labels, labelled = np.float64(state.totals[LABELS]), np.float64(state.totals[LABELLED])
     squared = 0.0
@@ -52,10 +46,8 @@ def weigh(state, setting, buckets, counts, places, keys, work):
         if setting.measure != NO_MEASURE:
             kept = state.terms[1, buckets[at]]
             weight *= factor(kept, setting.measure, labels, labelled)
-        if setting.emphasis:
-            weight *= work.factors[at]
-            if at < LEAD.shape[0]:
-                weight *= LEAD[at]
+        if setting.lead and at < LEAD.shape[0]:
+            weight *= LEAD[at]
         x[at] = weight
         squared += weight * weight
     length = math.sqrt(squared)
@@ -65,20 +57,6 @@ def weigh(state, setting, buckets, counts, places, keys, work):
             x[at] *= scale
         return 1.0
     return length
-
-
-@inlined
-def tell_apart(telling, buckets, little, out):
-    """How well each word tells labels apart.
-
-    Σ_j S_j² over (Σ|x|)² is 1 for a word of one label, and less the more labels share it. Its
-    eighth root is enough: IDF knows much of it already.
-    """
-    for at in range(buckets.shape[0]):
-        told = telling[buckets[at]]
-        out[at] = (max(told[SQUARED], 0.0) + little) / (told[FED] * told[FED] + little)
-    for at in range(buckets.shape[0]):
-        out[at] = np.sqrt(np.sqrt(np.sqrt(out[at])))
 
 
 @kernel

@@ -10,7 +10,6 @@ NO_MEASURE, ICF, ICSDF, CHI2, IG, ODDS, GINI = 0, 1, 2, 3, 4, 5, 6  # what label
 DOCUMENTS, LABELLED, LABELS = 0, 1, 2  # places in State.totals
 FADED, NOW = 0, 1  # places in State.clock
 BINS = 62  # below −3, sixty bins of 0.1, above 3
-FED, SQUARED = 0, 1  # places in State.telling
 BLOCKS = 32  # stretches whose errors are remembered
 RECENT = (2048, 64, 8)  # documents kept for comparison, buckets and labels of each
 
@@ -32,7 +31,6 @@ class State(NamedTuple):
     margins: np.ndarray  # float64[2, BINS]: fading histograms of z for false and true labels
     cut: np.ndarray  # float64[1]: the threshold that was learnt
     odds: np.ndarray  # float64[2]: offset and slope that make log-odds of z
-    telling: np.ndarray  # float64[m, 2]: Σ|x| fed to any label, and Σ_j S_j² of each bucket
     classes: np.ndarray  # float32[m, L]: A_k of section 3.6; (0, 0) where no weighting asks for it
     members: np.ndarray  # float64[2, L]: N_k in the units of classes, and in plain documents
     terms: np.ndarray  # float64[2, m]: labelled documents with the bucket, what labels tell of it
@@ -61,7 +59,7 @@ class Setting(NamedTuple):
     measure: int
     log_tf: bool
     unit: bool
-    emphasis: bool  # whether first words and telling ones weigh more
+    lead: bool  # whether first words weigh more
     conservative: bool
     euclidean: bool
     learnt_cut: bool
@@ -83,7 +81,6 @@ class Work(NamedTuple):
     fractions: np.ndarray  # float64[L]: F_j
     looks: np.ndarray  # float64[L]: l_j
     slopes: np.ndarray  # float64[4]: gradients of a1..a4
-    factors: np.ndarray  # float32[m]: how well its words tell labels apart
     squares: np.ndarray  # float32[m]: AdaGrad sums of its buckets
     weights: np.ndarray  # float32[m]: the weights of one label for them
     scores: np.ndarray  # float64[L]: F̂ or z

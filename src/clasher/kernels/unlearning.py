@@ -34,8 +34,9 @@ def unlearn_document(buckets, counts, places, keys, known, ids, yes, state, sett
             if setting.rule == PERCEPTRON:
                 state.counts[label] += weight
             else:
+                before = state.counts[label]
                 feed(state, label, buckets, work.x, weight)
-                relate(state, label, known, ids, yes, work.truth, labels, weight)
+                relate(state, label, known, ids, yes, work.truth, labels, weight, before)
                 tidy(state, label, labels)
     state.clock[NOW] /= setting.growth
 
