@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+import json
+from dataclasses import fields
 from functools import partial
-from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow.compute as pc
-
-from benchmarks.corpora import Corpus
-from benchmarks.measure import Measured, measured, memory_now
-from benchmarks.peers.base import Outcome, System, Task
+from benchmarks.peers.base import Record, System, Task
 
 BATCH = 1000
 WARM_UP = 200  # documents that a throw-away model sees first, so that compilation is not timed
@@ -35,66 +30,56 @@ def build(settings: dict[str, Any]) -> Any:
     return Clasher.paper(**settings) if "mode" in settings else Clasher(**settings)
 
 
-def from_memory(settings: dict[str, Any], task: Task) -> Outcome:
-    """Step through Arrow columns batch by batch, predictions judged on the way."""
-    from clasher.metrics import Metrics
-
-    settings = settings | task.options
-    corpus = task.prepared.corpus(task.limit)
-    for _ in _tenths(build(settings), Metrics(), corpus.head(WARM_UP)):
-        pass
-    model, metrics = build(settings), Metrics()
-    with measured() as took:
-        tenths = list(_tenths(model, metrics, corpus))
-    return _outcome(took, metrics, {"state_bytes": model.nbytes, "tenths": tenths})
-
-
-def _tenths(model: Any, metrics: Any, corpus: Corpus) -> Iterator[dict[str, float]]:
-    """Run the stream through the model; tell of each tenth what it took and where it stood."""
-    bounds = np.linspace(0, len(corpus), 11).astype(int).tolist()
-    for start, stop in pairwise(bounds):
-        began = time.perf_counter()
-        for first in range(start, stop, BATCH):
-            part = slice(first, min(first + BATCH, stop))
-            _step(model, metrics, corpus.texts[part], corpus.labels[part])
-        yield {
-            "documents": stop - start,
-            "seconds": time.perf_counter() - began,
-            "labels": len(model.labels),
-            "memory_bytes": memory_now(),
-            "text_bytes": pc.sum(pc.binary_length(corpus.texts[start:stop])).as_py() or 0,
-        }
-
-
-def _step(model: Any, metrics: Any, texts: Any, labels: Any) -> None:
+def from_memory(settings: dict[str, Any], task: Task, record: Record) -> None:
+    """Step through Arrow columns batch by batch."""
     from clasher import LabelSets
 
-    truth = LabelSets.of(labels)
-    metrics.update_many(truth, model.step_many(texts, truth))
+    texts, given = task.corpus.texts, task.given
+    warm = build(settings | task.options)
+    warm.step_many(texts[:WARM_UP], given[:WARM_UP])
+    warm.predict_many(texts[:WARM_UP])
+    model = build(settings | task.options)
+    with record:
+        for part in record.parts(BATCH):
+            if task.test_from is not None and part.start >= task.test_from:
+                record.predicted(part, model.predict_many(texts[part]))
+            else:
+                labels = LabelSets.of(given[part])
+                record.predicted(part, model.step_many(texts[part], labels))
+    record.more["state_bytes"] = model.nbytes
 
 
-def end_to_end(settings: dict[str, Any], task: Task) -> Outcome:
+def end_to_end(settings: dict[str, Any], task: Task, record: Record) -> None:
     """Evaluate a JSON-lines file as the command line does: reading, parsing, hashing and all."""
+    from clasher.metrics import Figures
+
     settings = settings | task.options
-    _evaluate(settings, task, WARM_UP)
-    task.prepared.json_lines.read_bytes()  # into the page cache
-    with measured() as took:
-        model, evaluation = _evaluate(settings, task, task.limit)
-    return _outcome(took, evaluation, {"state_bytes": model.nbytes})
+    path = task.file(f"stream-{len(task)}.jsonl", write_json_lines)
+    _evaluate(settings, path, WARM_UP)
+    path.read_bytes()  # into the page cache
+    with record:
+        model, evaluation = _evaluate(settings, path, len(task))
+    record.reached = evaluation.documents
+    judged = ["judged", "labels", *(figure.name for figure in fields(Figures))]
+    record.more |= {name: getattr(evaluation, name) for name in judged}
+    record.more["state_bytes"] = model.nbytes
 
 
-def _evaluate(settings: dict[str, Any], task: Task, limit: int | None) -> tuple[Any, Any]:
+def _evaluate(settings: dict[str, Any], path: Path, limit: int) -> tuple[Any, Any]:
     from clasher.evaluate import evaluate
     from clasher.io.files import open_stream
 
     model = build(settings)
-    batches = open_stream([task.prepared.json_lines], batch_size=BATCH, limit=limit)
+    batches = open_stream([path], batch_size=BATCH, limit=limit)
     return model, evaluate(model, ((batch.texts, batch.labels) for batch in batches))
 
 
-def _outcome(took: Measured, figures: Any, more: dict[str, Any]) -> Outcome:
-    labels = figures.labels if isinstance(figures.labels, int) else len(figures.labels)
-    return Outcome(took, figures.documents, labels, figures.macro_f1, figures.micro_f1, more)
+def write_json_lines(task: Task, path: Path) -> None:
+    """Write one JSON object per document: id, text, labels."""
+    with path.open("w", encoding="utf-8") as file:
+        for number, (text, labels) in enumerate(task.documents()):
+            document = {"id": str(number), "text": text, "labels": labels}
+            file.write(json.dumps(document, ensure_ascii=False) + "\n")
 
 
 def _call(settings: dict[str, Any]) -> str:

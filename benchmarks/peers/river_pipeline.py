@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from benchmarks.measure import measured
-from benchmarks.peers.base import Outcome, System, Task, judge
+from benchmarks.peers.base import Record, System, Task
 
 DIMENSIONS = 65536
 RATES = (8, 32)
@@ -16,25 +15,24 @@ MAX_LABELS = 200  # each label is a model of its own
 LIMIT = 5_000
 
 
-def run(rate: float, task: Task) -> Outcome:
+def run(rate: float, task: Task, record: Record) -> None:
     """Predict a document, then learn from it; a label is known from its first document."""
     from river import feature_extraction, linear_model, multioutput, optim, preprocessing
 
-    corpus = task.prepared.corpus(task.limit)
-    stream = list(zip(corpus.texts.to_pylist(), map(set, corpus.labels.to_pylist()), strict=True))
+    stream = list(task.documents())
     model = (
         feature_extraction.TFIDF()
         | preprocessing.FeatureHasher(n_features=DIMENSIONS, seed=0)
         | multioutput.PerOutputClassifier(linear_model.LogisticRegression(optim.SGD(rate)))
     )
-    predicted: list[set[str]] = []
     known: set[str] = set()
-    with measured() as took:
-        for text, labels in stream:
-            predicted.append({label for label, yes in model.predict_one(text).items() if yes})
-            known |= labels
-            model.learn_one(text, {label: label in labels for label in known})
-    return judge(took, corpus.labels, predicted)
+    with record:
+        for part in record.parts():
+            text, labels = stream[part.start]
+            record.predicted(part, [[name for name, yes in model.predict_one(text).items() if yes]])
+            if labels is not None:
+                known.update(labels)
+                model.learn_one(text, {label: label in labels for label in known})
 
 
 SYSTEMS = [
