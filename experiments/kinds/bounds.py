@@ -10,9 +10,8 @@ from benchmarks.tables import NONE, markdown
 from clasher.app.figures import significant
 from clasher.bounds import CountMin, Idf, Norms, Spread, TfIdf, TfIdfSpread
 from clasher.distortion import Distortion, Sample, measure
-from experiments.common import Plan
+from benchmarks.corpora import Corpus
 
-TITLE = "Guaranteed and measured distortion, from 2^10 to 2^20 dimensions"
 SIZES = [2**power for power in range(10, 21)]
 DOCUMENTS = 2000
 SEEDS = 3
@@ -20,14 +19,10 @@ CONFIDENCE = 0.9
 QUANTILES = {"q63": 1 - np.exp(-1), "q90": 0.9, "q99": 0.99}
 
 
-def run(plan: Plan) -> list[dict[str, Any]]:
-    """Measure every stream at every size, with and without IDF."""
-    return [
-        result
-        for stream in plan.streams()
-        for idf in (False, True)
-        for result in study(stream.name, stream.texts[:DOCUMENTS].to_pylist(), idf)
-    ]
+def distortions(stream: Corpus) -> list[dict[str, Any]]:
+    """Measure a stream at every size, with and without IDF."""
+    texts = stream.texts[:DOCUMENTS].to_pylist()
+    return [result for idf in (False, True) for result in study(stream.name, texts, idf)]
 
 
 def study(name: str, texts: list[str], idf: bool) -> list[dict[str, Any]]:
@@ -67,8 +62,8 @@ def figures(found: list[Distortion]) -> dict[str, Any]:
     return result
 
 
-def blocks(study: dict[str, Any]) -> dict[str, str]:
-    results = study["results"]
+def blocks(found: dict[str, Any]) -> dict[str, str]:
+    results = found["distortions"]
     return {
         "samples": _samples(results),
         "tf": _table(results, False, "lengths", "q90", lambda b: _beside(b["spread"])),

@@ -11,9 +11,6 @@ from benchmarks.corpora import Corpus
 from benchmarks.tables import f1, markdown
 from clasher import Clasher, LabelSets
 from clasher.metrics import Metrics
-from experiments.common import Plan
-
-TITLE = "models of parts, merged, beside one pass; learning in threads"
 
 WAYS: dict[str, dict[str, Any]] = {
     "centroid, tf": {"rule": "centroid", "weighting": "tf"},
@@ -29,17 +26,9 @@ ROUNDS = 3
 MOST = 60_000  # documents of a stream
 
 
-def run(plan: Plan) -> dict[str, Any]:
-    """Measure it all."""
-    streams = [stream.head(MOST) for stream in plan.streams()]
-    return {
-        "parts": [row for stream in streams for row in parts(stream)],
-        "threads": threads(max(streams, key=len)),
-    }
-
-
 def parts(stream: Corpus) -> list[dict[str, Any]]:
     """Learn four fifths of a stream in one pass and in parts, and test on the last fifth."""
+    stream = stream.head(MOST)
     cut = len(stream) * 4 // 5
     labels, hasher = LabelSets.of(stream.labels[:cut]), Clasher()
     hashed, test = hasher.hash_many(stream.texts[:cut]), hasher.hash_many(stream.texts[cut:])
@@ -67,6 +56,7 @@ def parts(stream: Corpus) -> list[dict[str, Any]]:
 
 def threads(stream: Corpus) -> list[dict[str, Any]]:
     """Learn four fifths of a stream from text in threads, and test on the last fifth."""
+    stream = stream.head(MOST)
     cut = len(stream) * 4 // 5
     texts, labels = stream.texts[:cut], LabelSets.of(stream.labels[:cut])
     test, truth = Clasher().hash_many(stream.texts[cut:]), LabelSets.of(stream.labels[cut:])
@@ -100,9 +90,8 @@ def scores(model: Clasher, test: Any, truth: LabelSets) -> dict[str, float]:
 # ── the page ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def blocks(study: dict[str, Any]) -> dict[str, str]:
+def blocks(results: dict[str, Any]) -> dict[str, str]:
     """The tables of merging.md."""
-    results = study["results"]
     return {
         "parts": _parts(results["parts"]),
         "mean": _mean(results["parts"]),

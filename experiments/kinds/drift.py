@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from statistics import fmean, median
@@ -16,9 +15,7 @@ from clasher import Clasher, LabelSets
 from clasher.hashing import Hashed
 from clasher.metrics import Metrics
 from clasher.synth import DRIFTS, Stream
-from experiments.common import BATCH, Plan
-
-TITLE = "Forgetting and change detection, on arxiv and on made-up streams"
+from experiments.prequential import BATCH
 
 RULES = ("margin", "centroid")
 WAYS: dict[str, dict[str, Any]] = {
@@ -42,17 +39,6 @@ DOCUMENTS, LABELS, SEEDS = 12_000, 50, 2  # of the made-up streams
 TOLD = 12  # alarms that the page shows
 
 
-def run(plan: Plan) -> dict[str, Any]:
-    """Measure real streams as they came and shuffled, and made-up ones of every kind."""
-    streams = [stream for stream in plan.streams() if plan.names or stream.name == "arxiv"]
-    orders = [order for stream in streams for order in (stream, stream.shuffled())]
-    size = DOCUMENTS if plan.limit is None else min(DOCUMENTS, plan.limit)
-    return {
-        "real": [row for stream in orders for row in over_time(stream)],
-        "made_up": [row for drift in DRIFTS for row in made_up(drift, size)],
-    }
-
-
 # ── a stream over time ───────────────────────────────────────────────────────────────────────────
 
 
@@ -74,7 +60,6 @@ def over_time(stream: Corpus) -> Iterator[dict[str, Any]]:
                 "tenths": [_scores(part) for part in parts],
                 "alarms": [alarm.to_dict() for alarm in model.alarms],
             }
-            print(f"{stream.name} {stream.order}, {rule}, {way}", file=sys.stderr)
 
 
 def prequential_parts(
@@ -116,7 +101,13 @@ class MadeUp(NamedTuple):
         return cls(stream, hashed, pa.array(labels, pa.list_(pa.string())))
 
 
-def made_up(drift: str, documents: int) -> Iterator[dict[str, Any]]:
+def made_up() -> Iterator[dict[str, Any]]:
+    """Every way to forget on made-up streams of every kind."""
+    for drift in DRIFTS:
+        yield from drifting(drift, DOCUMENTS)
+
+
+def drifting(drift: str, documents: int) -> Iterator[dict[str, Any]]:
     """Every way to forget on streams of one kind: the mean of several seeds."""
     streams = [Stream(documents, LABELS, drift, seed=seed) for seed in range(SEEDS)]
     kept = [MadeUp.of(stream) for stream in streams]
@@ -125,7 +116,6 @@ def made_up(drift: str, documents: int) -> Iterator[dict[str, Any]]:
             way: _mean([_after(one, rule, how) for one in kept]) for way, how in MADE_UP.items()
         }
         yield {"drift": drift, "rule": rule, "documents": documents, "ways": ways}
-        print(f"{drift}, {rule}", file=sys.stderr)
 
 
 def _after(made: MadeUp, rule: str, how: dict[str, Any]) -> dict[str, Any]:
@@ -170,9 +160,9 @@ def _mean(runs: list[dict[str, Any]]) -> dict[str, Any]:
 # ── the page ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def blocks(results: dict[str, Any]) -> dict[str, str]:
+def blocks(found: dict[str, Any]) -> dict[str, str]:
     """The tables of the page."""
-    real, synthetic = results["results"]["real"], results["results"]["made_up"]
+    real, synthetic = found["over_time"], found["made_up"]
     return {
         "overall": overall(real),
         **{f"time_{rule}": time_table(real, rule) for rule in RULES},
