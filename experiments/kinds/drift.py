@@ -45,8 +45,8 @@ TOLD = 12  # alarms that the page shows
 def over_time(stream: Corpus) -> Iterator[dict[str, Any]]:
     """Test, then train in every way; figures of the whole and of each tenth."""
     edges = [len(stream) * part // PARTS for part in range(PARTS + 1)]
-    hashed = Clasher(words=True).hash_many(stream.texts)
     for rule in RULES:
+        hashed = Clasher(rule=rule, words=True).hash_many(stream.texts)
         for way, how in WAYS.items():
             model = Clasher(rule=rule, **how)
             whole, *parts = prequential_parts(model, hashed, stream.labels, edges)
@@ -91,13 +91,13 @@ class MadeUp(NamedTuple):
     """A made-up stream in memory."""
 
     stream: Stream
-    hashed: Hashed
+    hashed: dict[str, Hashed]  # by rule: they differ in what they read
     labels: pa.ListArray
 
     @classmethod
     def of(cls, stream: Stream) -> MadeUp:
         texts, labels = zip(*stream, strict=True)
-        hashed = Clasher(words=True).hash_many(list(texts))
+        hashed = {rule: Clasher(rule=rule, words=True).hash_many(list(texts)) for rule in RULES}
         return cls(stream, hashed, pa.array(labels, pa.list_(pa.string())))
 
 
@@ -124,7 +124,7 @@ def _after(made: MadeUp, rule: str, how: dict[str, Any]) -> dict[str, Any]:
     start = stream.points[0] if stream.points else len(stream) // 2
     model = Clasher(rule=rule, **how)
     edges = [0, start, len(stream)]
-    _, before, after = prequential_parts(model, made.hashed, made.labels, edges)
+    _, before, after = prequential_parts(model, made.hashed[rule], made.labels, edges)
     rang = [alarm.document for alarm in model.alarms]
     turns = stream.points if stream.drift == "recurring" else stream.points[:1]
     ends = [*turns[1:], len(stream)][: len(turns)]

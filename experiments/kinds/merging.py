@@ -10,6 +10,7 @@ from typing import Any
 from benchmarks.corpora import Corpus
 from benchmarks.tables import f1, markdown
 from clasher import Clasher, LabelSets
+from clasher.hashing import Hashed
 from clasher.metrics import Metrics
 
 WAYS: dict[str, dict[str, Any]] = {
@@ -30,11 +31,9 @@ def parts(stream: Corpus) -> list[dict[str, Any]]:
     """Learn four fifths of a stream in one pass and in parts, and test on the last fifth."""
     stream = stream.head(MOST)
     cut = len(stream) * 4 // 5
-    labels, hasher = LabelSets.of(stream.labels[:cut]), Clasher()
-    hashed, test = hasher.hash_many(stream.texts[:cut]), hasher.hash_many(stream.texts[cut:])
-    truth = LabelSets.of(stream.labels[cut:])
+    labels, truth = LabelSets.of(stream.labels[:cut]), LabelSets.of(stream.labels[cut:])
 
-    def learnt(settings: dict[str, Any], start: int, stop: int) -> Clasher:
+    def learnt(settings: dict[str, Any], hashed: Hashed, start: int, stop: int) -> Clasher:
         model = Clasher(**settings)
         model.learn_many(hashed.part(start, stop), labels[start:stop])
         return model
@@ -42,13 +41,15 @@ def parts(stream: Corpus) -> list[dict[str, Any]]:
     rows = []
     for way, settings in WAYS.items():
         about = {"corpus": stream.name, "way": way, "documents": cut}
-        rows.append(about | {"parts": 1} | scores(learnt(settings, 0, cut), test, truth))
+        hasher = Clasher(**settings)  # rules differ in what they read
+        hashed, test = hasher.hash_many(stream.texts[:cut]), hasher.hash_many(stream.texts[cut:])
+        rows.append(about | {"parts": 1} | scores(learnt(settings, hashed, 0, cut), test, truth))
         for count in PARTS:
             bounds = [cut * part // count for part in range(count + 1)]
-            model = learnt(settings, *bounds[:2])
+            model = learnt(settings, hashed, *bounds[:2])
             alone = scores(model, test, truth)
             for part in range(1, count):
-                model.merge(learnt(settings, bounds[part], bounds[part + 1]))
+                model.merge(learnt(settings, hashed, *bounds[part : part + 2]))
             found = scores(model, test, truth)
             rows.append(about | {"parts": count} | found | {"first_alone": alone})
     return rows
@@ -59,9 +60,10 @@ def threads(stream: Corpus) -> list[dict[str, Any]]:
     stream = stream.head(MOST)
     cut = len(stream) * 4 // 5
     texts, labels = stream.texts[:cut], LabelSets.of(stream.labels[:cut])
-    test, truth = Clasher().hash_many(stream.texts[cut:]), LabelSets.of(stream.labels[cut:])
+    truth = LabelSets.of(stream.labels[cut:])
     rows = []
     for rule in THREADED:
+        test = Clasher(rule=rule).hash_many(stream.texts[cut:])
         seconds: dict[int, list[float]] = {count: [] for count in THREADS}
         found: dict[int, dict[str, Any]] = {}
         for _ in range(ROUNDS):  # taking turns, so that a noisy moment meets all of them

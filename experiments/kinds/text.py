@@ -23,6 +23,7 @@ STEPS: dict[str, dict[str, Any]] = {
     "pairs of words": {"ngrams": 2},
     "character n-grams, 3 to 5": {"char_ngrams": (3, 5)},
     "folded numbers": {"fold_numbers": True},
+    "marks, letters, pairs of short texts": {"marks": True, "min_length": 1, "pairs": 40},
 }
 RULES = ("margin", "centroid")
 MOST = 40_000  # documents of a corpus: of arxiv, the first ones
@@ -71,7 +72,7 @@ def words(stream: Corpus) -> Iterator[dict[str, Any]]:
     stream = stream.head(MOST)
     model = Clasher(words=True)
     model.learn_many(stream.texts, stream.labels)
-    exact = Hasher(65536, keep_words=True).hash_many(stream.texts)
+    exact = model.hash_many(stream.texts)
     documents = np.repeat(np.arange(exact.documents), np.diff(exact.words.indptr))
     buckets = exact.buckets[exact.indptr[documents] + exact.words.places]
     kept = model._state.word_keys[buckets] == exact.words.keys

@@ -148,8 +148,8 @@ def costs(stream: Corpus) -> Iterator[dict[str, Any]]:
     Documents are hashed beforehand: hashing is the same for all.
     """
     truth = LabelSets.of(stream.labels)
-    hashed = Clasher().hash_many(stream.texts)
     for rule in RULES:
+        hashed = Clasher(rule=rule).hash_many(stream.texts)
         for weighting in WEIGHTINGS[1:]:
             ratios, sizes = [], {}
             for _ in range(ROUNDS):
