@@ -53,7 +53,7 @@ def measure(configs: list[Config], place: Place, command: str, workers: int) -> 
 
 
 def look(configs: list[Config], place: Place) -> int:
-    """Measure and report small versions of experiments, in this process, into a folder of no use."""
+    """Measure and report small versions of experiments in this process; nothing is kept."""
     with tempfile.TemporaryDirectory() as folder:
         place = replace(place, cache=Path(folder))
         check(configs, place)
@@ -74,7 +74,9 @@ def _parser() -> argparse.ArgumentParser:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="experiments; all if none is named")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="experiments; all if none is named"
+    )
     parser.add_argument("--list", action="store_true", help="tell what there is")
     parser.add_argument("--report", action="store_true", help="measure nothing")
     parser.add_argument("--small", action="store_true", help="few documents, results not kept")

@@ -72,7 +72,11 @@ class Place:
 def run(cell: Cell, place: Place) -> Found:
     """Measure a cell in a process of its own; what goes wrong is told with its reason."""
     began = time.perf_counter()
-    request = {"cell": msgspec.to_builtins(cell), "data": str(place.data), "cache": str(place.cache)}
+    request = {
+        "cell": msgspec.to_builtins(cell),
+        "data": str(place.data),
+        "cache": str(place.cache),
+    }
     process = subprocess.Popen(
         [sys.executable, "-m", "experiments.measuring"],
         cwd=PROJECT,

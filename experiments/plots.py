@@ -42,6 +42,7 @@ AXES = {
     "fraction": "documents with labels",
     "labels": "labels",
     "correlation": "correlation ρ",
+    "agreement": "decisions that stay",
 }
 LOGARITHMIC = {"microseconds", "documents_per_second", "dimensions", "fraction", "labels"}
 COLOURS = {

@@ -103,7 +103,9 @@ def summary(verdicts: list[list[str]]) -> str:
     """The claims that hold, and those that do not, by stream."""
     parts = []
     for says in dict.fromkeys(verdict[0] for verdict in verdicts):
-        found = [f"{stream}: {holds} ({why})" for said, stream, why, holds in verdicts if said == says]
+        found = [
+            f"{stream}: {holds} ({why})" for said, stream, why, holds in verdicts if said == says
+        ]
         parts.append(f"{says}: {'; '.join(found)}")
     return ". ".join(parts) + "." if parts else "see the page"
 

@@ -46,9 +46,7 @@ def _overview(row: Row | None) -> str:
 def size(rows: list[Row], stream: str) -> str:
     """How long a stream is, from a system that came to its end."""
     whole = [
-        row.result
-        for row in rows
-        if row.stream == stream and row.failed is None and not row.cut
+        row.result for row in rows if row.stream == stream and row.failed is None and not row.cut
     ]
     if not whole:
         return ""

@@ -13,7 +13,7 @@ from experiments.config import Config
 from experiments.streams import Stream
 
 Cells = list[dict[str, Any]]
-"""What was found, cell by cell: ``what``, ``stream``, and ``result`` or the reason it ``failed``."""
+"""What was found, cell by cell: ``what``, ``stream``, ``result`` or the reason it ``failed``."""
 
 PRODUCT = PROJECT / "src" / "clasher"
 

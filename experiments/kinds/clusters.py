@@ -29,9 +29,7 @@ def clusters(stream: Corpus) -> list[dict[str, Any]]:
     texts, truth = sample(stream)
     about = {"corpus": stream.name, "documents": len(truth), "labels": len(np.unique(truth))}
     return [
-        about | found
-        for k in SIZES
-        for found in [*ours(texts, truth, k), peer(texts, truth, k)]
+        about | found for k in SIZES for found in [*ours(texts, truth, k), peer(texts, truth, k)]
     ]
 
 

@@ -15,7 +15,9 @@ from clasher import Clasher, LabelSets
 from clasher.hashing import Hashed
 from clasher.metrics import Metrics
 from clasher.synth import DRIFTS, Stream
+from experiments import plots
 from experiments.prequential import BATCH
+from experiments.tables import distinct
 
 RULES = ("margin", "centroid")
 WAYS: dict[str, dict[str, Any]] = {
@@ -35,6 +37,7 @@ MADE_UP = {
     "detector adwin": {"detector": "adwin"},
 }
 PARTS = 10
+TENTHS = range(1, PARTS + 1)
 DOCUMENTS, LABELS, SEEDS = 12_000, 50, 2  # of the made-up streams
 TOLD = 12  # alarms that the page shows
 
@@ -171,6 +174,20 @@ def blocks(found: dict[str, Any]) -> dict[str, str]:
         "synth": synth_table(synthetic),
         "detection": detection_table(synthetic),
     }
+
+
+def pictures(found: dict[str, Any]) -> dict[str, Any]:
+    """F1 of each tenth of the stream, with and without forgetting, margin rule."""
+    real = [row for row in found["over_time"] if row["rule"] == "margin"]
+    orders = distinct(row["order"] for row in real)
+    picture, grid = plots.canvas(len(orders), 2, width=4.4)
+    for order, line in zip(orders, grid, strict=True):
+        for measure, axes in zip(("macro_f1", "micro_f1"), line, strict=True):
+            for row in (row for row in real if row["order"] == order):
+                axes.plot(TENTHS, [tenth[measure] for tenth in row["tenths"]], label=row["way"])
+            plots.label(axes, "tenth of the stream", measure)
+        line[0].set_title(f"{real[0]['corpus']}, {order}", loc="left")
+    return {"drift": plots.finished(picture, grid)}
 
 
 def overall(real: list[dict[str, Any]]) -> str:

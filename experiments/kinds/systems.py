@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
@@ -43,7 +43,9 @@ class Systems:
     """Every system on every stream, in every way that is varied."""
 
     def cells(self, config: Config) -> Iterator[Cell]:
-        ways = [dict(zip(config.vary, values, strict=True)) for values in product(*config.vary.values())]
+        ways = [
+            dict(zip(config.vary, values, strict=True)) for values in product(*config.vary.values())
+        ]
         for stream in map(Stream.of, config.streams):
             for name in config.systems:
                 for way in ways:
@@ -54,7 +56,9 @@ class Systems:
     def _cell(self, config: Config, stream: Stream, name: str, way: dict[str, Any]) -> Cell:
         if name not in SYSTEMS:
             known = ", ".join(SYSTEMS)
-            raise SystemExit(f"{config.name}.toml: there is no system {name!r}; there are: {known}.")
+            raise SystemExit(
+                f"{config.name}.toml: there is no system {name!r}; there are: {known}."
+            )
         what = What(
             system=name,
             options={key: value for key, value in way.items() if key not in TASKS}
@@ -82,7 +86,9 @@ class Systems:
             corpus = corpus.head(what.limit)
         if system.max_labels is not None and len(corpus.label_names) > system.max_labels:
             raise SystemExit(f"is spared streams of more than {system.max_labels} labels")
-        name = f"{cell.stream.title}-{cell.stream.order}-{len(corpus)}-{cell.stream.digest(data)[:8]}"
+        name = (
+            f"{cell.stream.title}-{cell.stream.order}-{len(corpus)}-{cell.stream.digest(data)[:8]}"
+        )
         folder = scratch / name.replace(", ", "-")
         folder.mkdir(parents=True, exist_ok=True)
         learn = None
