@@ -240,6 +240,10 @@ class System:
         Streams with more labels than this are spared it.
     extra
         The extra of clasher that installs the library.
+    needs_test
+        Whether it is for streams that end with a test set only.
+    tiny
+        Options with which it can learn something from a stream of a few dozen documents.
     """
 
     name: str
@@ -250,10 +254,12 @@ class System:
     limit: int | None = None
     max_labels: int | None = None
     extra: str = "bench"
+    needs_test: bool = False
+    tiny: dict[str, Any] = field(default_factory=dict)
 
 
 def one_run(system: System, task: Task) -> dict[str, Any]:
-    """Run a system; a library that is not installed is a failure with a reason."""
+    """Run a system; where it cannot be, that is a failure with a reason."""
     about = {
         "system": system.name,
         "settings": system.settings,
@@ -265,6 +271,9 @@ def one_run(system: System, task: Task) -> dict[str, Any]:
     if about["version"] == "not installed":
         remedy = f"pip install 'clasher[{system.extra}]'"
         return about | {"failed": f"{system.library} is not installed: {remedy}"}
+    if system.needs_test and task.test_from is None:
+        remedy = "say where one begins: prepare(corpus, work, test_from=…)"
+        return about | {"failed": f"{system.name} needs a stream with a test set; {remedy}"}
     record = Record(task)
     system.run(task, record)
     return about | record.figures()
