@@ -1,6 +1,5 @@
+import calendar
 import lzma
-import random
-import tempfile
 
 import pyarrow.parquet as pq
 import pytest
@@ -115,7 +114,7 @@ def test_a_half_downloaded_snapshot_is_told(tmp_path, name):
 
 def test_a_plain_snapshot_that_was_cut_off_is_told(tmp_path):
     (tmp_path / NAME).write_bytes(SNAPSHOT[:-100])
-    with pytest.raises(RecordError, match="record 4: .*truncated"):
+    with pytest.raises(RecordError, match=r"record 4: .*truncated"):
         arxiv(tmp_path)
 
 
@@ -138,19 +137,6 @@ def test_a_wrong_folder_is_told_with_what_to_get(tmp_path):
         arxiv(tmp_path)
 
 
-def test_what_does_not_fit_into_memory_is_sorted_on_disk(tmp_path, monkeypatch):
-    monkeypatch.setattr("clasher.datasets.timeorder.by_date.__kwdefaults__", None, raising=False)
-    days = list(range(1, 29)) * 20
-    random.Random(0).shuffle(days)
-    lines = [paper(str(n), f"Mon, {day} Apr 2007 19:18:42 GMT") for n, day in enumerate(days)]
-    (tmp_path / NAME).write_bytes(b"".join(lines))
-    found = arxiv(tmp_path)
-    assert [d.date for d in found] == sorted(d.date for d in found)
-    assert len(found) == len(days)
-    assert not list(tmp_path.glob("clasher-*"))
-    assert tempfile.gettempdir()
-
-
 def test_the_real_papers_are_read_as_they_were_prepared(tmp_path):
     path = DATA / "arxiv.parquet"
     if not path.exists():
@@ -160,15 +146,12 @@ def test_the_real_papers_are_read_as_they_were_prepared(tmp_path):
     for row in rows:
         title, abstract = row["text"].split("\n")
         year, month, day = row["date"].split("-")
-        name = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-        created = f"Mon, {int(day)} {name[int(month) - 1]} {year} 00:00:00 GMT"
+        created = f"Mon, {int(day)} {calendar.month_abbr[int(month)]} {year} 00:00:00 GMT"
         lines.append(paper(row["id"], created, " ".join(row["labels"]), title, abstract))
     (tmp_path / NAME).write_bytes(b"".join(lines))
     found = arxiv(tmp_path)
-    assert [(d.id, d.date[:10], d.text) for d in found] == [
-        (r["id"], r["date"], " ".join(r["text"].split("\n")[0].split()) + "\n"
-         + " ".join(r["text"].split("\n")[1].split())) for r in rows
-    ]  # fmt: skip
+    assert [(d.id, d.date[:10]) for d in found] == [(r["id"], r["date"]) for r in rows]
+    assert [d.text.split() for d in found] == [r["text"].split() for r in rows]
     assert {label for d in found for label in d.labels} == {
         ALIASES.get(label, label) for r in rows for label in r["labels"]
     }

@@ -92,7 +92,8 @@ def files(
 ) -> Iterator[Member]:
     """The files of a folder that fit a pattern, such as members that were unpacked by hand."""
     for path in sorted(folder.glob(pattern), key=lambda path: key(path.name)):
-        yield _member(path.as_posix(), partial(path.open, "rb"), 0, longest, _fault)
+        opener = partial(path.open, "rb")
+        yield _member(path.as_posix(), opener, path.stat().st_size, longest, _fault)
 
 
 def damaged(name: str, error: Exception) -> StreamError:
@@ -169,15 +170,13 @@ class _Walk:
 
 def _member(name: str, opener: _Opener, size: int, longest: int, explain: _Explain) -> Member:
     def read() -> bytes:
-        content = b""
-        if size <= longest:
-            try:
-                with opener() as file:
-                    content = file.read(longest + 1)
-            except UNREADABLE as error:
-                raise explain(error) from error
-        if max(size, len(content)) > longest:
+        if size > longest:
             raise FaultError(f"it holds more than {longest:,} bytes, which no document does")
+        try:
+            with opener() as file:
+                content: bytes = file.read(size)
+        except UNREADABLE as error:
+            raise explain(error) from error
         return content
 
     return Member(name, read)

@@ -19,10 +19,9 @@ from clasher.datasets.archives import UNREADABLE, damaged
 from clasher.datasets.dataset import DAYS, Dataset
 from clasher.datasets.dates import day
 from clasher.datasets.documents import Document, distinct, lines
-from clasher.datasets.folder import Folder, matching
+from clasher.datasets.folder import Folder, matching, text_blocks
 from clasher.errors import StreamError
-from clasher.io.blocks import BLOCK, read_blocks
-from clasher.io.formats import Source
+from clasher.io.blocks import BLOCK
 from clasher.io.judging import FaultError, invalid_utf8
 from clasher.io.lines import Overlong, split_lines, too_long
 
@@ -86,10 +85,7 @@ def _papers(path: Path, folder: Folder) -> Iterator[Document]:
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
-    if path.suffix == ".zip":
-        yield from _zip_blocks(path)
-    else:
-        yield from read_blocks(Source.of(path))
+    return _zip_blocks(path) if path.suffix == ".zip" else text_blocks(path)
 
 
 def _zip_blocks(path: Path) -> Iterator[bytes]:

@@ -9,6 +9,9 @@ from pathlib import Path
 from clasher.datasets.archives import Member
 from clasher.datasets.documents import Document
 from clasher.datasets.timeorder import by_date
+from clasher.errors import StreamError
+from clasher.io.blocks import read_blocks
+from clasher.io.formats import COMPRESSIONS, Source
 from clasher.io.judging import FaultError
 from clasher.io.reading import Reading
 
@@ -50,6 +53,14 @@ class Folder:
     def by_date(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Documents in time order, in bounded memory."""
         return by_date(documents, on_held=self.on_held)
+
+
+def text_blocks(path: Path) -> Iterator[bytes]:
+    """The bytes of a text file, decompressed where its name says that it is compressed."""
+    if not path.stat().st_size:
+        raise StreamError(f"{path} is empty; get it again")
+    compression = COMPRESSIONS.get(path.suffix.removeprefix("."))
+    return read_blocks(Source(str(path), "text", compression))
 
 
 def matching(path: Path, patterns: Iterable[str]) -> list[Path]:

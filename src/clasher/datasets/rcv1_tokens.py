@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from clasher.datasets.documents import Document
-from clasher.datasets.folder import Folder
+from clasher.datasets.folder import Folder, text_blocks
 from clasher.datasets.rcv1_topics import Judgements
 from clasher.errors import StreamError
-from clasher.io.blocks import read_blocks
-from clasher.io.formats import Source
 from clasher.io.judging import FaultError
 from clasher.io.lines import split_lines
 
@@ -56,8 +54,7 @@ def _records(path: Path) -> Iterator[list[bytes]]:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    source = Source(str(path), "text", "gzip" if path.suffix == ".gz" else None)
-    for lines in split_lines(read_blocks(source), LONGEST_LINE):
+    for lines in split_lines(text_blocks(path), LONGEST_LINE):
         for line in lines:
             yield line.rstrip()
 

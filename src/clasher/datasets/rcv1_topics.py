@@ -17,9 +17,8 @@ from pyarrow import csv
 
 from clasher.datasets.archives import damaged
 from clasher.datasets.documents import distinct
+from clasher.datasets.folder import text_blocks
 from clasher.errors import StreamError
-from clasher.io.blocks import read_blocks
-from clasher.io.formats import Source
 
 _CODES: Final = (
     "C11 C12 C13 C14 C15 C151 C1511 C152 C16 C17 C171 C172 C173 C174 C18 C181 C182 C183 C21 C22 C23"
@@ -98,7 +97,7 @@ class Hierarchy:
 
     def __init__(self, path: Path) -> None:
         self.parents: dict[str, str] = {}
-        text = b"".join(read_blocks(Source(str(path), "text"))).decode("latin-1")
+        text = b"".join(text_blocks(path)).decode("latin-1")
         for number, line in enumerate(text.splitlines(), 1):
             words = line.split()
             if words[0:4:2] == ["parent:", "child:"] and len(words) > 3:

@@ -152,16 +152,17 @@ def read_(
 
     A file is written whole or not at all. Ctrl-C ends the reading.
     """
-    from clasher.datasets import load
+    from clasher.datasets.loading import dataset_of
     from clasher.io import BadRecords
 
+    dataset = dataset_of(name)
+    inputs = [str(path) for path in dataset.find(folder) if path.is_file()]
+    check_outputs({"--to": to}, inputs)
+    if isinstance(on_error, Path):
+        keep_inputs({"--on-error dead-letter": str(on_error)}, inputs)
     with BadRecords(on_error) as bad:
-        documents = load(name, folder, split, part, on_error=bad, unlabelled=unlabelled)
-        inputs = [str(path) for path in documents.dataset.find(folder) if path.is_file()]
-        check_outputs({"--to": to}, inputs)
-        if isinstance(on_error, Path):
-            keep_inputs({"--on-error dead-letter": str(on_error)}, inputs)
-        whole = documents.dataset.documents if split is None else None
+        documents = dataset.read(folder, split, part, on_error=bad, unlabelled=unlabelled)
+        whole = dataset.documents if split is None else None
         with Bar(limit or whole, shown=notes.shows_progress(quiet=quiet)) as bar:
             done = _convert(documents, to, limit, bar)
         tell_bad(bad, on_error)
