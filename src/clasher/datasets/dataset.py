@@ -71,7 +71,8 @@ class Dataset:
     labels : str
         What its labels are.
     documents, classes : int | None
-        How many documents and labels there are, as its owners say; None where that grows.
+        How many documents and labels there are, as its owners or the paper count them; None where
+        that differs.
     licence : str
         Under which terms it is handed out.
     source : str
@@ -161,7 +162,7 @@ class Dataset:
     def _home(self, folder: str | os.PathLike[str]) -> Path:
         path = Path(folder)
         inner = path / self.name
-        return inner if inner.is_dir() else path
+        return inner if inner.is_dir() and self.finder(inner) else path
 
 
 class Documents(Iterator[Document]):
