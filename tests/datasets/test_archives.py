@@ -54,6 +54,15 @@ def test_archives_within_archives_are_read(archive, outer, inner):
     assert found[f"month.{inner}/a/10.xml"] == b"<ten/>"
 
 
+def test_a_damaged_archive_in_a_sound_one_is_told(archive):
+    content = bytearray(zipped({"month.zip": zipped(INSIDE)}))
+    content[60] ^= 0xFF
+    with pytest.raises(StreamError, match=r"month\.zip: it is damaged .*get it again"):
+        read(archive(content))
+    with pytest.raises(StreamError, match=r"month\.zip is damaged or not all there"):
+        read(archive(zipped({"month.zip": zipped(INSIDE)[:-30]})))
+
+
 def test_too_many_archives_within_each_other_are_not_opened(archive):
     content = zipped({"deepest.xml": b"<x/>"})
     for depth in range(4):

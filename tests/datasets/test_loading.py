@@ -193,6 +193,19 @@ def test_a_bad_row_has_its_place(table):
     assert bad.skipped == 1
 
 
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"date": "yesterday"}, "its date is 'yesterday', not a day"),
+        ({"date": ""}, "its date is ''"),
+        ({"labels": ["grain", ""]}, "one of its labels is empty"),
+    ],
+)
+def test_odd_values_are_told(table, row, problem):
+    with pytest.raises(RecordError, match=f"record 2: {problem}"):
+        list(load("parquet", table([ROWS[0], ROWS[0] | row]), "days"))
+
+
 def test_undated_rows_cannot_be_split_by_days(table):
     rows = [dict(row, date=None) for row in ROWS]
     with pytest.raises(SettingError, match=r"'days' asks for dates.*cannot be split by them"):

@@ -85,11 +85,14 @@ def test_a_half_downloaded_file_is_told(tmp_path, name, end):
         rcv1(tmp_path, on_error=BadRecords("skip"))
 
 
-@pytest.mark.parametrize("content", [b"", b"<html>404</html>\n"])
-def test_a_token_file_without_documents_is_told(tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [(b"", "is empty"), (b"<html>404</html>\n", "record 1: it begins with b'<html>404</html>'")],
+)
+def test_a_token_file_without_documents_is_told(tmp_path, content, problem):
     folder = write(tmp_path, token_files(""))
     (folder / "lyrl2004_tokens_test_pt3.dat").write_bytes(content)
-    with pytest.raises(StreamError, match=r"test_pt3\.dat"):
+    with pytest.raises(StreamError, match=rf"test_pt3\.dat.*{problem}"):
         rcv1(folder)
 
 
@@ -211,6 +214,27 @@ def test_zips_may_lie_on_their_discs_and_be_unpacked(tmp_path):
     write(tmp_path, {f"CD{n}/{name}": c for n, (name, c) in enumerate(TWO_DAYS.items())})
     write(tmp_path, {"CD1/codes.zip": b"PK", "19960822/11newsML.xml": newsitem(11, "1996-08-22")})
     assert [d.id for d in rcv1(tmp_path)] == ["300", "2286", "9", "10", "11"]
+
+
+def test_topics_may_lie_beside_the_stories_or_in_their_appendix(tmp_path):
+    judged = {300: ["GCAT"]}
+    topics = gz(qrels(judged))
+    write(tmp_path / "rcv1", {f"xml/{name}": content for name, content in TWO_DAYS.items()})
+    for place in ("rcv1/rcv1-v2.topics.qrels.gz", "rcv1/a08-topic-qrels/rcv1-v2.topics.qrels.gz"):
+        write(tmp_path, {place: topics})
+        for folder in (tmp_path, tmp_path / "rcv1"):
+            assert {int(d.id): d.labels for d in rcv1(folder)} == judged
+        (tmp_path / place).unlink()
+    write(tmp_path, {"rcv1/rcv1-v2.topics.qrels.gz": topics})
+    assert {int(d.id): d.labels for d in rcv1(tmp_path / "rcv1" / "xml")} == judged
+
+
+def test_token_files_may_lie_in_their_appendices(tmp_path):
+    files = token_files()
+    judged = "rcv1-v2.topics.qrels.gz"
+    write(tmp_path, {f"a12-token-files/{name}": c for name, c in files.items() if name != judged})
+    write(tmp_path, {f"a08-topic-qrels/{judged}": files[judged]})
+    assert len(rcv1(tmp_path)) == 7
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz"])

@@ -192,6 +192,14 @@ def test_a_half_downloaded_archive_is_told(tmp_path):
             stories_of(tmp_path)
 
 
+def test_a_damaged_file_in_a_sound_archive_is_told(tmp_path):
+    content = bytearray(zipped(sgml_files(story(n) for n in range(22))))
+    content[content.find(b"reut2-005.sgm") + 40] ^= 0xFF
+    (tmp_path / "reuters21578.zip").write_bytes(content)
+    with pytest.raises(StreamError, match=r"reut2-005\.sgm: it is damaged .*get it again"):
+        stories_of(tmp_path, on_error=BadRecords("skip"))
+
+
 def test_an_error_page_in_the_place_of_a_file_is_told(corpus):
     folder = corpus(story(1))
     (folder / "reut2-003.sgm").write_bytes(b"<html>404 Not Found</html>")

@@ -139,7 +139,7 @@ def _date(paper: _Paper) -> str:
 ARXIV = Dataset(
     name="arxiv",
     title="arXiv Dataset (metadata)",
-    about="Every paper of arXiv since 1986, in the order of first versions: title and abstract.",
+    about="Every paper of arXiv, in the order of first versions: title and abstract.",
     labels="categories, by their canonical names: cs.SY is eess.SY, stat.TH is math.ST, …",
     documents=None,
     classes=None,

@@ -71,7 +71,8 @@ class Dataset:
     labels : str
         What its labels are.
     documents, classes : int | None
-        How many documents and labels there are, as its owners say; None where that grows.
+        How many documents and labels there are, as its owners or the paper count them; None where
+        that differs.
     licence : str
         Under which terms it is handed out.
     source : str
@@ -146,8 +147,8 @@ class Dataset:
         home = self._home(folder)
         if not self.finder(home):
             raise self.missing(home)
-        return Documents(self, Folder(home, Reading(bad=on_error or BadRecords())), split, part,
-                         unlabelled=unlabelled)  # fmt: skip
+        opened = Folder(home, Reading(bad=on_error or BadRecords()))
+        return Documents(self, opened, split, part, unlabelled=unlabelled)
 
     def missing(self, folder: Path, what: str | None = None) -> MissingDatasetError:
         """The one sentence for what is not there: what to get, from whom, where to put it."""
@@ -159,9 +160,9 @@ class Dataset:
         )
 
     def _home(self, folder: str | os.PathLike[str]) -> Path:
-        path = Path(folder)
+        path = Path(folder).expanduser()
         inner = path / self.name
-        return inner if inner.is_dir() else path
+        return inner if inner.is_dir() and self.finder(inner) else path
 
 
 class Documents(Iterator[Document]):
@@ -224,9 +225,8 @@ class Documents(Iterator[Document]):
         if not reading.records:
             return f"there is no document in {path}"
         if reading.bad.skipped == reading.records:
-            return f"none of the {reading.records} records in {path} is good; the first: " + str(
-                reading.bad.first
-            )
+            first = reading.bad.first
+            return f"none of the {reading.records} records in {path} is good; the first: {first}"
         where = "" if self._split is None else f" in the wanted part of {self._split_name!r}"
         return f"none of the {reading.records} documents in {path} has labels{where}"
 

@@ -54,9 +54,9 @@ def lines(*parts: str | None) -> str:
 
 
 def distinct(labels: list[str]) -> list[str]:
-    """Labels without repetitions, in their order.
+    """Labels without repetitions and empty ones, in their order.
 
-    >>> distinct(["oil", "gas", "oil"])
+    >>> distinct(["oil", "", "gas", "oil"])
     ['oil', 'gas']
     """
-    return list(dict.fromkeys(labels))
+    return [label for label in dict.fromkeys(labels) if label]

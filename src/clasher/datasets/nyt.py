@@ -70,8 +70,7 @@ def parse(name: str, raw: bytes) -> Document:
         own or name.rpartition("/")[2].removesuffix(".xml"),
         _date(root, name),
         _text(root),
-        distinct([label for e in root.iterfind(DESCRIPTORS) if (label := tidy(text_of(e)))])
-        or None,
+        distinct([tidy(text_of(element)) for element in root.iterfind(DESCRIPTORS)]) or None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +27,8 @@ SCHEMA: Final = pa.schema(
         "labels": pa.list_(pa.string()),
     }
 )
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
+
 ROWS: Final = 1000
 """Rows that are read at once."""
 
@@ -77,9 +80,14 @@ def parse(row: dict[str, Any]) -> Document:
     ['grain']
     """
     try:
-        return msgspec.convert(row, Document)
+        document = msgspec.convert(row, Document)
     except msgspec.ValidationError as error:
         raise FaultError(str(error)) from None
+    if document.date is not None and not _DAY.match(document.date):
+        raise FaultError(f"its date is {document.date!r}, not a day such as 1996-08-20")
+    if "" in (document.labels or ()):
+        raise FaultError("one of its labels is empty")
+    return document
 
 
 PARQUET = Dataset(

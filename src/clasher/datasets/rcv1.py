@@ -39,14 +39,14 @@ _ARCHIVES: Final = ("rcv1.tar*", "rcv1.tgz", "RCV1.tar*")
 def find(path: Path) -> list[Path]:
     """The stories in a folder, and what there is of their topics."""
     stories = day_files(path) or matching(path, _ARCHIVES) or list(_tokens(path).values())
-    return [*stories, *matching(path, _JUDGEMENTS), *matching(path, _HIERARCHY)] if stories else []
+    return [*stories, *_near(path, _JUDGEMENTS), *_near(path, _HIERARCHY)] if stories else []
 
 
 def read(folder: Folder) -> Generator[Document]:
     """All stories in time order."""
     path = folder.path
-    judgements = next(map(Judgements, matching(path, _JUDGEMENTS)), None)
-    hierarchy = next(map(Hierarchy, matching(path, _HIERARCHY)), None)
+    judgements = next(map(Judgements, _near(path, _JUDGEMENTS)), None)
+    hierarchy = next(map(Hierarchy, _near(path, _HIERARCHY)), None)
     stories = Stories(judgements, hierarchy)
     if days := day_files(path):
         yield from stories.of_days(days, folder)
@@ -66,9 +66,15 @@ def _tokens(path: Path) -> dict[str, Path]:
     found = {}
     for part in TOKENS:
         name = f"lyrl2004_tokens_{part}.dat"
-        for each in matching(path, (name, f"{name}.gz")):
+        for each in _near(path, (name, f"{name}.gz")):
             found[part] = each
     return found
+
+
+def _near(path: Path, patterns: tuple[str, ...]) -> list[Path]:
+    """One file in a folder, in a folder in it (such as that of an appendix), or beside it."""
+    inside = matching(path, (*patterns, *(f"*/{pattern}" for pattern in patterns)))
+    return (inside or matching(path.parent, patterns))[:1]
 
 
 def _lyrl2004(document: Document) -> Part | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -28,35 +29,39 @@ def read_tokens(paths: list[Path], judgements: Judgements, folder: Folder) -> It
 
 
 def _documents(path: Path, judgements: Judgements, folder: Folder) -> Iterator[Document]:
-    number = 0
     for number, record in enumerate(_records(path), 1):
         folder.reading.records += 1
         try:
             yield parse(record, judgements)
         except FaultError as fault:
             folder.reading.reject(str(path), number, fault, b"\n".join(record))
-    if not number:
-        raise StreamError(f"{path} holds no document; get it again")
 
 
 def _records(path: Path) -> Iterator[list[bytes]]:
-    """The lines of each record; the last of a file must be whole."""
+    """The lines of each record."""
     record: list[bytes] = []
     for line in _lines(path):
         if line.startswith(b".I") and record:
             yield record
             record = []
         record.append(line)
-    if record:
-        if record[-1]:
-            raise StreamError(f"{path} ends in the middle of a document: is it complete?")
-        yield record
+    yield record
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    for lines in split_lines(text_blocks(path), LONGEST_LINE):
-        for line in lines:
-            yield line.rstrip()
+    """The lines of a file, the last of which must be whole too."""
+    end = b""
+
+    def blocks() -> Iterator[bytes]:
+        nonlocal end
+        for block in text_blocks(path):
+            end = block[-1:]
+            yield block
+
+    for line in chain.from_iterable(split_lines(blocks(), LONGEST_LINE)):
+        yield line.rstrip()
+    if end != b"\n":
+        raise StreamError(f"{path} ends in the middle of a line: is it complete? Get it again")
 
 
 def parse(record: list[bytes], judgements: Judgements) -> Document:

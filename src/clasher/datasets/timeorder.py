@@ -22,7 +22,7 @@ from clasher.errors import StreamError
 PART_BYTES: Final = 64 << 20
 """The texts that are held at once: 64 MiB."""
 
-BLOCK: Final = 256
+BLOCK: Final = 64
 """Documents that are compressed, written and read at once."""
 
 TOLD: Final = 1000
