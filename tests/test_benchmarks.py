@@ -216,7 +216,7 @@ def test_the_clock_stands_still_while_predictions_are_judged(monkeypatch: pytest
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_system_runs_alone_and_tells_its_figures(system: str, small: Prepared):
     needs(SYSTEMS[system].library)
-    options = {"dimensions": 1024} if system.startswith("clasher") else {}
+    options = {"dimensions": 1024} if system.startswith("clasher") else SYSTEMS[system].tiny
     result = runner.run(Job(system, small, options=options), TIMEOUT)
     assert "failed" not in result, result
     assert (result["system"], result["documents"], result["labels"]) == (system, 60, 5)
@@ -258,7 +258,7 @@ def learners() -> list[str]:
 def test_a_system_learns_from_given_labels_only(system: str, small: Prepared):
     """Without any labels it cannot know one; with some it does."""
     needs(SYSTEMS[system].library)
-    options = {"dimensions": 1024} if system.startswith("clasher") else {}
+    options = {"dimensions": 1024} if system.startswith("clasher") else SYSTEMS[system].tiny
     none, half = (
         runner.run(Job(system, small, options=options, fraction=fraction), TIMEOUT)
         for fraction in (0.0, 0.5)
@@ -273,7 +273,7 @@ def test_a_system_is_judged_on_a_test_set(system: str, tmp_path: Path):
     needs(SYSTEMS[system].library)
     twice = pa.concat_arrays([stream().texts] * 2), pa.concat_arrays([stream().labels] * 2)
     both = prepare(Corpus("twice", *twice, "made up"), tmp_path, test_from=60)
-    options = {"dimensions": 1024} if system.startswith("clasher") else {}
+    options = {"dimensions": 1024} if system.startswith("clasher") else SYSTEMS[system].tiny
     result = runner.run(Job(system, both, options=options), TIMEOUT)
     assert "failed" not in result, result
     assert (result["documents"], result["judged"]) == (120, 60)

@@ -240,6 +240,10 @@ class System:
         Streams with more labels than this are spared it.
     extra
         The extra of clasher that installs the library.
+    bare
+        The extra leaves out the library itself, which asks for more than is needed of it.
+    tiny
+        Options with which it can learn something from a stream of a few dozen documents.
     """
 
     name: str
@@ -250,6 +254,18 @@ class System:
     limit: int | None = None
     max_labels: int | None = None
     extra: str = "bench"
+    bare: bool = False
+    tiny: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def remedy(self) -> str:
+        """The command that installs the library.
+
+        >>> System("x", "X", "big", "", print, extra="small", bare=True).remedy
+        "pip install 'clasher[small]' && pip install --no-deps big"
+        """
+        command = f"pip install 'clasher[{self.extra}]'"
+        return f"{command} && pip install --no-deps {self.library}" if self.bare else command
 
 
 def one_run(system: System, task: Task) -> dict[str, Any]:
@@ -263,8 +279,7 @@ def one_run(system: System, task: Task) -> dict[str, Any]:
         "order": task.corpus.order,
     }
     if about["version"] == "not installed":
-        remedy = f"pip install 'clasher[{system.extra}]'"
-        return about | {"failed": f"{system.library} is not installed: {remedy}"}
+        return about | {"failed": f"{system.library} is not installed: {system.remedy}"}
     record = Record(task)
     system.run(task, record)
     return about | record.figures()
