@@ -2,7 +2,9 @@
 
 from benchmarks.peers import (
     clasher_rules,
+    embeddings,
     exact,
+    fasttext_retrained,
     nearest,
     river_pipeline,
     scikit_learn,
@@ -21,6 +23,8 @@ SYSTEMS: dict[str, System] = {
         exact,
         nearest,
         svm,
+        fasttext_retrained,
+        embeddings,
     )
     for system in module.SYSTEMS
 }

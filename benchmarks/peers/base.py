@@ -242,6 +242,8 @@ class System:
         The extra of clasher that installs the library.
     needs_test
         Whether it is for streams that end with a test set only.
+    bare
+        The extra leaves out the library itself, which asks for more than is needed of it.
     tiny
         Options with which it can learn something from a stream of a few dozen documents.
     """
@@ -255,7 +257,18 @@ class System:
     max_labels: int | None = None
     extra: str = "bench"
     needs_test: bool = False
+    bare: bool = False
     tiny: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def remedy(self) -> str:
+        """The command that installs the library.
+
+        >>> System("x", "X", "big", "", print, extra="small", bare=True).remedy
+        "pip install 'clasher[small]' && pip install --no-deps big"
+        """
+        command = f"pip install 'clasher[{self.extra}]'"
+        return f"{command} && pip install --no-deps {self.library}" if self.bare else command
 
 
 def one_run(system: System, task: Task) -> dict[str, Any]:
@@ -269,8 +282,7 @@ def one_run(system: System, task: Task) -> dict[str, Any]:
         "order": task.corpus.order,
     }
     if about["version"] == "not installed":
-        remedy = f"pip install 'clasher[{system.extra}]'"
-        return about | {"failed": f"{system.library} is not installed: {remedy}"}
+        return about | {"failed": f"{system.library} is not installed: {system.remedy}"}
     if system.needs_test and task.test_from is None:
         remedy = "say where one begins: prepare(corpus, work, test_from=…)"
         return about | {"failed": f"{system.name} needs a stream with a test set; {remedy}"}
