@@ -21,7 +21,9 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
     timed: bool = False
 
     def __str__(self) -> str:
-        words = [str(value) for value in self.what.values() if value not in (None, {}, [])]
+        words = [str(self.what.get("system", self.what.get("part")))]
+        words += [f"{name}={value}" for name, value in self.what.get("options", {}).items()]
+        words += [f"fraction={fraction}"] if (fraction := self.what.get("fraction")) else []
         return " ".join([*words, *([f"on {self.stream.title}"] if self.stream else [])])
 
 
