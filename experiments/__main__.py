@@ -34,21 +34,20 @@ def main(arguments: list[str]) -> int:
         place = Place(given.data, given.cache, given.timeout)
         if given.small:
             return look(configs, place)
-        command = " ".join(["python -m experiments", *arguments])
-        if failed := measure(configs, place, command, given.workers):
+        if failed := measure(configs, place, given.workers):
             say(f"{failed} cells failed: their tables say why")
     for path in report.write(configs):
         say(f"wrote {path}")
     return 0
 
 
-def measure(configs: list[Config], place: Place, command: str, workers: int) -> int:
+def measure(configs: list[Config], place: Place, workers: int) -> int:
     """Measure all cells, write the results of each experiment; returns how many cells failed."""
     check(configs, place)
     cells = {config.name: wanted(config, place) for config in configs}
     found = measure_all([cell for own in cells.values() for cell in own], place, run, workers)
     for config in configs:
-        save(config.results, document(config, command, cells[config.name], found, place))
+        save(config.results, document(config, cells[config.name], found, place))
     return sum("failed" in one for one in found.values())
 
 
@@ -61,7 +60,7 @@ def look(configs: list[Config], place: Place) -> int:
         for config in configs:
             cells = wanted(config, place)
             found = measure_all(cells, place, run_here, workers=1)
-            results = document(config, "small", cells, found, place)
+            results = document(config, cells, found, place)
             report.rehearse(config, results, Path(folder))
             failed += sum("failed" in one for one in found.values())
     return 1 if failed else 0

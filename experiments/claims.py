@@ -9,10 +9,12 @@ from experiments.rows import Row
 YES, NO, UNKNOWN = "yes", "no", "not known"
 
 
-def verdict(claim: Claim, stream: str, rows: list[Row]) -> list[str]:
+def verdict(claim: Claim, stream: str, rows: list[Row], varied: str = "") -> list[str]:
     """What is said, on which stream, what was found, whether it holds."""
     if claim.better is not None:
         found, holds = _better(claim, rows)
+    elif claim.level is not None:
+        found, holds = _level(claim, rows, varied)
     else:
         found, holds = _times(claim, rows)
     return [claim.says, stream, found, holds]
@@ -39,6 +41,16 @@ def _better(claim: Claim, rows: list[Row]) -> tuple[str, str]:
         return "no points in the first half", UNKNOWN
     parts = [f"{f1(value)}{_cut(row)}" for value, row in zip(values, pair, strict=True)]
     return f"{parts[0]} against {parts[1]}", YES if values[0] > values[1] else NO
+
+
+def _level(claim: Claim, rows: list[Row], varied: str) -> tuple[str, str]:
+    mine = [row for row in rows if row.system == claim.level and row.failed is None]
+    after = [row for row in mine if row.value(varied) >= claim.since]
+    if not after:
+        return "the system is missing or failed", UNKNOWN
+    most = max(row.result[claim.measure] for row in mine)
+    least = min(row.result[claim.measure] for row in after)
+    return f"{least / most:.0%} of {f1(most)} or more", YES if least >= 0.95 * most else NO
 
 
 def _cut(row: Row | None) -> str:

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,7 @@ def run(cell: Cell, place: Place) -> Found:
         out, err = process.communicate(json.dumps(request), timeout=place.timeout)
     except subprocess.TimeoutExpired:
         _end(process)
+        process.communicate()
         return _about(began) | {"failed": f"took more than {place.timeout:,.0f} seconds"}
     finally:
         RUNNING.discard(process)
@@ -117,8 +119,8 @@ def run_here(cell: Cell, place: Place) -> Found:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    with suppress(ProcessLookupError):  # it may just have ended
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _about(began: float) -> Found:

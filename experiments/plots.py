@@ -185,7 +185,8 @@ def finished(picture: Picture, grid: Any) -> Picture:
     for axes in grid.flat:
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
             names.setdefault(name, handle)
-    columns = max(2, grid.shape[1] * 2)
+    inches = 0.7 + 0.075 * max(map(len, names), default=0)  # of an entry
+    columns = max(1, int(picture.get_figwidth() / inches))
     picture.legend(names.values(), names.keys(), loc="outside lower center", ncols=columns)
     return picture
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from benchmarks.tables import markdown, provenance
 from experiments import plots
+from experiments.claims import UNKNOWN, YES
 from experiments.config import HERE, Config, names, read
 from experiments.html import index
 from experiments.kinds import KINDS
@@ -38,8 +39,8 @@ def write(configs: Iterable[Config]) -> list[Path]:
 
 
 def known() -> list[tuple[Config, dict[str, Any]]]:
-    """All experiments that have results."""
-    configs = map(read, names())
+    """All experiments that have results, those of the paper first."""
+    configs = sorted(map(read, names()), key=lambda config: (not config.paper, config.title))
     return [(config, load(config)) for config in configs if config.results.exists()]
 
 
@@ -91,7 +92,7 @@ def readme() -> str:
             [
                 f"[{config.title}]({config.page.name})",
                 config.paper or "–",
-                summary(verdicts),
+                summary(verdicts) or config.found,
                 f"`python -m experiments {config.name}`",
             ]
         )
@@ -100,14 +101,28 @@ def readme() -> str:
 
 
 def summary(verdicts: list[list[str]]) -> str:
-    """The claims that hold, and those that do not, by stream."""
-    parts = []
+    """Which claims hold everywhere, where else, and which nowhere.
+
+    >>> summary([["A", "news", "", "yes"], ["A", "blogs", "", "yes"], ["B", "news", "", "no"]])
+    'holds: A. Does not hold: B.'
+    """
+    groups: dict[str, list[str]] = {}
     for says in dict.fromkeys(verdict[0] for verdict in verdicts):
-        found = [
-            f"{stream}: {holds} ({why})" for said, stream, why, holds in verdicts if said == says
-        ]
-        parts.append(f"{says}: {'; '.join(found)}")
-    return ". ".join(parts) + "." if parts else "see the page"
+        holds = {stream: held for said, stream, _, held in verdicts if said == says}
+        yes = [stream for stream, held in holds.items() if held == YES]
+        unknown = [stream for stream, held in holds.items() if held == UNKNOWN]
+        if len(yes) == len(holds):
+            where = "holds"
+        elif yes:
+            where = f"holds on {' and '.join(yes)} only"
+        else:
+            where = "not known" if len(unknown) == len(holds) else "does not hold"
+        groups.setdefault(where, []).append(says)
+    parts = [f"{where}: {'; '.join(said)}" for where, said in groups.items()]
+    text = ". ".join(
+        part if at == 0 else part[0].upper() + part[1:] for at, part in enumerate(parts)
+    )
+    return f"{text}." if text else ""
 
 
 def rehearse(config: Config, results: dict[str, Any], folder: Path) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import msgspec
@@ -111,11 +112,15 @@ def brief(result: Any) -> str:
 
 
 def document(
-    config: Config, command: str, cells: list[Cell], found: dict[str, Found], place: Place
+    config: Config, cells: list[Cell], found: dict[str, Found], place: Place
 ) -> dict[str, Any]:
     """The results of an experiment, as they are written."""
-    about = header(config.name, [], repeats=1) | {"command": command}
-    return about | {"cells": [msgspec.to_builtins(c) | found[place.key(c)] for c in cells]}
+    about = header(config.name, [], repeats=1)
+    own = [found[place.key(cell)] for cell in cells]
+    about["machine"]["load_before"] = median(one["load"] for one in own)
+    about["command"] = f"python -m experiments {config.name}"
+    pairs = zip(cells, own, strict=True)
+    return about | {"cells": [msgspec.to_builtins(cell) | one for cell, one in pairs]}
 
 
 def save(path: Path, results: dict[str, Any]) -> None:

@@ -334,6 +334,16 @@ def test_times_are_flat_or_grow():
         assert claims.verdict(Claim(says="A", grows=system), "news", rows)[3] == grows
 
 
+def test_f1_is_level_from_a_value_on():
+    rows = [
+        row("knn", macro, what={"options": {"dimensions": m}})
+        for m, macro in ((16, 0.1), (64, 0.48), (256, 0.5))
+    ]
+    for since, holds in ((16, "no"), (64, "yes")):
+        claim = Claim(says="A", level="knn", since=since)
+        assert claims.verdict(claim, "news", rows, "dimensions")[3] == holds
+
+
 def test_a_failed_peer_is_reported_as_failed():
     text = tables.overview([row("knn", 0.5), row("vw-hinge", 0.4, failed="no wheel")])
     assert "| Vowpal Wabbit hinge | failed: no wheel |" in text

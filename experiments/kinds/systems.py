@@ -128,8 +128,9 @@ class Systems:
     def verdicts(self, config: Config, cells: Cells) -> list[list[str]]:
         found = list(map(Row.of, cells))
         streams = dict.fromkeys(row.stream for row in found)
+        varied = next(iter(config.vary), "")
         return [
-            verdict(claim, stream, [row for row in found if row.stream == stream])
+            verdict(claim, stream, [row for row in found if row.stream == stream], varied)
             for claim in config.claims
             for stream in streams
             if claim.streams is None or stream in claim.streams
