@@ -16,7 +16,7 @@ import pytest
 from benchmarks.corpora import Corpus
 from benchmarks.peers import SYSTEMS, river_pipeline
 from benchmarks.peers.base import Record, Task
-from benchmarks.peers.online_logistic import OnlineLogistic
+from benchmarks.peers.online_logistic import EPSILON, OnlineLogistic
 from tests.test_benchmarks import needs
 
 OIL, GAS, RAIN = "crude oil barrel well", "gas pipe heat cubic", "rain cloud wind storm"
@@ -147,7 +147,7 @@ def test_online_logistic_regression_is_adagrad_one_versus_the_rest():
             error = 1 / (1 + math.exp(-sum(map(operator.mul, row, x)))) - (label in labels)
             for i in range(4):
                 squares[label][i] += (error * x[i]) ** 2
-                row[i] -= rate * error * x[i] / math.sqrt(squares[label][i] + 1e-6)
+                row[i] -= rate * error * x[i] / math.sqrt(squares[label][i] + EPSILON)
     assert len(weights) == 4
 
 
@@ -180,10 +180,12 @@ def test_embeddings_do_not_depend_on_their_batch_and_end_after_256_pieces(encode
 
 
 def test_embeddings_know_words_they_have_not_learnt(tmp_path: Path, encode: Any):
-    texts = ["The price of petrol rose.", "It will rain tomorrow."] * 10
-    texts += ["Crude oil is getting dearer.", "Showers and thunderstorms are expected."]
-    labels = [["fuel"], ["weather"]] * 11
-    learn = np.array([True] * 20 + [False] * 2)
+    fuel = ["Petrol costs more.", "OPEC raised its prices.", "Refineries are short of oil."]
+    rain = ["It will rain tomorrow.", "A storm is coming.", "Clouds gather in the west."]
+    texts = [text for pair in zip(fuel, rain, strict=True) for text in pair] * 10
+    texts += ["The price of crude is up.", "Showers and thunder are expected."]
+    labels = [["fuel"], ["weather"]] * 31
+    learn = np.array([True] * 60 + [False] * 2)
     _, predicted = run("minilm", Task(corpus(*zip(texts, labels, strict=True)), tmp_path, learn))
     assert predicted[0] == []
     assert predicted[-2:] == [["fuel"], ["weather"]]

@@ -30,7 +30,7 @@ class OnlineLogistic:
     ['gas', 'trade']
     """
 
-    def __init__(self, features: int, rate: float = 0.3, bias: float = -2.0) -> None:
+    def __init__(self, features: int, rate: float = 1.0, bias: float = -8.0) -> None:
         self.rate, self.bias = rate, bias
         self.numbers: dict[str, int] = {}
         self._weights: FloatArray = np.zeros((0, features + 1), np.float32)  # the bias is the last
@@ -45,7 +45,7 @@ class OnlineLogistic:
         """One step towards these labels and away from all others."""
         rows = [self._number(label) for label in labels]
         x = _with_one(vector)
-        errors = 1 / (1 + np.exp(-(self._weights @ x)))
+        errors = (1 + np.tanh(self._weights @ x / 2)) / 2  # the logistic function; cannot overflow
         errors[rows] -= 1
         gradient = np.outer(errors, x)
         self._squares += gradient**2
@@ -61,7 +61,7 @@ class OnlineLogistic:
         return self.numbers[label]
 
 
-EPSILON = np.float32(1e-6)
+EPSILON = np.float32(1e-3)
 
 
 def _with_one(vector: FloatArray) -> FloatArray:
