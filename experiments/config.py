@@ -22,11 +22,12 @@ class Part(msgspec.Struct, **Strict):
     """A part of a study: a function of its module, and what it is given.
 
     ``streams`` are those of the experiment unless it has its own; an empty list means that it
-    needs none. A timed part runs alone on the machine.
+    needs none. A timed part runs alone on the machine. ``arguments`` go to the function.
     """
 
     streams: list[str | Stream] | None = None
     timed: bool = False
+    arguments: dict[str, Any] = {}
 
 
 class Figure(msgspec.Struct, **Strict):

@@ -53,21 +53,23 @@ class Study:
 
     def cells(self, config: Config) -> Iterable[Cell]:
         for name, part in config.parts.items():
+            what = {"part": name} | ({"arguments": part.arguments} if part.arguments else {})
             streams = config.streams if part.streams is None else part.streams
             for stream in map(Stream.of, streams):
-                yield Cell(self.name, {"part": name}, stream, part.timed)
+                yield Cell(self.name, what, stream, part.timed)
             if part.streams == []:
-                yield Cell(self.name, {"part": name}, None, part.timed)
+                yield Cell(self.name, what, None, part.timed)
 
     def fingerprint(self, cell: Cell) -> list[str]:
         return [digest(Path(str(self.module.__file__))), digest(PRODUCT)]
 
     def measure(self, cell: Cell, data: Path, scratch: Path) -> Any:
         part = getattr(self.module, cell.what["part"])
+        arguments = cell.what.get("arguments", {})
         if cell.stream is None:
-            return list(part())
+            return list(part(**arguments))
         corpus, _ = cell.stream.load(data)
-        return list(part(corpus))
+        return list(part(corpus, **arguments))
 
     def blocks(self, config: Config, cells: Cells) -> dict[str, str]:
         blocks: dict[str, str] = self.module.blocks(rows(cells))

@@ -33,7 +33,8 @@ Integers = npt.NDArray[np.int64]
 
 def correlations(stream: Corpus) -> Iterator[dict[str, Any]]:
     """Pearson's ρ of the inner products of random pairs of documents, for each size."""
-    pairs = np.random.default_rng(SEED).integers(0, len(stream), (PAIRS, 2))
+    drawn = min(PAIRS, len(stream) ** 2)
+    pairs = np.random.default_rng(SEED).integers(0, len(stream), (drawn, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     exact = [products(*rows, pairs) for rows in weighed(*Terms(READING).count(stream.texts))]
     for power in POWERS:

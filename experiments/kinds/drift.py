@@ -104,10 +104,10 @@ class MadeUp(NamedTuple):
         return cls(stream, hashed, pa.array(labels, pa.list_(pa.string())))
 
 
-def made_up() -> Iterator[dict[str, Any]]:
+def made_up(documents: int = DOCUMENTS) -> Iterator[dict[str, Any]]:
     """Every way to forget on made-up streams of every kind."""
     for drift in DRIFTS:
-        yield from drifting(drift, DOCUMENTS)
+        yield from drifting(drift, documents)
 
 
 def drifting(drift: str, documents: int) -> Iterator[dict[str, Any]]:
