@@ -1,11 +1,17 @@
 """The systems under test, one module each; ``python -m benchmarks.peers`` does one run of one."""
 
-from benchmarks.peers import clasher_rules, river_pipeline, scikit_learn, vowpal_wabbit
+from benchmarks.peers import (
+    clasher_rules,
+    hoeffding_trees,
+    river_pipeline,
+    scikit_learn,
+    vowpal_wabbit,
+)
 from benchmarks.peers.base import System
 
 SYSTEMS: dict[str, System] = {
     system.name: system
-    for module in (clasher_rules, vowpal_wabbit, scikit_learn, river_pipeline)
+    for module in (clasher_rules, vowpal_wabbit, scikit_learn, river_pipeline, hoeffding_trees)
     for system in module.SYSTEMS
 }
 """Every system by name, in the order of the tables."""
