@@ -67,7 +67,7 @@ def run(job: Job, timeout: float) -> dict[str, Any]:
     except subprocess.TimeoutExpired:
         return _failed(job, f"took more than {timeout:,.0f} seconds")
     if done.returncode:
-        return _failed(job, _reason(done.returncode, done.stderr))
+        return _failed(job, reason(done.returncode, done.stderr))
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result
 
@@ -84,7 +84,7 @@ def _failed(job: Job, reason: str) -> dict[str, Any]:
     }
 
 
-def _reason(code: int, stderr: str) -> str:
+def reason(code: int, stderr: str) -> str:
     if code < 0:
         return f"was ended by {signal.Signals(-code).name}"
     lines = stderr.strip().splitlines()

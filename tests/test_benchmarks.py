@@ -3,6 +3,7 @@ from __future__ import annotations
 import doctest
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from benchmarks import corpora, measure, report, runner, studies, tables
 from benchmarks.__main__ import DOCUMENTS, main
 from benchmarks.corpora import Corpus, synthetic
 from benchmarks.measure import version
-from benchmarks.peers import SYSTEMS, base, vowpal_wabbit
+from benchmarks.peers import SYSTEMS, base, svm, terms, vowpal_wabbit
 from benchmarks.peers.base import Record, System, Task, one_run
 from benchmarks.peers.clasher_rules import write_json_lines
 from benchmarks.prepared import Prepared, prepare
@@ -213,11 +214,20 @@ def test_the_clock_stands_still_while_predictions_are_judged(monkeypatch: pytest
 # ── runs ─────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+def any_stream() -> list[str]:
+    """The systems that need no test set."""
+    return [name for name, system in SYSTEMS.items() if not system.needs_test]
+
+
+def learners(names: Iterable[str]) -> list[str]:
+    """Those that learn what they are given: a file would have to be written for the others."""
+    return [name for name in names if not name.endswith("-end-to-end")]
+
+
+@pytest.mark.parametrize("system", any_stream())
 def test_a_system_runs_alone_and_tells_its_figures(system: str, small: Prepared):
     needs(SYSTEMS[system].library)
-    options = {"dimensions": 1024} if system.startswith("clasher") else {}
-    result = runner.run(Job(system, small, options=options), TIMEOUT)
+    result = runner.run(Job(system, small, options=SYSTEMS[system].tiny), TIMEOUT)
     assert "failed" not in result, result
     assert (result["system"], result["documents"], result["labels"]) == (system, 60, 5)
     assert 0 < result["macro_f1"] <= 1
@@ -250,15 +260,11 @@ def test_a_run_tells_of_each_tenth(small: Prepared):
     assert tables.Cell((result,)).tenths(lambda tenth: tenth["documents"]) == [6] * 10
 
 
-def learners() -> list[str]:
-    return [name for name in SYSTEMS if not name.endswith("-end-to-end")]
-
-
-@pytest.mark.parametrize("system", learners())
+@pytest.mark.parametrize("system", learners(any_stream()))
 def test_a_system_learns_from_given_labels_only(system: str, small: Prepared):
     """Without any labels it cannot know one; with some it does."""
     needs(SYSTEMS[system].library)
-    options = {"dimensions": 1024} if system.startswith("clasher") else {}
+    options = SYSTEMS[system].tiny
     none, half = (
         runner.run(Job(system, small, options=options, fraction=fraction), TIMEOUT)
         for fraction in (0.0, 0.5)
@@ -267,17 +273,22 @@ def test_a_system_learns_from_given_labels_only(system: str, small: Prepared):
     assert none["micro_f1"] < half["micro_f1"] < 1
 
 
-@pytest.mark.parametrize("system", learners())
+@pytest.mark.parametrize("system", learners(SYSTEMS))
 def test_a_system_is_judged_on_a_test_set(system: str, tmp_path: Path):
     """The test set is the training set again: it must know more of it than by guessing."""
     needs(SYSTEMS[system].library)
     twice = pa.concat_arrays([stream().texts] * 2), pa.concat_arrays([stream().labels] * 2)
     both = prepare(Corpus("twice", *twice, "made up"), tmp_path, test_from=60)
-    options = {"dimensions": 1024} if system.startswith("clasher") else {}
-    result = runner.run(Job(system, both, options=options), TIMEOUT)
+    result = runner.run(Job(system, both, options=SYSTEMS[system].tiny), TIMEOUT)
     assert "failed" not in result, result
     assert (result["documents"], result["judged"]) == (120, 60)
     assert result["micro_f1"] > 0.4
+
+
+@pytest.mark.parametrize("system", SYSTEMS.keys() - any_stream())
+def test_a_system_that_needs_a_test_set_says_so(system: str, small: Prepared):
+    failed = runner.run(Job(system, small), TIMEOUT)["failed"]
+    assert failed.startswith(f"{system} needs a stream with a test set; say where one begins")
 
 
 def test_a_failure_is_a_result_with_its_reason(small: Prepared):
@@ -457,6 +468,8 @@ def test_the_tables_of_the_readme_are_those_of_the_results():
     assert stale(DOCUMENTS, BENCHMARKS / "results") == []
 
 
-@pytest.mark.parametrize("module", [corpora, measure, report, tables, base, vowpal_wabbit])
+@pytest.mark.parametrize(
+    "module", [corpora, measure, report, tables, base, svm, terms, vowpal_wabbit]
+)
 def test_examples_in_the_documentation_hold(module: Any):
     assert doctest.testmod(module).failed == 0

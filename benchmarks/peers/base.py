@@ -241,6 +241,12 @@ class System:
         Streams with more labels than this are spared it.
     extra
         The extra of clasher that installs the library.
+    needs_test
+        Whether it is for streams that end with a test set only.
+    bare
+        The extra leaves out the library itself, which asks for more than is needed of it.
+    tiny
+        Options with which it can learn something from a stream of a few dozen documents.
     """
 
     name: str
@@ -251,10 +257,23 @@ class System:
     limit: int | None = None
     max_labels: int | None = None
     extra: str = "bench"
+    needs_test: bool = False
+    bare: bool = False
+    tiny: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def remedy(self) -> str:
+        """The command that installs the library.
+
+        >>> System("x", "X", "big", "", print, extra="small", bare=True).remedy
+        "pip install 'clasher[small]' && pip install --no-deps big"
+        """
+        command = f"pip install 'clasher[{self.extra}]'"
+        return f"{command} && pip install --no-deps {self.library}" if self.bare else command
 
 
 def one_run(system: System, task: Task) -> dict[str, Any]:
-    """Run a system; a library that is not installed is a failure with a reason."""
+    """Run a system; where it cannot be, that is a failure with a reason."""
     about = {
         "system": system.name,
         "settings": system.settings,
@@ -264,8 +283,10 @@ def one_run(system: System, task: Task) -> dict[str, Any]:
         "order": task.corpus.order,
     }
     if about["version"] == "not installed":
-        remedy = f"pip install 'clasher[{system.extra}]'"
-        return about | {"failed": f"{system.library} is not installed: {remedy}"}
+        return about | {"failed": f"{system.library} is not installed: {system.remedy}"}
+    if system.needs_test and task.test_from is None:
+        remedy = "say where one begins: prepare(corpus, work, test_from=…)"
+        return about | {"failed": f"{system.name} needs a stream with a test set; {remedy}"}
     record = Record(task)
     system.run(task, record)
     return about | record.figures()

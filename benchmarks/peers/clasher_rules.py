@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from benchmarks.peers.base import Record, System, Task
 
 BATCH = 1000
 WARM_UP = 200  # documents that a throw-away model sees first, so that compilation is not timed
+
+Reader = Callable[[Any, pa.StringArray], Any]
+"""From a model and texts to documents that the model takes."""
 
 RULES: dict[str, dict[str, Any]] = {
     "margin": {"rule": "margin"},
@@ -32,21 +38,32 @@ def build(settings: dict[str, Any]) -> Any:
 
 def from_memory(settings: dict[str, Any], task: Task, record: Record) -> None:
     """Step through Arrow columns batch by batch."""
+    walk(settings | task.options, lambda model, texts: texts, task, record)
+
+
+def walk(settings: dict[str, Any], read: Reader, task: Task, record: Record) -> None:
+    """Step a model through the stream batch by batch, inside the clock."""
     from clasher import LabelSets
 
     texts, given = task.corpus.texts, task.given
-    warm = build(settings | task.options)
-    warm.step_many(texts[:WARM_UP], given[:WARM_UP])
-    warm.predict_many(texts[:WARM_UP])
-    model = build(settings | task.options)
+    _warm_up(settings, read, task)
+    model = build(settings)
     with record:
         for part in record.parts(BATCH):
+            documents = read(model, texts[part])
             if task.test_from is not None and part.start >= task.test_from:
-                record.predicted(part, model.predict_many(texts[part]))
+                record.predicted(part, model.predict_many(documents))
             else:
                 labels = LabelSets.of(given[part])
-                record.predicted(part, model.step_many(texts[part], labels))
+                record.predicted(part, model.step_many(documents, labels))
     record.more["state_bytes"] = model.nbytes
+
+
+def _warm_up(settings: dict[str, Any], read: Reader, task: Task) -> None:
+    model = build(settings)
+    documents = read(model, task.corpus.texts[:WARM_UP])
+    model.step_many(documents, task.given[:WARM_UP])
+    model.predict_many(documents)
 
 
 def end_to_end(settings: dict[str, Any], task: Task, record: Record) -> None:
@@ -82,7 +99,8 @@ def write_json_lines(task: Task, path: Path) -> None:
             file.write(json.dumps(document, ensure_ascii=False) + "\n")
 
 
-def _call(settings: dict[str, Any]) -> str:
+def call(settings: dict[str, Any]) -> str:
+    """How the model is made, as Python writes it."""
     arguments = ", ".join(f"{name}={value!r}" for name, value in settings.items())
     return f"Clasher{'.paper' if 'mode' in settings else ''}({arguments})"
 
@@ -93,8 +111,9 @@ def _system(rule: str, whole: bool) -> System:
         name=f"clasher-{rule}{'-end-to-end' if whole else ''}",
         title=f"clasher {rule.replace('paper-', 'as in the paper, mode ')}",
         library="clasher",
-        settings=_call(settings),
+        settings=call(settings),
         run=partial(end_to_end if whole else from_memory, settings),
+        tiny={"dimensions": 1024},
     )
 
 

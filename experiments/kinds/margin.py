@@ -8,15 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.corpora import Corpus, synthetic
+from benchmarks.corpora import Corpus
 from benchmarks.tables import f1, markdown
 from clasher import Analyzer, Clasher, LabelSets
 from clasher.hashing import Hasher
 from clasher.labels import LabelIndex
-from experiments.common import Plan
-from experiments.margin_kernel import BEFORE, Arrays, Rule, walk
-
-TITLE = "The margin rule, part by part"
+from experiments.kinds.margin_kernel import BEFORE, Arrays, Rule, walk
 
 DIMENSIONS = 65536
 POINTS = (100, 1_000, 10_000)
@@ -50,20 +47,19 @@ TRIED: dict[str, tuple[Rule, Analyzer]] = {
 SHOWN = ("before", "now")
 
 
-def run(plan: Plan) -> dict[str, Any]:
-    """Every variant on every stream; the first and the last on shuffled ones too."""
-    streams = plan.streams()
-    many = synthetic(min(plan.limit or 20_000, 20_000), 2_000, words=12)
-    return {
-        "streams": [measured(stream, {**PARTS, **TRIED}) for stream in streams],
-        "shuffled": [measured(stream.shuffled(), _shown()) for stream in streams],
-        "many": measured(many, _shown()),
-        "memory": {name: memory_of(name == "before") for name in SHOWN},
-    }
+def parts(stream: Corpus) -> list[dict[str, Any]]:
+    """Every variant on a stream."""
+    return [measured(stream, {**PARTS, **TRIED})]
 
 
-def _shown() -> dict[str, tuple[Rule, Analyzer]]:
-    return {name: PARTS[name] for name in SHOWN}
+def other(stream: Corpus) -> list[dict[str, Any]]:
+    """The first version and the last, on a stream that nothing was chosen on."""
+    return [measured(stream, {name: PARTS[name] for name in SHOWN})]
+
+
+def memory() -> list[dict[str, int]]:
+    """Bytes of a model of arxiv."""
+    return [{name: memory_of(name == "before") for name in SHOWN}]
 
 
 # ── one stream ───────────────────────────────────────────────────────────────────────────────────
@@ -147,16 +143,15 @@ def memory_of(before: bool, labels: int = 173) -> int:
 # ── the page ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def blocks(results: dict[str, Any]) -> dict[str, str]:
+def blocks(found: dict[str, Any]) -> dict[str, str]:
     """The tables of the page."""
-    found = results["results"]
     return {
-        "parts": variants(found["streams"], PARTS),
-        "tried": variants(found["streams"], {"now": None, **TRIED}),
-        "start": start(found["streams"]),
-        "other": other([*found["shuffled"], found["many"]]),
-        "calibration": calibration(found["streams"]),
-        "memory": memory(found["memory"]),
+        "parts": variants(found["parts"], PARTS),
+        "tried": variants(found["parts"], {"now": None, **TRIED}),
+        "start": start(found["parts"]),
+        "other": others(found["other"]),
+        "calibration": calibration(found["parts"]),
+        "memory": megabytes(found["memory"][0]),
     }
 
 
@@ -194,7 +189,7 @@ def start(streams: list[dict[str, Any]]) -> str:
     )
 
 
-def other(streams: list[dict[str, Any]]) -> str:
+def others(streams: list[dict[str, Any]]) -> str:
     """The rule before and now on other streams."""
     return markdown(
         ["", *SHOWN],
@@ -219,8 +214,8 @@ def calibration(streams: list[dict[str, Any]]) -> str:
     )
 
 
-def memory(found: dict[str, int]) -> str:
-    """Megabytes of a model of arxiv."""
+def megabytes(found: dict[str, int]) -> str:
+    """The memory of a model of arxiv."""
     return markdown(list(found), [[f"{bytes_ / 1e6:,.0f} MB" for bytes_ in found.values()]])
 
 

@@ -11,9 +11,7 @@ import numpy.typing as npt
 from benchmarks.corpora import Corpus
 from benchmarks.tables import f1, markdown
 from clasher import Clusters
-from experiments.common import Plan
 
-TITLE = "Purity and NMI of clusters against labels, beside mini-batch k-means"
 DOCUMENTS = 10_000
 SIZES = (20, 100)
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -26,15 +24,13 @@ SEED = 0
 Numbers = npt.NDArray[np.int64]
 
 
-def run(plan: Plan) -> list[dict[str, Any]]:
+def clusters(stream: Corpus) -> list[dict[str, Any]]:
     """Cluster the documents that have one label, and compare the clusters with it."""
-    results = []
-    for stream in plan.streams():
-        texts, truth = sample(stream)
-        about = {"corpus": stream.name, "documents": len(truth), "labels": len(np.unique(truth))}
-        for k in SIZES:
-            results += [about | found for found in [*ours(texts, truth, k), peer(texts, truth, k)]]
-    return results
+    texts, truth = sample(stream)
+    about = {"corpus": stream.name, "documents": len(truth), "labels": len(np.unique(truth))}
+    return [
+        about | found for k in SIZES for found in [*ours(texts, truth, k), peer(texts, truth, k)]
+    ]
 
 
 def sample(stream: Corpus) -> tuple[list[str], Numbers]:
@@ -52,11 +48,11 @@ def ours(texts: list[str], truth: Numbers, k: int) -> list[dict[str, Any]]:
     Clusters(2, 2).learn_many(["compile the kernels"])
     results = []
     for name, settings in VARIANTS.items():
-        clusters = Clusters(k, **settings)
+        model = Clusters(k, **settings)
         start = perf_counter()
-        found = clusters.learn_many(texts).clusters
+        found = model.learn_many(texts).clusters
         seconds = perf_counter() - start
-        again = clusters.predict_many(texts).clusters
+        again = model.predict_many(texts).clusters
         results += [
             {"system": name, "k": k, "seconds": seconds, **score(found, truth)},
             {"system": f"{name}, at the end", "k": k, "seconds": None, **score(again, truth)},
@@ -97,8 +93,8 @@ def purity(found: npt.NDArray[Any], truth: Numbers) -> float:
     return float(sum(commonest) / len(truth))
 
 
-def blocks(study: dict[str, Any]) -> dict[str, str]:
-    results = study["results"]
+def blocks(found: dict[str, Any]) -> dict[str, str]:
+    results = found["clusters"]
     return {"clusters": "\n\n".join(_table(results, k) for k in SIZES)}
 
 

@@ -24,15 +24,11 @@ from clasher.kernels.classes import factor, term
 from clasher.kernels.hashing import row_bucket
 from clasher.kernels.state import LABELLED
 from clasher.settings import CHOICES, MEASURES, WITH_IDF
-from experiments.common import BATCH, Plan, prequential
+from experiments.prequential import BATCH, prequential
 from tests.reference_weightings import Classes, batch_factor
-
-TITLE = "what weightings beyond TF-IDF and deeper sketches are worth"
 
 WEIGHTINGS = CHOICES["weighting"]
 RULES = ("margin", "centroid", "mistake")
-MOST = 40_000  # documents of a corpus: of arxiv, the first ones
-PAIR = ("reuters21578", "goemotions")  # long and short documents, for the correlations
 WIDTHS = tuple(2**i for i in range(10, 19, 2))
 LEAST = 3  # documents of a word whose weight is compared
 DEPTHS = ((1, False), (2, False), (2, True), (4, False), (4, True))
@@ -40,19 +36,6 @@ NARROW = (2**12, 2**14, 2**16)
 ROUNDS = 3
 
 Floats = npt.NDArray[np.float64]
-
-
-def run(plan: Plan) -> dict[str, Any]:
-    """Measure it all."""
-    streams = [stream.head(MOST if stream.name == "arxiv" else None) for stream in plan.streams()]
-    pair = [stream for stream in streams if stream.name in PAIR] or streams[:1]
-    return {
-        "corpora": [{"name": stream.name, "documents": len(stream)} for stream in streams],
-        "correlations": [row for stream in pair for row in correlations(stream)],
-        "scores": [row for stream in streams for row in scores(stream)],
-        "costs": [row for stream in streams for row in costs(stream)],
-        "depths": [row for stream in streams for row in depths(stream)],
-    }
 
 
 # ── online and exact weights ─────────────────────────────────────────────────────────────────────
@@ -165,8 +148,8 @@ def costs(stream: Corpus) -> Iterator[dict[str, Any]]:
     Documents are hashed beforehand: hashing is the same for all.
     """
     truth = LabelSets.of(stream.labels)
-    hashed = Clasher().hash_many(stream.texts)
     for rule in RULES:
+        hashed = Clasher(rule=rule).hash_many(stream.texts)
         for weighting in WEIGHTINGS[1:]:
             ratios, sizes = [], {}
             for _ in range(ROUNDS):
@@ -220,9 +203,8 @@ def _rounded(value: float) -> float:
 # ── the page ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def blocks(document: dict[str, Any]) -> dict[str, str]:
+def blocks(found: dict[str, Any]) -> dict[str, str]:
     """The tables of the page."""
-    found = document["results"]
     return {
         "correlations": _correlation_table(found["correlations"]),
         "scores": _score_table(found["scores"]),

@@ -11,9 +11,6 @@ from benchmarks.tables import f1, markdown
 from clasher import Clasher, LabelSets
 from clasher.evaluate import evaluate
 from clasher.metrics import Metrics
-from experiments.common import Plan
-
-TITLE = "what few, late and wrong labels cost"
 
 RULES = ("margin", "centroid", "mistake", "perceptron")
 PROBABILITIES = (1.0, 0.25, 0.125, 0.0625, 0.03125)  # the last four are those of Figure 6
@@ -24,16 +21,6 @@ MOST_LATE = 20_000  # documents of a stream, learnt one by one
 WRONG_RULES = ("margin", "centroid", "perceptron")
 WRONG = 0.2  # of the documents have the labels of another one
 SEED = 0
-
-
-def run(plan: Plan) -> dict[str, Any]:
-    """Measure it all."""
-    streams = plan.streams()
-    return {
-        "few": [row for stream in streams for row in few(stream)],
-        "late": [row for stream in streams for row in late(stream.head(MOST_LATE))],
-        "wrong": [row for stream in streams for row in wrong(stream.head(2 * MOST_LATE))],
-    }
 
 
 def few(stream: Corpus) -> list[dict[str, Any]]:
@@ -54,6 +41,7 @@ def few(stream: Corpus) -> list[dict[str, Any]]:
 
 def late(stream: Corpus) -> list[dict[str, Any]]:
     """Test-then-train, labels coming so many documents after their document."""
+    stream = stream.head(MOST_LATE)
     texts, truth = stream.texts.to_pylist(), stream.labels.to_pylist()
     rows = []
     for rule in LATE_RULES:
@@ -73,6 +61,7 @@ def late(stream: Corpus) -> list[dict[str, Any]]:
 
 def wrong(stream: Corpus) -> list[dict[str, Any]]:
     """Train on four fifths, test on the last: right labels, wrong ones, and these corrected."""
+    stream = stream.head(2 * MOST_LATE)
     cut = len(stream) * 4 // 5
     texts, right = stream.texts[:cut].to_pylist(), stream.labels[:cut].to_pylist()
     random = np.random.default_rng(SEED)
@@ -107,9 +96,8 @@ def scores(measured: Any) -> dict[str, float]:
 # ── the page ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def blocks(study: dict[str, Any]) -> dict[str, str]:
+def blocks(results: dict[str, Any]) -> dict[str, str]:
     """The tables of labels.md."""
-    results = study["results"]
     return {"few": _few(results["few"]), "late": _late(results["late"]),
             "wrong": _wrong(results["wrong"])}  # fmt: skip
 

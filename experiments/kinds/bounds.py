@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.corpora import Corpus
 from benchmarks.tables import NONE, markdown
 from clasher.app.figures import significant
 from clasher.bounds import CountMin, Idf, Norms, Spread, TfIdf, TfIdfSpread
 from clasher.distortion import Distortion, Sample, measure
-from experiments.common import Plan
+from experiments.claims import NO, YES
+from experiments.kinds import decisions
 
-TITLE = "Guaranteed and measured distortion, from 2^10 to 2^20 dimensions"
 SIZES = [2**power for power in range(10, 21)]
 DOCUMENTS = 2000
 SEEDS = 3
@@ -20,14 +21,15 @@ CONFIDENCE = 0.9
 QUANTILES = {"q63": 1 - np.exp(-1), "q90": 0.9, "q99": 0.99}
 
 
-def run(plan: Plan) -> list[dict[str, Any]]:
-    """Measure every stream at every size, with and without IDF."""
-    return [
-        result
-        for stream in plan.streams()
-        for idf in (False, True)
-        for result in study(stream.name, stream.texts[:DOCUMENTS].to_pylist(), idf)
-    ]
+def distortions(stream: Corpus) -> list[dict[str, Any]]:
+    """Measure a stream at every size, with and without IDF."""
+    texts = stream.texts[:DOCUMENTS].to_pylist()
+    return [result for idf in (False, True) for result in study(stream.name, texts, idf)]
+
+
+def decided(stream: Corpus) -> list[dict[str, Any]]:
+    """Whether documents stay in their regions."""
+    return list(decisions.decisions(stream))
 
 
 def study(name: str, texts: list[str], idf: bool) -> list[dict[str, Any]]:
@@ -67,8 +69,8 @@ def figures(found: list[Distortion]) -> dict[str, Any]:
     return result
 
 
-def blocks(study: dict[str, Any]) -> dict[str, str]:
-    results = study["results"]
+def blocks(found: dict[str, Any]) -> dict[str, str]:
+    results = found["distortions"]
     return {
         "samples": _samples(results),
         "tf": _table(results, False, "lengths", "q90", lambda b: _beside(b["spread"])),
@@ -81,7 +83,33 @@ def blocks(study: dict[str, Any]) -> dict[str, str]:
         "idf": _each(results, "idf", "q63", "idf"),
         "idf_mean": _each(results, "idf", "mean", "idf_mean"),
         "theorem_1": _theorem_1(results),
+        "decisions": decisions.table(found["decided"]),
     }
+
+
+def pictures(found: dict[str, Any]) -> dict[str, Any]:
+    """How often decisions stay."""
+    return {"decisions": decisions.picture(found["decided"])}
+
+
+def verdicts(found: dict[str, Any]) -> list[list[str]]:
+    """What is guaranteed, and whether what was measured lies inside."""
+    lines = []
+    for name in _corpora(found["distortions"]):
+        for what, says in (
+            ("lengths", "Lengths of 90 % of the documents (TF) lie inside second moments"),
+            ("counts", "63 % of the document frequencies lie inside Theorem 2"),
+        ):
+            lines.append([says, name, *_inside(found["distortions"], name, what)])
+    return lines + decisions.verdicts(found["decided"])
+
+
+def _inside(results: list[dict[str, Any]], name: str, what: str) -> list[str]:
+    """The largest part of its bound that was measured at any size."""
+    part, bound = {"lengths": ("q90", "spread"), "counts": ("q63", "counts")}[what]
+    rows = [r for (_, corpus), r in _at(results, False).items() if corpus == name]
+    parts = [r[what][part] / r["bounds"][bound] for r in rows if r["bounds"][bound] is not None]
+    return [f"at most {max(parts):.0%} of the bound", YES if max(parts) <= 1 else NO]
 
 
 def _beside(error: float | None) -> str:

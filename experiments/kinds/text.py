@@ -13,9 +13,7 @@ from benchmarks.corpora import Corpus
 from benchmarks.tables import f1, markdown
 from clasher import Analyzer, Clasher
 from clasher.hashing import Hasher
-from experiments.common import BATCH, Plan, prequential
-
-TITLE = "what each step of text analysis is worth, and the words behind buckets"
+from experiments.prequential import BATCH, prequential
 
 STEPS: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -25,6 +23,7 @@ STEPS: dict[str, dict[str, Any]] = {
     "pairs of words": {"ngrams": 2},
     "character n-grams, 3 to 5": {"char_ngrams": (3, 5)},
     "folded numbers": {"fold_numbers": True},
+    "marks, letters, pairs of short texts": {"marks": True, "min_length": 1, "pairs": 40},
 }
 RULES = ("margin", "centroid")
 MOST = 40_000  # documents of a corpus: of arxiv, the first ones
@@ -33,24 +32,15 @@ ROUNDS = 5
 LABELS, WORDS = 5, 6  # the most frequent labels, and what they are about
 
 
-def run(plan: Plan) -> dict[str, Any]:
-    """Measure it all."""
-    streams = [stream.head(MOST) for stream in plan.streams()]
-    return {
-        "corpora": [{"name": stream.name, "documents": len(stream)} for stream in streams],
-        "scores": [row for stream in streams for row in scores(stream)],
-        "costs": [row for stream in streams for row in costs(stream)],
-        "tables": [words(stream) for stream in streams],
-    }
-
-
 def scores(stream: Corpus) -> Iterator[dict[str, Any]]:
     """Macro and micro F1 of each step and rule."""
+    stream = stream.head(MOST)
     for step, how in STEPS.items():
         for rule in RULES:
             model = Clasher(rule=rule, analyzer=Analyzer(**how))
             found = prequential(model, stream).to_dict()
-            yield {"corpus": stream.name, "step": step, "rule": rule, **found}
+            about = {"corpus": stream.name, "documents": len(stream)}
+            yield about | {"step": step, "rule": rule, **found}
 
 
 def costs(stream: Corpus) -> Iterator[dict[str, Any]]:
@@ -77,16 +67,17 @@ def _seconds(hasher: Hasher, texts: Any) -> float:
     return time.process_time() - start
 
 
-def words(stream: Corpus) -> dict[str, Any]:
+def words(stream: Corpus) -> Iterator[dict[str, Any]]:
     """What labels are about, how sure the words of buckets are, and what they cost."""
+    stream = stream.head(MOST)
     model = Clasher(words=True)
     model.learn_many(stream.texts, stream.labels)
-    exact = Hasher(65536, keep_words=True).hash_many(stream.texts)
+    exact = model.hash_many(stream.texts)
     documents = np.repeat(np.arange(exact.documents), np.diff(exact.words.indptr))
     buckets = exact.buckets[exact.indptr[documents] + exact.words.places]
     kept = model._state.word_keys[buckets] == exact.words.keys
     frequent = sorted(model.support.items(), key=lambda pair: -pair[1])[:LABELS]
-    return {
+    yield {
         "corpus": stream.name,
         "kept": round(float(kept.mean()), 4),
         "buckets": round(float(np.mean(model._state.word_votes > 0)), 4),
@@ -114,19 +105,19 @@ def _time_of_words(stream: Corpus) -> float:
 # ── the page ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def blocks(results: dict[str, Any]) -> dict[str, str]:
+def blocks(found: dict[str, Any]) -> dict[str, str]:
     """The tables of ``text.md``."""
-    found = results["results"]
-    names = [corpus["name"] for corpus in found["corpora"]]
-    heads = [f"{corpus['name']} ({corpus['documents']:,})" for corpus in found["corpora"]]
+    sizes = {row["corpus"]: row["documents"] for row in found["scores"]}
+    names = list(sizes)
+    heads = [f"{name} ({documents:,})" for name, documents in sizes.items()]
     tables = {
         rule: markdown(["step", *heads, "average"], list(_score_rows(found["scores"], names, rule)))
         for rule in RULES
     }
     return tables | {
         "costs": markdown(["step", *names], list(_cost_rows(found["costs"], names))),
-        "kept": markdown(["", *names], list(_kept_rows(found["tables"]))),
-        "labels": markdown(["corpus", "label", "words"], list(_label_rows(found["tables"]))),
+        "kept": markdown(["", *names], list(_kept_rows(found["words"]))),
+        "labels": markdown(["corpus", "label", "words"], list(_label_rows(found["words"]))),
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from statistics import fmean, median
@@ -16,9 +15,9 @@ from clasher import Clasher, LabelSets
 from clasher.hashing import Hashed
 from clasher.metrics import Metrics
 from clasher.synth import DRIFTS, Stream
-from experiments.common import BATCH, Plan
-
-TITLE = "Forgetting and change detection, on arxiv and on made-up streams"
+from experiments import plots
+from experiments.prequential import BATCH
+from experiments.tables import distinct
 
 RULES = ("margin", "centroid")
 WAYS: dict[str, dict[str, Any]] = {
@@ -38,19 +37,9 @@ MADE_UP = {
     "detector adwin": {"detector": "adwin"},
 }
 PARTS = 10
+TENTHS = range(1, PARTS + 1)
 DOCUMENTS, LABELS, SEEDS = 12_000, 50, 2  # of the made-up streams
 TOLD = 12  # alarms that the page shows
-
-
-def run(plan: Plan) -> dict[str, Any]:
-    """Measure real streams as they came and shuffled, and made-up ones of every kind."""
-    streams = [stream for stream in plan.streams() if plan.names or stream.name == "arxiv"]
-    orders = [order for stream in streams for order in (stream, stream.shuffled())]
-    size = DOCUMENTS if plan.limit is None else min(DOCUMENTS, plan.limit)
-    return {
-        "real": [row for stream in orders for row in over_time(stream)],
-        "made_up": [row for drift in DRIFTS for row in made_up(drift, size)],
-    }
 
 
 # ── a stream over time ───────────────────────────────────────────────────────────────────────────
@@ -59,8 +48,8 @@ def run(plan: Plan) -> dict[str, Any]:
 def over_time(stream: Corpus) -> Iterator[dict[str, Any]]:
     """Test, then train in every way; figures of the whole and of each tenth."""
     edges = [len(stream) * part // PARTS for part in range(PARTS + 1)]
-    hashed = Clasher(words=True).hash_many(stream.texts)
     for rule in RULES:
+        hashed = Clasher(rule=rule, words=True).hash_many(stream.texts)
         for way, how in WAYS.items():
             model = Clasher(rule=rule, **how)
             whole, *parts = prequential_parts(model, hashed, stream.labels, edges)
@@ -74,7 +63,6 @@ def over_time(stream: Corpus) -> Iterator[dict[str, Any]]:
                 "tenths": [_scores(part) for part in parts],
                 "alarms": [alarm.to_dict() for alarm in model.alarms],
             }
-            print(f"{stream.name} {stream.order}, {rule}, {way}", file=sys.stderr)
 
 
 def prequential_parts(
@@ -106,17 +94,23 @@ class MadeUp(NamedTuple):
     """A made-up stream in memory."""
 
     stream: Stream
-    hashed: Hashed
+    hashed: dict[str, Hashed]  # by rule: they differ in what they read
     labels: pa.ListArray
 
     @classmethod
     def of(cls, stream: Stream) -> MadeUp:
         texts, labels = zip(*stream, strict=True)
-        hashed = Clasher(words=True).hash_many(list(texts))
+        hashed = {rule: Clasher(rule=rule, words=True).hash_many(list(texts)) for rule in RULES}
         return cls(stream, hashed, pa.array(labels, pa.list_(pa.string())))
 
 
-def made_up(drift: str, documents: int) -> Iterator[dict[str, Any]]:
+def made_up() -> Iterator[dict[str, Any]]:
+    """Every way to forget on made-up streams of every kind."""
+    for drift in DRIFTS:
+        yield from drifting(drift, DOCUMENTS)
+
+
+def drifting(drift: str, documents: int) -> Iterator[dict[str, Any]]:
     """Every way to forget on streams of one kind: the mean of several seeds."""
     streams = [Stream(documents, LABELS, drift, seed=seed) for seed in range(SEEDS)]
     kept = [MadeUp.of(stream) for stream in streams]
@@ -125,7 +119,6 @@ def made_up(drift: str, documents: int) -> Iterator[dict[str, Any]]:
             way: _mean([_after(one, rule, how) for one in kept]) for way, how in MADE_UP.items()
         }
         yield {"drift": drift, "rule": rule, "documents": documents, "ways": ways}
-        print(f"{drift}, {rule}", file=sys.stderr)
 
 
 def _after(made: MadeUp, rule: str, how: dict[str, Any]) -> dict[str, Any]:
@@ -134,7 +127,7 @@ def _after(made: MadeUp, rule: str, how: dict[str, Any]) -> dict[str, Any]:
     start = stream.points[0] if stream.points else len(stream) // 2
     model = Clasher(rule=rule, **how)
     edges = [0, start, len(stream)]
-    _, before, after = prequential_parts(model, made.hashed, made.labels, edges)
+    _, before, after = prequential_parts(model, made.hashed[rule], made.labels, edges)
     rang = [alarm.document for alarm in model.alarms]
     turns = stream.points if stream.drift == "recurring" else stream.points[:1]
     ends = [*turns[1:], len(stream)][: len(turns)]
@@ -170,9 +163,9 @@ def _mean(runs: list[dict[str, Any]]) -> dict[str, Any]:
 # ── the page ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def blocks(results: dict[str, Any]) -> dict[str, str]:
+def blocks(found: dict[str, Any]) -> dict[str, str]:
     """The tables of the page."""
-    real, synthetic = results["results"]["real"], results["results"]["made_up"]
+    real, synthetic = found["over_time"], found["made_up"]
     return {
         "overall": overall(real),
         **{f"time_{rule}": time_table(real, rule) for rule in RULES},
@@ -181,6 +174,20 @@ def blocks(results: dict[str, Any]) -> dict[str, str]:
         "synth": synth_table(synthetic),
         "detection": detection_table(synthetic),
     }
+
+
+def pictures(found: dict[str, Any]) -> dict[str, Any]:
+    """F1 of each tenth of the stream, with and without forgetting, margin rule."""
+    real = [row for row in found["over_time"] if row["rule"] == "margin"]
+    orders = distinct(row["order"] for row in real)
+    picture, grid = plots.canvas(len(orders), 2, width=4.4)
+    for order, line in zip(orders, grid, strict=True):
+        for measure, axes in zip(("macro_f1", "micro_f1"), line, strict=True):
+            for row in (row for row in real if row["order"] == order):
+                axes.plot(TENTHS, [tenth[measure] for tenth in row["tenths"]], label=row["way"])
+            plots.label(axes, "tenth of the stream", measure)
+        line[0].set_title(f"{real[0]['corpus']}, {order}", loc="left")
+    return {"drift": plots.finished(picture, grid)}
 
 
 def overall(real: list[dict[str, Any]]) -> str:

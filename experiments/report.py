@@ -1,0 +1,117 @@
+"""Pages, pictures and one HTML page of all experiments, from their results alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.tables import markdown, provenance
+from experiments import plots
+from experiments.config import HERE, Config, names, read
+from experiments.html import index
+from experiments.kinds import KINDS
+
+BLOCK = re.compile(r"(<!-- experiment:([\w-]+) -->\n).*?(<!-- /experiment:\2 -->)", re.DOTALL)
+FIGURES = HERE / "figures"
+README = HERE / "README.md"
+
+
+def write(configs: Iterable[Config]) -> list[Path]:
+    """Write the pages and pictures of experiments, and those that tell of all."""
+    written = []
+    for config in configs:
+        results = load(config)
+        FIGURES.mkdir(exist_ok=True)
+        for name, picture in KINDS[config.kind].pictures(config, results["cells"]).items():
+            for suffix in (".svg", ".png"):
+                written.append(FIGURES / f"{name}{suffix}")
+                plots.save(picture, written[-1])
+        config.page.write_text(filled(config, results), encoding="utf-8")
+        written.append(config.page)
+    README.write_text(readme(), encoding="utf-8")
+    page = HERE / "index.html"
+    page.write_text(index([README, *(config.page for config, _ in known())]), encoding="utf-8")
+    return [*written, README, page]
+
+
+def known() -> list[tuple[Config, dict[str, Any]]]:
+    """All experiments that have results."""
+    configs = map(read, names())
+    return [(config, load(config)) for config in configs if config.results.exists()]
+
+
+def load(config: Config) -> dict[str, Any]:
+    """The results of an experiment."""
+    if not config.results.exists():
+        raise SystemExit(f"no results yet: run python -m experiments {config.name}")
+    results: dict[str, Any] = json.loads(config.results.read_text(encoding="utf-8"))
+    return results
+
+
+def blocks(config: Config, results: dict[str, Any]) -> dict[str, str]:
+    """All that a page can show."""
+    kind = KINDS[config.kind]
+    return kind.blocks(config, results["cells"]) | {
+        "claims": claims(kind.verdicts(config, results["cells"])),
+        "provenance": provenance(results),
+    }
+
+
+def claims(verdicts: list[list[str]]) -> str:
+    """What is said, and whether it holds."""
+    return markdown(["what is said", "stream", "found", "holds"], verdicts)
+
+
+def filled(config: Config, results: dict[str, Any]) -> str:
+    """The page of an experiment with its tables written anew."""
+    return fill(config.page.read_text(encoding="utf-8"), config.page.name, blocks(config, results))
+
+
+def fill(text: str, page: str, blocks: dict[str, str]) -> str:
+    """A text with its blocks written anew."""
+
+    def replaced(match: re.Match[str]) -> str:
+        start, name, end = match.groups()
+        if name not in blocks:
+            raise SystemExit(f"{page} asks for {name!r}; there are: {', '.join(blocks)}.")
+        return f"{start}\n{blocks[name]}\n\n{end}"
+
+    return BLOCK.sub(replaced, text)
+
+
+def readme() -> str:
+    """The page of all experiments: claims, what was found, and the commands."""
+    lines = []
+    for config, results in known():
+        verdicts = KINDS[config.kind].verdicts(config, results["cells"])
+        lines.append(
+            [
+                f"[{config.title}]({config.page.name})",
+                config.paper or "–",
+                summary(verdicts),
+                f"`python -m experiments {config.name}`",
+            ]
+        )
+    heads = ["experiment", "the paper says", "found here", "command"]
+    return fill(README.read_text(encoding="utf-8"), README.name, {"all": markdown(heads, lines)})
+
+
+def summary(verdicts: list[list[str]]) -> str:
+    """The claims that hold, and those that do not, by stream."""
+    parts = []
+    for says in dict.fromkeys(verdict[0] for verdict in verdicts):
+        found = [
+            f"{stream}: {holds} ({why})" for said, stream, why, holds in verdicts if said == says
+        ]
+        parts.append(f"{says}: {'; '.join(found)}")
+    return ". ".join(parts) + "." if parts else "see the page"
+
+
+def rehearse(config: Config, results: dict[str, Any], folder: Path) -> None:
+    """Make tables and pictures as if they were to be written."""
+    filled(config, results)
+    for name, picture in KINDS[config.kind].pictures(config, results["cells"]).items():
+        plots.save(picture, folder / f"{name}.svg")
