@@ -45,7 +45,7 @@ java:
 	     openjdk-17-jdk-headless >/dev/null; } || echo "no javac: the Hoeffding trees are left out"
 
 clean:  ## remove the environment and all caches
-	rm -rf $(VENV) .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/streams experiments/cache
+	rm -rf $(VENV) build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/streams experiments/cache
 	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An environment is made once per set of extras, and again when the dependencies change.

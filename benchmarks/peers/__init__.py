@@ -5,6 +5,7 @@ from benchmarks.peers import (
     embeddings,
     exact,
     fasttext_retrained,
+    hoeffding_trees,
     nearest,
     river_pipeline,
     scikit_learn,
@@ -25,6 +26,7 @@ SYSTEMS: dict[str, System] = {
         svm,
         fasttext_retrained,
         embeddings,
+        hoeffding_trees,
     )
     for system in module.SYSTEMS
 }
