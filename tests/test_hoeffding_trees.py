@@ -37,6 +37,8 @@ ODD = [
 ]
 NEVER_SPLIT = "-g 1000000"
 
+pytestmark = pytest.mark.compiled  # they run in Java: once is enough
+
 
 def needs_java() -> None:
     """Skip without what the trees run on, but never on the build machine."""

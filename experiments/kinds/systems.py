@@ -73,9 +73,9 @@ class Systems:
     def fingerprint(self, cell: Cell) -> list[str]:
         system = SYSTEMS[cell.what["system"]]
         code = _module(system)
-        beside = [code, *code.parent.glob(f"{code.stem}*.java"), code.with_name("base.py")]
-        product = [digest(PRODUCT)] if system.library == "clasher" else [version(system.library)]
-        return [*map(digest, beside), *product]
+        java = sorted(code.parent.glob("java/*.java")) if system.library == "capymoa" else []
+        library = digest(PRODUCT) if system.library == "clasher" else version(system.library)
+        return [*map(digest, [code, code.with_name("base.py"), *java]), library]
 
     def measure(self, cell: Cell, data: Path, scratch: Path) -> dict[str, Any]:
         assert cell.stream is not None
