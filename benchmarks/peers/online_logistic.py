@@ -9,6 +9,10 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float32]
 
+EPSILON = np.float32(1e-3)
+"""Stands under the root with the squared gradients. On the embeddings of reuters21578 1e-4 and 1e-6
+are as good; 1e-2 and 1e-1 cost macro F1."""
+
 
 class OnlineLogistic:
     """Labels one versus the rest, by AdaGrad; a label exists from its first document.
@@ -18,11 +22,11 @@ class OnlineLogistic:
     features
         The length of a document's vector.
     rate
-        The first step of each weight: AdaGrad's learning rate.
+        AdaGrad's learning rate.
     bias
         Where the bias of a new label starts: most documents do not have it.
 
-    >>> model = OnlineLogistic(2)
+    >>> model = OnlineLogistic(2, rate=0.3, bias=-2.0)
     >>> for _ in range(20):
     ...     model.learn(np.array([1, 0], np.float32), ["oil"])
     ...     model.learn(np.array([0, 1], np.float32), ["gas", "trade"])
@@ -30,7 +34,7 @@ class OnlineLogistic:
     ['gas', 'trade']
     """
 
-    def __init__(self, features: int, rate: float = 1.0, bias: float = -8.0) -> None:
+    def __init__(self, features: int, rate: float, bias: float) -> None:
         self.rate, self.bias = rate, bias
         self.numbers: dict[str, int] = {}
         self._weights: FloatArray = np.zeros((0, features + 1), np.float32)  # the bias is the last
@@ -59,9 +63,6 @@ class OnlineLogistic:
             row[0, -1] = self.bias
             self._weights = np.concatenate((self._weights, row))
         return self.numbers[label]
-
-
-EPSILON = np.float32(1e-3)
 
 
 def _with_one(vector: FloatArray) -> FloatArray:

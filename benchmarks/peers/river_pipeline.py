@@ -17,7 +17,9 @@ RATES = (8, 32)
 5,000 documents of reuters21578 and of arxiv, 8 had the best micro F1 and 32 the best macro F1 on
 both; AdaGrad(0.3) and Perceptron were below 8 in both measures."""
 CHAIN_RATE = 8
-MAX_LABELS = 200  # each label is a model of its own
+"""Likewise: 2 has .183 / .780 and .104 / .479 (macro / micro F1), 8 .282 / .817 and .179 / .501, 32
+.246 / .740 and .160 / .425."""
+MAX_LABELS = 200  # each label is a model of its own, and in a chain has all before it as features
 LIMIT = 5_000
 
 
