@@ -76,6 +76,7 @@ class Config(msgspec.Struct, **Strict):
     systems: list[str] = []
     points: list[int] | Literal["paper"] = []
     seconds: float | None = None
+    longer: dict[str, float] = {}
     limits: dict[str, int] = {}
     vary: dict[str, list[Any]] = {}
     asymptotes: list[str] = []

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.peers.base import Record, System, Task
+from clasher.settings import PAPER
 
 BATCH = 1000
 WARM_UP = 200  # documents that a throw-away model sees first, so that compilation is not timed
@@ -26,7 +27,15 @@ RULES: dict[str, dict[str, Any]] = {
     "perceptron": {"rule": "perceptron"},
     "paper-1": {"mode": 1},
     "paper-2": {"mode": 2},
+    "paper-perceptron": {"rule": "perceptron", **PAPER},
 }
+
+TITLES = {
+    "paper-1": "as in the paper, mode 1",
+    "paper-2": "as in the paper, mode 2",
+    "paper-perceptron": "perceptron as in the paper",
+}
+"""What rules are called in tables, where it is not their name."""
 
 
 def build(settings: dict[str, Any]) -> Any:
@@ -109,7 +118,7 @@ def _system(rule: str, whole: bool) -> System:
     settings = RULES[rule]
     return System(
         name=f"clasher-{rule}{'-end-to-end' if whole else ''}",
-        title=f"clasher {rule.replace('paper-', 'as in the paper, mode ')}",
+        title=f"clasher {TITLES.get(rule, rule)}",
         library="clasher",
         settings=call(settings),
         run=partial(end_to_end if whole else from_memory, settings),

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.peers.base import Record, System, Task
-from benchmarks.peers.clasher_rules import BATCH, RULES, build, call, walk
+from benchmarks.peers.clasher_rules import BATCH, RULES, TITLES, build, call, walk
 from benchmarks.peers.terms import Terms
 
 MOST_BYTES = 4e9
@@ -65,7 +65,7 @@ def _check_memory(settings: dict[str, Any], task: Task) -> None:
 SYSTEMS = [
     System(
         name=f"exact-{rule}",
-        title=f"clasher {rule.replace('paper-', 'as in the paper, mode ')}, without hashing",
+        title=f"clasher {TITLES.get(rule, rule)}, without hashing",
         library="clasher",
         settings=f"{call(RULES[rule])} on exact counts: dimensions = vocabulary",
         run=partial(run, RULES[rule]),

@@ -15,6 +15,9 @@ from clasher.hashing import Hasher
 from clasher.kernels.hashing import PAIR, WORD
 from clasher.text import as_buffers
 
+compiled: Any = njit(nogil=True, cache=True)
+"""Makes a loop over arrays fast; calls no kernel of clasher, whose changes it would not notice."""
+
 
 class Counted(NamedTuple):
     """Documents as counts of terms, each term once, in the order of its first appearance.
@@ -92,10 +95,11 @@ class Terms:
         """The numbers of keys."""
         encoded = pa.array(keys).dictionary_encode()
         numbers = [known.setdefault(key, len(self)) for key in encoded.dictionary.to_pylist()]
-        return np.array(numbers, np.int64)[encoded.indices.to_numpy()]
+        each: npt.NDArray[np.int64] = np.array(numbers, np.int64)[encoded.indices.to_numpy()]
+        return each
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@compiled
 def fold(rows, terms, weights, slots, indptr, own, counts):  # type: ignore[no-untyped-def]
     """Add up the weights of each term of each row, given row by row; returns how many there are.
 

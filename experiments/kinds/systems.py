@@ -66,7 +66,7 @@ class Systems:
             fraction=way.get("fraction"),
             points=config.points,
             limit=config.limits.get(name, SYSTEMS[name].limit),
-            seconds=config.seconds,
+            seconds=config.longer.get(name, config.seconds),
         )
         return Cell("systems", asdict(what), stream, config.timed)
 
