@@ -3,10 +3,11 @@ from __future__ import annotations
 import doctest
 import json
 import os
+import shutil
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ from benchmarks import corpora, measure, report, runner, studies, tables
 from benchmarks.__main__ import DOCUMENTS, main
 from benchmarks.corpora import Corpus, synthetic
 from benchmarks.measure import version
-from benchmarks.peers import SYSTEMS, base, svm, terms, vowpal_wabbit
+from benchmarks.peers import SYSTEMS, base, hoeffding_trees, jvm, svm, terms, vowpal_wabbit
 from benchmarks.peers.base import Record, System, Task, one_run
 from benchmarks.peers.clasher_rules import write_json_lines
 from benchmarks.prepared import Prepared, prepare
@@ -41,12 +42,17 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 def needs(library: str) -> None:
     """Skip without a library of the bench extra, but never on the build machine."""
-    if version(library) != "not installed":
-        return
-    message = f"{library} is not installed: pip install 'clasher[bench]'"
+    if version(library) == "not installed":
+        missing(f"{library} is not installed: pip install 'clasher[bench]'")
+    if library == hoeffding_trees.LIBRARY and shutil.which("javac") is None:
+        missing(f"there is no javac: {jvm.REMEDY}")
+
+
+def missing(what: str) -> NoReturn:
+    """Skip, or fail on the build machine, which has everything."""
     if os.environ.get("CI") == "true":
-        pytest.fail(message)
-    pytest.skip(message)
+        pytest.fail(what)
+    pytest.skip(what)
 
 
 def write_parquet(corpus: Corpus, folder: Path, name: str) -> None:

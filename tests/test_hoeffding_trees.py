@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import doctest
-import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,16 +38,6 @@ NEVER_SPLIT = "-g 1000000"
 pytestmark = pytest.mark.compiled  # they run in Java: once is enough
 
 
-def needs_java() -> None:
-    """Skip without what the trees run on, but never on the build machine."""
-    needs(hoeffding_trees.LIBRARY)
-    if shutil.which("javac") is None:
-        message = f"there is no javac: {jvm.REMEDY}"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-
-
 def corpus(documents: list[tuple[str, list[str]]]) -> Corpus:
     texts, labels = zip(*documents, strict=True)
     return Corpus("made-up", pa.array(texts), pa.array(labels, pa.list_(pa.string())), "as stored")
@@ -67,7 +55,7 @@ class Kept(Record):
 
 def run(system: str, task: Task) -> tuple[dict[str, Any], list[list[str]]]:
     """Figures of a run, and what it predicted."""
-    needs_java()
+    needs(hoeffding_trees.LIBRARY)
     record = Kept(task)
     SYSTEMS[system].run(task, record)
     return record.figures(), record.labels
@@ -76,7 +64,7 @@ def run(system: str, task: Task) -> tuple[dict[str, Any], list[list[str]]]:
 @pytest.fixture
 def program(tmp_path: Path) -> Callable[[str, str], Program]:
     """Makes programs of one class each."""
-    needs_java()
+    needs(hoeffding_trees.LIBRARY)
 
     def make(name: str, text: str) -> Program:
         source = tmp_path / f"{name}.java"
