@@ -40,10 +40,12 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 
 def needs(library: str) -> None:
-    """Skip without a library of the bench extra, but never on the build machine."""
+    """Skip without a library of the peers, but never on the build machine."""
     if version(library) != "not installed":
         return
-    message = f"{library} is not installed: pip install 'clasher[bench]'"
+    remedies = {system.library: system.remedy for system in SYSTEMS.values()}
+    remedy = remedies.get(library, "pip install 'clasher[bench,embeddings]'")
+    message = f"{library} is not installed: {remedy}"
     if os.environ.get("CI") == "true":
         pytest.fail(message)
     pytest.skip(message)
