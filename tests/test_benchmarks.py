@@ -41,9 +41,11 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 
 def needs(library: str) -> None:
-    """Skip without a library of the bench extra, but never on the build machine."""
+    """Skip without a library of the peers, but never on the build machine."""
     if version(library) == "not installed":
-        missing(f"{library} is not installed: pip install 'clasher[bench]'")
+        remedies = {system.library: system.remedy for system in SYSTEMS.values()}
+        remedy = remedies.get(library, "pip install 'clasher[bench,embeddings]'")
+        missing(f"{library} is not installed: {remedy}")
     if library == hoeffding_trees.LIBRARY and shutil.which("javac") is None:
         missing(f"there is no javac: {jvm.REMEDY}")
 

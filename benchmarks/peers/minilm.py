@@ -24,7 +24,7 @@ try:
     from threadpoolctl import ThreadpoolController
     from tokenizers import Tokenizer
 except ModuleNotFoundError:
-    raise MissingExtraError.of("Sentence embeddings", "embeddings") from None
+    raise MissingExtraError.of("A sentence encoder", "embeddings") from None
 
 FloatArray = npt.NDArray[np.float32]
 
