@@ -271,7 +271,13 @@ def f1(value: float) -> str:
 
 
 def thousands(value: float) -> str:
-    """A speed in thousands: 30 k, 0.3 k."""
+    """A speed, in thousands where it has them.
+
+    >>> thousands(30_120), thousands(3_012), thousands(301.2)
+    ('30 k', '3.0 k', '301')
+    """
+    if value < 999.5:
+        return f"{value:.0f}"
     return f"{value / 1000:.0f} k" if value >= 9950 else f"{value / 1000:.1f} k"
 
 

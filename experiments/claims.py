@@ -13,8 +13,12 @@ def verdict(claim: Claim, stream: str, rows: list[Row], varied: str = "") -> lis
     """What is said, on which stream, what was found, whether it holds."""
     if claim.better is not None:
         found, holds = _better(claim, rows)
+    elif claim.best is not None:
+        found, holds = _best(claim, rows)
     elif claim.level is not None:
         found, holds = _level(claim, rows, varied)
+    elif claim.falls or claim.keeps:
+        found, holds = _falls(claim, rows)
     else:
         found, holds = _times(claim, rows)
     return [claim.says, stream, found, holds]
@@ -43,6 +47,23 @@ def _better(claim: Claim, rows: list[Row]) -> tuple[str, str]:
     return f"{parts[0]} against {parts[1]}", YES if values[0] > values[1] else NO
 
 
+def _best(claim: Claim, rows: list[Row]) -> tuple[str, str]:
+    mine = _of(claim.best, claim, rows)
+    if mine is None or mine.failed is not None:
+        return "the system is missing or failed", UNKNOWN
+    leads = []
+    for row in rows:
+        if row.system != mine.system and row.failed is None:
+            there = mine.after(row.result["documents"]) if row.cut else mine.result
+            if there is not None:
+                leads.append((there[claim.measure], row.result[claim.measure], row))
+    if not leads:
+        return "no other system came to an end", UNKNOWN
+    own, other, nearest = min(leads, key=lambda lead: lead[0] - lead[1])
+    found = f"nearest is {nearest.title}, {f1(own)} against {f1(other)}{_cut(nearest)}"
+    return found, YES if own > other else NO
+
+
 def _level(claim: Claim, rows: list[Row], varied: str) -> tuple[str, str]:
     mine = [row for row in rows if row.system == claim.level and row.failed is None]
     after = [row for row in mine if row.value(varied) >= claim.since]
@@ -51,6 +72,19 @@ def _level(claim: Claim, rows: list[Row], varied: str) -> tuple[str, str]:
     most = max(row.result[claim.measure] for row in mine)
     least = min(row.result[claim.measure] for row in after)
     return f"{least / most:.0%} of {f1(most)} or more", YES if least >= 0.95 * most else NO
+
+
+def _falls(claim: Claim, rows: list[Row]) -> tuple[str, str]:
+    row = _of(claim.falls or claim.keeps, claim, rows)
+    if row is None or row.failed is not None:
+        return "the system is missing or failed", UNKNOWN
+    values = [point[claim.measure] for point in row.points if point["documents"] >= 1_000]
+    if not values:
+        return "no points on the way", UNKNOWN
+    peak = max(range(len(values)), key=values.__getitem__)
+    best, least = values[peak], min(values[peak:])
+    fell = least < 0.9 * best
+    return f"{f1(best)}, then {f1(least)} or more", YES if fell == bool(claim.falls) else NO
 
 
 def _cut(row: Row | None) -> str:
@@ -66,5 +100,5 @@ def _times(claim: Claim, rows: list[Row]) -> tuple[str, str]:
     if early is None or late is None:
         return "the clock was not looked at on the way", UNKNOWN
     change = late / early - 1
-    holds = abs(change) <= 0.25 if claim.flat else change >= 0.5
+    holds = abs(change) <= 0.25 if claim.flat else change > 0.25
     return f"time per byte {change:+.0%}{_cut(row)}", YES if holds else NO

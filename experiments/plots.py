@@ -52,13 +52,17 @@ COLOURS = {
     "clasher-paper-1": "#ff7f0e",
     "clasher-paper-2": "#bcbd22",
     "clasher-perceptron": "#8c564b",
+    "clasher-paper-perceptron": "#c49c94",
     "knn": "#7f7f7f",
+    "knn-log": "#c7c7c7",
     "svm-first": "#aec7e8",
     "svm-full": "#1f77b4",
     "svm-retrained": "#1f77b4",
+    "svm-retrained-tuned": "#08306b",
     "vw-hinge": "#2ca02c",
     "vw-hinge-rate-2": "#98df8a",
     "vw-logistic": "#006d2c",
+    "vw-logistic-rate-2": "#74c476",
     "fasttext": "#9467bd",
     "minilm": "#17becf",
     "scikit-learn": "#393b79",
@@ -69,8 +73,8 @@ COLOURS = {
     "ht-ps": "#c5b0d5",
     "ea-ht-ml": "#17becf",
     "ea-ht-ps": "#9467bd",
-    "ht-ps-mnb": "#98df8a",
-    "ea-ht-ps-mnb": "#2ca02c",
+    "ht-ps-mnb": "#e7ba52",
+    "ea-ht-ps-mnb": "#8c6d31",
 }
 """A system has one colour in all pictures."""
 
@@ -137,13 +141,22 @@ def across(row: Row, x: str) -> float:
 
 
 def front(rows: list[Row], panels: list[str]) -> Picture:
-    """F1 against speed: up and to the right is better."""
+    """F1 against speed: up and to the right is better.
+
+    Systems that did not do the whole stream are hollow; a line leads from each to where the first
+    system stood after as many documents.
+    """
     streams = distinct(row.stream for row in rows)
     picture, grid = canvas(len(panels), len(streams), width=4.6, height=3.4)
     for measure, line in zip(panels, grid, strict=True):
         for stream, axes in zip(streams, line, strict=True):
-            for row in (row for row in rows if row.stream == stream):
+            mine = [row for row in rows if row.stream == stream]
+            for row in mine:
                 spot = row.result["documents_per_second"], row.result[measure]
+                if row.cut and (there := mine[0].after(row.result["documents"])):
+                    pole = {"color": colour(mine[0].system), "linewidth": 0.7, "zorder": 0}
+                    axes.plot([spot[0]] * 2, [spot[1], there[measure]], **pole)
+                    axes.plot(spot[0], there[measure], marker="_", **pole)
                 whole = {"facecolor": colour(row.system)} if not row.cut else {"facecolor": "none"}
                 about = look(row)
                 axes.scatter(*spot, s=42, edgecolor=about["color"], label=about["label"], **whole)
@@ -187,7 +200,8 @@ def finished(picture: Picture, grid: Any) -> Picture:
             names.setdefault(name, handle)
     inches = 0.7 + 0.075 * max(map(len, names), default=0)  # of an entry
     columns = max(1, int(picture.get_figwidth() / inches))
-    picture.legend(names.values(), names.keys(), loc="outside lower center", ncols=columns)
+    with mpl.rc_context(STYLE):
+        picture.legend(names.values(), names.keys(), loc="outside lower center", ncols=columns)
     return picture
 
 

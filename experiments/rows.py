@@ -75,6 +75,11 @@ class Row:
             found.append(point | more)
         return found
 
+    def after(self, documents: int) -> dict[str, float] | None:
+        """Where it stood after so many documents, or at the last point before."""
+        before = [point for point in self.points if point["documents"] <= documents]
+        return before[-1] if before and "macro_f1" in before[-1] else None
+
     def mean(self, measure: str, start: float, stop: float) -> float | None:
         """The mean of a figure over the points of a stretch of the stream, 0 to 1."""
         end = self.result["documents"]

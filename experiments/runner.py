@@ -117,7 +117,7 @@ def document(
     """The results of an experiment, as they are written."""
     about = header(config.name, [], repeats=1)
     own = [found[place.key(cell)] for cell in cells]
-    about["machine"]["load_before"] = median(one["load"] for one in own)
+    about["machine"]["load_before"] = round(median(one["load"] for one in own), 2)
     about["command"] = f"python -m experiments {config.name}"
     pairs = zip(cells, own, strict=True)
     return about | {"cells": [msgspec.to_builtins(cell) | one for cell, one in pairs]}

@@ -22,25 +22,35 @@ EARLY = (100, 1_000, 10_000)
 
 
 def overview(rows: list[Row]) -> str:
-    """A row for each system, a column for each stream: macro F1 / micro F1, documents a second."""
+    """A row for each system, a column for each stream: macro F1 / micro F1, documents a second.
+
+    Beside a system that did not do the whole stream stands what the first of them had by then.
+    """
     streams = distinct(row.stream for row in rows)
     found = {(row.system, row.stream): row for row in rows}
+    first = {row.stream: row for row in reversed(rows) if row.failed is None and not row.cut}
     return markdown(
         ["", *(f"{stream}{size(rows, stream)}" for stream in streams)],
         [
-            [SYSTEMS[system].title, *(_overview(found.get((system, s))) for s in streams)]
+            [
+                SYSTEMS[system].title,
+                *(_overview(found.get((system, s)), first.get(s)) for s in streams),
+            ]
             for system in distinct(row.system for row in rows)
         ],
     )
 
 
-def _overview(row: Row | None) -> str:
+def _overview(row: Row | None, first: Row | None) -> str:
     if row is None:
         return NONE
     if row.failed is not None:
         return f"failed: {row.failed}"
-    cut = f" ({row.cut})" if row.cut else ""
-    return f"{pair(row.result)}, {thousands(row.result['documents_per_second'])}{cut}"
+    found = f"{pair(row.result)}, {thousands(row.result['documents_per_second'])}"
+    if not row.cut:
+        return found
+    there = first.after(row.result["documents"]) if first else None
+    return f"{found} ({row.cut}{f'; {first.title}: {pair(there)}' if first and there else ''})"
 
 
 def size(rows: list[Row], stream: str) -> str:
@@ -76,23 +86,22 @@ def _titled(row: Row) -> str:
 
 
 def varied(rows: list[Row], name: str) -> str:
-    """A table for each stream: a row for each system, a column for each value."""
-    values = [value for value in distinct(row.value(name) for row in rows) if value is not None]
+    """A table for each stream: a row for each system, a column for each value, or for any."""
+    columns = distinct(row.value(name) for row in rows)
     parts = []
     for stream in distinct(row.stream for row in rows):
         mine = [row for row in rows if row.stream == stream]
         found = {(row.system, row.value(name)): row for row in mine}
         lines = [
-            [SYSTEMS[system].title, *(_scores(found, system, value) for value in values)]
+            [SYSTEMS[system].title, *(_scores(found.get((system, value))) for value in columns)]
             for system in distinct(row.system for row in mine)
         ]
-        heads = ["", *(written(name, value) for value in values)]
+        heads = ["", *("any" if value is None else written(name, value) for value in columns)]
         parts.append(f"### {stream}\n\n{markdown(heads, lines)}")
     return "\n\n".join(parts)
 
 
-def _scores(found: dict[tuple[str, Any], Row], system: str, value: Any) -> str:
-    row = found.get((system, value), found.get((system, None)))
+def _scores(row: Row | None) -> str:
     if row is None:
         return NONE
     if row.failed is not None:

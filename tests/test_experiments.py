@@ -334,6 +334,30 @@ def test_times_are_flat_or_grow():
         assert claims.verdict(Claim(says="A", grows=system), "news", rows)[3] == grows
 
 
+def test_f1_falls_or_keeps_its_level():
+    rising, falling = row("knn", 0.5), row("vw-hinge", 0.5)
+    for climbs, curve in ((True, rising), (False, falling)):
+        for point in curve.result["points"]:
+            point["documents"] *= 100
+            point["micro_f1"] = (
+                point["documents"] / 10_000 if climbs else 1_000 / point["documents"]
+            )
+    for system, falls, keeps in (("knn", "no", "yes"), ("vw-hinge", "yes", "no")):
+        for claim, holds in (({"falls": system}, falls), ({"keeps": system}, keeps)):
+            asked = Claim(says="A", measure="micro_f1", **claim)
+            assert claims.verdict(asked, "news", [rising, falling])[3] == holds
+
+
+def test_the_best_is_compared_on_the_documents_that_both_did():
+    mine, stopped = row("clasher-margin", 0.5), row("knn", 0.3, complete=False, documents=40)
+    claim = Claim(says="A", best="clasher-margin")
+    near = "nearest is Vowpal Wabbit hinge, .500 against .400"
+    assert claims.verdict(claim, "news", [mine, row("vw-hinge", 0.4)])[2:] == [near, "yes"]
+    near = "nearest is kNN, .200 against .300 (40 documents in 60 s)"
+    assert claims.verdict(claim, "news", [mine, row("vw-hinge", 0.4), stopped])[2:] == [near, "no"]
+    assert claims.verdict(claim, "news", [mine])[3] == "not known"
+
+
 def test_f1_is_level_from_a_value_on():
     rows = [
         row("knn", macro, what={"options": {"dimensions": m}})
@@ -356,6 +380,16 @@ def test_tables_say_what_a_system_was_given_or_came_to():
     text = tables.overview([stopped, short])
     assert "(40 documents in 60 s)" in text
     assert "(first 50)" in text
+    text = tables.overview([row("clasher-margin", 0.5), stopped, short])
+    assert "(40 documents in 60 s; clasher margin: .200 / .500)" in text
+    assert "(first 50; clasher margin: .250 / .500)" in text
+
+
+def test_what_is_not_varied_has_a_column_of_its_own():
+    rows = [row("knn", 0.5, what={"options": {"dimensions": m}}) for m in (16, 64)]
+    text = tables.varied([*rows, row("vw-hinge", 0.4)], "dimensions")
+    assert "|  | 2^4 | 2^6 | any |" in text
+    assert "| Vowpal Wabbit hinge | – | – | .400 / .500 |" in text
 
 
 def test_the_html_page_needs_nothing_beside_it():
