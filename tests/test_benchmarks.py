@@ -136,6 +136,13 @@ def test_a_file_in_a_format_of_its_own_is_written_but_once(tmp_path: Path):
     assert [found.name for found in tmp_path.iterdir()] == ["a.txt"]
 
 
+def test_runs_on_one_stream_at_the_same_time_do_not_meet(tmp_path: Path):
+    task = Task(stream(), tmp_path)
+    with task.scratch() as mine, task.scratch() as theirs:
+        assert mine != theirs
+    assert not list(tmp_path.iterdir())
+
+
 def test_vowpal_wabbit_predictions_are_read(tmp_path: Path):
     (tmp_path / "p").write_text("2,10 \n\n3\n")
     ids, indptr = vowpal_wabbit.read_predictions(tmp_path / "p")

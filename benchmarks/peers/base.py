@@ -6,10 +6,11 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import numpy as np
@@ -99,6 +100,12 @@ class Task:
             write(self, part)
             part.replace(path)
         return path
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A folder of this run alone: others may be on the same stream at the same time."""
+        with TemporaryDirectory(dir=self.folder) as folder:
+            yield Path(folder)
 
 
 class Record:

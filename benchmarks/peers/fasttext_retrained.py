@@ -45,9 +45,12 @@ def run(task: Task, record: Record) -> None:
     times = when(task, **schedule)
     names = task.corpus.label_names
     texts, examples = words_and_examples(task)
-    path = task.folder / "examples.fasttext"
     model, trained = None, list[int]()
-    with record, path.open("w", encoding="utf-8") as file:
+    with (
+        task.scratch() as folder,
+        record,
+        (folder / "examples").open("w", encoding="utf-8") as file,
+    ):
         for part in record.parts(BATCH, cuts=times):
             predicted: list[list[str]] = [[] for _ in texts[part]]
             if model is not None:
@@ -56,8 +59,8 @@ def run(task: Task, record: Record) -> None:
             record.predicted(part, predicted)
             file.writelines(examples[part])
             file.flush()
-            if part.stop in times and path.stat().st_size:
-                model = train_supervised(input=str(path), verbose=0, **settings)
+            if part.stop in times and file.tell():
+                model = train_supervised(input=file.name, verbose=0, **settings)
                 trained.append(part.stop)
     record.more["trained_at"] = trained
 

@@ -91,12 +91,13 @@ def run(learner: str, vectors: Vectors, task: Task, record: Record) -> None:
     mask = f"{len(task)}-{task.test_from}-{zlib.crc32(task.learnt.tobytes()):08x}"
     stream = task.file(f"stream-{mask}-{vectors}.arff", partial(write, vectors))
     learnt = task.file(f"learnt-{mask}", write_learnt)
-    predictions = task.folder / "predictions-of-trees"
     seconds = "Infinity" if math.isinf(task.seconds) else task.seconds
-    files = [stream, len(names), learnt, predictions]
-    told = program().run("clasher.Prequential", [learner, *files, seconds, *task.ends()])
-    hand_over(told, record)
-    ids, indptr = read_predictions(predictions)
+    with task.scratch() as folder:
+        predictions = folder / "predictions"
+        files = [stream, len(names), learnt, predictions]
+        told = program().run("clasher.Prequential", [learner, *files, seconds, *task.ends()])
+        hand_over(told, record)
+        ids, indptr = read_predictions(predictions)
     record.predicted(slice(0, len(indptr) - 1), LabelSets(names, ids, indptr))
 
 

@@ -39,14 +39,15 @@ def run(arguments: str, task: Task, record: Record) -> None:
     names = task.corpus.label_names
     mask = zlib.crc32(task.learnt.tobytes())
     stream = task.file(f"stream-{len(task)}-{mask:08x}.vw", write)
-    predictions = task.folder / "predictions.vw"
     stream.read_bytes()  # into the page cache
-    with record:
-        Workspace(
-            f"--multilabel_oaa {len(names)} {arguments} -d {stream} -p {predictions} "
-            "--quiet --no_stdin"
-        ).finish()
-    ids, indptr = read_predictions(predictions)
+    with task.scratch() as folder:
+        predictions = folder / "predictions"
+        with record:
+            Workspace(
+                f"--multilabel_oaa {len(names)} {arguments} -d {stream} -p {predictions} "
+                "--quiet --no_stdin"
+            ).finish()
+        ids, indptr = read_predictions(predictions)
     record.predicted(slice(0, len(task)), LabelSets(names, ids, indptr))
 
 
