@@ -57,6 +57,7 @@ COLOURS = {
     "knn-log": "#c7c7c7",
     "svm-first": "#aec7e8",
     "svm-full": "#1f77b4",
+    "svm-full-tuned": "#08306b",
     "svm-retrained": "#1f77b4",
     "svm-retrained-tuned": "#08306b",
     "vw-hinge": "#2ca02c",
@@ -91,11 +92,21 @@ def draw(figure: Figure, rows: list[Row], asymptotes: Iterable[str]) -> Picture:
         for row in rows
         if row.failed is None and (not figure.systems or row.system in figure.systems)
     ]
+    if not fine:
+        return nothing()
     if figure.draw == "curves":
         return curves(fine, figure.panels)
     if figure.draw == "lines":
         return lines(fine, figure.panels, figure.x, set(asymptotes))
     return front(fine, figure.panels)
+
+
+def nothing() -> Picture:
+    """Where a picture would be, had any system come to an end."""
+    picture, grid = canvas(1, 1)
+    grid[0, 0].text(0.5, 0.5, "every system failed", ha="center", va="center")
+    grid[0, 0].set_axis_off()
+    return picture
 
 
 def curves(rows: list[Row], panels: list[str]) -> Picture:

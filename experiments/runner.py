@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import chain
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -23,22 +24,22 @@ Measure = Callable[[Cell, Place], Found]
 
 
 def check(configs: Iterable[Config], place: Place) -> None:
-    """Stop before the first cell when a corpus is missing."""
+    """Stop before the first cell when a corpus is missing or broken."""
     for config in configs:
-        for streams in [config.streams, *(part.streams or [] for part in config.parts.values())]:
-            for stream in map(Stream.of, streams):
-                if not place.has(stream):
-                    raise SystemExit(
-                        f"{config.name} needs {stream.name}.parquet, which is not in {place.data}: "
-                        "name the folder of the corpora with --data, make the file with "
-                        "`clasher datasets`, or take a quick look with --small"
-                    )
+        parts = [part.streams or [] for part in config.parts.values()]
+        for stream in map(Stream.of, chain(config.streams, _given(config, place), *parts)):
+            if fault := stream.fault(place.data):
+                raise SystemExit(f"{config.name} needs {fault}")
+
+
+def _given(config: Config, place: Place) -> list[Stream]:
+    """The optional streams whose files are there."""
+    return [stream for stream in map(Stream.of, config.optional) if place.has(stream)]
 
 
 def wanted(config: Config, place: Place) -> list[Cell]:
     """The cells of an experiment, on optional streams too where their files are given."""
-    given = [s for s in map(Stream.of, config.optional) if place.has(s)]
-    streams = [*config.streams, *given]
+    streams = [*config.streams, *_given(config, place)]
     return list(KINDS[config.kind].cells(msgspec.structs.replace(config, streams=streams)))
 
 

@@ -57,6 +57,23 @@ class Stream(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
         """The file it is read from, if any."""
         return None if self.name == SYNTHETIC else data / f"{self.name}.parquet"
 
+    def fault(self, data: Path) -> str:
+        """What is wrong with its file, and what to do; nothing if it can be read."""
+        path = self.path(data)
+        if path is None:
+            return ""
+        if not path.is_file():
+            return (
+                f"{path.name}, which is not in {data}: name the folder of the corpora with --data, "
+                "make the file with `clasher datasets`, or take a quick look with --small"
+            )
+        try:
+            missing = {"text", "labels"} - set(pq.read_schema(path).names)
+        except pa.ArrowException:
+            return f"{path}, which is not a whole Parquet file: get or make it again"
+        names = " and ".join(sorted(missing))
+        return f"{names} in {path}, which has no such columns" if missing else ""
+
     def digest(self, data: Path) -> str:
         """Changes with the documents."""
         path = self.path(data)

@@ -24,7 +24,7 @@ from clasher.labels import LabelIndex
 from experiments import claims, html, plots, report, runner, tables
 from experiments.__main__ import main
 from experiments.cells import Cell
-from experiments.config import Claim, names, read
+from experiments.config import Claim, Figure, names, read
 from experiments.kinds import KINDS, correlation, margin
 from experiments.kinds.margin_kernel import Rule, walk
 from experiments.measuring import Place, run
@@ -130,6 +130,25 @@ def test_an_unknown_system_lists_the_known_ones(tmp_path: Path):
 def test_a_missing_corpus_says_what_to_do(tmp_path: Path):
     with pytest.raises(SystemExit, match=r"figure-3 needs arxiv\.parquet, which is not in"):
         main(["figure-3", "--data", str(tmp_path)])
+
+
+def test_a_broken_corpus_says_what_to_do(tmp_path: Path):
+    path = tmp_path / "arxiv.parquet"
+    path.write_bytes(b"PAR1 and not much more")
+    with pytest.raises(SystemExit, match=r"not a whole Parquet file: get or make it again"):
+        main(["figure-5", "--data", str(tmp_path)])
+    pq.write_table(pa.table({"text": ["a"], "tags": [["x"]]}), path)
+    with pytest.raises(SystemExit, match=r"figure-5 needs labels in .*, which has no such columns"):
+        main(["figure-5", "--data", str(tmp_path)])
+
+
+def test_a_picture_of_failures_says_so(tmp_path: Path):
+    figure = Figure(draw="curves", panels=["micro_f1"])
+    picture = plots.draw(figure, [row("knn", 0.5, failed="no Java")], [])
+    plots.save(picture, tmp_path / "picture.svg")
+    assert (tmp_path / "picture.svg").stat().st_size > 0
+    (text,) = picture.axes[0].texts
+    assert text.get_text() == "every system failed"
 
 
 def test_optional_streams_run_where_their_files_are(tmp_path: Path):

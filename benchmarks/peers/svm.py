@@ -165,6 +165,9 @@ TINY = {"first": 10, "every": 10}
 SYSTEMS = [
     _system("first", "trained on the first 22,000 or third", once, FIRST, {}),
     _system("full", "trained on everything", at_the_end, FULL, {}, needs_test=True),
+    _system(
+        "full-tuned", "trained on everything, balanced", at_the_end, FULL, TUNED, needs_test=True
+    ),
     _system("retrained", "retrained", again, AGAIN, {}, tiny=TINY),
     _system("retrained-tuned", "retrained, balanced", again, AGAIN, TUNED, tiny=TINY),
 ]
