@@ -32,19 +32,25 @@ def _of(system: str | None, claim: Claim, rows: list[Row]) -> Row | None:
 
 
 def _better(claim: Claim, rows: list[Row]) -> tuple[str, str]:
-    pair = [_of(system, claim, rows) for system in (claim.better, claim.than)]
-    values = []
-    for row in pair:
-        if row is None or row.failed is not None:
-            return "a system is missing or failed", UNKNOWN
-        if claim.over == "end":
-            values.append(row.result[claim.measure])
-        else:
-            values.append(row.mean(claim.measure, 0.0, 0.5))
-    if None in values:
-        return "no points in the first half", UNKNOWN
-    parts = [f"{f1(value)}{_cut(row)}" for value, row in zip(values, pair, strict=True)]
-    return f"{parts[0]} against {parts[1]}", YES if values[0] > values[1] else NO
+    one, other = (_of(system, claim, rows) for system in (claim.better, claim.than))
+    if one is None or other is None or one.failed is not None or other.failed is not None:
+        return "a system is missing or failed", UNKNOWN
+    if claim.over == "end":
+        pair = _beside(one, other, claim), _beside(other, one, claim)
+    else:
+        pair = one.mean(claim.measure, 0.0, 0.5), other.mean(claim.measure, 0.0, 0.5)
+    if pair[0] is None or pair[1] is None:
+        return "no points to compare", UNKNOWN
+    found = f"{f1(pair[0])}{_cut(one)} against {f1(pair[1])}{_cut(other)}"
+    return found, YES if pair[0] > pair[1] else NO
+
+
+def _beside(row: Row, other: Row, claim: Claim) -> float | None:
+    """The measure of a system after the documents that the other one did, too."""
+    if other.cut and other.result["documents"] < row.result["documents"]:
+        there = row.after(other.result["documents"])
+        return None if there is None else there.get(claim.measure)
+    return float(row.result[claim.measure])
 
 
 def _best(claim: Claim, rows: list[Row]) -> tuple[str, str]:
@@ -54,9 +60,9 @@ def _best(claim: Claim, rows: list[Row]) -> tuple[str, str]:
     leads = []
     for row in rows:
         if row.system != mine.system and row.failed is None:
-            there = mine.after(row.result["documents"]) if row.cut else mine.result
-            if there is not None:
-                leads.append((there[claim.measure], row.result[claim.measure], row))
+            own, other = _beside(mine, row, claim), _beside(row, mine, claim)
+            if own is not None and other is not None:
+                leads.append((own, other, row))
     if not leads:
         return "no other system came to an end", UNKNOWN
     own, other, nearest = min(leads, key=lambda lead: lead[0] - lead[1])

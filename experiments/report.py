@@ -18,6 +18,8 @@ from experiments.kinds import KINDS
 BLOCK = re.compile(r"(<!-- experiment:([\w-]+) -->\n).*?(<!-- /experiment:\2 -->)", re.DOTALL)
 FIGURES = HERE / "figures"
 README = HERE / "README.md"
+ASKED = ("kind", "what", "stream", "timed")
+"""What tells one cell from another."""
 
 
 def write(configs: Iterable[Config]) -> list[Path]:
@@ -97,7 +99,21 @@ def readme() -> str:
             ]
         )
     heads = ["experiment", "the paper says", "found here", "command"]
-    return fill(README.read_text(encoding="utf-8"), README.name, {"all": markdown(heads, lines)})
+    parts = {"all": markdown(heads, lines), "time": took(results for _, results in known())}
+    return fill(README.read_text(encoding="utf-8"), README.name, parts)
+
+
+def took(all_results: Iterable[dict[str, Any]]) -> str:
+    """How long all cells took, each counted once; two run at a time unless they are timed."""
+    cells = [cell for results in all_results for cell in results["cells"]]
+    once = {json.dumps([cell[name] for name in cell if name in ASKED]): cell for cell in cells}
+    alone = [cell["took"] for cell in once.values() if cell.get("timed")]
+    others = [cell["took"] for cell in once.values() if not cell.get("timed")]
+    minutes = (sum(alone) + sum(others) / 2) / 60
+    return (
+        f"{len(once)} cells, about {minutes:.0f} minutes on two cores; {len(alone)} of them, "
+        f"{sum(alone) / 60:.0f} minutes, are timed and run alone."
+    )
 
 
 def summary(verdicts: list[list[str]]) -> str:

@@ -15,20 +15,37 @@ from experiments.streams import Stream
 
 @dataclass(frozen=True)
 class Row:
-    """A system on a stream: the figures of the end, and those of the points on the way."""
+    """A system on a stream: the figures of the end, and those of the points on the way.
+
+    ``labels`` are those of the whole stream, as far as any system came.
+    """
 
     system: str
     stream: str
     what: dict[str, Any]
     failed: str | None
     result: dict[str, Any]
+    labels: int
 
     @classmethod
-    def of(cls, cell: dict[str, Any]) -> Row:
-        """From a cell of the results."""
-        stream = msgspec.convert(cell["stream"], Stream)
-        what = cell["what"]
-        return cls(what["system"], stream.title, what, cell.get("failed"), cell.get("result", {}))
+    def all(cls, cells: list[dict[str, Any]]) -> list[Row]:
+        """From the cells of the results."""
+        titles = [msgspec.convert(cell["stream"], Stream).title for cell in cells]
+        labels: dict[str, int] = {}
+        for title, cell in zip(titles, cells, strict=True):
+            seen = cell.get("result", {}).get("labels", 1)
+            labels[title] = max(labels.get(title, 1), seen)
+        return [
+            cls(
+                system=cell["what"]["system"],
+                stream=title,
+                what=cell["what"],
+                failed=cell.get("failed"),
+                result=cell.get("result", {}),
+                labels=labels[title],
+            )
+            for title, cell in zip(titles, cells, strict=True)
+        ]
 
     @property
     def title(self) -> str:
@@ -61,10 +78,11 @@ class Row:
         ``macro_f1_over_all`` counts the labels that are yet to appear as 0, as the paper does.
         """
         found: list[dict[str, float]] = []
-        labels = max((point["labels"] for point in self.result["points"]), default=1)
         start = {"documents": 0.0, "seconds": 0.0, "text_bytes": 0.0}
         for before, point in pairwise([start, *self.result["points"]]):
-            more = {"macro_f1_over_all": point.get("macro_f1", 0.0) * point["labels"] / labels}
+            more = {}
+            if "macro_f1" in point:
+                more["macro_f1_over_all"] = point["macro_f1"] * point["labels"] / self.labels
             if "seconds" in point and "seconds" in before:
                 passed = point["seconds"] - before["seconds"]
                 documents = point["documents"] - before["documents"]

@@ -318,7 +318,7 @@ def row(system: str, macro: float, micro: float = 0.5, **more: Any) -> Row:
               "micro_f1": micro, "documents_per_second": 2000.0, "points": points}  # fmt: skip
     what = {"options": {}, "fraction": None, "limit": None, "seconds": 60.0}
     failed = more.pop("failed", None)
-    return Row(system, "news", what | more.pop("what", {}), failed, result | more)
+    return Row(system, "news", what | more.pop("what", {}), failed, result | more, labels=5)
 
 
 def test_a_claim_is_judged_by_the_figures():
@@ -327,6 +327,24 @@ def test_a_claim_is_judged_by_the_figures():
     assert claims.verdict(claim, "news", rows) == ["A", "news", ".500 against .400", "yes"]
     claim = Claim(says="A", better="knn", than="vw-hinge", measure="micro_f1")
     assert claims.verdict(claim, "news", rows)[2:] == [".500 against .600", "no"]
+
+
+def test_a_system_that_was_stopped_is_compared_on_what_it_did():
+    rows = [row("knn", 0.5), row("vw-hinge", 0.3, complete=False, documents=40)]
+    claim = Claim(says="A", better="knn", than="vw-hinge")
+    found = ".200 against .300 (40 documents in 60 s)"
+    assert claims.verdict(claim, "news", rows)[2:] == [found, "no"]
+
+
+def test_labels_that_a_system_did_not_come_to_count_as_well():
+    def cell(system: str, labels: int, scored: dict[str, float]) -> dict[str, Any]:
+        point = {"documents": 10, "labels": labels, **scored}
+        result = {"documents": 10, "labels": labels, "points": [point]}
+        return {"stream": {"name": "news"}, "what": {"system": system}, "result": result}
+
+    rows = Row.all([cell("knn", 4, {"macro_f1": 0.6}), cell("vw-hinge", 8, {})])
+    assert rows[0].points[0]["macro_f1_over_all"] == pytest.approx(0.3)
+    assert "macro_f1_over_all" not in rows[1].points[0]
 
 
 def test_a_claim_on_the_first_half_takes_the_mean_of_its_points():

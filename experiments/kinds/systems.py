@@ -109,7 +109,7 @@ class Systems:
         return found
 
     def blocks(self, config: Config, cells: Cells) -> dict[str, str]:
-        found = list(map(Row.of, cells))
+        found = Row.all(cells)
         return {
             "overview": tables.overview(found),
             "measures": tables.measures(found),
@@ -119,14 +119,14 @@ class Systems:
         }
 
     def pictures(self, config: Config, cells: Cells) -> dict[str, Any]:
-        found = list(map(Row.of, cells))
+        found = Row.all(cells)
         return {
             name: plots.draw(figure, found, config.asymptotes)
             for name, figure in config.figures.items()
         }
 
     def verdicts(self, config: Config, cells: Cells) -> list[list[str]]:
-        found = list(map(Row.of, cells))
+        found = Row.all(cells)
         streams = dict.fromkeys(row.stream for row in found)
         varied = next(iter(config.vary), "")
         return [
