@@ -75,6 +75,7 @@ class Config(msgspec.Struct, **Strict):
     kind: str
     paper: str = ""
     found: str = ""
+    confirmed: str = ""
     streams: list[str | Stream] = []
     optional: list[str | Stream] = []
     timed: bool = False

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.tables import markdown, provenance
+from benchmarks.tables import NONE, markdown, provenance
 from experiments import plots
 from experiments.claims import UNKNOWN, YES
 from experiments.config import HERE, Config, names, read
@@ -93,14 +93,34 @@ def readme() -> str:
         lines.append(
             [
                 f"[{config.title}]({config.page.name})",
-                config.paper or "–",
+                config.paper or NONE,
                 summary(verdicts) or config.found,
+                streams(results["cells"]),
+                (confirmed(verdicts) or config.confirmed) if config.paper else NONE,
                 f"`python -m experiments {config.name}`",
             ]
         )
-    heads = ["experiment", "the paper says", "found here", "command"]
+    heads = ["experiment", "the paper says", "found here", "on", "confirmed", "command"]
     parts = {"all": markdown(heads, lines), "time": took(results for _, results in known())}
     return fill(README.read_text(encoding="utf-8"), README.name, parts)
+
+
+def streams(cells: list[dict[str, Any]]) -> str:
+    """The names of the streams that an experiment ran on."""
+    named = [cell["stream"]["name"] for cell in cells if cell.get("stream")]
+    return ", ".join(dict.fromkeys(named)) or NONE
+
+
+def confirmed(verdicts: list[list[str]]) -> str:
+    """Whether what the paper says was found again; what we add to it is not counted.
+
+    >>> confirmed([["A", "news", "", "yes"], ["A", "blogs", "", "no"], ["B (ours)", "", "", "yes"]])
+    'in part'
+    """
+    holds = [held == YES for says, _, _, held in verdicts if "(ours)" not in says]
+    if not holds:
+        return ""
+    return "yes" if all(holds) else "in part" if any(holds) else "no"
 
 
 def took(all_results: Iterable[dict[str, Any]]) -> str:
@@ -120,7 +140,7 @@ def summary(verdicts: list[list[str]]) -> str:
     """Which claims hold everywhere, where else, and which nowhere.
 
     >>> summary([["A", "news", "", "yes"], ["A", "blogs", "", "yes"], ["B", "news", "", "no"]])
-    'holds: A. Does not hold: B.'
+    '**Holds**: A. **Does not hold**: B.'
     """
     groups: dict[str, list[str]] = {}
     for says in dict.fromkeys(verdict[0] for verdict in verdicts):
@@ -128,17 +148,13 @@ def summary(verdicts: list[list[str]]) -> str:
         yes = [stream for stream, held in holds.items() if held == YES]
         unknown = [stream for stream, held in holds.items() if held == UNKNOWN]
         if len(yes) == len(holds):
-            where = "holds"
+            where = "Holds"
         elif yes:
-            where = f"holds on {' and '.join(yes)} only"
+            where = f"Holds on {' and '.join(yes)} only"
         else:
-            where = "not known" if len(unknown) == len(holds) else "does not hold"
+            where = "Not known" if len(unknown) == len(holds) else "Does not hold"
         groups.setdefault(where, []).append(says)
-    parts = [f"{where}: {'; '.join(said)}" for where, said in groups.items()]
-    text = ". ".join(
-        part if at == 0 else part[0].upper() + part[1:] for at, part in enumerate(parts)
-    )
-    return f"{text}." if text else ""
+    return " ".join(f"**{where}**: {'; '.join(said)}." for where, said in groups.items())
 
 
 def rehearse(config: Config, results: dict[str, Any], folder: Path) -> None:
