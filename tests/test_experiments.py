@@ -25,7 +25,7 @@ from experiments import claims, html, plots, report, runner, tables
 from experiments.__main__ import main
 from experiments.cells import Cell
 from experiments.config import Claim, Figure, names, read
-from experiments.kinds import KINDS, correlation, margin
+from experiments.kinds import KINDS, correlation, margin, systems
 from experiments.kinds.margin_kernel import Rule, walk
 from experiments.measuring import Place, run
 from experiments.prequential import prequential
@@ -271,6 +271,13 @@ def test_a_changed_question_is_another_cell(
     else:
         monkeypatch.setattr(KINDS["systems"], "fingerprint", lambda cell: ["other"])
     assert Place(tmp_path).key(asked) != before
+
+
+def test_the_code_of_a_system_is_all_that_it_is_built_on():
+    peers = Path(corpora.__file__).parent / "peers"
+    names = {path.name for path in systems.modules(peers / "svm.py")}
+    assert {"svm.py", "base.py", "terms.py", "schedule.py"} <= names
+    assert "vowpal_wabbit.py" not in names
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import product
@@ -22,6 +23,8 @@ from experiments.config import PAPER_POINTS, Config
 from experiments.kinds.base import PRODUCT, Cells
 from experiments.rows import Row
 from experiments.streams import Stream
+
+IMPORTED = re.compile(r"^\s*from benchmarks\.peers\.(\w+) import", re.MULTILINE)
 
 TASKS = ("fraction",)
 """What ``vary`` can name beside the options of a system."""
@@ -72,10 +75,10 @@ class Systems:
 
     def fingerprint(self, cell: Cell) -> list[str]:
         system = SYSTEMS[cell.what["system"]]
-        code = _module(system)
-        java = sorted(code.parent.glob("java/*.java")) if system.library == "capymoa" else []
+        code = modules(_module(system))
+        java = sorted(code[0].parent.glob("java/*.java")) if system.library == "capymoa" else []
         library = digest(PRODUCT) if system.library == "clasher" else version(system.library)
-        return [*map(digest, [code, code.with_name("base.py"), *java]), library]
+        return [*map(digest, [*code, *java]), library]
 
     def measure(self, cell: Cell, data: Path, scratch: Path) -> dict[str, Any]:
         assert cell.stream is not None
@@ -135,6 +138,15 @@ class Systems:
             for stream in streams
             if claim.streams is None or stream in claim.streams
         ]
+
+
+def modules(path: Path) -> list[Path]:
+    """A module of the peers, and those of them that it is built on."""
+    found = [path]
+    for module in found:
+        names = IMPORTED.findall(module.read_text(encoding="utf-8"))
+        found += [other for name in names if (other := module.with_name(f"{name}.py")) not in found]
+    return sorted(found)
 
 
 def _module(system: System) -> Path:
