@@ -453,7 +453,7 @@ def test_overview_has_a_column_per_corpus(results: Path):
     assert lines[0] == "|  | news (100; 5 labels) |"
     assert "| clasher margin | .526 / .602, 3.0 k |" in lines
     assert "| Vowpal Wabbit logistic | failed |" in lines
-    assert "| River, rate 8 | .526 / .602, 0.1 k (first 50) |" in lines
+    assert "| River, rate 8 | .526 / .602, 100 (first 50) |" in lines
 
 
 def test_prefix_sets_both_on_the_same_documents(results: Path):

@@ -49,7 +49,7 @@ def test_a_page_shows_its_results(name: str):
 
 def test_the_page_of_all_shows_all_results():
     assert report.readme() == report.README.read_text(encoding="utf-8")
-    pages = [report.README, *(read(name).page for name in names())]
+    pages = [report.README, *(config.page for config, _ in report.known())]
     assert html.index(pages) == (report.HERE / "index.html").read_text(encoding="utf-8")
 
 
@@ -283,6 +283,7 @@ def test_the_code_of_a_system_is_all_that_it_is_built_on():
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path):
     """Ctrl-C ends the cells under way, and the next run starts with those that were done."""
     program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "  # in any shell
         "import sys, experiments.config as c; from pathlib import Path; "
         "c.HERE = Path(sys.argv[1]); c.read.__kwdefaults__['folder'] = c.HERE; "
         "from experiments.__main__ import main; main(['mine', '--cache', sys.argv[1]])"
