@@ -11,7 +11,7 @@ const UNITS = ["B", "kB", "MB", "GB", "TB"];
 export const count = (value) => whole.format(value);
 export const short = (value) => three.format(value);
 export const ratio = (value) => value.toFixed(3).replace(/^0/, "");
-export const percent = (value) => `${whole.format(value * 100)} %`;
+export const percent = (value) => (value > 0 && value < 0.005 ? "< 1 %" : `${whole.format(value * 100)} %`);
 export const rate = (value) => `${three.format(value)}/s`;
 export const milliseconds = (value) => `${three.format(value)} ms`;
 export const time = (seconds) => clock.format(seconds * 1000);
@@ -30,7 +30,7 @@ export function duration(seconds) {
   return m ? `${m} min` : plural(Math.floor(seconds), "second", "seconds");
 }
 
-export const interval = (estimate) => `${ratio(estimate.low)} – ${ratio(estimate.high)}`;
+export const interval = (estimate) => `${ratio(estimate.low)}–${ratio(estimate.high)}`;
 
 /** An estimate in a few characters, or a dash where too little was observed. */
 export function briefly(estimate) {

@@ -59,7 +59,8 @@ export async function follow() {
     ahead = event.at - Date.now() / 1000;
     past.add(event.at, pointOf(metrics));
   });
-  const { points } = await get("history").catch(() => ({ points: [] }));
+  latest ??= await get("metrics").catch(() => null);
+  const { points } = await get("history").catch(() => ({ points: [] })); // curves may begin now as well
   const newer = past.copy();
   const all = new History(NAMES);
   for (const [at, ...values] of points) {

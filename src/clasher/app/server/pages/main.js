@@ -42,12 +42,12 @@ function open() {
 }
 
 addEventListener("hashchange", () => {
-  if (location.hash === "#content") {
-    content.focus();
-    return;
-  }
   open();
-  content.focus({ preventScroll: true });
+  if (!content.contains(document.activeElement)) content.focus({ preventScroll: true });
+});
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address tells which page is open
+  content.focus();
 });
 addEventListener("pagehide", () => close());
 addEventListener("pageshow", (event) => event.persisted && open());

@@ -62,7 +62,7 @@ class Meters {
     const days = metrics.awaiting_seconds ? `, ${write.duration(metrics.awaiting_seconds)} at most` : "";
     this.set("The model", metrics.model_bytes, metrics.model_bytes_most, write.bytes, "two copies: one predicts while the other learns");
     this.set("Labels", metrics.labels, settings.max_labels ?? 0, write.count, "");
-    this.set("Documents awaiting an answer", metrics.awaiting, metrics.awaiting_most, write.count, `${write.count(metrics.leased)} with somebody now${days}`);
+    this.set("Recent documents", metrics.awaiting, metrics.awaiting_most, write.count, `so that people can speak of them${days}; ${write.count(metrics.leased)} with somebody now`);
     this.set("Disk", metrics.disk_bytes, metrics.disk_bytes_most, write.bytes, `${write.plural(metrics.log_entries, "entry", "entries")} in the log, the last snapshot is of version ${write.count(metrics.snapshot_version)}`);
     this.set("Requests waiting to be learnt", metrics.waiting_requests, metrics.waiting_most, write.count, "past the bound, senders are asked to come back");
   }

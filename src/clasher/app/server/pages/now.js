@@ -7,8 +7,8 @@ import * as write from "./format.js";
 import { latest, past } from "./history.js";
 
 const QUALITY = [
-  ["macro_f1", "Macro F1", "macro", "every label counts the same"],
-  ["micro_f1", "Micro F1", "micro", "every decision counts the same"],
+  ["macro_f1", "Macro F1", "macro", "the mean over labels: each counts the same"],
+  ["micro_f1", "Micro F1", "micro", "over all decisions: each counts the same"],
   ["frequent_f1", "Frequent labels", "frequent", "macro F1 of the labels that make up most of it"],
   ["rare_f1", "Rare labels", "rare", "macro F1 of all others"],
 ];
@@ -82,8 +82,8 @@ class QualityCard {
     this.name = name;
     this.figure = h("p", { class: "figure" }, "–");
     this.reach = h("div", { class: "reach" });
-    this.lately = h("p", {}, "not enough evidence yet");
-    this.ever = h("p", {});
+    this.lately = h("p", { class: "parts" }, "not enough evidence yet");
+    this.ever = h("p", { class: "parts" });
     this.element = h("article", { class: `card ${look}` },
       h("h2", { title: about }, title), this.figure, this.reach, this.lately, this.ever);
   }
@@ -94,10 +94,10 @@ class QualityCard {
     const reach = now.is_enough ? write.reach(now) : h("div", { class: "reach" });
     this.reach.replaceWith(reach);
     this.reach = reach;
-    say(this.lately, now.is_enough
-      ? `${write.interval(now)} · ${this.size(recent)}`
-      : `not enough evidence yet: ${write.plural(recent.documents, "document", "documents")} judged`);
-    say(this.ever, ever.is_enough ? `ever ${write.ratio(ever.value)} (${write.interval(ever)})` : "");
+    parts(this.lately, now.is_enough
+      ? [write.interval(now), `of ${this.size(recent)}`]
+      : ["not enough evidence yet:", `${write.plural(recent.documents, "document", "documents")} judged`]);
+    parts(this.ever, ever.is_enough ? [`ever ${write.ratio(ever.value)}`, `(${write.interval(ever)})`] : []);
   }
 
   size(recent) {
@@ -105,6 +105,11 @@ class QualityCard {
     if (this.name === "rare_f1") return write.plural(recent.rare_labels, "label", "labels");
     return write.plural(recent.documents, "document", "documents");
   }
+}
+
+/** Texts side by side, none of which is broken into lines. */
+function parts(element, texts) {
+  if (element.textContent !== texts.join("")) show(element, texts.map((text) => h("span", {}, text)));
 }
 
 /** Everything else that is a number. */

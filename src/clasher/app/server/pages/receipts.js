@@ -24,7 +24,7 @@ function changes({ scores, threshold, documents }) {
   const moved = Object.entries(scores).sort((a, b) => gap(b[1]) - gap(a[1])).slice(0, SCORES);
   return [
     h("ul", { class: "moved" }, moved.map(([name, [before, after]]) => h("li", {},
-      h("span", { class: "name" }, bdi(name)), h("span", { class: after >= before ? "up" : "down" }, arrow(before, after)))),
+      h("span", { class: "name" }, bdi(name)), h("span", { class: way(before, after) }, arrow(before, after)))),
     h("li", {}, h("span", { class: "name quiet" }, "threshold"), h("span", { class: "quiet" }, arrow(...threshold)))),
     documents.length
       ? h("details", {}, h("summary", {}, `${plural(documents.length, "recent document", "recent documents")} would now be labelled otherwise`),
@@ -36,4 +36,5 @@ function changes({ scores, threshold, documents }) {
 }
 
 const gap = ([before, after]) => Math.abs(after - before);
+const way = (before, after) => (ratio(before) === ratio(after) ? "quiet" : after > before ? "up" : "down");
 const arrow = (before, after) => `${ratio(before)} → ${ratio(after)}`;

@@ -15,10 +15,11 @@ export function openStream(url, token, onEvent, onStatus) {
 }
 
 async function run(url, token, onEvent, onStatus, closing) {
+  const seen = { id: "" }; // what came while we were away is sent again
   for (let failures = 0; !closing.aborted; failures += 1) {
     onStatus("connecting");
     try {
-      await once(url, token, onEvent, () => {
+      await once(url, token, seen, onEvent, () => {
         failures = 0;
         onStatus("live");
       }, closing);
@@ -33,18 +34,23 @@ async function run(url, token, onEvent, onStatus, closing) {
   }
 }
 
-async function once(url, token, onEvent, onOpen, closing) {
+async function once(url, token, seen, onEvent, onOpen, closing) {
   const stop = new AbortController();
   const end = () => stop.abort();
   closing.addEventListener("abort", end);
   let watch = setTimeout(end, SILENCE);
   try {
-    const headers = { Accept: "text/event-stream", ...(token ? { Authorization: `Bearer ${token}` } : {}) };
+    const headers = { Accept: "text/event-stream" };
+    if (token) headers.Authorization = `Bearer ${token}`;
+    if (seen.id) headers["Last-Event-ID"] = seen.id;
     const response = await fetch(url, { headers, cache: "no-store", signal: stop.signal });
     if (!response.ok) throw Object.assign(new Error("refused"), { status: response.status });
     onOpen();
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    const parse = parser(onEvent);
+    const parse = parser((fields) => {
+      seen.id = fields.id || seen.id;
+      onEvent(fields.event, JSON.parse(fields.data));
+    });
     for (let part = await reader.read(); !part.done; part = await reader.read()) {
       clearTimeout(watch);
       watch = setTimeout(end, SILENCE);
@@ -57,8 +63,8 @@ async function once(url, token, onEvent, onOpen, closing) {
   }
 }
 
-/** A function that takes pieces of a stream and tells `onEvent` of every whole event in them. */
-export function parser(onEvent) {
+/** A function that takes pieces of a stream and tells `onFields` of every whole event in them. */
+export function parser(onFields) {
   let rest = "";
   return (piece) => {
     rest += piece.replaceAll("\r", "");
@@ -66,12 +72,12 @@ export function parser(onEvent) {
     rest = blocks.pop();
     if (rest.length > LONGEST) throw new Error("an event without end");
     for (const block of blocks) {
-      const fields = { event: "message", data: "" };
+      const fields = { event: "message", data: "", id: "" };
       for (const line of block.split("\n")) {
         const [, name, value] = /^([^:]*):? ?(.*)$/s.exec(line);
         if (name) fields[name] = value;
       }
-      if (fields.data) onEvent(fields.event, JSON.parse(fields.data));
+      if (fields.data) onFields(fields);
     }
   };
 }

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser import browser
+from tests.conftest import INTERPRETED, optional
+from tests.dashboard.serving import Server, teach_subjects
+from tests.dashboard.visits import Visit
+
+__all__ = ["browser"]
+
+
+@pytest.fixture(scope="package")
+def server(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Server]:
+    """A service that knows a few subjects, for all who do not mind what others teach it."""
+    yield from _served(tmp_path_factory.mktemp("service"))
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, browser: Any) -> Iterator[Server]:
+    """The same for one test alone."""
+    yield from _served(tmp_path / "service")
+
+
+def _served(folder: Path) -> Iterator[Server]:
+    if INTERPRETED:
+        pytest.skip("needs the compiled kernels")
+    optional("fastapi", "server")
+    server = Server(folder)
+    try:
+        teach_subjects(server)
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def visit(browser: Any, server: Server) -> Iterator[Any]:
+    """Opens pages; whatever was done there, nothing may have gone wrong or come from elsewhere."""
+    visits: list[Visit] = []
+
+    def open_page(page: str = "now", url: str = server.url, **options: Any) -> Visit:
+        visits.append(Visit(browser, url, page, **options))
+        return visits[-1]
+
+    yield open_page
+    for opened in visits:
+        opened.context.close()
+        assert opened.errors == []
+        assert [url for url in opened.requests if not url.startswith(opened.url)] == []
