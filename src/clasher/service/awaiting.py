@@ -124,6 +124,7 @@ class Awaiting:
         """Note that a document was changed, so that it is written again."""
         with self.lock:
             if self._documents.get(document.id) is document:
+                self._changed.pop(document.id, None)  # to the end: the latest are written first
                 self._changed[document.id] = None
 
     def newest(self, most: int) -> list[Predicted]:

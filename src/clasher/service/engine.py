@@ -6,7 +6,6 @@ acknowledged. Predictions are made on a consistent copy and never wait for learn
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import time
@@ -19,7 +18,7 @@ from typing import BinaryIO, Self
 import msgspec
 
 from clasher.analyzer import Tokenizer
-from clasher.errors import LabelError, StoppedError
+from clasher.errors import LabelError, ServiceError, StoppedError
 from clasher.service import answers, checking, recovery
 from clasher.service.admission import Admission
 from clasher.service.awaiting import Awaiting
@@ -102,6 +101,8 @@ class Engine(Reading, AbstractContextManager["Engine"]):
         self._clock, self._tokenizer, self._on_failure = clock, tokenizer, on_failure
         self._started = clock()
         self._failure: str | None = None
+        self._arriving: list[str] = []  # models that no entry names yet
+        self._leftover: list[Callable[[Log], object]] = []
         self._is_closed = False
         self.folder = DataFolder(folder)
         try:
@@ -111,6 +112,8 @@ class Engine(Reading, AbstractContextManager["Engine"]):
             self._awaiting = Awaiting(self.options.awaiting)
             self._awaiting.load(self._log.documents())
         except BaseException:
+            if hasattr(self, "_log"):
+                self._log.close()
             self.folder.close()
             raise
         self.told = found.told
@@ -206,9 +209,15 @@ class Engine(Reading, AbstractContextManager["Engine"]):
 
         Labels of the same names keep their numbers; the quality is measured anew.
         """
-        digest = receive(source, self.folder.models, self._tokenizer)
+        digest = receive(source, self.folder.models, self._tokenizer, self._arriving.append)
         body = Replace(digest)
-        return self._submit(lambda log, seq: body, body, who, key)
+        try:
+            future = self._submit(lambda log, seq: body, body, who, key)
+        except ServiceError:
+            self._arriving.remove(digest)
+            raise
+        future.add_done_callback(lambda _: self._arriving.remove(digest))
+        return future
 
     def teach(self, who: str, most: int = 1) -> list[TeachItem]:
         """Documents for somebody to teach: uncertain, diverse and random ones, each says why.
@@ -261,6 +270,8 @@ class Engine(Reading, AbstractContextManager["Engine"]):
             thread.join()
         self._events.close()
         if self._failure is None:
+            for work in self._leftover:
+                work(self._log)
             self._log.close()
         self.folder.close()
 
@@ -305,7 +316,12 @@ class Engine(Reading, AbstractContextManager["Engine"]):
 
     def _compact(self, through: int) -> None:
         """Shorten the log behind the oldest snapshot that is kept."""
-        self._later(lambda log: log.compact(through, self.options.log_bytes))
+
+        def compact(log: Log) -> None:
+            log.compact(through, self.options.log_bytes)
+            recovery.drop_models(self.folder, log, through, self._arriving)
+
+        self._later(compact)
 
     def _note_refused(self, refusals: Refusals) -> None:
         def note(log: Log) -> None:
@@ -315,9 +331,11 @@ class Engine(Reading, AbstractContextManager["Engine"]):
         self._later(note)
 
     def _later(self, work: Callable[[Log], object]) -> None:
-        """What need not be done now, and is done at the next start where it was not."""
-        with contextlib.suppress(StoppedError):
+        """What need not be done now; the writer may have ended already."""
+        try:
             self._writer.call(work)
+        except StoppedError:
+            self._leftover.append(work)
 
     def _fail(self, error: BaseException) -> None:
         """Stop acknowledging, for good: what is not on disk was never promised."""

@@ -129,10 +129,13 @@ class Learner:
         self._copies.turn()
         for done in batch:
             self._acknowledge(done, refusals, differences)
+        rung = self._copies.back.model.alarms[-1:]
         self._copies.back.apply(entries, hashes)
         self._tell(entries)
+        if self._copies.back.model.alarms[-1:] != rung:
+            self._events.publish("alarm", words=str(self._copies.back.model.alarms[-1]))
         self._documents += sum(map(_documents_of, entries))
-        self._bytes += sum(done.request.size for done in batch)
+        self._bytes += sum(done.size for done in batch)
 
     def _differences(self, entries: Sequence[Entry]) -> Differences | None:
         """What answers of people have changed, where there are any."""

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
+import msgspec
+
+from clasher.errors import FolderError, RecordError
 from clasher.service.entries import Feedback, Learn, Relabel
-from clasher.service.log import Row
+from clasher.service.folder import DataFolder
+from clasher.service.log import Log, Row
 from clasher.service.structs import Lesson
+
+_decoder = msgspec.json.Decoder(Lesson)
 
 
 def lessons(row: Row) -> Iterator[Lesson]:
@@ -24,7 +32,8 @@ def lessons(row: Row) -> Iterator[Lesson]:
         yield Lesson(
             version=seq, at=at, who=who, kind="feedback" if body.undoes is None else "undo",
             id=body.id, text=body.text, before=before,
-            after=body.after, model_version=body.version, refused=refused,
+            after=body.after, was_taught=body.before is not None, model_version=body.version,
+            refused=refused,
         )  # fmt: skip
     elif isinstance(body, Relabel):
         yield Lesson(
@@ -33,3 +42,40 @@ def lessons(row: Row) -> Iterator[Lesson]:
         )  # fmt: skip
     else:
         yield Lesson(version=seq, at=at, who=who, kind="model", id=body.digest, refused=refused)
+
+
+def read_folder(path: str | os.PathLike[str], after: int = 0) -> Iterator[Lesson]:
+    """What was taught in a data folder that no process uses, oldest first.
+
+    Raises ``FolderError`` where there is none, or where it is in use.
+    """
+    if not (Path(path) / "log.sqlite").is_file():
+        raise FolderError(f"{os.fspath(path)}: is no data folder of a service: it has no log")
+    folder = DataFolder(path)
+    try:
+        log = Log(folder.log)
+        try:
+            while rows := log.rows(after):
+                for row in rows:
+                    yield from lessons(row)
+                after = rows[-1].entry.seq
+        finally:
+            log.close()
+    finally:
+        folder.close()
+
+
+def read_lines(source: Iterable[bytes], name: str) -> Iterator[Lesson]:
+    """What was taught, from the lines of an export.
+
+    >>> line = b'{"version": 1, "at": 0, "who": "ann", "kind": "model"}'
+    >>> [lesson.who for lesson in read_lines([line], "-")]
+    ['ann']
+    """
+    for place, line in enumerate(source, 1):
+        if line.strip():
+            try:
+                yield _decoder.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                remedy = "this must be a line of clasher log"
+                raise RecordError(name, place, str(error), remedy, line) from error

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from clasher.errors import FolderError, MissingExtraError
 from clasher.service import durable
@@ -21,6 +22,9 @@ try:
 except ImportError as error:
     raise MissingExtraError.of("The service", "server") from error
 
+LibraryError = apsw.Error
+"""What the database raises: the disk has failed, or the file is not what it was."""
+
 OLDEST = (3, 51, 3)
 FORMAT = 1
 PAGE = 2**20  # bytes of entries read at a time
@@ -29,7 +33,8 @@ VACUUMED = 4096  # free pages that are given back at a time
 SCHEMA = """
 CREATE TABLE about(name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE entries(
-    seq INTEGER PRIMARY KEY, at REAL NOT NULL, who TEXT NOT NULL, body BLOB NOT NULL, refused TEXT
+    seq INTEGER PRIMARY KEY, at REAL NOT NULL, who TEXT NOT NULL, body BLOB NOT NULL,
+    crc INTEGER NOT NULL, refused TEXT
 );
 CREATE TABLE keys(key TEXT PRIMARY KEY, seq INTEGER NOT NULL, at REAL NOT NULL, digest BLOB);
 CREATE INDEX keys_by_age ON keys(seq);
@@ -127,7 +132,8 @@ class Log:
         """Write an entry; its number."""
         seq = self.next_seq
         self._db.execute(
-            "INSERT INTO entries(seq, at, who, body) VALUES (?, ?, ?, ?)", (seq, at, who, body)
+            "INSERT INTO entries(seq, at, who, body, crc) VALUES (?, ?, ?, ?, ?)",
+            (seq, at, who, body, crc32(body)),
         )
         self.next_seq += 1
         self._bytes += len(body)
@@ -137,10 +143,12 @@ class Log:
         """Entries after a number, oldest first: as many as make ``most`` bytes, one at least."""
         found: list[Row] = []
         size = 0
-        query = "SELECT seq, at, who, body, refused FROM entries WHERE seq > ? ORDER BY seq"
-        for seq, at, who, body, refused in self._db.execute(query, (after,)):
+        query = "SELECT seq, at, who, body, crc, refused FROM entries WHERE seq > ? ORDER BY seq"
+        for seq, at, who, body, crc, refused in self._db.execute(query, (after,)):
             if found and size + len(body) > most:
                 break
+            if crc32(body) != crc:
+                raise FolderError(f"{self.path}: entry {seq} was altered; restore it from a backup")
             size += len(body)
             found.append(Row(Entry(seq, at, who, decode(body)), refused))
         return found

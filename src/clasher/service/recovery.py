@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import NamedTuple
 
 from clasher.analyzer import Tokenizer
@@ -10,7 +11,7 @@ from clasher.errors import FolderError, SettingError
 from clasher.model import Clasher
 from clasher.service.entries import Replace
 from clasher.service.folder import DataFolder
-from clasher.service.log import Log
+from clasher.service.log import LibraryError, Log
 from clasher.service.options import default_settings
 from clasher.service.snapshots import Snapshots
 from clasher.service.state import Refusals, State
@@ -46,8 +47,13 @@ def recover(
             f"{folder.path}: its model was made with other settings ({names}); leave them out to "
             f"go on with it, or rebuild it with them: clasher replay"
         )
-    replayed = _replay(log, state)
-    _drop_models(folder, log, snapshots)
+    try:
+        replayed = _replay(log, state)
+    except LibraryError as error:
+        raise FolderError(f"{log.path}: the log cannot be read: {error}") from error
+    for scratch in folder.models.glob("*.tmp"):
+        scratch.unlink()
+    drop_models(folder, log, min(snapshots.versions(), default=0))
     return Recovered(state, told, replayed)
 
 
@@ -96,12 +102,12 @@ def _replay(log: Log, state: State) -> int:
     return state.seq - first
 
 
-def _drop_models(folder: DataFolder, log: Log, snapshots: Snapshots) -> None:
-    """Delete the files of models that no entry after the oldest snapshot asks for."""
-    after, needed = min(snapshots.versions(), default=0), set()
+def drop_models(folder: DataFolder, log: Log, after: int, kept: Collection[str] = ()) -> None:
+    """Delete the files of models that no entry after a version asks for, but for those ``kept``."""
+    needed = set(kept)
     while rows := log.rows(after):
         needed |= {row.entry.body.digest for row in rows if isinstance(row.entry.body, Replace)}
         after = rows[-1].entry.seq
-    for path in folder.models.iterdir():
+    for path in folder.models.glob("*.clasher"):
         if path.stem not in needed:
             path.unlink()

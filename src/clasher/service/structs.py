@@ -215,8 +215,8 @@ class Lesson(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``kind`` is ``learn``, ``feedback``, ``undo``, ``label`` or ``model``. Of a document, ``before``
     is what the model had predicted or, where people had spoken already, what they had said.
-    ``model_version`` is that of the model which predicted. What could not be done, and was not, has
-    a ``refused``.
+    ``was_taught`` says which of the two. ``model_version`` is that of the model which predicted.
+    What could not be done, and was not, has a ``refused``.
     """
 
     version: int
@@ -227,6 +227,7 @@ class Lesson(Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str | None = None
     before: Labels = None
     after: Labels = None
+    was_taught: bool = False
     model_version: int | None = None
     action: Action | None = None
     label: str | None = None

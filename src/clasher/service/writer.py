@@ -50,6 +50,7 @@ class Committed:
     request: Request
     entry: Entry | None
     receipt: Receipt
+    size: int = 0
 
 
 class Writer:
@@ -177,10 +178,12 @@ class Writer:
         except ClasherError as error:
             request.future.set_exception(error)
             return None
-        self._log.append(request.at, request.who, encode(body))
+        raw = encode(body)
+        self._log.append(request.at, request.who, raw)
         if request.key is not None:
             self._log.add_key(request.key, Key(seq, request.digest), request.at)
-        return Committed(request, Entry(seq, request.at, request.who, body), Receipt(version=seq))
+        entry = Entry(seq, request.at, request.who, body)
+        return Committed(request, entry, Receipt(version=seq), len(raw))
 
     def _repeated(self, request: Request, used: Key) -> Receipt:
         if used.digest != request.digest:
