@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 
 from tests.browser import browser
 from tests.conftest import INTERPRETED, optional
-from tests.dashboard.serving import Server, teach_subjects
+from tests.dashboard.serving import Server, teach_many, teach_subjects
 from tests.dashboard.visits import Visit
 
 __all__ = ["browser"]
@@ -26,13 +26,22 @@ def fresh(tmp_path: Path, browser: Any) -> Iterator[Server]:
     yield from _served(tmp_path / "service")
 
 
-def _served(folder: Path) -> Iterator[Server]:
+@pytest.fixture(scope="package")
+def many(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Server]:
+    """A service with five thousand labels."""
+    options = ("--dimensions", "1024", "--max-labels", "6000")
+    yield from _served(tmp_path_factory.mktemp("many"), teach_many, *options)
+
+
+def _served(
+    folder: Path, teach: Callable[[Server], None] = teach_subjects, *options: str
+) -> Iterator[Server]:
     if INTERPRETED:
         pytest.skip("needs the compiled kernels")
     optional("fastapi", "server")
-    server = Server(folder)
+    server = Server(folder, *options)
     try:
-        teach_subjects(server)
+        teach(server)
         yield server
     finally:
         server.stop()

@@ -78,3 +78,14 @@ def teach_subjects(server: Server) -> None:
     )
     texts = [text_of(subject, 1000 + number) for number in range(10) for subject in SUBJECTS]
     server.post("v1/predict", {"documents": [{"text": text} for text in texts + HOSTILE]})
+
+
+def teach_many(server: Server) -> None:
+    """Five thousand labels, and a document to teach."""
+    for start in range(0, 5000, 1000):
+        documents = [
+            {"text": f"word{number}", "labels": [f"number {number}"]}
+            for number in range(start, start + 1000)
+        ]
+        server.post("v1/learn", {"documents": documents})
+    server.post("v1/predict", {"documents": [{"text": f"word{number}"} for number in range(10)]})

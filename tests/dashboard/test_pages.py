@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,41 +15,9 @@ PAGES = {
     "teach": ".answers li", "drift": ".alarms > *", "memory": "meter",
 }  # fmt: skip
 
-# Text whose colour does not stand out from what is behind it: WCAG's ratio, backgrounds blended.
-FAINT = """(least) => {
-  const parse = (colour) => {
-    const [r, g, b, a = 1] = colour.match(/[\\d.]+/g).map(Number);
-    return [r, g, b, a];
-  };
-  const over = ([r, g, b, a], [R, G, B]) => [r * a + R * (1 - a), g * a + G * (1 - a), b * a + B * (1 - a), 1];
-  const light = (colour) => {
-    const [r, g, b] = colour.map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const behind = (element) => {
-    const layers = [];
-    for (let at = element; at; at = at.parentElement) {
-      const style = getComputedStyle(at);
-      const image = style.backgroundImage.match(/^linear-gradient\\((rgba?\\([^)]*\\))/);
-      if (image) layers.push(parse(image[1]));
-      layers.push(parse(style.backgroundColor));
-    }
-    return layers.reduceRight((below, layer) => over(layer, below), [255, 255, 255, 1]);
-  };
-  const faint = [];
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walker.nextNode()) {
-    const element = walker.currentNode.parentElement;
-    if (!walker.currentNode.textContent.trim() || !element.checkVisibility() || element.closest(".unseen, .skip, noscript, option")) continue;
-    const style = getComputedStyle(element);
-    const ground = behind(element);
-    const ink = over(parse(element.closest("svg") ? style.fill : style.color), ground);
-    const [a, b] = [light(ink), light(ground)].sort((x, y) => y - x);
-    const ratio = (a + 0.05) / (b + 0.05);
-    if (ratio < least) faint.push(`${walker.currentNode.textContent.trim().slice(0, 40)}: ${ratio.toFixed(2)}`);
-  }
-  return faint;
-}"""
+SCRIPTS = Path(__file__).parent
+FAINT = (SCRIPTS / "faint.js").read_text()
+NAMELESS = (SCRIPTS / "nameless.js").read_text()
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -81,12 +50,7 @@ def test_fits_a_phone(visit: Any, page: str, width: int) -> None:
 def test_everything_to_press_has_a_name(visit: Any, page: str) -> None:
     seen = visit(page)
     seen.page.wait_for_selector(PAGES[page])
-    nameless = """() => [...document.querySelectorAll("a, button, input, textarea, svg, meter, [role]")]
-      .filter((element) => element.checkVisibility() && !element.closest("svg svg, [aria-hidden=true]"))
-      .filter((element) => !["status", "none"].includes(element.getAttribute("role")))
-      .filter((element) => !(element.textContent.trim() || element.getAttribute("aria-label") || element.labels?.length))
-      .map((element) => element.outerHTML)"""
-    assert seen.page.evaluate(nameless) == []
+    assert seen.page.evaluate(NAMELESS) == []
     assert seen.page.locator("h1").count() == 1
 
 
@@ -109,7 +73,7 @@ def test_hostile_labels_and_texts_are_only_text(visit: Any, server: Server) -> N
         seen.page.keyboard.insert_text(text)
         seen.page.get_by_role("option").first.wait_for()
         seen.page.keyboard.press("Enter")
-        seen.page.locator(".answers .name", has_text=text).wait_for()
+        seen.page.locator(".answers .name").get_by_text(text, exact=True).wait_for()
     assert seen.page.title() == "Teach – clasher"
     assert seen.page.locator("main :is(img, script)").count() == 0
 

@@ -42,9 +42,8 @@ def test_by_keyboard_alone(desk: Any, fresh: Server) -> None:
     first = page.locator(".item .text").inner_text()
     rows = page.locator(".answers .name").all_inner_texts()
     scores = [
-        float(told.split()[-2]) for told in page.locator(".answers .toggle > .quiet").all_inner_texts()
-        if "%" in told
-    ]  # fmt: skip
+        float(line.split()[-3]) for line in page.locator(".answers .toggle").all_inner_texts()
+    ]
     assert scores == sorted(scores, reverse=True)
     (best,) = names(page, "yes")
     assert best == rows[0]

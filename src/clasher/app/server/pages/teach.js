@@ -226,7 +226,8 @@ class Desk {
     if (key === "Enter" && !target.closest("button, a, summary")) return () => this.accept();
     if (key === "ArrowRight") return () => this.skip();
     if (key === "ArrowDown" || key === "ArrowUp") return () => this.view.step(key === "ArrowDown" ? 1 : -1);
-    if (key.length === 1 && /[\p{L}/]/u.test(key)) this.picker.input.focus(); // and the letter goes there
+    if (key === "/") return () => this.picker.input.focus();
+    if (/^\p{L}$/u.test(key)) this.picker.input.focus(); // and the letter goes there
     return null;
   }
 }
