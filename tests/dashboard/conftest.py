@@ -20,10 +20,10 @@ def server(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[S
     yield from _served(tmp_path_factory.mktemp("service"))
 
 
-@pytest.fixture
-def fresh(tmp_path: Path, browser: Any) -> Iterator[Server]:
-    """The same for one test alone."""
-    yield from _served(tmp_path / "service")
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Server]:
+    """The same for the tests of one module, one after the other."""
+    yield from _served(tmp_path_factory.mktemp("own"))
 
 
 @pytest.fixture(scope="package")

@@ -23,11 +23,13 @@ SUBJECTS = {
 class Server:
     """``clasher serve`` on a free port of this machine."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
-        command = [sys.executable, "-m", "clasher", "serve", "--data", str(folder), "--port", "0"]
+    def __init__(self, folder: Path, *options: str, port: int = 0, token: str = "") -> None:
+        self.headers = {"Authorization": f"Bearer {token}"} if token else {}
+        command = [sys.executable, "-m", "clasher", "serve", "--data", str(folder)]
         self.process = subprocess.Popen(
-            [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+            [*command, "--port", str(port), *options],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
         self.url = self._address()
 
     def _address(self) -> str:
@@ -35,18 +37,24 @@ class Server:
         told = []
         for line in self.process.stdout:
             told.append(line)
-            if found := re.search(r"http://127\.0\.0\.1:\d+/", line):
-                return found[0]
+            if found := re.search(r"dashboard: (http://127\.0\.0\.1:\d+/\S*)", line):
+                return found[1]
         raise AssertionError("the service did not start:\n" + "".join(told))
 
     def get(self, path: str) -> Any:
         """An answer of the service."""
-        with urlopen(self.url + path, timeout=60) as answer:
+        with urlopen(Request(self.url + path, headers=self.headers), timeout=60) as answer:
             return json.load(answer)
+
+    def lessons(self) -> list[dict[str, Any]]:
+        """What the log has of people's answers, the newest last."""
+        with urlopen(Request(self.url + "v1/log", headers=self.headers), timeout=60) as answer:
+            rows = map(json.loads, answer)
+            return [row for row in rows if row["kind"] in ("feedback", "undo")]
 
     def post(self, path: str, body: object) -> Any:
         """The same to something that is sent."""
-        headers = {"Content-Type": "application/json", "X-Clasher-Who": "feed"}
+        headers = {"Content-Type": "application/json", "X-Clasher-Who": "feed"} | self.headers
         request = Request(self.url + path, json.dumps(body).encode(), headers)
         with urlopen(request, timeout=60) as answer:
             return json.loads(answer.read() or b"null")
@@ -76,7 +84,7 @@ def teach_subjects(server: Server) -> None:
         "v1/learn",
         {"documents": [{"text": f"{name} hostile words", "labels": [name]} for name in HOSTILE]},
     )
-    texts = [text_of(subject, 1000 + number) for number in range(10) for subject in SUBJECTS]
+    texts = [text_of(subject, 1000 + number) for number in range(25) for subject in SUBJECTS]
     server.post("v1/predict", {"documents": [{"text": text} for text in texts + HOSTILE]})
 
 

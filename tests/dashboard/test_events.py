@@ -1,17 +1,104 @@
-"""One connection for all tabs; what comes through it, and what happens when it breaks."""
+"""One connection for all tabs; what happens when it breaks, and below another path."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
-from tests.dashboard.serving import Server
+from tests.dashboard.serving import Server, teach_subjects
+from tests.dashboard.visits import Visit
 
-WATCHERS = "async () => (await (await fetch('v1/metrics')).json()).subscribers"
+LIVE = "#connection[data-status=live]"
 
 
-def test_one_connection_for_all_tabs(visit: Any, fresh: Server) -> None:
-    seen = visit("now", url=fresh.url)
-    tabs = [seen.open(page) for page in ("labels", "drift", "memory")]
-    for tab in (seen.page, *tabs):
-        tab.wait_for_selector("#connection[data-status=live]")
-    assert sum("v1/events" in url for url in seen.requests) == 1
+def connections(seen: Visit) -> int:
+    return sum(url.endswith("v1/events") for url in seen.requests)
+
+
+def test_one_connection_for_all_tabs(visit: Any, server: Server) -> None:
+    before = server.get("v1/metrics")["subscribers"]
+    seen = visit("now")
+    tabs = [seen.open(page) for page in ("now", "labels", "memory")]
+    assert server.get("v1/metrics")["subscribers"] == before + 1
+    version = "document.querySelector('.facts div:last-child')?.textContent"
+    tabs[0].wait_for_function(version)
+    seen.page.close()  # whoever came first goes first
+    told = tabs[0].evaluate(version)
+    server.post("v1/learn", {"documents": [{"text": "crude barrel", "labels": ["oil"]}]})
+    tabs[0].wait_for_function(f"before => {version} !== before", arg=told)
+
+
+def test_the_connection_ends_with_the_last_tab(visit: Any, server: Server) -> None:
+    before = server.get("v1/metrics")["subscribers"]
+    seen = visit("now")
+    assert server.get("v1/metrics")["subscribers"] == before + 1
+    seen.page.goto("about:blank")
+    for _ in range(100):
+        if server.get("v1/metrics")["subscribers"] == before:
+            break
+        seen.page.wait_for_timeout(100)
+    assert server.get("v1/metrics")["subscribers"] == before
+
+
+def test_where_workers_cannot_be_shared(browser: Any, server: Server) -> None:
+    context = browser.new_context()
+    context.add_init_script("delete window.SharedWorker")
+    page = context.new_page()
+    page.goto(server.url)
+    page.wait_for_selector(LIVE)
+    page.locator(".facts dd").first.wait_for()
+    context.close()
+
+
+def test_it_comes_back_after_a_restart(visit: Any, tmp_path: Path) -> None:
+    first = Server(tmp_path / "service")
+    try:
+        teach_subjects(first)
+        seen = visit("now", url=first.url)
+        port = int(first.url.rstrip("/").rpartition(":")[2])
+    finally:
+        first.stop()
+    seen.page.wait_for_selector("#connection[data-status=connecting]")
+    second = Server(tmp_path / "service", port=port)
+    try:
+        seen.page.wait_for_selector(LIVE, timeout=40_000)
+        seen.page.locator(".facts", has_text="647 documents so far").wait_for()
+    finally:
+        second.stop()
+    seen.errors.clear()  # the browser notes down that nobody answered
+
+
+def test_below_another_path(visit: Any, tmp_path: Path) -> None:
+    server = Server(tmp_path / "service", "--root-path", "/some/where")
+    try:
+        assert server.url.endswith("/some/where/")
+        teach_subjects(server)
+        seen = visit("labels", url=server.url)
+        seen.page.get_by_role("link", name="oil").click()
+        seen.page.get_by_role("heading", level=1, name="oil").wait_for()
+    finally:
+        server.stop()
+
+
+def test_a_token_is_asked_for(browser: Any, tmp_path: Path) -> None:
+    tokens = str(tmp_path / "tokens")
+    command = [sys.executable, "-m", "clasher", "token", "ann", "--token-file", tokens]
+    made = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    token = made.stdout.split()[-1]
+    server = Server(tmp_path / "service", "--token-file", tokens, token=token)
+    try:
+        teach_subjects(server)
+        page = browser.new_page()
+        page.goto(f"{server.url}#/teach")
+        page.get_by_label("Token").fill(token)
+        page.keyboard.press("Enter")
+        page.wait_for_selector(LIVE)
+        page.locator(".title", has_text="as ann").wait_for()
+        page.get_by_role("button", name="Accept").click()
+        page.locator(".receipt.taught").wait_for()
+        assert server.lessons()[-1]["who"] == "ann"
+        page.close()
+    finally:
+        server.stop()

@@ -12,9 +12,16 @@ const DRAG = 6; // pixels that make a movement a choice
 /** What part of time is looked at, and the moment that is pointed at. */
 export class TimeView {
   constructor() {
-    this.range = null; // null: all there is, moving on
+    this.last = 300; // seconds up to now, moving on
+    this.range = null; // a part of them that was chosen, and stays
     this.cursor = null;
     this.watchers = new Set();
+  }
+
+  /** From when to when. */
+  over(at) {
+    const [first, last] = [at[0] ?? 0, at.at(-1) ?? 1];
+    return this.range ?? [Math.max(first, last - this.last), last];
   }
 
   set(change) {
@@ -70,7 +77,7 @@ export class LineChart {
 
   spoken() {
     const told = this.lines.map((line, i) => `${line.name} ${this.told(this.columns[i].at(-1))}`);
-    return `${this.title}: ${told.join(", ")}. Left and right move a cursor, plus and minus zoom, Escape shows all.`;
+    return `${this.title}: ${told.join(", ")}. Left and right move a cursor, plus and minus zoom, Escape zooms out.`;
   }
 
   legend() {
@@ -83,7 +90,7 @@ export class LineChart {
     svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
     this.area.setAttribute("width", this.inner); // lines end where the area does
     this.area.setAttribute("viewBox", `${MARGIN.left} 0 ${this.inner} ${HEIGHT}`);
-    const [from, to] = this.view.range ?? [at[0] ?? 0, at.at(-1) ?? 1];
+    const [from, to] = this.view.over(at);
     this.from = from;
     this.span = Math.max(to - from, 1);
     const [low, high, ticks] = this.heights(from, to);

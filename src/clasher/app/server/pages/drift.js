@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { bdi, h, show } from "./dom.js";
 import { listen } from "./events.js";
 import * as write from "./format.js";
-import { allNames } from "./names.js";
+import { numbersByName } from "./names.js";
 import { attempt } from "./notes.js";
 
 const CALM = 5000; // milliseconds between two looks
@@ -17,8 +17,7 @@ export function openDrift(root) {
     "An alarm rings when a label's errors have risen by more than chance explains, and enough documents were seen to tell. The model then gives up most of that label's past, and learns it anew."), place);
   const load = () => attempt(async () => {
     const { alarms } = await get("alarms", {}, { signal: asked.signal });
-    const [texts, names] = await Promise.all([textsOf(alarms, asked.signal), allNames()]);
-    const numbers = new Map(names.map(({ id, name }) => [name, id]));
+    const [texts, numbers] = await Promise.all([textsOf(alarms, asked.signal), numbersByName()]);
     if (place.contains(document.activeElement)) return; // nobody loses their place
     show(place, alarms.length ? alarms.map((alarm) => card(alarm, texts, numbers))
       : h("p", { class: "notice calm" }, "No alarm so far: labels mean what they meant."));

@@ -3,13 +3,16 @@
 import { get } from "./api.js";
 import { listen } from "./events.js";
 
-export const MOST = 600; // points
+export const MOST = 1200; // points
 
 const NAMES = [
   "learned", "predicted", "macro", "micro", "recentMacro", "recentMicro", "memory", "labels", "p50", "p99",
 ];
 
-/** Columns of equal length, the oldest point first; past `most` of them the oldest makes room. */
+/**
+ * Columns of equal length, the oldest point first. Past `most` points, every other one of the older
+ * half goes: the last minutes are whole, and the further back, the fewer are left.
+ */
 export class History {
   constructor(names, most = MOST) {
     this.most = most;
@@ -22,9 +25,13 @@ export class History {
     if (this.at.length && at <= this.at.at(-1)) return;
     this.at.push(at);
     for (const [name, column] of Object.entries(this.columns)) column.push(values[name] ?? null);
-    if (this.at.length <= this.most) return;
-    this.at.shift();
-    for (const column of Object.values(this.columns)) column.shift();
+    if (this.at.length > this.most) this.thin();
+  }
+
+  thin() {
+    const keep = (_, i) => i % 2 === 0 || i > this.most / 2;
+    this.at = this.at.filter(keep);
+    for (const name of Object.keys(this.columns)) this.columns[name] = this.columns[name].filter(keep);
   }
 
   /** How fast a counter grew between points; nothing where it began anew. */

@@ -7,7 +7,8 @@ import { documentRow } from "./documents.js";
 import { bdi, h, show } from "./dom.js";
 import * as write from "./format.js";
 import { marks } from "./labels.js";
-import { allNames } from "./names.js";
+import { me } from "./me.js";
+import { numbersByName } from "./names.js";
 import { attempt, note } from "./notes.js";
 
 export function openLabel(root, number) {
@@ -17,14 +18,20 @@ export function openLabel(root, number) {
   const load = () => attempt(async () => {
     const page = await get(`labels/${encodeURIComponent(number)}`, {}, { signal: asked.signal });
     document.title = `${page.label.name} – clasher`;
-    const numbers = await numbersOf();
-    show(place, head(page.label, load), measures(page.label), columns(page, numbers), recent(page));
+    const [numbers, { scope }] = await Promise.all([numbersByName(), me()]);
+    show(place, head(page.label, scope === "admin" && load), measures(page.label), columns(page, numbers), recent(page));
   });
   load();
   return () => asked.abort();
 }
 
+/** Its name and, for those who may do it, what can be done. */
 function head(label, reload) {
+  const title = h("h1", {}, bdi(label.name), marks(label));
+  return h("div", { class: "title" }, title, reload && actions(label, reload));
+}
+
+function actions(label, reload) {
   const act = (action, into) => attempt(async () => {
     await post(`labels/${label.id}`, into === undefined ? { action } : { action, into }, { key: newKey() });
     note(`${label.name}: ${DONE[action]}${into === undefined ? "" : ` ${into}`}.`);
@@ -32,7 +39,7 @@ function head(label, reload) {
     else await reload();
   });
   const button = (text, click, look = "") => h("button", { class: look, on: { click } }, text);
-  return h("div", { class: "title" }, h("h1", {}, bdi(label.name), marks(label)), h("p", { class: "actions" },
+  return h("p", { class: "actions" },
     button(label.is_pinned ? "Unpin" : "Pin", () => act(label.is_pinned ? "unpin" : "pin")),
     button("Rename", async () => {
       const into = await askText("Rename this label", "Its new name", { value: label.name, yes: "Rename it" });
@@ -44,7 +51,7 @@ function head(label, reload) {
     }),
     button("Retire", async () => {
       if (await confirm("Retire this label?", "It will not be predicted any more, and what it was taught is given up.", "Retire it")) act("retire");
-    }, "danger")));
+    }, "danger"));
 }
 
 const DONE = { pin: "pinned", unpin: "no longer pinned", rename: "now called", merge: "merged into", retire: "retired" };
@@ -59,10 +66,6 @@ function measures(label) {
     one("F1", label.f1, "macro"), one("Precision", label.precision, "micro"), one("Recall", label.recall, "frequent"),
     h("article", { class: "card rare" }, h("h2", {}, "Support"), h("p", { class: "figure" }, write.count(label.support)),
       sparkline(label.history), h("p", {}, "F1 lately")));
-}
-
-async function numbersOf() {
-  return new Map((await allNames()).map(({ id, name }) => [name, id]));
 }
 
 function columns({ label, neighbours }, numbers) {

@@ -30,6 +30,11 @@ export function allNames() {
   return known;
 }
 
+/** The numbers of labels by their names. */
+export async function numbersByName() {
+  return new Map((await allNames()).map(({ id, name }) => [name, id]));
+}
+
 /** Without case and accents. */
 export function plain(text) {
   return text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();

@@ -13,6 +13,8 @@ const QUALITY = [
   ["rare_f1", "Rare labels", "rare", "macro F1 of all others"],
 ];
 
+const SPANS = [["5 min", 300], ["1 h", 3600], ["All", Infinity]];
+
 const CHARTS = [
   [{ title: "F1", write: write.ratio, floor: 0, ceiling: 1, least: 0.05, lines: [
     { name: "macro, lately", class: "macro" }, { name: "micro, lately", class: "micro" },
@@ -38,7 +40,7 @@ export function openNow(root) {
     "Nothing has been learnt yet. Send documents to ", h("code", {}, "v1/learn"), " or ", h("code", {}, "v1/predict"),
     " (", h("a", { href: "docs" }, "how"), "), and this page comes alive.");
   const pause = h("button", { "aria-pressed": "false", on: { click: () => turn(!frozen) } }, "Pause");
-  const whole = h("button", { hidden: true, on: { click: () => view.set({ range: null }) } }, "Show all");
+  const whole = h("button", { hidden: true, on: { click: () => view.set({ range: null }) } }, "Zoom out");
   let frozen = null; // the past as it was when paused
 
   function turn(isPaused) {
@@ -57,16 +59,22 @@ export function openNow(root) {
     facts.update(metrics);
     if (!frozen) draw();
   }
-  view.watchers.add(() => { whole.hidden = view.range === null; });
+  const spans = SPANS.map(([name, last]) => h("button", { on: { click: () => view.set({ last, range: null }) } }, name));
+  const marked = () => {
+    whole.hidden = view.range === null;
+    spans.forEach((button, i) => button.setAttribute("aria-pressed", String(!view.range && view.last === SPANS[i][1])));
+  };
+  view.watchers.add(marked);
+  marked();
 
   show(root,
-    h("div", { class: "title" }, h("h1", {}, "Now"), h("p", { class: "actions" }, whole, pause)),
+    h("div", { class: "title" }, h("h1", {}, "Now"), h("p", { class: "actions" }, whole, h("span", { class: "group", role: "group", "aria-label": "How much of the past" }, spans), pause)),
     empty,
     h("section", { class: "cards", "aria-label": "Quality" }, cards.map((card) => card.element)),
     h("p", { class: "told" }, "Measured on documents that were predicted before they were learnt, and not picked for being uncertain. Large: lately, with its 95 % interval."),
     facts.element,
     h("section", { class: "charts", "aria-label": "The last minutes" }, charts.map(([chart]) => chart.element)),
-    h("p", { class: "told" }, "Raw values, one point a second. Drag over a curve to zoom, double-click to see all of it again."));
+    h("p", { class: "told" }, "Raw values, one point a second; further back, fewer are left. Drag over a curve to zoom in, double-click to zoom out."));
   if (latest) tell(latest);
   draw();
   const stop = listen("metrics", tell);

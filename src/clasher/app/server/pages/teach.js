@@ -6,11 +6,12 @@ import { askText } from "./dialogs.js";
 import { h, say, show } from "./dom.js";
 import { listen } from "./events.js";
 import { ItemView } from "./item.js";
+import { me } from "./me.js";
 import { attempt, note } from "./notes.js";
 import { Picker } from "./picker.js";
 import { Queue, secondsLeft } from "./queue.js";
 import { receiptCard } from "./receipts.js";
-import { setWho, who } from "./session.js";
+import { setWho } from "./session.js";
 
 const KEPT = 20; // answers that can be taken back here
 const KEYS = [
@@ -55,7 +56,7 @@ class Desk {
     this.skips = h("button", { on: { click: () => this.skip() } }, "Skip", h("kbd", {}, "→"));
     this.undoes = h("button", { on: { click: () => this.undo() } }, "Undo");
     this.redoes = h("button", { on: { click: () => this.redo() } }, "Redo");
-    this.name = h("button", { class: "link", on: { click: () => this.rename() } });
+    this.name = h("span");
     this.told = h("p", { class: "quiet empty", hidden: true });
     show(root, h("div", { class: "title" }, h("h1", {}, "Teach"), h("p", { class: "quiet" }, "as ", this.name)),
       h("div", { class: "teach" },
@@ -69,6 +70,7 @@ class Desk {
   }
 
   async start(ids) {
+    attempt(() => this.introduce());
     if (ids.length) await attempt(() => this.queue.want(ids));
     await this.advance();
   }
@@ -192,13 +194,18 @@ class Desk {
       : h("li", { class: "quiet" }, "After each answer: which scores moved, and which recent documents would now be labelled otherwise."));
     this.undoes.disabled = !this.entries.some(({ state }) => state === "taught" || state === "sending");
     this.redoes.disabled = !this.undone.length;
-    say(this.name, who());
   }
 
-  async rename() {
-    const name = await askText("Who is teaching?", "Your name, as it stands in the log", { value: who(), yes: "That is me" });
+  /** Say who is teaching; without a token one can be called otherwise. */
+  async introduce() {
+    const { name, isFixed } = await me();
+    show(this.name, isFixed ? name : h("button", { class: "link", on: { click: () => this.rename(name) } }, name));
+  }
+
+  async rename(value) {
+    const name = await askText("Who is teaching?", "Your name, as it stands in the log", { value, yes: "That is me" });
     if (name) setWho(name);
-    this.tell();
+    await this.introduce();
   }
 
   key(event) {
