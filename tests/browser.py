@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -19,9 +20,13 @@ def missing(what: str) -> None:
     pytest.skip(f"{what} is missing")
 
 
-@pytest.fixture(scope="package")
-def browser() -> Iterator[Any]:
-    """Chromium, closed at the end."""
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """Chromium, closed at the end.
+
+    While it is open nothing else in this thread may run an event loop: open it for a module, or for
+    a package that is about nothing else.
+    """
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
@@ -30,9 +35,9 @@ def browser() -> Iterator[Any]:
     if program is None:
         missing("chromium")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
+        opened = playwright.chromium.launch(
             executable_path=program,
             args=["--no-sandbox", "--disable-gpu", "--js-flags=--expose-gc"],
         )
-        yield chromium
-        chromium.close()
+        yield opened
+        opened.close()

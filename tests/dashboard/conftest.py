@@ -6,12 +6,16 @@ from typing import Any
 
 import pytest
 
-from tests.browser import browser
+from tests.browser import chromium
 from tests.conftest import INTERPRETED, optional
 from tests.dashboard.serving import Server, teach_many, teach_subjects
 from tests.dashboard.visits import Visit
 
-__all__ = ["browser"]
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Any]:
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.fixture(scope="package")

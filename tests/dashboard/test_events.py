@@ -8,22 +8,26 @@ from pathlib import Path
 from typing import Any
 
 from tests.dashboard.serving import Server, teach_subjects
-from tests.dashboard.visits import Visit
 
 LIVE = "#connection[data-status=live]"
 
 
-def connections(seen: Visit) -> int:
-    return sum(url.endswith("v1/events") for url in seen.requests)
+def wait_for_watchers(server: Server, page: Any, wanted: int) -> None:
+    """Until the service has this many connections; a few seconds at most."""
+    for _ in range(100):
+        if (found := server.get("v1/metrics")["subscribers"]) == wanted:
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"{found} connections")
 
 
 def test_one_connection_for_all_tabs(visit: Any, server: Server) -> None:
-    before = server.get("v1/metrics")["subscribers"]
     seen = visit("now")
+    wait_for_watchers(server, seen.page, 1)
     tabs = [seen.open(page) for page in ("now", "labels", "memory")]
-    assert server.get("v1/metrics")["subscribers"] == before + 1
+    wait_for_watchers(server, seen.page, 1)
     version = "document.querySelector('.facts div:last-child')?.textContent"
-    tabs[0].wait_for_function(version)
+    tabs[0].wait_for_function(f"() => {version}")
     seen.page.close()  # whoever came first goes first
     told = tabs[0].evaluate(version)
     server.post("v1/learn", {"documents": [{"text": "crude barrel", "labels": ["oil"]}]})
@@ -31,15 +35,10 @@ def test_one_connection_for_all_tabs(visit: Any, server: Server) -> None:
 
 
 def test_the_connection_ends_with_the_last_tab(visit: Any, server: Server) -> None:
-    before = server.get("v1/metrics")["subscribers"]
     seen = visit("now")
-    assert server.get("v1/metrics")["subscribers"] == before + 1
+    wait_for_watchers(server, seen.page, 1)
     seen.page.goto("about:blank")
-    for _ in range(100):
-        if server.get("v1/metrics")["subscribers"] == before:
-            break
-        seen.page.wait_for_timeout(100)
-    assert server.get("v1/metrics")["subscribers"] == before
+    wait_for_watchers(server, seen.page, 0)
 
 
 def test_where_workers_cannot_be_shared(browser: Any, server: Server) -> None:
@@ -92,7 +91,7 @@ def test_a_token_is_asked_for(browser: Any, tmp_path: Path) -> None:
         teach_subjects(server)
         page = browser.new_page()
         page.goto(f"{server.url}#/teach")
-        page.get_by_label("Token").fill(token)
+        page.get_by_role("textbox", name="Token").fill(token)
         page.keyboard.press("Enter")
         page.wait_for_selector(LIVE)
         page.locator(".title", has_text="as ann").wait_for()

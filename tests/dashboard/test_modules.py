@@ -26,6 +26,20 @@ def test_stretches_are_in_characters_and_may_overlap(module: Any) -> None:
     assert [round(part["weight"], 2) for part in parts] == [0, 1.3, 0.1, -0.7]
 
 
+def test_words_for_and_against_are_marked_by_strength(module: Any) -> None:
+    marks = """({ marked, weightiest }, parts) => [
+      marked(parts).map((part) => (part.className ? [part.className, part.textContent] : part)),
+      weightiest(parts, 1), weightiest(parts, -1),
+    ]"""
+    parts = [("oil", 4.0), (" ", 0.1), ("gas", -1.0), (" and ", 0.0), ("Oil", 1.0)]
+    shown, speaks_for, speaks_against = module(
+        "highlight.js", marks, [{"text": text, "weight": weight} for text, weight in parts]
+    )
+    assert shown[:3] == [["for level-5", "oil"], " ", ["against level-3", "gas"]]
+    assert shown[3:] == [" and ", ["for level-3", "Oil"]]
+    assert (speaks_for, speaks_against) == ([["oil", 5]], [["gas", -1]])
+
+
 def test_a_search_ranks_and_leaves_nothing_out(module: Any) -> None:
     names = ["crude oil", "soil", "Öl oil", "oil", "oil price", "gold"]
     find = """({ search, plain }, names) =>

@@ -23,7 +23,9 @@ def wait_for_points(page: Any, more_than: int) -> None:
 def test_quality_with_intervals(visit: Any) -> None:
     page = visit("now").page
     card = page.locator(".card", has=page.get_by_role("heading", name="Micro F1"))
-    page.wait_for_function("document.querySelector('.card.micro .figure').textContent !== '–'")
+    page.wait_for_function(
+        "() => document.querySelector('.card.micro .figure').textContent !== '–'"
+    )
     value = float(card.locator(".figure").inner_text())
     low, high = map(float, card.locator("p").nth(1).inner_text().split()[0].split("–"))
     assert low <= value <= high
@@ -48,23 +50,20 @@ def test_curves_move(visit: Any) -> None:
 
 
 def test_pause_and_go_on(visit: Any) -> None:
-    page = visit("now").page
+    seen = visit("now")
+    page, path = seen.page, "document.querySelectorAll('.chart .line')[0].getAttribute('d')"
     wait_for_points(page, 2)
     page.get_by_role("button", name="Pause").click()
-    before = page.evaluate("document.querySelectorAll('.chart .line')[0].getAttribute('d')")
-    learned = page.locator(".facts dd").last.inner_text()
-    page.wait_for_timeout(2500)  # in which two points come in
-    assert page.evaluate("document.querySelectorAll('.chart .line')[0].getAttribute('d')") == before
+    before = page.evaluate(path)
+    seen.wait_for_figures(2)
+    assert page.evaluate(path) == before
     page.get_by_role("button", name="Go on").click()
-    page.wait_for_function(
-        "before => document.querySelectorAll('.chart .line')[0].getAttribute('d') !== before",
-        arg=before,
-    )
-    assert learned
+    page.wait_for_function(f"before => {path} !== before", arg=before)
 
 
 def test_zoom_and_tooltip_stay_through_updates(visit: Any) -> None:
-    page = visit("now").page
+    seen = visit("now")
+    page = seen.page
     wait_for_points(page, 4)
     plot = chart(page, "Memory").locator(".plot")
     plot.scroll_into_view_if_needed()
@@ -79,9 +78,7 @@ def test_zoom_and_tooltip_stay_through_updates(visit: Any) -> None:
     zoomed, told = page.evaluate(times), chart(page, "Memory").locator(".tip")
     assert told.is_visible()
     moment = told.locator(".when").inner_text()
-    version = "document.querySelector('.facts div:last-child').textContent"
-    page.wait_for_function(f"before => {version} !== before", arg=page.evaluate(version))
-    page.wait_for_timeout(1500)  # at least one more drawing
+    seen.wait_for_figures(3)
     assert page.evaluate(times) == zoomed
     assert told.is_visible()
     assert told.locator(".when").inner_text() == moment
@@ -131,7 +128,7 @@ def test_the_heap_stays_flat(visit: Any, own: Server) -> None:
             own.post("v1/learn", {"documents": [{"text": text, "labels": ["oil"]}]})
             for name in ("Labels", "Drift", "Memory", "Teach", "Now"):
                 seen.go(name)
-        page.wait_for_timeout(500)
+        seen.wait_for_figures(2)
         session = seen.context.new_cdp_session(page)
         session.send("HeapProfiler.collectGarbage")
         used: float = session.send("Runtime.getHeapUsage")["usedSize"] / 1e6

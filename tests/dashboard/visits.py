@@ -34,6 +34,17 @@ class Visit:
         self.page.get_by_role("navigation", name="Pages").get_by_text(page).click()
         self.page.get_by_role("heading", level=1, name=page).wait_for()
 
+    def wait_for_figures(self, times: int = 1) -> None:
+        """Until new figures have come in so many times, and were drawn."""
+        count = """({ listen }, times) => new Promise((resolve) => {
+          let heard = 0;
+          const stop = listen("metrics", () => {
+            heard += 1;
+            if (heard === times) setTimeout(() => { stop(); resolve(); });
+          });
+        })"""
+        self.module("events.js", count, times)
+
     def module(self, name: str, script: str, value: object = None) -> Any:
         """Run a function over a module of the page."""
         return self.page.evaluate(

@@ -136,8 +136,9 @@ export class LineChart {
 
   /** The cursor and what it points at. */
   point(x) {
-    const i = this.view.cursor === null ? -1 : nearest(this.at, this.view.cursor);
-    const isSeen = i >= 0 && x(this.at[i]) >= MARGIN.left - 1 && x(this.at[i]) <= this.width - MARGIN.right + 1;
+    const seen = this.at.filter((moment) => moment >= this.from && moment <= this.from + this.span);
+    const isSeen = this.view.cursor !== null && seen.length > 0;
+    const i = isSeen ? this.at.indexOf(seen[nearest(seen, this.view.cursor)]) : -1;
     this.cursor.setAttribute("visibility", isSeen ? "visible" : "hidden");
     this.tip.hidden = !isSeen;
     if (!isSeen) return;
