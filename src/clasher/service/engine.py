@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -101,6 +102,7 @@ class Engine(Reading, AbstractContextManager["Engine"]):
         self._clock, self._tokenizer, self._on_failure = clock, tokenizer, on_failure
         self._started = clock()
         self._failure: str | None = None
+        self._failing = threading.Lock()
         self._arriving: list[str] = []  # models that no entry names yet
         self._leftover: list[Callable[[Log], object]] = []
         self._is_closed = False
@@ -273,6 +275,8 @@ class Engine(Reading, AbstractContextManager["Engine"]):
             for work in self._leftover:
                 work(self._log)
             self._log.close()
+        else:
+            self._log.abandon()
         self.folder.close()
 
     def __enter__(self) -> Self:
@@ -339,10 +343,15 @@ class Engine(Reading, AbstractContextManager["Engine"]):
 
     def _fail(self, error: BaseException) -> None:
         """Stop acknowledging, for good: what is not on disk was never promised."""
-        if self._failure is None:
-            self._failure = f"{self.folder.path}: the disk has failed, or the log: {error}"
-            self._admission.reject_all(StoppedError(self._failure))
-            self._events.close()
-            self._writer.close()
-            self._learner.put(None)
-            self._on_failure(self._failure)
+        with self._failing:
+            if self._failure is not None:
+                return
+            self._failure = (
+                f"{self.folder.path}: cannot go on: {error}. Nothing more is acknowledged; all that "
+                f"was is kept. Make sure that the disk is sound and has room, then start again."
+            )
+        self._admission.reject_all(StoppedError(self._failure))
+        self._events.close()
+        self._writer.close()
+        self._learner.put(None)
+        self._on_failure(self._failure)

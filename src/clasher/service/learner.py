@@ -129,6 +129,7 @@ class Learner:
         self._copies.turn()
         for done in batch:
             self._acknowledge(done, refusals, differences)
+        self._copies.wait()
         rung = self._copies.back.model.alarms[-1:]
         self._copies.back.apply(entries, hashes)
         self._tell(entries)
