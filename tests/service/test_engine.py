@@ -365,7 +365,7 @@ def test_an_empty_model_predicts_nothing(engine):
 
 def test_explanations_point_into_the_text(engine):
     taught(engine)
-    text = "☂ Zinc, and harvest"
+    text = "☂ Smelter, and harvest"
     best, other = engine.explain(text)
     assert {best.label, other.label} == {"grain", "metal"}
     explained = {one.label: one for one in engine.explain(text, ["metal", "grain"])}
@@ -373,7 +373,7 @@ def test_explanations_point_into_the_text(engine):
         label: {text[w.start : w.stop]: w.weight for w in one.words}
         for label, one in explained.items()
     }
-    assert weights["metal"]["Zinc"] > max(0, weights["grain"]["Zinc"])
+    assert weights["metal"]["Smelter"] > max(0, weights["grain"]["Smelter"])
     assert weights["grain"]["harvest"] > max(0, weights["metal"]["harvest"])
     with pytest.raises(LabelError, match="knows no label 'oil'"):
         engine.explain(text, ["oil"])
@@ -434,7 +434,7 @@ def test_the_model_is_downloaded_and_replaced(opened, folder):
     engine = taught(opened(SMALL))
     grain = by_name(engine)["grain"].id
     raw = model_bytes(engine)
-    engine.learn(STREAM + [document("x", labels=["extra"])]).result()
+    engine.learn([*STREAM, document("x", labels=["extra"])]).result()
     other = Clasher(128, rule="centroid")
     other.learn("wheat", {"grain"})
     engine.replace_model(io.BytesIO(file_bytes(other)), who="admin").result()

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clasher.service.engine import DISK_FAILED
 from clasher.service.options import Options
+from clasher.service.running import DISK_FAILED
 from tests.service.torture import disks
 from tests.service.torture.check import Ack, next_places
 from tests.service.torture.load import Plan
@@ -154,6 +154,56 @@ class FullDisk(Trials):
         self._disk.close()
 
 
+class Spoilt(Trials):
+    """The newest snapshot is cut off, or one of its bits flipped: at every byte, one after another.
+
+    The log was compacted, so that the snapshot before it is all there is to fall back to.
+    """
+
+    def _fresh(self, number: int, draw: random.Random) -> None:
+        super()._fresh(SERIES, draw)
+        if self._whole.exists():
+            return
+        assert self._series is not None
+        child = Child(self._series.plan(most=20), None)
+        if child.wait() != 0:
+            raise RuntimeError("the folder to be spoilt could not be made")
+        self._acks = child.acks
+        self._series.folder.rename(self._whole)
+
+    @property
+    def _whole(self) -> Path:
+        return self.base / "whole"
+
+    def _crash(self, series: Series, draw: random.Random, number: int) -> list[str]:
+        shutil.rmtree(series.folder, ignore_errors=True)
+        shutil.copytree(self._whole, series.folder)
+        series.acks = list(self._acks)
+        newest = max((series.folder / "snapshots").iterdir())
+        files = sorted(newest.iterdir())
+        file = files[number % len(files)]
+        spoil(file, number // len(files) // 2, cut=bool(number // len(files) % 2))
+        return []
+
+    def run(self, number: int) -> list[str]:
+        """One trial; it must also have been told that something was amiss."""
+        found = super().run(number)
+        if not list((self.base / "data" / "snapshots").glob("*.damaged")):
+            found.append("nobody was told that the snapshot is damaged")
+        return found
+
+
+def spoil(file: Path, place: int, *, cut: bool) -> None:
+    """Cut a file off at a byte, or flip a bit of it."""
+    raw = bytearray(file.read_bytes())
+    place %= len(raw)
+    if cut:
+        del raw[place:]
+    else:
+        raw[place] ^= 1 << place % 8
+    file.write_bytes(raw)
+
+
 KINDS: dict[str, Callable[[Path, int, str | None], Trials]] = {
-    "kill": Kill, "power": PowerCut, "errors": Errors, "full": FullDisk,
+    "kill": Kill, "power": PowerCut, "errors": Errors, "full": FullDisk, "spoilt": Spoilt,
 }  # fmt: skip
