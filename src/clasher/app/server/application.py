@@ -62,7 +62,8 @@ class Application:
         self.bounded.stop()
 
     def _add_operations(self) -> None:
-        for one in OPERATIONS:
+        # the router tries one after the other: what is asked most comes first
+        for one in sorted(OPERATIONS, key=lambda one: one.method != "POST"):
             self.api.router.add_route(one.path, one.endpoint(self.service), [one.method], one.name)
 
     def _add_pages(self) -> None:
