@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compiled test-interpreted lint format bench experiments java clean
+.PHONY: help demo test test-compiled test-interpreted torture lint format bench experiments java clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -20,6 +20,10 @@ test-compiled: $(VENV)/dev java
 test-interpreted: $(VENV)/dev java  # one run without the compiler sees every line of the kernels
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -m 'not compiled'
 	$(BIN)/python -m coverage report
+
+TRIALS ?= 1000
+torture: $(VENV)/dev  ## kill, cut off and starve a service TRIALS times each; needs root and strace
+	$(BIN)/python -m tests.service.torture --trials $(TRIALS)
 
 lint: $(VENV)/dev  ## ruff, mypy, import-linter
 	$(BIN)/ruff check

@@ -203,4 +203,4 @@ def _spans(found: list[Word], weights: list[WordWeight]) -> list[Span]:
     spoken: dict[str, float] = defaultdict(float)
     for text, weight in weights:
         spoken[text] += weight
-    return [Span(w.start, w.stop, spoken[w.text] / written[w.text]) for w in found]
+    return sorted(Span(w.start, w.stop, spoken[w.text] / written[w.text]) for w in found)

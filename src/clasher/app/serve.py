@@ -78,7 +78,7 @@ def serve(
             await feed(service)
 
     say(f"listening at http://{host}:{port}; recovering {data} …", quiet=quiet)
-    running.run(service, listening, ready)
+    running.run(running.Server(service, ready), listening)
     say("stopped; everything that was acknowledged is on disk", quiet=quiet)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import InvalidStateError
+from contextlib import suppress
 
 from clasher.errors import BusyError
 from clasher.service.writer import Request
@@ -36,7 +38,7 @@ class Admission:
         with self._lock:
             inside = list(self._inside)
         for request in inside:
-            if not request.future.done():
+            with suppress(InvalidStateError):  # it was answered meanwhile
                 request.future.set_exception(error)
 
     def __len__(self) -> int:

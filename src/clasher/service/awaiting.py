@@ -90,9 +90,17 @@ class Awaiting:
             self._changed.clear()
 
     def add(self, documents: Iterable[Predicted]) -> None:
-        """Keep documents; those of the same ids and the oldest make room."""
+        """Keep documents; those of the same ids and the oldest make room.
+
+        What was said of a document still holds when the same text is predicted again.
+        """
         with self.lock:
             for document in documents:
+                old = self._documents.get(document.id)
+                if old is not None and old.text == document.text:
+                    document.taught, document.taught_by = old.taught, old.taught_by
+                    document.reason = old.reason
+                    document.holder, document.leased_until = old.holder, old.leased_until
                 self._remove(document.id)
                 self._documents[document.id] = document
                 self._bytes += document.size

@@ -26,6 +26,7 @@ class Copies:
     ...     print(state.model.labels)
     []
     >>> copies.turn()
+    >>> copies.wait()
     >>> with copies.reading() as state:
     ...     print(state.model.labels)
     ['grain']
@@ -52,7 +53,11 @@ class Copies:
                     self._left.notify_all()
 
     def turn(self) -> None:
-        """Let new readers see the back copy; returns when nobody reads the other one any more."""
+        """Let new readers see the back copy; the other one is not to be changed yet: ``wait``."""
         with self._left:
             self.front, self.back = self.back, self.front
+
+    def wait(self) -> None:
+        """Wait until nobody reads the back copy any more."""
+        with self._left:
             self._left.wait_for(lambda: not self._readers[id(self.back)])

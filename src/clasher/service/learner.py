@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from clasher.errors import RefusedError
+from clasher.errors import RefusedError, StoppedError
 from clasher.service.awaiting import Awaiting
 from clasher.service.copies import Copies
 from clasher.service.entries import Entry, Feedback, Learn, Relabel, Replace
@@ -78,6 +78,8 @@ class Learner:
         """The model as a file, opened for reading, as it is after what is waiting now."""
         future: Future[BinaryIO] = Future()
         with self._came:
+            if self._is_closing:
+                raise StoppedError("the service is closing")
             self._wanted.append(future)
             self._came.notify()
         return future
@@ -88,23 +90,25 @@ class Learner:
                 pass
             self._snapshot()
         except BaseException as error:
+            self.put(None)
+            for future in self._wanted:
+                future.set_exception(StoppedError(f"the snapshot could not be written: {error}"))
             self._fail(error)
 
     def _turn(self) -> bool:
         with self._came:
             self._came.wait_for(lambda: self._committed or self._wanted or self._is_closing)
             batch = self._take()
-            wanted = [] if self._committed else list(self._wanted)
-            if wanted:
-                self._wanted.clear()
+            wanted = 0 if self._committed else len(self._wanted)
             goes_on = not self._is_closing or bool(self._committed)
         if batch:
             self._learn(batch)
         if wanted:
             self._snapshot()
-            for future in wanted:
-                path = self._snapshots.model_file(self._copies.back.seq)
-                future.set_result(path.open("rb"))
+            path = self._snapshots.model_file(self._copies.back.seq)
+            for _ in range(wanted):
+                self._wanted[0].set_result(path.open("rb"))
+                self._wanted.popleft()
         elif self._is_due():
             self._snapshot()
         return goes_on
@@ -129,6 +133,7 @@ class Learner:
         self._copies.turn()
         for done in batch:
             self._acknowledge(done, refusals, differences)
+        self._copies.wait()
         rung = self._copies.back.model.alarms[-1:]
         self._copies.back.apply(entries, hashes)
         self._tell(entries)

@@ -8,7 +8,7 @@ there is no other, and an older library is refused all the same. Write-ahead log
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -111,6 +111,8 @@ class Log:
             with self.transaction():
                 self._db.execute(SCHEMA)
                 self.tell("format", FORMAT)
+        # what a failed flush left in the memory of the system must not be built upon: copy it anew
+        pragma("wal_checkpoint", "truncate")
         if self.asked("format") != FORMAT:
             raise FolderError(f"{self.path}: made by another version of clasher")
 
@@ -249,6 +251,12 @@ class Log:
     def close(self) -> None:
         """Checkpoint, and close the database."""
         self._db.close()
+
+    def abandon(self) -> None:
+        """Close the database after an error, and write nothing more."""
+        self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        with suppress(apsw.Error):
+            self._db.close()
 
     def _first(self, query: str) -> int:
         for (value,) in self._db.execute(query):

@@ -41,7 +41,7 @@ def recover(
     state, told = snapshots.load(models)
     if state is None:
         state = State(_first_model(log, settings, tokenizer, told), models)
-    elif settings is not None and settings != state.model.settings:
+    if settings is not None and settings != state.model.settings:
         names = ", ".join(state.model.settings.differences(settings))
         raise SettingError(
             f"{folder.path}: its model was made with other settings ({names}); leave them out to "

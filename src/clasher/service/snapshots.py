@@ -56,6 +56,8 @@ class Snapshots:
             durable.flush_folder(scratch)
             durable.rename(scratch, target)
         kept = self.versions()
+        for damaged in sorted(self.folder.glob(f"*{DAMAGED}"))[:-1]:
+            shutil.rmtree(damaged)
         for version in kept[KEPT:]:
             gone = self._path(version).with_suffix(".tmp")  # half of one must not look like one
             self._path(version).rename(gone)
@@ -90,10 +92,11 @@ class Snapshots:
         return State.of(beside["state"], model, models)
 
     def _put_aside(self, version: int) -> None:
-        """Keep a damaged snapshot for whoever wants to look at it, the last one only."""
-        for old in self.folder.glob(f"*{DAMAGED}"):
-            shutil.rmtree(old)
-        durable.rename(self._path(version), self._path(version).with_suffix(DAMAGED))
+        """Keep a damaged snapshot for whoever wants to look at it, until there are others."""
+        aside = self._path(version).with_suffix(DAMAGED)
+        if aside.exists():
+            shutil.rmtree(aside)
+        durable.rename(self._path(version), aside)
 
     def _path(self, version: int) -> Path:
         return self.folder / f"{version:016d}"

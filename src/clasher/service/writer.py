@@ -81,7 +81,7 @@ class Writer:
         self._clock = clock
         self._came = threading.Condition()
         self._requests: deque[Request] = deque()
-        self._jobs: deque[Callable[[], None]] = deque()
+        self._jobs: deque[tuple[Callable[[Log], Any], Future[Any]]] = deque()
         self._is_closing = False
         self._keys_until = 0.0
         self.thread = threading.Thread(target=self._run, name="clasher writer", daemon=True)
@@ -96,17 +96,9 @@ class Writer:
     def call(self, work: Callable[[Log], Any]) -> Future[Any]:
         """Have something done with the log, between two commits."""
         future: Future[Any] = Future()
-
-        def job() -> None:
-            try:
-                future.set_result(work(self._log))
-            except BaseException as error:
-                future.set_exception(error)
-                raise
-
         with self._came:
             self._check_open()
-            self._jobs.append(job)
+            self._jobs.append((work, future))
             self._came.notify()
         return future
 
@@ -127,6 +119,9 @@ class Writer:
             self._write_documents(most=self._options.awaiting.documents)
             self._hand_on(None)
         except BaseException as error:
+            self.close()
+            for _, future in self._jobs:
+                future.set_exception(StoppedError(f"the log has failed: {error}"))
             self._fail(error)
 
     def _turn(self) -> bool:
@@ -134,13 +129,13 @@ class Writer:
         with self._came:
             self._came.wait_for(self._has_work, timeout=TICK)
             requests = self._take()
-            jobs = list(self._jobs)
-            self._jobs.clear()
             goes_on = not self._is_closing or bool(self._requests)
         if requests or self._awaiting.has_changes:
             self._commit(requests)
-        for job in jobs:
-            job()
+        while self._jobs:
+            work, future = self._jobs[0]
+            future.set_result(work(self._log))
+            self._jobs.popleft()
         return goes_on
 
     def _has_work(self) -> bool:

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from clasher.app.server import openapi, pages, routes  # noqa: F401 (routes fills OPERATIONS)
 from clasher.app.server.guard import Guard
@@ -42,12 +42,12 @@ class Application:
         setup = service.setup
         self.api = FastAPI(
             title="clasher", docs_url=None, redoc_url=None, openapi_url=None,
-            lifespan=self._lifespan, root_path=setup.root_path, redirect_slashes=False,
+            lifespan=self._lifespan, redirect_slashes=False,
         )  # fmt: skip
         self.api.add_exception_handler(HTTPException, _refused)
         self._add_operations()
         self._add_pages()
-        self.bounded = Bounded(self.api, setup.limits)
+        self.bounded = Bounded(_below(setup.root_path, self.api), setup.limits)
         self.asgi: ASGIApp = Headers(Guard(self.bounded, setup.hosts))
 
     @asynccontextmanager
@@ -62,7 +62,8 @@ class Application:
         self.bounded.stop()
 
     def _add_operations(self) -> None:
-        for one in OPERATIONS:
+        # the router tries one after the other: what is asked most comes first
+        for one in sorted(OPERATIONS, key=lambda one: one.method != "POST"):
             self.api.router.add_route(one.path, one.endpoint(self.service), [one.method], one.name)
 
     def _add_pages(self) -> None:
@@ -71,6 +72,17 @@ class Application:
         file = pages.made_file(msgspec.json.encode(described), JSON)
         for address, one in {**pages.all_files(), "openapi.json": file}.items():
             self.api.router.add_route(f"/{address}", _sending(one), ["GET"], f"page {address}")
+
+
+def _below(root_path: str, app: ASGIApp) -> ASGIApp:
+    """An application below a path, whether a proxy takes that away or passes it on."""
+    if not root_path:
+        return app
+
+    async def below(scope: Scope, receive: Receive, send: Send) -> None:
+        await app({**scope, "root_path": root_path}, receive, send)
+
+    return below
 
 
 def _sending(file: pages.File) -> Callable[[Request], Awaitable[Response]]:

@@ -27,6 +27,7 @@ B = TypeVar("B", bound="Batch")
 LINES_AT_ONCE = 500  # decoded or encoded before others get their turn
 WHO = "x-clasher-who"
 KEY = "idempotency-key"
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _encoder = msgspec.json.Encoder()
 
 
@@ -85,7 +86,7 @@ class Call:
             if b'"documents"' in body:
                 raise invalid(error) from error
             return shape(documents=[_decoded(body, one)])
-        except (msgspec.DecodeError, RecursionError) as error:
+        except UNREADABLE as error:
             raise invalid(error) from error
 
     def sends(self, kind: str) -> bool:
@@ -136,7 +137,7 @@ def _decoded(body: bytes, shape: type[T], where: str = "$") -> T:
     known: Any = shape
     try:
         return cast(T, _decoder(known).decode(body))
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise invalid(error, where) from error
 
 

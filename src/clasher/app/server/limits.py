@@ -76,7 +76,7 @@ class Bounded:
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
         self.app = app
         self.limits = limits
-        self._buffered = 0
+        self.buffered = 0
         self._waits: set[asyncio.Timeout] = set()
         self._is_stopping = False
 
@@ -106,12 +106,12 @@ class Bounded:
         except HttpError as error:
             await respond(error)(scope, receive, watched)
         finally:
-            self._buffered -= body.held
+            self.buffered -= body.held
 
     def hold(self, size: int) -> None:
         """Take note of bytes in memory; raises where they are too many."""
-        self._buffered += size
-        if self._buffered > self.limits.buffered_bytes:
+        self.buffered += size
+        if self.buffered > self.limits.buffered_bytes:
             raise HttpError(
                 503, "busy", "too much is being sent at the same time", "try again later",
                 retry_after=1.0,

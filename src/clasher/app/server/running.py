@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Any
+from importlib.util import find_spec
 
 import uvicorn
 
@@ -22,16 +23,52 @@ SWITCH_SECONDS = 0.001  # a thread gives way to the event loop after this long (
 BACKLOG = 1024
 
 
-class _Server(uvicorn.Server):
-    """Tells the application that it is to stop before it waits for its requests to end."""
+class Server(uvicorn.Server):
+    """Serves until it is told to stop, and listens already while it recovers.
 
-    def __init__(self, config: uvicorn.Config, stop: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._stop = stop
+    Parameters
+    ----------
+    on_ready
+        Run when the service has recovered.
+    """
+
+    def __init__(
+        self, service: Service, on_ready: Callable[[Engine], Awaitable[None]] | None = None
+    ) -> None:
+        self._service = service
+        self._on_ready = on_ready
+        self._application = Application(service, self._start)
+        self._recovering: asyncio.Task[None] | None = None
+        self.failure: BaseException | None = None
+        """What kept the service from recovering."""
+        super().__init__(
+            uvicorn.Config(
+                self._application.asgi,
+                http=bounded_protocol(service.setup.limits),
+                loop="uvloop" if find_spec("uvloop") else "asyncio",
+                lifespan="on", ws="none", log_config=None, access_log=False, server_header=False,
+                timeout_graceful_shutdown=STOP_SECONDS, proxy_headers=False, backlog=BACKLOG,
+            )
+        )  # fmt: skip
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._stop()
+        """Stop: those who watch first, since uvicorn waits for all answers to end."""
+        self._application.stop()
         await super().shutdown(sockets)
+
+    async def _start(self) -> None:
+        self._recovering = asyncio.create_task(self._recover())
+
+    async def _recover(self) -> None:
+        try:
+            engine = await self._service.open()
+            gc.collect()
+            gc.freeze()  # what is there now stays: to look through it again would stop everybody
+            if self._on_ready is not None:
+                await self._on_ready(engine)
+        except (ClasherError, OSError, MemoryError) as error:
+            self.failure = error
+            self.should_exit = True
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -50,47 +87,11 @@ def bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-def run(
-    service: Service,
-    listening: socket.socket,
-    on_ready: Callable[[Engine], Awaitable[None]],
-) -> None:
-    """Serve until told to stop: SIGTERM or SIGINT.
-
-    It listens while it recovers; ``on_ready`` is run when it has. Raises what kept it from that.
-    """
-    failures: list[BaseException] = []
-    tasks: list[asyncio.Task[None]] = []
-
-    async def recover() -> None:
-        try:
-            await on_ready(await service.open())
-        except (ClasherError, OSError, MemoryError) as error:
-            failures.append(error)
-            server.should_exit = True
-
-    async def start() -> None:
-        tasks.append(asyncio.create_task(recover()))
-
-    application = Application(service, start)
-    limits = service.setup.limits
-    config = uvicorn.Config(
-        application.asgi, http=bounded_protocol(limits), loop=_loop(), lifespan="on",
-        ws="none", log_config=None, access_log=False, server_header=False, date_header=False,
-        timeout_graceful_shutdown=STOP_SECONDS, proxy_headers=False, backlog=BACKLOG,
-    )  # fmt: skip
-    server = _Server(config, application.stop)
+def run(server: Server, listening: socket.socket) -> None:
+    """Serve until SIGTERM or SIGINT; raises what kept the service from recovering."""
     sys.setswitchinterval(SWITCH_SECONDS)
     for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises them anew when it has stopped
         signal.signal(number, lambda *_: None)
     server.run([listening])
-    if failures:
-        raise failures[0]
-
-
-def _loop() -> Any:
-    try:
-        import uvloop  # noqa: F401
-    except ImportError:  # on Windows there is none
-        return "asyncio"
-    return "uvloop"
+    if server.failure is not None:
+        raise server.failure

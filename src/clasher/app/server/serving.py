@@ -23,7 +23,6 @@ from clasher.errors import ClasherError
 from clasher.service.engine import Engine
 
 HISTORY_EVERY = 5.0  # seconds
-FIGURES_KEPT = 0.5  # seconds: many who ask at once are told the same
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +68,6 @@ class Service:
         self._engine: Engine | None = None
         self._opening: asyncio.Task[Engine] | None = None
         self._predictor: Predictor | None = None
-        self._figures: tuple[float, Figures] | None = None
 
     @property
     def is_ready(self) -> bool:
@@ -109,22 +107,16 @@ class Service:
 
     async def figures(self) -> Figures:
         """How the service is doing."""
-        now = time.monotonic()
-        if self._figures is None or now - self._figures[0] > FIGURES_KEPT:
-            known = msgspec.structs.asdict(await self.workers.run(self.engine.metrics))
-            known["subscribers"] = self.hub.watchers
-            self._figures = (
-                now,
-                Figures(
-                    **known,
-                    documents_per_second=self.meters.documents_per_second(),
-                    requests=self.meters.requests,
-                    latency_ms=self.meters.latencies(),
-                    awaiting_seconds=self.engine.options.awaiting.seconds,
-                    settings=self.engine.settings.to_dict(),
-                ),
-            )
-        return self._figures[1]
+        known = msgspec.structs.asdict(await self.workers.run(self.engine.metrics))
+        known["subscribers"] = self.hub.watchers
+        return Figures(
+            **known,
+            documents_per_second=self.meters.documents_per_second(),
+            requests=self.meters.requests,
+            latency_ms=self.meters.latencies(),
+            awaiting_seconds=self.engine.options.awaiting.seconds,
+            settings=self.engine.settings.to_dict(),
+        )
 
     def stop(self) -> None:
         """Take nothing new; end the streams of those who watch."""
