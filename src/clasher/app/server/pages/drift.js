@@ -35,22 +35,32 @@ export function openDrift(root) {
   };
 }
 
-/** The texts that alarms ask to be taught, by id; those that are gone are left out. */
+let known = new Map(); // texts by id, of the alarms of now: null where it is gone
+
+/** The texts that alarms ask to be taught, by id; each is asked for once. */
 async function textsOf(alarms, signal) {
   const ids = [...new Set(alarms.flatMap((alarm) => alarm.teach))];
-  const found = await Promise.all(ids.map((id) =>
-    get(`documents/${encodeURIComponent(id)}`, {}, { signal }).then(({ text }) => [id, text], () => null)));
-  return new Map(found.filter(Boolean));
+  known = new Map(await Promise.all(ids.map(async (id) => [id, known.has(id) ? known.get(id) : await textOf(id, signal)])));
+  return known;
+}
+
+async function textOf(id, signal) {
+  try {
+    return (await get(`documents/${encodeURIComponent(id)}`, {}, { signal })).text;
+  } catch (error) {
+    if (error.status === 404) return null;
+    throw error;
+  }
 }
 
 function card(alarm, texts, numbers) {
   const { label } = alarm;
   const name = label === null ? "All labels" : numbers.has(label) ? h("a", { href: `#/labels/${numbers.get(label)}` }, bdi(label)) : bdi(label);
-  const teach = alarm.teach.filter((id) => texts.has(id));
+  const teach = alarm.teach.filter((id) => texts.get(id));
   return h("article", { class: "panel alarm" },
     h("h2", {}, name, " got harder"),
     h("p", {}, "Errors rose from ", h("b", {}, write.percent(alarm.error_before)), " to ", h("b", {}, write.percent(alarm.error_after)),
-      h("span", { class: "quiet" }, ` of its documents, ${write.percent(alarm.error_after - alarm.error_before)} more, noticed at document ${write.count(alarm.document)}.`)),
+      h("span", { class: "quiet" }, ` of ${label === null ? "the" : "its"} documents: ${write.count(100 * (alarm.error_after - alarm.error_before))} points, noticed at document ${write.count(alarm.document)}.`)),
     h("div", { class: "change", "aria-hidden": "true", vars: { before: alarm.error_before, after: alarm.error_after } }, h("i"), h("b")),
     words("Written more:", alarm.gained, "yes"), words("Written less:", alarm.lost, "no"),
     h("p", {}, "Since then: ", alarm.recovered

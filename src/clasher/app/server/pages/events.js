@@ -45,6 +45,10 @@ function shareWorker() {
   const start = () => {
     if (!port) {
       const worker = new SharedWorker(new URL("./shared.js", import.meta.url), { type: "module", name: `clasher ${base.pathname}` });
+      worker.onerror = () => { // no modules in workers here
+        hello = standAlone();
+        hello();
+      };
       port = worker.port;
       port.onmessage = ({ data }) => (data.status ? setStatus(data.status) : receive(data.kind, data.data));
     }

@@ -12,7 +12,7 @@ export class Picker {
   constructor({ id, label, onPick, onLeave = () => {}, allowsNew = false }) {
     Object.assign(this, { onPick, onLeave, allowsNew });
     this.list = h("ul", { role: "listbox", id: `${id}-list`, "aria-label": label, hidden: true, on: { scroll: () => this.grow() } });
-    this.input = h("input", { id, type: "text", role: "combobox", autocomplete: "off", spellcheck: "false", maxlength: 500,
+    this.input = h("input", { id, type: "text", role: "combobox", autocomplete: "off", spellcheck: "false", maxlength: 256,
       "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": `${id}-list`,
       on: { input: () => this.look(), keydown: (event) => this.key(event), blur: () => setTimeout(() => this.hide(), 150) } });
     this.status = h("span", { class: "unseen", role: "status" });

@@ -4,11 +4,13 @@ import { post } from "./api.js";
 import { serverNow } from "./history.js";
 
 const AHEAD = 3; // items, the one that is shown included
+const MOST_SKIPPED = 50;
 const MARGIN = 5; // seconds before a lease ends in which nothing is begun
 
 export class Queue {
   constructor() {
     this.items = [];
+    this.skipped = []; // kept until we leave, or they would be given to us again
     this.asking = null;
   }
 
@@ -32,15 +34,21 @@ export class Queue {
     this.items.unshift(item);
   }
 
-  /** Give items back, so that others can have them at once. */
+  /** Leave an item to others. */
+  skip(item) {
+    this.skipped.push(item);
+    if (this.skipped.length > MOST_SKIPPED) this.release([this.skipped.shift()]);
+  }
+
+  /** Give everything back, so that others can have it at once. */
+  close() {
+    this.release([...this.items, ...this.skipped]);
+    this.items = this.skipped = [];
+  }
+
   release(items) {
     const ids = items.map((item) => item.id);
     if (ids.length) post("teach/release", { ids }, { keepalive: true }).catch(() => {}); // their leases end anyway
-  }
-
-  close() {
-    this.release(this.items);
-    this.items = [];
   }
 
   fetch() {

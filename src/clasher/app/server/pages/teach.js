@@ -17,7 +17,7 @@ const KEPT = 20; // answers that can be taken back here
 const KEYS = [
   ["1 – 9", "yes or no to a label"], ["Shift + 1 – 9", "unknown"], ["0", "may other labels apply?"],
   ["letters", "find any label, Enter adds it"], ["Enter", "accept and go on"], ["→", "skip"],
-  ["↑ ↓", "walk the labels"], ["Ctrl + Z", "undo"], ["Ctrl + Y", "redo"],
+  ["↑ ↓", "walk the labels, space for yes or no"], ["Ctrl + Z", "undo"], ["Ctrl + Y", "redo"],
 ];
 
 export function openTeach(root, rest) {
@@ -144,7 +144,7 @@ class Desk {
 
   skip() {
     if (!this.view) return;
-    this.queue.release([this.view.item]);
+    this.queue.skip(this.view.item);
     this.advance();
   }
 
@@ -230,9 +230,10 @@ class Desk {
     const digit = /^(?:Digit|Numpad)(\d)$/.exec(code)?.[1];
     if (digit === "0") return () => this.change(() => this.view.answer.toggleOthers());
     if (digit) return () => this.change(() => (isShifted ? this.view.answer.set(digit - 1, UNKNOWN) : this.view.answer.toggle(digit - 1)));
-    if (key === "Enter" && !target.closest("button, a, summary")) return () => this.accept();
+    if (key === "Enter" && !target.closest("button:not(.toggle), a, summary")) return () => this.accept();
     if (key === "ArrowRight") return () => this.skip();
-    if (key === "ArrowDown" || key === "ArrowUp") return () => this.view.step(key === "ArrowDown" ? 1 : -1);
+    const isScrolling = target.matches(".text");
+    if (!isScrolling && (key === "ArrowDown" || key === "ArrowUp")) return () => this.view.step(key === "ArrowDown" ? 1 : -1);
     if (key === "/") return () => this.picker.input.focus();
     if (/^\p{L}$/u.test(key)) this.picker.input.focus(); // and the letter goes there
     return null;

@@ -8,7 +8,6 @@ import { attempt } from "./notes.js";
 
 const CALM = 150; // milliseconds after the last key
 const TOP = 8;
-const LONGEST = 100_000; // characters
 
 let kept = ""; // stays while one looks at other pages
 
@@ -22,7 +21,7 @@ export function openTry(root) {
 
 class Trial {
   constructor() {
-    this.input = h("textarea", { id: "text", rows: 7, maxlength: LONGEST, dir: "auto", placeholder: "Type or paste a text …",
+    this.input = h("textarea", { id: "text", rows: 7, dir: "auto", placeholder: "Type or paste a text …",
       on: { input: () => this.later() } });
     this.input.value = kept;
     this.labels = h("div", { class: "choices", role: "radiogroup", "aria-label": "Labels by probability" });
