@@ -134,7 +134,7 @@ class Facts {
     this.set("Learning", rate("learned"), `${write.count(metrics.documents_learned)} documents so far`);
     this.set("Predicting", rate("predicted"), `${write.count(metrics.documents_predicted)} since the start`);
     this.set("Time to predict", latency ? write.milliseconds(latency[0]) : "–", latency ? `99 % within ${write.milliseconds(latency[1])}` : "nothing predicted lately");
-    this.set("Labels", write.count(metrics.labels), `${write.count(metrics.documents_taught)} documents taught by people`);
+    this.set("Labels", write.count(metrics.labels), `${write.plural(metrics.documents_taught, "answer", "answers")} learnt`);
     this.set("Memory", write.bytes(metrics.memory_bytes), `${write.bytes(metrics.model_bytes)} of it the model`);
     this.set("Up for", write.duration(metrics.uptime_seconds), `version ${write.count(metrics.version)}`);
   }
