@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from email.message import Message
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -45,6 +46,12 @@ class Server:
         """An answer of the service."""
         with urlopen(Request(self.url + path, headers=self.headers), timeout=60) as answer:
             return json.load(answer)
+
+    def headers_of(self, path: str) -> Message:
+        """What the service says beside an answer."""
+        with urlopen(self.url + path, timeout=60) as answer:
+            headers: Message = answer.headers
+            return headers
 
     def lessons(self) -> list[dict[str, Any]]:
         """What the log has of people's answers, the newest last."""

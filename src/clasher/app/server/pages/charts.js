@@ -42,7 +42,7 @@ export class LineChart {
     this.cursor = s("line", { class: "cursor", y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom, visibility: "hidden" });
     this.choice = s("rect", { class: "choice", y: MARGIN.top, height: HEIGHT - MARGIN.top - MARGIN.bottom, visibility: "hidden" });
     this.area = s("svg", { x: MARGIN.left, height: HEIGHT }, this.choice, this.paths, this.cursor);
-    this.svg = s("svg", { class: "plot", tabindex: "0", role: "img", "aria-label": title }, this.grid, this.area);
+    this.svg = s("svg", { class: "plot", tabindex: "0", role: "application", "aria-roledescription": "chart", "aria-label": title }, this.grid, this.area);
     this.values = lines.map(() => h("b", {}, "–"));
     this.tip = h("div", { class: "tip", hidden: true });
     this.element = h("figure", { class: "chart" },

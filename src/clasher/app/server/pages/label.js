@@ -13,16 +13,23 @@ import { attempt, note } from "./notes.js";
 
 export function openLabel(root, number) {
   const place = h("div");
-  show(root, h("p", { class: "back" }, h("a", { href: "#/labels" }, "All labels")), place);
   const asked = new AbortController();
-  const load = () => attempt(async () => {
-    const page = await get(`labels/${encodeURIComponent(number)}`, {}, { signal: asked.signal });
-    document.title = `${page.label.name} – clasher`;
-    const [numbers, { scope }] = await Promise.all([numbersByName(), me()]);
-    show(place, head(page.label, scope === "admin" && load), measures(page.label), columns(page, numbers), recent(page));
-  });
+  show(root, h("p", { class: "back" }, h("a", { href: "#/labels" }, "All labels")), place);
+  const load = () => attempt(() => tell(place, number, load, asked.signal));
   load();
   return () => asked.abort();
+}
+
+async function tell(place, number, reload, signal) {
+  try {
+    const page = await get(`labels/${encodeURIComponent(number)}`, {}, { signal });
+    const [numbers, { scope }] = await Promise.all([numbersByName(), me()]);
+    document.title = `${page.label.name} – clasher`;
+    show(place, head(page.label, scope === "admin" && reload), measures(page.label), columns(page, numbers), recent(page));
+  } catch (error) {
+    if (error.status !== 404) throw error;
+    show(place, h("h1", {}, "No such label"), h("p", { class: "notice" }, "It was retired or merged, or there never was one."));
+  }
 }
 
 /** Its name and, for those who may do it, what can be done. */
