@@ -4,8 +4,9 @@
 
 import { h, s, say, show } from "./dom.js";
 import { time } from "./format.js";
+import { nearest, roundStep, trace } from "./lines.js";
 
-const MARGIN = { left: 52, right: 12, top: 10, bottom: 24 };
+const MARGIN = { left: 60, right: 12, top: 10, bottom: 24 };
 const HEIGHT = 200;
 const DRAG = 6; // pixels that make a movement a choice
 
@@ -47,6 +48,7 @@ export class LineChart {
     this.tip = h("div", { class: "tip", hidden: true });
     this.element = h("figure", { class: "chart" },
       h("figcaption", {}, h("h2", {}, title), this.legend()), h("div", { class: "canvas" }, this.svg, this.tip));
+    this.isPointed = false; // others show where the cursor is, this one also at what
     this.isKeyed = false;
     this.handle();
     this.sizes = new ResizeObserver(([entry]) => {
@@ -140,7 +142,7 @@ export class LineChart {
     const isSeen = this.view.cursor !== null && seen.length > 0;
     const i = isSeen ? this.at.indexOf(seen[nearest(seen, this.view.cursor)]) : -1;
     this.cursor.setAttribute("visibility", isSeen ? "visible" : "hidden");
-    this.tip.hidden = !isSeen;
+    this.tip.hidden = !isSeen || !this.isPointed;
     if (!isSeen) return;
     const place = x(this.at[i]);
     this.cursor.setAttribute("x1", place);
@@ -168,6 +170,7 @@ export class LineChart {
     });
     on("pointermove", (event) => {
       this.isKeyed = false;
+      this.isPointed = true;
       const at = momentAt(event);
       this.mark(start && Math.abs(event.clientX - start.x) > DRAG ? [start.at, at] : null);
       this.view.set({ cursor: at });
@@ -179,9 +182,13 @@ export class LineChart {
       if (ends) this.view.set({ range: ends.sort((a, b) => a - b) });
     });
     on("pointercancel", () => { start = null; this.mark(null); });
-    on("pointerleave", () => this.view.set({ cursor: null }));
+    const leave = () => {
+      this.isPointed = false;
+      this.view.set({ cursor: null });
+    };
+    on("pointerleave", leave);
+    on("blur", leave);
     on("dblclick", () => this.view.set({ range: null }));
-    on("blur", () => this.view.set({ cursor: null }));
     on("keydown", (event) => this.key(event));
   }
 
@@ -201,7 +208,7 @@ export class LineChart {
     };
     if (!actions[event.key]) return;
     event.preventDefault();
-    this.isKeyed = true;
+    this.isKeyed = this.isPointed = true;
     actions[event.key]();
   }
 
@@ -212,50 +219,4 @@ export class LineChart {
     this.choice.setAttribute("x", a);
     this.choice.setAttribute("width", b - a);
   }
-}
-
-/** A path through the values, broken where there are none. */
-function trace(at, column, x, y, from, to) {
-  let path = "";
-  let isDown = false;
-  at.forEach((moment, i) => {
-    const value = column[i];
-    const isNear = (at[i + 1] ?? moment) >= from && (at[i - 1] ?? moment) <= to;
-    if (value === null || value === undefined || !isNear) {
-      isDown = false;
-      return;
-    }
-    path += `${isDown ? "L" : "M"}${x(moment).toFixed(1)} ${y(value).toFixed(1)}`;
-    isDown = true;
-  });
-  return path;
-}
-
-function roundStep(least) {
-  const power = 10 ** Math.floor(Math.log10(least));
-  return [1, 2, 2.5, 5, 10].find((step) => step * power >= least * 0.999) * power;
-}
-
-function nearest(sorted, wanted) {
-  let [low, high] = [0, sorted.length - 1];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (sorted[middle] < wanted) low = middle + 1;
-    else high = middle;
-  }
-  return low > 0 && wanted - sorted[low - 1] < sorted[low] - wanted ? low - 1 : low;
-}
-
-/** A small curve of shares from 0 to 1; nothing is drawn where there is nothing. */
-export function sparkline(values) {
-  const [width, height] = [72, 20];
-  const at = values.map((_, i) => i);
-  const x = (i) => 2 + (i / Math.max(1, values.length - 1)) * (width - 4);
-  const y = (value) => height - 2 - value * (height - 4);
-  const known = values.filter((value) => value !== null);
-  const told = known.length ? `F1 lately, oldest first: ${known.map((value) => value.toFixed(2)).join(", ")}` : "nothing judged lately";
-  const dots = values.map((value, i) => value !== null && (values[i - 1] ?? null) === null && (values[i + 1] ?? null) === null
-    && s("circle", { cx: x(i), cy: y(value), r: 1.5 }));
-  return s("svg", { class: "spark", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": told },
-    s("path", { d: trace(at, values, x, y, 0, values.length) }), dots);
 }

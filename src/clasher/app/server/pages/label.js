@@ -1,7 +1,6 @@
 // A label's page: how good it is, its words, its neighbours, its recent documents; what can be done.
 
 import { get, newKey, post } from "./api.js";
-import { sparkline } from "./charts.js";
 import { askText, confirm } from "./dialogs.js";
 import { documentRow } from "./documents.js";
 import { bdi, h, show } from "./dom.js";
@@ -10,6 +9,7 @@ import { marks } from "./labels.js";
 import { me } from "./me.js";
 import { numbersByName } from "./names.js";
 import { attempt, note } from "./notes.js";
+import { sparkline } from "./spark.js";
 
 export function openLabel(root, number) {
   const place = h("div");

@@ -1,11 +1,11 @@
 // Labels: a table to search and to sort, a page of it at a time, however many there are.
 
 import { get } from "./api.js";
-import { sparkline } from "./charts.js";
 import { bdi, h, say, show } from "./dom.js";
 import { listen } from "./events.js";
 import * as write from "./format.js";
 import { attempt } from "./notes.js";
+import { sparkline } from "./spark.js";
 
 const ROWS = 50;
 const CALM = 3000; // milliseconds between two looks at what has changed
