@@ -158,7 +158,9 @@ def test_connections_are_bounded(folder: Path) -> None:
         sockets = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(30)]
         for connection in sockets:
             connection.settimeout(PATIENCE)
-            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            connection.sendall(
+                b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            )
         answers = [heard(connection) for connection in sockets]
         for connection in sockets:
             connection.close()

@@ -199,7 +199,9 @@ def test_no_path_of_a_request_reaches_the_file_system(folder: Path, way: str) ->
         for pattern in PLACES:
             depth = pattern.count("{}")
             for target in (folder / "canary", folder.parent / "canary"):
-                path = pattern.format(*[way] * (depth - 1), str(target) if "{}{}" in pattern else way)
+                path = pattern.format(
+                    *[way] * (depth - 1), str(target) if "{}{}" in pattern else way
+                )
                 request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
                 answer = said(served.port, request.encode())
                 assert answer.startswith((b"HTTP/1.1 404", b"HTTP/1.1 422", b"HTTP/1.1 400")), path
