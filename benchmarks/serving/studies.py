@@ -91,7 +91,10 @@ def learning(plan: Plan) -> dict[str, Any]:
     """Durable learning, a document a request."""
     requests = plan.batches("/v1/learn", plan.documents, 1)
     with _taught(plan) as running:
-        return {"clients": CLIENTS, **_loaded(running.port, requests, CLIENTS, plan.seconds).figures()}
+        return {
+            "clients": CLIENTS,
+            **_loaded(running.port, requests, CLIENTS, plan.seconds).figures(),
+        }
 
 
 def soak(plan: Plan) -> dict[str, Any]:
