@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmarks.tables import markdown, provenance
+
 
 def table(study: dict[str, Any]) -> str:
     """All figures that were measured, and how to measure them again."""
     found = study["figures"]
     rows = [row for name, render in _ROWS.items() if name in found for row in render(found[name])]
-    lines = ["| what | how much | p50 | p99 | p99.9 |", "|---|---|---|---|---|"]
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
-    machine = study["machine"]
-    about = f"`{study['command']}`, {study['date']}, {study['corpus']}; {machine}."
-    return "\n".join([*lines, "", about])
+    heads = ["what", "how much", "p50", "p99", "p99.9"]
+    return f"{markdown(heads, rows)}\n\n{study['corpus']}; {provenance(study)}"
 
 
 def _latencies(figures: dict[str, Any]) -> list[str]:

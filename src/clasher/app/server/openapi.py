@@ -61,18 +61,11 @@ class _Schemas:
         return self._known[self._types.index(shape)]
 
 
-def _tidied(schema: Any) -> Any:
-    """A schema as OpenAPI 3.1 has it: tuples have ``prefixItems``, and docstrings no margin."""
-    if isinstance(schema, list):
-        return [_tidied(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    tidied = {name: _tidied(part) for name, part in schema.items()}
-    if isinstance(tidied.get("items"), list):
-        tidied |= {"prefixItems": tidied["items"], "items": False}
-    if isinstance(tidied.get("description"), str):
-        tidied["description"] = cleandoc(tidied["description"])
-    return tidied
+def _tidied(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema whose description has no margin."""
+    if "description" in schema:
+        schema = {**schema, "description": cleandoc(schema["description"])}
+    return schema
 
 
 def _operation(one: Operation, schemas: _Schemas) -> dict[str, Any]:

@@ -46,7 +46,8 @@ class Server(uvicorn.Server):
                 self._application.asgi,
                 http=bounded_protocol(service.setup.limits),
                 loop="uvloop" if find_spec("uvloop") else "asyncio",
-                lifespan="on", ws="none", log_config=None, log_level="error", access_log=False, server_header=False,
+                lifespan="on", ws="none", log_config=None, log_level="error",
+                access_log=False, server_header=False,
                 timeout_graceful_shutdown=STOP_SECONDS, proxy_headers=False, backlog=BACKLOG,
             )
         )  # fmt: skip
