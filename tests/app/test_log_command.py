@@ -46,7 +46,8 @@ def test_log_tells_who_taught_what_and_what_was_there_before(folder):
 def test_log_goes_to_a_file_and_begins_later(folder, tmp_path):
     target = tmp_path / "taught.jsonl"
     assert run("log", folder, "--after", 1, "--output", target).output == ""
-    assert [json.loads(line)["version"] for line in target.open()] == [2, 3, 4, 5, 6]
+    lines = target.read_text().splitlines()
+    assert [json.loads(line)["version"] for line in lines] == [2, 3, 4, 5, 6]
 
 
 def test_log_of_no_service_is_refused(tmp_path):

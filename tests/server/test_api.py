@@ -85,9 +85,7 @@ def test_a_body_may_be_compressed(served: Served) -> None:
 def test_what_is_learnt_under_one_key_counts_once(folder: Path) -> None:
     with serve(folder) as served:
         key = {"idempotency-key": "monday-1"}
-        receipts = [
-            served.post("/v1/learn", {"documents": LESSONS}, headers=key) for _ in range(3)
-        ]
+        receipts = [served.post("/v1/learn", {"documents": LESSONS}, headers=key) for _ in range(3)]
         assert [one["is_duplicate"] for one in receipts] == [False, True, True]
         assert len({one["version"] for one in receipts}) == 1
         assert served.get("/v1/metrics")["documents_learned"] == len(LESSONS)

@@ -15,6 +15,7 @@ import pytest
 from clasher.app.server.limits import Limits
 from tests.server.serving import PATIENCE, Served, heard, quick, said, serve
 
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 HEAD = b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 LINES = {"content-type": "application/x-ndjson"}
 
@@ -158,7 +159,7 @@ def test_connections_are_bounded(folder: Path) -> None:
         sockets = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(30)]
         for connection in sockets:
             connection.settimeout(PATIENCE)
-            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            connection.sendall(HEALTH)
         answers = [heard(connection) for connection in sockets]
         for connection in sockets:
             connection.close()

@@ -141,11 +141,11 @@ def test_another_address_needs_tokens(folder: Path, tmp_path: Path) -> None:
 def test_with_tokens_or_insecure_it_listens_to_others(folder: Path, tmp_path: Path) -> None:
     tokens = TokenFile(tmp_path / "tokens")
     token = tokens.add("ann", "read")
-    with process(folder, "--host", "0.0.0.0", "--token-file", str(tokens.path)) as running:
-        with running.client as client:
-            assert client.get("/v1/metrics").status_code == 401
-            known = {"authorization": f"Bearer {token}"}
-            assert client.get("/v1/metrics", headers=known).status_code == 200
+    options = ["--host", "0.0.0.0", "--token-file", str(tokens.path)]
+    with process(folder, *options) as running, running.client as client:
+        assert client.get("/v1/metrics").status_code == 401
+        known = {"authorization": f"Bearer {token}"}
+        assert client.get("/v1/metrics", headers=known).status_code == 200
     with process(folder, "--host", "0.0.0.0", "--insecure") as running, running.client as client:
         assert client.get("/v1/metrics").status_code == 200
 

@@ -20,8 +20,9 @@ SECURE = {
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/docs", "/openapi.json", "/v1/metrics", "/metrics", "/v1/log", "/v1/nothing", "/v1/learn"]
-)  # fmt: skip
+    "path",
+    ["/", "/docs", "/openapi.json", "/v1/metrics", "/metrics", "/v1/log", "/no", "/v1/learn"],
+)
 def test_every_answer_tells_browsers_to_be_careful(served: Served, path: str) -> None:
     answer = served.client.get(path)
     assert SECURE.items() <= dict(answer.headers).items()
@@ -38,7 +39,9 @@ def test_refusals_of_the_edge_carry_the_headers_too(served: Served) -> None:
     assert SECURE.items() <= dict(answer.headers).items()
 
 
-@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", ""])  # fmt: skip
+@pytest.mark.parametrize(
+    "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", ""]
+)
 def test_names_that_were_made_to_point_here_are_refused(served: Served, host: str) -> None:
     request = f"GET /v1/metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
     answer = said(served.port, request.encode())
@@ -185,28 +188,35 @@ def test_where_the_tokens_cannot_be_read_nobody_gets_in(tmp_path: Path) -> None:
 
 
 CANARY = "the canary sings"
-WAYS = ["..", "%2e%2e", "..%2f", "%2e%2e%2f", "..%5c", "....//", "%252e%252e", "..;", "%c0%ae%c0%ae", "..%00"]  # fmt: skip
-PLACES = ["/{}/canary", "/pages/{}/canary", "/pages/{}/{}/canary", "/docs/{}/{}/{}/canary", "/v1/labels/{}/canary", "/{}/{}/{}/{}/{}/{}{}", "/v1/model/{}/canary", "//{}"]  # fmt: skip
+WAYS = [
+    "..", "%2e%2e", "..%2f", "%2e%2e%2f", "..%5c", "....//", "%252e%252e", "..;", "%c0%ae%c0%ae",
+    "..%00",
+]  # fmt: skip
+PLACES = [
+    "/{way}/canary", "/pages/{way}/canary", "/pages/{way}/{way}/canary", "//{target}",
+    "/docs/{way}/{way}/{way}/canary", "/v1/labels/{way}/canary", "/v1/model/{way}/canary",
+    "/pages/{way}/{way}/{way}/{way}/{way}/{way}/{way}{target}", "/pages/{target}",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_no_path_of_a_request_reaches_the_file_system(folder: Path, way: str) -> None:
     with serve(folder) as served:
-        for place in (folder, folder.parent, Path(__file__).parents[2] / "src/clasher/app/server"):
-            assert place.is_dir()
         (folder / "canary").write_text(CANARY)
         (folder.parent / "canary").write_text(CANARY)
         for pattern in PLACES:
-            depth = pattern.count("{}")
             for target in (folder / "canary", folder.parent / "canary"):
-                path = pattern.format(*[way] * (depth - 1), str(target) if "{}{}" in pattern else way)
+                path = pattern.format(way=way, target=target)
                 request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
                 answer = said(served.port, request.encode())
                 assert answer.startswith((b"HTTP/1.1 404", b"HTTP/1.1 422", b"HTTP/1.1 400")), path
                 assert CANARY.encode() not in answer
 
 
-HOSTILE = ["<img src=x onerror=alert(1)>", "</script><script>alert(1)</script>", "\"'><svg/onload=1>", "\u202eevil", "a\x00b", "=cmd|' /C calc'!A0", "{{7*7}}", "line\nbreak", "' OR 1=1 --"]  # fmt: skip
+HOSTILE = [
+    "<img src=x onerror=alert(1)>", "</script><script>alert(1)</script>", "\"'><svg/onload=1>",
+    "\u202eevil", "a\x00b", "=cmd|' /C calc'!A0", "{{7*7}}", "line\nbreak", "' OR 1=1 --",
+]  # fmt: skip
 
 
 def test_labels_and_texts_are_never_taken_for_anything_else(folder: Path) -> None:

@@ -246,12 +246,21 @@ def test_a_slow_subscriber_is_let_go_and_the_others_are_not():
     events = Events(clock=lambda: 0.0)
     slow, quick = events.subscribe(), events.subscribe()
     for place in range(BUFFER + 1):
-        events.publish("learned", documents=place)
-        assert quick.get(timeout=0).data == {"documents": place}
+        events.publish("label", place=place)
+        assert quick.get(timeout=0).data == {"place": place}
     assert slow.is_over
     assert (len(events), events.dropped) == (1, 1)
     assert len(slow.take()) == BUFFER
     assert slow.get(timeout=0) is None
+
+
+def test_what_is_learnt_is_told_together_to_who_does_not_keep_up():
+    events = Events(clock=lambda: 0.0)
+    subscription = events.subscribe()
+    for version in range(1, BUFFER + 10):
+        events.publish("learned", documents=2, version=version)
+    (event,) = subscription.take()
+    assert event.data == {"documents": 2 * (BUFFER + 9), "version": BUFFER + 9}
 
 
 def test_subscribers_are_bounded_and_told_of_the_end():
@@ -264,7 +273,7 @@ def test_subscribers_are_bounded_and_told_of_the_end():
     events.close()
     assert all(other.is_over for other in others)
     assert events.subscribe().is_over
-    events.publish("learned")
+    events.publish("label")
 
 
 # ── the rest ─────────────────────────────────────────────────────────────────────────────────────

@@ -50,6 +50,7 @@ def told(state):
     return state.to_plain(), file_bytes(state.model)
 
 
+@pytest.mark.compiled
 @given(settings, bodies, st.data())
 def test_any_cut_gives_the_same(given_settings, said, data):
     entries = entries_of(said)
@@ -66,6 +67,7 @@ def test_any_cut_gives_the_same(given_settings, said, data):
     assert told(parts) == told(whole)
 
 
+@pytest.mark.compiled
 @given(settings, bodies)
 def test_hashes_of_one_copy_serve_the_other(given_settings, said):
     first, second, hashes = State(model_of(given_settings)), State(model_of(given_settings)), {}
@@ -73,6 +75,7 @@ def test_hashes_of_one_copy_serve_the_other(given_settings, said):
     assert told(first) == told(second)
 
 
+@pytest.mark.compiled
 @given(settings, bodies)
 def test_names_and_numbers_stay_one_to_one(given_settings, said):
     state = State(model_of(given_settings))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from clasher import label_columns
 from clasher.errors import LabelError, RefusedError, SettingError, TextError
-from clasher.labels import LabelSets
 from clasher.service.entries import Taught
 from clasher.service.state import State
 from clasher.service.structs import Document, Labels
@@ -19,7 +19,7 @@ def taught(documents: Sequence[Document]) -> list[Taught]:
         check_text(document.text, f"document {place}: ")
         if document.id is not None:
             check_name("id", document.id)
-    LabelSets.of([document.labels for document in documents])
+        _check_labels(document.labels, f"document {place}: ")
     return [Taught(document.text, document.labels, document.id) for document in documents]
 
 
@@ -27,7 +27,27 @@ def check_labels(labels: Labels) -> None:
     """Refuse labels of the wrong kind; an answer has to have some, or none: not unknown ones."""
     if labels is None:
         raise LabelError("an answer needs labels: [] says that there are none, null says nothing")
-    LabelSets.of([labels])
+    _check_labels(labels)
+
+
+def _check_labels(labels: object, where: str = "") -> None:
+    """What ``clasher.LabelSets`` refuses, without making arrays of one document."""
+    if labels is None:
+        return
+    if not isinstance(labels, list | tuple | set | frozenset | dict):
+        raise LabelError(
+            f"{where}labels must be a list of text, a mapping label → bool, or null. Got "
+            f"{labels!r} instead."
+        )
+    for name in labels:
+        label_columns.check_name(name, where)
+    if isinstance(labels, dict):
+        for name, yes in labels.items():
+            if not isinstance(yes, bool):
+                raise LabelError(
+                    f"{where}label {name!r} must be True or False, leave unknown labels out. Got "
+                    f"{yes!r} instead."
+                )
 
 
 def check_text(text: object, where: str = "") -> None:

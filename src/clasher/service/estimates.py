@@ -83,4 +83,5 @@ def _wilson(share: float, trials: int) -> tuple[float, float]:
     centre = share + Z * Z / (2 * trials)
     reach = Z * sqrt(share * (1 - share) / trials + Z * Z / (4 * trials * trials))
     below = 1 + Z * Z / trials
-    return max(0.0, (centre - reach) / below), min(1.0, (centre + reach) / below)
+    low, high = (centre - reach) / below, (centre + reach) / below
+    return max(0.0, min(low, share)), min(1.0, max(high, share))  # which rounding may miss

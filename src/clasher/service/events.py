@@ -7,8 +7,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from clasher.service.structs import Event
 
+LEARNED = "learned"
 BUFFER = 256  # events that wait for a subscriber
 MOST = 64  # subscribers
 
@@ -49,6 +52,8 @@ class Subscription:
     def _put(self, event: Event) -> bool:
         """Whether there was room."""
         with self._came:
+            if self._events and _are_alike(self._events[-1], event):
+                event = _joined(self._events.pop(), event)
             if len(self._events) >= self._buffer:
                 return False
             self._events.append(event)
@@ -63,6 +68,16 @@ class Subscription:
             self._came.notify_all()
         if self._notify is not None:
             self._notify()
+
+
+def _are_alike(last: Event, event: Event) -> bool:
+    """Whether one event can tell of both: a stream that is learnt must not fill the buffers."""
+    return last.kind == event.kind == LEARNED
+
+
+def _joined(last: Event, event: Event) -> Event:
+    documents = last.data["documents"] + event.data["documents"]
+    return replace(event, data={**event.data, "documents": documents})
 
 
 class Events:

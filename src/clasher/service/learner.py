@@ -14,7 +14,7 @@ from clasher.errors import RefusedError, StoppedError
 from clasher.service.awaiting import Awaiting
 from clasher.service.copies import Copies
 from clasher.service.entries import Entry, Feedback, Learn, Relabel, Replace
-from clasher.service.events import Events
+from clasher.service.events import LEARNED, Events
 from clasher.service.options import Options
 from clasher.service.receipts import Differences
 from clasher.service.snapshots import Snapshots
@@ -165,7 +165,7 @@ class Learner:
         """Say what happened, once per kind."""
         learned = sum(_documents_of(entry) for entry in entries if isinstance(entry.body, Learn))
         if learned:
-            self._events.publish("learned", documents=learned, version=entries[-1].seq)
+            self._events.publish(LEARNED, documents=learned, version=entries[-1].seq)
         for entry in entries:
             if isinstance(entry.body, Feedback):
                 self._events.publish("feedback", id=entry.body.id, who=entry.who, version=entry.seq)

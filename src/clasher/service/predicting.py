@@ -12,9 +12,20 @@ from clasher.service.awaiting import Predicted
 from clasher.service.state import State
 from clasher.service.structs import Document, Prediction
 
+CELLS = 4_000_000  # scores at a time, so that many labels take no more memory than few
+
 
 def predict(state: State, documents: Sequence[Document], top: int, at: float) -> list[Predicted]:
     """The labels of documents, their scores and those of the ``top`` best others."""
+    step = max(1, CELLS // max(1, len(state.model.labels)))
+    return [
+        predicted
+        for start in range(0, len(documents), step)
+        for predicted in _predict(state, documents[start : start + step], top, at)
+    ]
+
+
+def _predict(state: State, documents: Sequence[Document], top: int, at: float) -> list[Predicted]:
     sets, scores = state.model.decide_many([document.text for document in documents])
     names = state.model.labels
     best = _best(scores, min(top, len(names)))

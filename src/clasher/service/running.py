@@ -177,8 +177,8 @@ class Running(Reading):
             if self._failure is not None:
                 return
             self._failure = (
-                f"{self.folder.path}: cannot go on: {error}. Nothing more is acknowledged, what was "
-                f"is kept. Make sure that the disk is sound and has room, then start again."
+                f"{self.folder.path}: cannot go on: {error}. Nothing more is acknowledged; all "
+                f"that was is kept. See that the disk is sound and has room, then start again."
             )
         self._admission.reject_all(StoppedError(self._failure))
         self._events.close()

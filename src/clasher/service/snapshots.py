@@ -46,7 +46,11 @@ class Snapshots:
         return sorted((int(path.name) for path in self.folder.glob("[0-9]" * 16)), reverse=True)
 
     def write(self, state: State) -> int:
-        """Write a snapshot, then delete those it replaces; the oldest version that is kept."""
+        """Write a snapshot, then delete those it replaces.
+
+        Returns the version whose log is not needed any more: there is none before there are two
+        snapshots.
+        """
         target = self._path(state.seq)
         if not target.exists():
             scratch = target.with_suffix(".tmp")
@@ -63,7 +67,7 @@ class Snapshots:
             self._path(version).rename(gone)
             shutil.rmtree(gone)
         durable.flush_folder(self.folder)
-        return kept[:KEPT][-1]
+        return kept[KEPT - 1] if len(kept) >= KEPT else 0
 
     def load(self, models: Models) -> tuple[State | None, list[str]]:
         """The newest snapshot that is whole, and what there is to tell of others."""

@@ -133,10 +133,16 @@ class Writer:
         if requests or self._awaiting.has_changes:
             self._commit(requests)
         while self._jobs:
-            work, future = self._jobs[0]
-            future.set_result(work(self._log))
+            self._do(*self._jobs[0])
             self._jobs.popleft()
         return goes_on
+
+    def _do(self, work: Callable[[Log], Any], future: Future[Any]) -> None:
+        """Do something with the log; an error of the database is the end of it."""
+        try:
+            future.set_result(work(self._log))
+        except ClasherError as error:
+            future.set_exception(error)
 
     def _has_work(self) -> bool:
         return bool(self._requests or self._jobs or self._is_closing)

@@ -10,7 +10,7 @@ from clasher.app.wanted import Wanted, settings_options
 EXAMPLES = """
     clasher serve --data ./my-clasher --port 8000
     clasher serve --data ./demo --demo
-    clasher serve --data ./news --host 0.0.0.0 --token-file tokens --allow-host news.example.org
+    clasher serve --data ./news --host 0.0.0.0 --token-file tokens
 """
 
 

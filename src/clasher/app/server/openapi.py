@@ -62,6 +62,7 @@ class _Schemas:
 
 
 def _tidied(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema whose description has no margin."""
     if "description" in schema:
         schema = {**schema, "description": cleandoc(schema["description"])}
     return schema

@@ -46,7 +46,8 @@ class Server(uvicorn.Server):
                 self._application.asgi,
                 http=bounded_protocol(service.setup.limits),
                 loop="uvloop" if find_spec("uvloop") else "asyncio",
-                lifespan="on", ws="none", log_config=None, access_log=False, server_header=False,
+                lifespan="on", ws="none", log_config=None, log_level="error",
+                access_log=False, server_header=False,
                 timeout_graceful_shutdown=STOP_SECONDS, proxy_headers=False, backlog=BACKLOG,
             )
         )  # fmt: skip
@@ -75,23 +76,25 @@ def bind(host: str, port: int) -> socket.socket:
     """A socket that listens at an address; ``port`` 0 takes one that is free."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.socket(family, socket.SOCK_STREAM)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(BACKLOG)
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise SettingError(
             f"{host}, port {port}: cannot be listened at: {error.strerror}; name another with "
             f"--port"
         ) from error
-    return listening
 
 
 def run(server: Server, listening: socket.socket) -> None:
     """Serve until SIGTERM or SIGINT; raises what kept the service from recovering."""
+    interval = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_SECONDS)
-    for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises them anew when it has stopped
-        signal.signal(number, lambda *_: None)
-    server.run([listening])
+    numbers = (signal.SIGINT, signal.SIGTERM)  # uvicorn raises them anew when it has stopped
+    handlers = {number: signal.signal(number, lambda *_: None) for number in numbers}
+    try:
+        server.run([listening])
+    finally:
+        sys.setswitchinterval(interval)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
     if server.failure is not None:
         raise server.failure
