@@ -18,6 +18,7 @@ from clasher.app.group import cli
 from clasher.app.server.tokens import TokenFile
 from tests.server.serving import LESSONS, PATIENCE, Process, heard, process
 
+pytestmark = pytest.mark.compiled
 LEARN = b'{"documents": [{"text": "a late goal", "labels": ["sport"]}]}'
 
 

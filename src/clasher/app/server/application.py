@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -16,7 +16,7 @@ from clasher.app.server import openapi, pages, routes  # noqa: F401 (routes fill
 from clasher.app.server.guard import Guard
 from clasher.app.server.headers import Headers
 from clasher.app.server.limits import JSON, Bounded
-from clasher.app.server.operation import OPERATIONS
+from clasher.app.server.operation import OPERATIONS, Endpoint
 from clasher.app.server.problems import HttpError, respond
 from clasher.app.server.serving import Service
 
@@ -45,9 +45,10 @@ class Application:
             lifespan=self._lifespan, redirect_slashes=False,
         )  # fmt: skip
         self.api.add_exception_handler(HTTPException, _refused)
-        self._add_operations()
+        endpoints = self._add_operations()
         self._add_pages()
-        self.bounded = Bounded(_below(setup.root_path, self.api), setup.limits)
+        inner = _below(setup.root_path, _direct(endpoints, self.api))
+        self.bounded = Bounded(inner, setup.limits)
         self.asgi: ASGIApp = Headers(Guard(self.bounded, setup.hosts))
 
     @asynccontextmanager
@@ -61,10 +62,12 @@ class Application:
         self.service.stop()
         self.bounded.stop()
 
-    def _add_operations(self) -> None:
-        # the router tries one after the other: what is asked most comes first
-        for one in sorted(OPERATIONS, key=lambda one: one.method != "POST"):
-            self.api.router.add_route(one.path, one.endpoint(self.service), [one.method], one.name)
+    def _add_operations(self) -> dict[tuple[str, str], Endpoint]:
+        endpoints = {(one.method, one.path): one.endpoint(self.service) for one in OPERATIONS}
+        for one in OPERATIONS:
+            endpoint = endpoints[one.method, one.path]
+            self.api.router.add_route(one.path, endpoint, [one.method], one.name)
+        return endpoints
 
     def _add_pages(self) -> None:
         described = openapi.document(OPERATIONS, self.service.setup.root_path)
@@ -85,7 +88,24 @@ def _below(root_path: str, app: ASGIApp) -> ASGIApp:
     return below
 
 
-def _sending(file: pages.File) -> Callable[[Request], Awaitable[Response]]:
+def _direct(endpoints: Mapping[tuple[str, str], Endpoint], app: ASGIApp) -> ASGIApp:
+    """Operations whose path is as it stands, past the layers of the framework; all else to it.
+
+    It halves what a request costs beside its work.
+    """
+
+    async def direct(scope: Scope, receive: Receive, send: Send) -> None:
+        endpoint = endpoints.get((scope.get("method", ""), scope.get("path", "")))
+        if endpoint is None:
+            await app(scope, receive, send)
+        else:
+            response = await endpoint(Request(scope, receive, send))
+            await response(scope, receive, send)
+
+    return direct
+
+
+def _sending(file: pages.File) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         return pages.send(file, request)
 

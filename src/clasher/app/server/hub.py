@@ -12,11 +12,10 @@ import contextlib
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from clasher.app.server.problems import HttpError
 from clasher.service.engine import Engine
@@ -27,7 +26,7 @@ BUFFER = 256  # events that wait for a watcher
 WATCHERS = 256
 HEARTBEAT = 15.0  # seconds
 FIGURES_EVERY = 1.0  # seconds
-GATHERED = 0.1  # seconds in which what was learnt is told as one
+GATHERED = 0.1  # seconds, in which the engine makes one event of much that is learnt
 _encoder = msgspec.json.Encoder()
 
 
@@ -71,7 +70,7 @@ class Hub:
             await came.wait()
             await asyncio.sleep(GATHERED)
             came.clear()
-            for event in gathered(subscription.take()):
+            for event in subscription.take():
                 self.publish(event.kind, event.at, event.data)
             if subscription.is_over:  # too much at once: begin anew
                 subscription = engine.subscribe(notify)
@@ -138,24 +137,6 @@ class Hub:
             watcher.came.set()
         for task in self._tasks:
             task.cancel()
-
-
-def gathered(events: Iterable[Event]) -> Iterator[Event]:
-    """Events as they are told: of what was learnt in one go, the sum.
-
-    >>> some = [Event(number=n, at=n, kind="learned", data={"documents": 2, "version": n})
-    ...         for n in (1, 2)]
-    >>> [event.data for event in gathered(some)]
-    [{'documents': 4, 'version': 2}]
-    """
-    learned, documents = None, 0
-    for event in events:
-        if event.kind == "learned":
-            learned, documents = event, documents + event.data["documents"]
-        else:
-            yield event
-    if learned is not None:
-        yield replace(learned, data={**learned.data, "documents": documents})
 
 
 class _Watcher:

@@ -23,6 +23,7 @@ from clasher.app.server.tokens import Scope
 from clasher.errors import ClasherError
 
 Handler: TypeAlias = Callable[[Call], Awaitable[Response]]
+Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +81,7 @@ class Operation:
         """What its handler says."""
         return cleandoc(self.handler.__doc__ or "")
 
-    def endpoint(self, service: Service) -> Callable[[Request], Awaitable[Response]]:
+    def endpoint(self, service: Service) -> Endpoint:
         """What is run for a request."""
         meters, name = service.meters, self.name
 
