@@ -91,6 +91,16 @@ def test_letters_find_every_label_and_name_new_ones(desk: Any, own: Server) -> N
     assert own.lessons()[-1]["after"] == wanted
 
 
+def test_labels_are_found_by_touch_too(visit: Any, own: Server) -> None:
+    seen = visit("teach", url=own.url, has_touch=True, viewport={"width": 390, "height": 700})
+    page = seen.page
+    page.wait_for_selector(".answers li")
+    absent = next(name for name in SUBJECTS if name not in names(page, "yes"))
+    page.get_by_role("combobox").fill(absent)
+    page.get_by_role("option", name=absent).first.tap()
+    page.locator(".answers [data-said=yes]", has_text=absent).wait_for()
+
+
 def test_yes_no_and_unknown(desk: Any, own: Server) -> None:
     page, press = desk.page, desk.page.keyboard.press
     press("Shift+Digit2")

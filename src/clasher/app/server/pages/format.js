@@ -25,7 +25,7 @@ export function bytes(value) {
 
 export function duration(seconds) {
   const [d, h, m] = [Math.floor(seconds / 86400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60];
-  if (d) return `${plural(d, "day", "days")} ${h} h`;
+  if (d) return plural(d, "day", "days") + (h ? ` ${h} h` : "");
   if (h) return `${h} h ${m} min`;
   return m ? `${m} min` : plural(Math.floor(seconds), "second", "seconds");
 }

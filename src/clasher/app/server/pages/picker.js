@@ -11,10 +11,11 @@ export class Picker {
   /** `onPick(name)` when a label is chosen, `onLeave()` when the box is left without. */
   constructor({ id, label, onPick, onLeave = () => {}, allowsNew = false }) {
     Object.assign(this, { onPick, onLeave, allowsNew });
-    this.list = h("ul", { role: "listbox", id: `${id}-list`, "aria-label": label, hidden: true, on: { scroll: () => this.grow() } });
+    this.list = h("ul", { role: "listbox", id: `${id}-list`, "aria-label": label, hidden: true,
+      on: { scroll: () => this.grow(), mousedown: (event) => event.preventDefault() } }); // the box keeps the focus
     this.input = h("input", { id, type: "text", role: "combobox", autocomplete: "off", spellcheck: "false", maxlength: 256,
       "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": `${id}-list`,
-      on: { input: () => this.look(), keydown: (event) => this.key(event), blur: () => setTimeout(() => this.hide(), 150) } });
+      on: { input: () => this.look(), keydown: (event) => this.key(event), blur: () => this.hide() } });
     this.status = h("span", { class: "unseen", role: "status" });
     this.element = h("div", { class: "picker" }, h("label", { for: id }, label), this.input, this.list, this.status);
     this.options = [];
@@ -51,7 +52,7 @@ export class Picker {
   option(i) {
     const { name, told, isNew } = this.options[i];
     return h("li", { role: "option", id: `${this.input.id}-${i}`, class: isNew ? "new" : null, "aria-selected": "false",
-      on: { pointerdown: (event) => { event.preventDefault(); this.pick(i); } } }, bdi(name), h("small", { class: "quiet" }, told));
+      on: { click: () => this.pick(i) } }, bdi(name), h("small", { class: "quiet" }, told));
   }
 
   key(event) {

@@ -15,7 +15,7 @@ export function receiptCard(entry, onTurn) {
     h("div", { class: "head" },
       h("p", {}, h("b", {}, SAID[state]), receipt && h("span", { class: "quiet" }, ` version ${receipt.version}`)),
       button && h("button", { class: "small", on: { click: () => onTurn(entry) } }, button)),
-    h("p", { class: "excerpt", dir: "auto" }, item.text.slice(0, 90)),
+    h("p", { class: "excerpt", dir: "auto" }, item.text.slice(0, 300)),
     h("p", {}, h("span", { class: "quiet" }, "You said "), bdi(answer.words)),
     receipt?.changes && changes(receipt.changes));
 }
