@@ -12,7 +12,7 @@ from tests.dashboard.serving import Server
 
 PAGES = {
     "now": ".figure", "labels": "tbody a", "labels/1": ".documents li", "try": "textarea",
-    "teach": ".answers li", "drift": ".alarms > *", "memory": "meter",
+    "teach": ".answers li", "drift": ".alarms > *", "memory": "[role=meter]",
 }  # fmt: skip
 
 SCRIPTS = Path(__file__).parent

@@ -69,16 +69,19 @@ class Meters {
 
   set(name, value, most, format, more) {
     if (!this.rows.has(name)) {
-      const meter = h("meter", { min: 0, "aria-label": name });
+      const meter = h("div", { role: "meter", "aria-label": name, "aria-valuemin": 0 });
       const told = h("b");
       const quiet = h("p", { class: "quiet" });
       this.rows.set(name, { meter, told, quiet });
       this.element.append(h("div", {}, h("p", { class: "head" }, h("span", {}, name), told), meter, quiet));
     }
     const { meter, told, quiet } = this.rows.get(name);
-    meter.max = most || 1;
-    meter.value = value;
-    say(told, most ? `${format(value)} of ${format(most)}` : format(value));
+    const text = most ? `${format(value)} of ${format(most)}` : format(value);
+    meter.setAttribute("aria-valuemax", most);
+    meter.setAttribute("aria-valuenow", value);
+    meter.setAttribute("aria-valuetext", text);
+    meter.style.setProperty("--share", most ? value / most : 0);
+    say(told, text);
     say(quiet, more);
   }
 }

@@ -30,8 +30,8 @@ class Trial {
     this.status = h("p", { class: "quiet", role: "status" });
     this.detail = h("section", { class: "panel", hidden: true }, this.head = h("h2"), this.words, this.sides);
     this.element = h("div", { class: "try" },
-      h("div", {}, h("label", { for: "text" }, "A text"), this.input, this.detail),
-      h("section", { class: "panel" }, h("h2", {}, "Labels"), this.status, this.labels));
+      h("div", {}, h("label", { for: "text" }, "A text"), this.input),
+      h("section", { class: "panel labels" }, h("h2", {}, "Labels"), this.status, this.labels), this.detail);
     this.chosen = null; // a label's name
   }
 
