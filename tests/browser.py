@@ -36,8 +36,7 @@ def chromium() -> Iterator[Any]:
         missing("chromium")
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(
-            executable_path=program,
-            args=["--no-sandbox", "--disable-gpu", "--js-flags=--expose-gc"],
+            executable_path=program, args=["--no-sandbox", "--disable-gpu"]
         )
         yield opened
         opened.close()
