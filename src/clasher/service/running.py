@@ -37,8 +37,10 @@ DISK_FAILED = 74  # EX_IOERR
 
 def exit_process(why: str) -> None:
     """End the process at once, with one line: what is not on disk must not be acknowledged."""
-    print(f"clasher: {why}", file=sys.stderr, flush=True)
-    os._exit(DISK_FAILED)
+    try:
+        print(f"clasher: {why}", file=sys.stderr, flush=True)
+    finally:  # standard error may go to the disk that is full
+        os._exit(DISK_FAILED)
 
 
 class Running(Reading):

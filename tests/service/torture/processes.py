@@ -45,8 +45,10 @@ class Child:
         try:
             run(plan, acks)
         except (ClasherError, OSError) as error:
-            print(f"not opened: {error}", file=sys.stderr, flush=True)
-            os._exit(NOT_OPENED)
+            try:
+                print(f"not opened: {error}", file=sys.stderr, flush=True)
+            finally:
+                os._exit(NOT_OPENED)
 
     def go(self) -> None:
         """Let a child begin that waits."""
