@@ -97,3 +97,5 @@ def test_the_demo_predicts_before_it_answers_and_ends(
     assert predicted == 20 * ROUNDS
     assert learned == FIRST + taught
     assert 20 < taught < 20 * ROUNDS
+    _, again, _ = asyncio.run(fed())
+    assert again == learned + taught  # another run goes on learning
