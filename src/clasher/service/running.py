@@ -74,7 +74,7 @@ class Running(Reading):
             self._awaiting.load(self._log.documents())
         except BaseException:
             if hasattr(self, "_log"):
-                self._log.close()
+                self._log.abandon()
             self.folder.close()
             raise
         self.told = found.told
