@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import threading
@@ -158,27 +157,3 @@ def test_the_demo_feeds_itself(folder: Path) -> None:
         assert figures["labels"] > 10
         running.send(signal.SIGTERM)
         assert running.wait() == 0
-
-
-def test_it_is_not_ready_while_it_recovers(folder: Path) -> None:
-    with process(folder) as running:
-        teach_until_it_stops(running)
-        running.send(signal.SIGKILL)
-    (folder / "log.sqlite-wal").touch()
-    starting = Process(folder)
-    try:
-        line = starting._errors.readline()
-        assert line.startswith("listening at http://127.0.0.1:")
-        starting.port = int(line.split(";")[0].rpartition(":")[2])
-        os.kill(starting._process.pid, 0)
-        with starting.client as client:
-            first = client.get("/readyz")
-            early = client.get("/v1/metrics")
-            if first.status_code == 503:  # it may have been faster than we
-                assert first.json() == {"status": "recovering"}
-                assert early.status_code == 200 or early.headers["retry-after"] == "1"
-            assert client.get("/healthz").json() == {"status": "ok"}
-            starting.wait_until_ready()
-            assert client.get("/readyz").status_code == 200
-    finally:
-        starting.end()
