@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import corpora
+from benchmarks.measure import machine, version
 from benchmarks.report import update
 from benchmarks.runner import header, save, say
 from benchmarks.serving.studies import STUDIES, Plan
 
+LIBRARIES = ("clasher", "numpy", "numba", "msgspec", "fastapi", "uvicorn", "uvloop", "apsw")
 RESULTS = Path(__file__).parents[1] / "results"
 DOCUMENT = corpora.PROJECT / "docs" / "service.md"
 
@@ -28,11 +30,15 @@ def main(arguments: list[str]) -> int:
     plan = Plan(corpus, given.seconds, given.minutes)
     about = header("serving", arguments, 1)
     about["command"] = " ".join(["python -m benchmarks.serving", *arguments])
+    about["versions"] = {library: version(library) for library in LIBRARIES}
     about["corpus"] = f"{corpus.name}, {len(corpus.label_names)} labels"
     figures = _known(given.results) if given.studies else {}
     for study in given.studies or STUDIES:
         say(study)
-        figures[study] = STUDIES[study](plan)
+        load = machine()["load_before"]
+        figures[study] = STUDIES[study](plan) | {
+            "command": about["command"], "date": about["date"], "load_before": load,
+        }  # fmt: skip
         say("    " + json.dumps({k: v for k, v in figures[study].items() if k != "memory"}))
     save(about | {"figures": figures}, given.results)
     for path in update([given.into], given.results):

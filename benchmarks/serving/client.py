@@ -54,6 +54,18 @@ def request(path: str, documents: Sequence[dict[str, Any]]) -> bytes:
     return head.encode() + body
 
 
+async def send_all(port: int, requests: Sequence[bytes]) -> None:
+    """Send each request once, one after the other; none may be refused."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        for one in requests:
+            writer.write(one)
+            if (status := await _answer(reader)) >= 300:
+                raise SystemExit(f"the service answered {status}")
+    finally:
+        writer.close()
+
+
 async def load(
     port: int, requests: Sequence[bytes], clients: int, seconds: float, pause: float = 0.0
 ) -> Load:
@@ -65,6 +77,8 @@ async def load(
         *(_client(port, turns, start + seconds, pause, result) for _ in range(clients))
     )
     result.seconds = time.perf_counter() - start
+    if not result.latencies:
+        raise SystemExit("nothing was answered in the time that was given")
     return result
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,6 +45,11 @@ class Running:
     def memory(self) -> int:
         """Bytes that it holds."""
         return int(psutil.Process(self._process.pid).memory_info().rss)
+
+    def documents_learned(self) -> int:
+        """What it says of itself."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/v1/metrics") as answer:
+            return int(json.load(answer)["documents_learned"])
 
     def kill(self) -> None:
         """End it as a power cut would."""

@@ -12,7 +12,17 @@ def table(study: dict[str, Any]) -> str:
     found = study["figures"]
     rows = [row for name, render in _ROWS.items() if name in found for row in render(found[name])]
     heads = ["what", "how much", "p50", "p99", "p99.9"]
-    return f"{markdown(heads, rows)}\n\n{study['corpus']}; {provenance(study)}"
+    return (
+        f"{markdown(heads, rows)}\n\n{_commands(found)}\n\n{study['corpus']}; {provenance(study)}"
+    )
+
+
+def _commands(found: dict[str, Any]) -> str:
+    """What measured which rows, and how busy the machine was with other things before."""
+    return "\n".join(
+        f"- {name}: `{one['command']}`, {one['date']}, load before {one['load_before']}"
+        for name, one in found.items()
+    )
 
 
 def _latencies(figures: dict[str, Any]) -> list[str]:

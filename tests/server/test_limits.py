@@ -168,6 +168,7 @@ def test_connections_are_bounded(folder: Path) -> None:
         assert served.client.get("/healthz").status_code in (200, 503)
 
 
+@pytest.mark.compiled
 def test_whoever_does_not_read_the_answer_is_given_up(folder: Path) -> None:
     with serve(folder, limits=quick(send_seconds=0.3)) as served:
         many = [{"text": "x" * 5000, "labels": ["a"]}] * 4000

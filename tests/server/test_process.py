@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import threading
@@ -111,34 +110,6 @@ def test_a_second_process_is_refused(folder: Path) -> None:
             assert client.get("/readyz").status_code == 200
 
 
-def test_a_port_in_use_is_told_in_one_line(folder: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = str(taken.getsockname()[1])
-        result = CliRunner().invoke(cli, ["serve", "--data", str(folder), "--port", port])
-    assert result.exit_code == 2
-    assert "name another with --port" in result.stderr
-    assert not folder.exists()
-
-
-def test_another_address_needs_tokens(folder: Path, tmp_path: Path) -> None:
-    def refused(*options: str) -> str:
-        arguments = ["serve", "--data", str(folder), "--port", "0", *options]
-        result = CliRunner().invoke(cli, arguments)
-        assert result.exit_code == 2
-        return result.stderr
-
-    assert "--token-file" in refused("--host", "0.0.0.0")
-    assert "--token-file" in refused("--host", "news.example.org")
-    empty = tmp_path / "empty"
-    empty.touch()
-    assert "nobody has a token" in refused("--host", "0.0.0.0", "--token-file", str(empty))
-    assert "begins with /" in refused("--root-path", "clasher")
-    assert "no token can be read" in refused("--token-file", str(tmp_path / "none"))
-    assert not folder.exists()
-
-
 def test_with_tokens_or_insecure_it_listens_to_others(folder: Path, tmp_path: Path) -> None:
     tokens = TokenFile(tmp_path / "tokens")
     token = tokens.add("ann", "read")
@@ -149,25 +120,6 @@ def test_with_tokens_or_insecure_it_listens_to_others(folder: Path, tmp_path: Pa
         assert client.get("/v1/metrics", headers=known).status_code == 200
     with process(folder, "--host", "0.0.0.0", "--insecure") as running, running.client as client:
         assert client.get("/v1/metrics").status_code == 200
-
-
-def test_tokens_are_made_listed_and_removed_at_the_terminal(tmp_path: Path) -> None:
-    file = str(tmp_path / "tokens")
-
-    def run(*arguments: str) -> str:
-        result = CliRunner().invoke(cli, ["token", *arguments, "--token-file", file])
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
-    token = run("ann", "--scope", "admin").strip()
-    run("bob")
-    assert run("--list") == "ann\tadmin\nbob\tteach\n"
-    holder = TokenFile(file).find(token)
-    assert holder is not None
-    assert holder.name == "ann"
-    assert run("ann", "--remove") == ""
-    assert run("--list") == "bob\tteach\n"
-    assert CliRunner().invoke(cli, ["token", "--token-file", file]).exit_code == 2
 
 
 def test_a_model_begins_a_new_folder_and_no_old_one(folder: Path, tmp_path: Path) -> None:
@@ -205,27 +157,3 @@ def test_the_demo_feeds_itself(folder: Path) -> None:
         assert figures["labels"] > 10
         running.send(signal.SIGTERM)
         assert running.wait() == 0
-
-
-def test_it_is_not_ready_while_it_recovers(folder: Path) -> None:
-    with process(folder) as running:
-        teach_until_it_stops(running)
-        running.send(signal.SIGKILL)
-    (folder / "log.sqlite-wal").touch()
-    starting = Process(folder)
-    try:
-        line = starting._errors.readline()
-        assert line.startswith("listening at http://127.0.0.1:")
-        starting.port = int(line.split(";")[0].rpartition(":")[2])
-        os.kill(starting._process.pid, 0)
-        with starting.client as client:
-            first = client.get("/readyz")
-            early = client.get("/v1/metrics")
-            if first.status_code == 503:  # it may have been faster than we
-                assert first.json() == {"status": "recovering"}
-                assert early.status_code == 200 or early.headers["retry-after"] == "1"
-            assert client.get("/healthz").json() == {"status": "ok"}
-            starting.wait_until_ready()
-            assert client.get("/readyz").status_code == 200
-    finally:
-        starting.end()

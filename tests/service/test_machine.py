@@ -20,7 +20,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from clasher.errors import LabelError, RefusedError, UnknownDocumentError
+from clasher.errors import LabelError, UnknownDocumentError
 from clasher.service import recovery
 from clasher.service.answers import Answer
 from clasher.service.awaiting import Awaiting
@@ -36,6 +36,7 @@ SETTINGS = [
     Settings(dimensions=64, max_labels=8),
     Settings(dimensions=64, max_labels=8, rule="centroid", words=True, detector="window"),
 ]
+MEMORY = Path("/dev/shm")  # whether it is flushed is not the question here
 LABELS = ["grain", "metal", "oil"]
 texts = st.lists(st.sampled_from(["wheat", "gold", "crude", "news"]), min_size=1, max_size=4).map(
     " ".join
@@ -52,7 +53,7 @@ class Service(RuleBasedStateMachine):
 
     @initialize(chosen=st.sampled_from(SETTINGS))
     def begin(self, chosen):
-        self.base = Path(tempfile.mkdtemp())
+        self.base = Path(tempfile.mkdtemp(dir=MEMORY if MEMORY.is_dir() else None))
         self.number = 0
         self.settings = chosen
         self.plain = model_of(chosen)
@@ -102,6 +103,12 @@ class Service(RuleBasedStateMachine):
         self.taught[name] = after
         return receipt.version, name, text, before, after
 
+    @rule(text=texts, first=label_sets | partial, second=label_sets | partial)
+    def answer_twice(self, text, first, second):
+        document = self.predict(text)
+        for labels in (first, second):
+            self.feedback(document, labels)
+
     @rule(answer=consumes(answered))
     def undo(self, answer):
         version, name, text, before, after = answer
@@ -124,14 +131,14 @@ class Service(RuleBasedStateMachine):
             self.plain.correct(text, before, after)
         self.learned += (after is not None) - (before is not None)
 
-    @rule(label=st.sampled_from(LABELS), other=st.sampled_from([*LABELS, "new"]))
-    def rename_and_back(self, label, other):
+    @rule(label=st.sampled_from(LABELS))
+    def rename_and_back(self, label):
         """There and back, so that what was said before keeps its meaning."""
         try:
-            self.engine.relabel("rename", label, other).result()
-            self.engine.relabel("rename", other, label).result()
-        except (LabelError, RefusedError):
-            assert label not in self.plain.labels or other in self.plain.labels
+            self.engine.relabel("rename", label, "new").result()
+            self.engine.relabel("rename", "new", label).result()
+        except LabelError:
+            assert label not in self.plain.labels
 
     @precondition(lambda self: hasattr(self, "engine"))
     @rule()
@@ -216,4 +223,4 @@ def replays_nothing(monkeypatch):
 def test_bugs_are_caught(bug, monkeypatch):
     bug(monkeypatch)
     with pytest.raises(Exception):  # noqa: B017, PT011  # whatever notices first
-        run(200, phases=[Phase.generate], report_multiple_bugs=False)
+        run(50, phases=[Phase.generate], report_multiple_bugs=False)

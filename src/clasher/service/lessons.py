@@ -11,7 +11,7 @@ import msgspec
 from clasher.errors import FolderError, RecordError
 from clasher.service.entries import Feedback, Learn, Relabel
 from clasher.service.folder import DataFolder
-from clasher.service.log import Log, Row
+from clasher.service.log import LibraryError, Log, Row
 from clasher.service.structs import Lesson
 
 _decoder = msgspec.json.Decoder(Lesson)
@@ -59,8 +59,10 @@ def read_folder(path: str | os.PathLike[str], after: int = 0) -> Iterator[Lesson
                 for row in rows:
                     yield from lessons(row)
                 after = rows[-1].entry.seq
+        except LibraryError as error:
+            raise FolderError(f"{folder.log}: the log cannot be read: {error}") from error
         finally:
-            log.close()
+            log.abandon()
     finally:
         folder.close()
 

@@ -11,7 +11,7 @@ from clasher.errors import FolderError, SettingError
 from clasher.model import Clasher
 from clasher.service.entries import Replace
 from clasher.service.folder import DataFolder
-from clasher.service.log import LibraryError, Log
+from clasher.service.log import Log
 from clasher.service.options import default_settings
 from clasher.service.snapshots import Snapshots
 from clasher.service.state import Refusals, State
@@ -47,10 +47,7 @@ def recover(
             f"{folder.path}: its model was made with other settings ({names}); leave them out to "
             f"go on with it, or rebuild it with them: clasher replay"
         )
-    try:
-        replayed = _replay(log, state)
-    except LibraryError as error:
-        raise FolderError(f"{log.path}: the log cannot be read: {error}") from error
+    replayed = _replay(log, state)
     for scratch in folder.models.glob("*.tmp"):
         scratch.unlink()
     drop_models(folder, log, min(snapshots.versions(), default=0))

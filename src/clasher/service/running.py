@@ -13,7 +13,7 @@ from hashlib import blake2b
 import msgspec
 
 from clasher.analyzer import Tokenizer
-from clasher.errors import StoppedError
+from clasher.errors import FolderError, StoppedError
 from clasher.service import checking, recovery
 from clasher.service.admission import Admission
 from clasher.service.awaiting import Awaiting
@@ -22,7 +22,7 @@ from clasher.service.entries import Body
 from clasher.service.events import Events
 from clasher.service.folder import DataFolder
 from clasher.service.learner import Learner
-from clasher.service.log import Log, Row
+from clasher.service.log import LibraryError, Log, Row
 from clasher.service.options import Options
 from clasher.service.reading import Reading
 from clasher.service.snapshots import Snapshots
@@ -37,8 +37,10 @@ DISK_FAILED = 74  # EX_IOERR
 
 def exit_process(why: str) -> None:
     """End the process at once, with one line: what is not on disk must not be acknowledged."""
-    print(f"clasher: {why}", file=sys.stderr, flush=True)
-    os._exit(DISK_FAILED)
+    try:
+        print(f"clasher: {why}", file=sys.stderr, flush=True)
+    finally:  # standard error may go to the disk that is full
+        os._exit(DISK_FAILED)
 
 
 class Running(Reading):
@@ -70,10 +72,12 @@ class Running(Reading):
             found = recovery.recover(self.folder, self._log, snapshots, settings, tokenizer)
             self._awaiting = Awaiting(self.options.awaiting)
             self._awaiting.load(self._log.documents())
-        except BaseException:
+        except BaseException as error:
             if hasattr(self, "_log"):
-                self._log.close()
+                self._log.abandon()
             self.folder.close()
+            if isinstance(error, LibraryError):
+                raise FolderError(f"{folder}: the log cannot be used: {error}") from error
             raise
         self.told = found.told
         """What was found amiss at the start: damaged snapshots."""

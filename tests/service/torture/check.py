@@ -44,6 +44,7 @@ def _lost(lessons: Sequence[Lesson], acks: Sequence[Ack], dropped: int) -> list[
         f"{said.get(ack['version'])}"
         for ack in acks
         if ack["version"] is not None
+        and not ack["late"]
         and ack["version"] > dropped
         and said.get(ack["version"]) != ack["tag"]
     ]
@@ -64,9 +65,10 @@ def _invented(lessons: Sequence[Lesson], acks: Sequence[Ack]) -> list[str]:
 
 
 def _counted(learned: int, acks: Sequence[Ack]) -> list[str]:
-    if len(acks) <= learned <= len(acks) + CLIENTS:
+    in_time = sum(not ack["late"] for ack in acks)
+    if in_time <= learned <= len(acks) + CLIENTS:
         return []
-    return [f"{len(acks)} documents were acknowledged, {learned} are learnt"]
+    return [f"{in_time} documents were acknowledged, {learned} are learnt"]
 
 
 def next_places(acks: Sequence[Ack]) -> dict[int, int]:

@@ -28,7 +28,7 @@ class Child:
 
     def __init__(self, plan: Plan, bug: str | None = None, waits: bool = False) -> None:
         here, there = socket.socketpair()
-        self._socket, self._raw = here, b""
+        self._socket, self._raw, self._heard = here, b"", -1
         sys.stdout.flush()
         self.pid = os.fork()
         if not self.pid:
@@ -45,8 +45,10 @@ class Child:
         try:
             run(plan, acks)
         except (ClasherError, OSError) as error:
-            print(f"not opened: {error}", file=sys.stderr, flush=True)
-            os._exit(NOT_OPENED)
+            try:
+                print(f"not opened: {error}", file=sys.stderr, flush=True)
+            finally:
+                os._exit(NOT_OPENED)
 
     def go(self) -> None:
         """Let a child begin that waits."""
@@ -64,6 +66,11 @@ class Child:
                 self._raw += piece
         return True
 
+    def fall_silent(self) -> None:
+        """What is heard from now on is late: see ``PowerCut``."""
+        self.listen(0.0001)
+        self._heard = self._raw.count(b"\n")
+
     def kill(self) -> None:
         """End it as the system would, at once."""
         os.kill(self.pid, signal.SIGKILL)
@@ -77,8 +84,10 @@ class Child:
 
     @property
     def acks(self) -> list[Ack]:
-        """What was acknowledged."""
-        return [json.loads(line) for line in self._raw.splitlines(True) if line.endswith(b"\n")]
+        """What was acknowledged, and whether late."""
+        lines = [line for line in self._raw.splitlines(True) if line.endswith(b"\n")]
+        in_time = len(lines) if self._heard < 0 else self._heard
+        return [{**json.loads(line), "late": place >= in_time} for place, line in enumerate(lines)]
 
 
 def checked(plan: Plan, acks: Sequence[Ack], bug: str | None = None) -> list[str]:

@@ -65,8 +65,9 @@ class Application:
     def _add_operations(self) -> dict[tuple[str, str], Endpoint]:
         endpoints = {(one.method, one.path): one.endpoint(self.service) for one in OPERATIONS}
         for one in OPERATIONS:
+            path = one.path.replace("{id}", "{id:path}")  # an id may have slashes
             endpoint = endpoints[one.method, one.path]
-            self.api.router.add_route(one.path, endpoint, [one.method], one.name)
+            self.api.router.add_route(path, endpoint, [one.method], one.name)
         return endpoints
 
     def _add_pages(self) -> None:
