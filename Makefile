@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compiled test-interpreted lint format bench experiments java clean
+.PHONY: help demo test test-compiled test-interpreted torture lint format bench bench-serve experiments java clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -21,6 +21,10 @@ test-interpreted: $(VENV)/dev java  # one run without the compiler sees every li
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -m 'not compiled'
 	$(BIN)/python -m coverage report
 
+TRIALS ?= 1000
+torture: $(VENV)/dev  ## kill, cut off and starve a service TRIALS times each; needs root and strace
+	$(BIN)/python -m tests.service.torture --trials $(TRIALS)
+
 lint: $(VENV)/dev  ## ruff, mypy, import-linter
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -33,6 +37,9 @@ format: $(VENV)/dev  ## let ruff put the code into shape
 
 bench: $(VENV)/dev  ## clasher beside Vowpal Wabbit, scikit-learn and River, one after the other
 	$(BIN)/python -m benchmarks all
+
+bench-serve: $(VENV)/dev  ## the service under load: requests a second, latencies, a soak, recovery
+	$(BIN)/python -m benchmarks.serving
 
 experiments: $(VENV)/dev java  ## every figure and table of the paper, and beyond; goes on where it stopped
 	$(BIN)/python -m experiments

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import tables
+from benchmarks.serving import tables as serving
 
 BLOCK = re.compile(r"(<!-- benchmark:(\w+) -->\n).*?(<!-- /benchmark:\2 -->)", re.DOTALL)
 
@@ -24,6 +25,7 @@ BLOCKS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "prefix": ("table", tables.prefix),
     "flat": ("flat", tables.flat),
     "scaling": ("scaling", tables.scaling),
+    "serving": ("serving", serving.table),
 }
 """The study each block is made from, and how."""
 

@@ -4,7 +4,7 @@ import contextlib
 import importlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -53,6 +53,15 @@ def optional(library: str, extra: str) -> ModuleType:
         return importlib.import_module(library)
     except ImportError:
         message = f"{library} is missing: pip install 'clasher[{extra}]'"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+
+
+def required(missing: Sequence[str]) -> None:
+    """Skip where something is missing, but never where every change is checked."""
+    if missing:
+        message = f"missing: {', '.join(missing)}"
         if os.environ.get("CI") == "true":
             pytest.fail(message)
         pytest.skip(message)

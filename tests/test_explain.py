@@ -184,3 +184,13 @@ def test_shown_as_text():
 def test_only_text_is_explained(text):
     with pytest.raises(TypeError, match="a document must be text"):
         taught(times=1).explain(text)
+
+
+def test_spans_show_the_words_where_they_are_written():
+    model = taught()
+    text = "Öl, OIL and wheat; oil again"
+    explanation = model.explain(text, "oil")
+    assert explanation.spans == sorted(explanation.spans)
+    assert "OIL" in {text[span.start : span.stop] for span in explanation.spans}
+    spoken = sum(span.weight for span in explanation.spans)
+    assert spoken == pytest.approx(sum(weight for _, weight in explanation.words))

@@ -23,7 +23,7 @@ CORE = (
 )  # fmt: skip
 OPTIONAL = (
     "click", "rich", "plotly", "psutil", "pandas", "polars", "sklearn", "river", "pytest",
-    "hypothesis", "Stemmer", "stop_words",
+    "hypothesis", "Stemmer", "stop_words", "apsw",
 )  # fmt: skip
 
 

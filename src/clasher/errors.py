@@ -10,6 +10,13 @@
      │    ├── RecordError (ValueError)    one bad record: where, which field, what to do
      │    └── MissingDatasetError         a corpus that is not there, or not all of it
      ├── ModelFileError                   a file that is not an intact model
+     ├── ServiceError                     what a service cannot do
+     │    ├── BusyError                   not now: more is waiting than may wait
+     │    ├── StoppedError                no more: it is closed, or its disk has failed
+     │    ├── UnknownDocumentError (LookupError)  an id that no document is kept under
+     │    ├── ConflictError               something else was said in the meantime
+     │    ├── RefusedError (ValueError)   what was asked for does not fit the labels of now
+     │    └── FolderError                 a data folder in use, or not what it should be
      └── MissingExtraError (ImportError)  an optional library that is not installed
 
 Each message says what is wrong, where, and what to do about it.
@@ -92,6 +99,38 @@ class MissingDatasetError(StreamError):
 
 class ModelFileError(ClasherError):
     """A file is not an intact clasher model."""
+
+
+class ServiceError(ClasherError):
+    """A service cannot do what it was asked for."""
+
+
+class BusyError(ServiceError):
+    """More is waiting than may wait; come again in ``retry_after`` seconds."""
+
+    def __init__(self, retry_after: float) -> None:
+        super().__init__(f"too much is waiting to be learnt; try again in {retry_after:g} seconds")
+        self.retry_after = retry_after
+
+
+class StoppedError(ServiceError):
+    """A service takes nothing more: it was closed, or its disk has failed."""
+
+
+class UnknownDocumentError(ServiceError, LookupError):
+    """No document is kept under this id."""
+
+
+class ConflictError(ServiceError):
+    """Something else was said in the meantime, or under the same key."""
+
+
+class RefusedError(ServiceError, ValueError):
+    """What was asked for does not fit the labels that there are now; nothing was changed."""
+
+
+class FolderError(ServiceError):
+    """A data folder is in use by another process, or is not what it should be."""
 
 
 class MissingExtraError(ClasherError, ImportError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from clasher import memory
 from clasher.errors import LabelError
-from clasher.hashing import Hasher
+from clasher.hashing import Hasher, Word
 from clasher.kernels.clash import choose, clash, shown
 from clasher.kernels.fading import gain
 from clasher.kernels.regions import ratio
@@ -27,6 +27,14 @@ class WordWeight(NamedTuple):
     """A word of the document, and how much it spoke for the label (negative: against it)."""
 
     word: str
+    weight: float
+
+
+class Span(NamedTuple):
+    """A stretch of the document, in characters, and how much it spoke for the label."""
+
+    start: int
+    stop: int
     weight: float
 
 
@@ -54,6 +62,9 @@ class Explanation:
     other : dict
         What did not come from a word: the label's ``bias``, its share of the regions near the
         document (``region``), and how it goes with the best of the ``other labels``.
+    spans : list of (start, stop, weight)
+        Where these words stand in the text, in its order; the weights add up to those of
+        ``words``.
 
     Examples
     --------
@@ -75,6 +86,7 @@ class Explanation:
     similarity: float
     words: list[WordWeight]
     other: dict[str, float] = field(default_factory=dict)
+    spans: list[Span] = field(default_factory=list)
 
     def __str__(self) -> str:
         verdict = "predicted" if self.predicted else "not predicted"
@@ -107,6 +119,8 @@ def explain(
     evidence = float(work.scores[j])
     similarity = float(work.cosines[region]) if region >= 0 else 0.0
     by_bucket, other = _shares(j, region, work, buckets, x, length, state, setting)
+    found = hasher.words(text)
+    words = _by_word(found, buckets, counts, by_bucket)
     return Explanation(
         label=index.names[j],
         predicted=bool(np.any(chosen == j)),
@@ -114,8 +128,9 @@ def explain(
         probability=float(shown(state, setting, evidence)),
         region=index.names[region] if region >= 0 else None,
         similarity=similarity,
-        words=_by_word(text, hasher, buckets, counts, by_bucket),
+        words=words,
         other=other,
+        spans=_spans(found, words),
     )
 
 
@@ -164,8 +179,7 @@ def _shares(
 
 
 def _by_word(
-    text: str,
-    hasher: Hasher,
+    found: list[Word],
     buckets: npt.NDArray[np.int32],
     counts: npt.NDArray[np.float32],
     shares: npt.NDArray[np.float64],
@@ -173,7 +187,7 @@ def _by_word(
     """Split each bucket's share among the words that fell into it, by their signed counts."""
     place = {int(bucket): at for at, bucket in enumerate(buckets)}
     signed: dict[tuple[str, int], float] = defaultdict(float)
-    for word in hasher.words(text):
+    for word in found:
         signed[word.text, word.bucket] += word.sign
     weights = [
         WordWeight(word, float(shares[at] * count / counts[at]) if counts[at] else 0.0)
@@ -181,3 +195,12 @@ def _by_word(
         for at in (place[bucket],)
     ]
     return sorted(weights, key=lambda pair: -abs(pair.weight))
+
+
+def _spans(found: list[Word], weights: list[WordWeight]) -> list[Span]:
+    """Each time that a word is written has an equal part in what it spoke."""
+    written = Counter(word.text for word in found)
+    spoken: dict[str, float] = defaultdict(float)
+    for text, weight in weights:
+        spoken[text] += weight
+    return sorted(Span(w.start, w.stop, spoken[w.text] / written[w.text]) for w in found)

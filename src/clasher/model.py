@@ -13,11 +13,11 @@ import numpy.typing as npt
 from clasher import memory, storage
 from clasher import words as behind
 from clasher.analyzer import Analyzer, Tokenizer
-from clasher.errors import LabelError, SettingError, require_positive
+from clasher.errors import LabelCapacityError, LabelError, SettingError, require_positive
 from clasher.explain import Explanation, WordWeight, explain
 from clasher.hashing import Hashed
 from clasher.kernels.clash import predict_documents, step_documents
-from clasher.kernels.state import DOCUMENTS, LABELLED, NOW
+from clasher.kernels.state import DOCUMENTS, LABELLED, NOW, State
 from clasher.kernels.thresholds import probability
 from clasher.kernels.words import vote
 from clasher.labels import LabelIndex, Labels, LabelSets
@@ -197,6 +197,24 @@ class Clasher(Watching, Revising, Merging):
         """
         return behind.top_words(label, n, self._index, self._state, self._setting)
 
+    def neighbours(self, label: str, n: int = 10) -> list[tuple[str, float]]:
+        """The labels that go with a label most often, and in which part of its documents (Eq. 15).
+
+        The perceptron does not know.
+
+        >>> model = Clasher(1024)
+        >>> model.learn_many(["wheat", "gold"], [{"grain", "wheat"}, {"metal"}])
+        >>> model.neighbours("grain")
+        [('wheat', 1.0)]
+        """
+        j, labels = self._index.number(label), len(self._index)
+        if not self._state.together.size or not self._state.counts[j] > 0:
+            return []
+        shares = self._state.together[j, :labels] / self._state.counts[j]
+        shares[j] = 0.0
+        best = [i for i in np.argsort(-shares, kind="stable")[:n].tolist() if shares[i] > 0]
+        return [(self._index.names[i], float(shares[i])) for i in best]
+
     def word_of(self, bucket: int) -> str | None:
         """The word behind a bucket, where one is known; needs ``words=True``."""
         return behind.word_of(self._state, bucket)
@@ -251,6 +269,20 @@ class Clasher(Watching, Revising, Merging):
         """The labels of many documents, on all cores; changes nothing."""
         return LabelSets.join(self._in_parallel(self._predict, texts))
 
+    def decide_many(self, texts: Any) -> tuple[LabelSets, npt.NDArray[np.float32]]:
+        """What ``predict_many`` and ``scores_many`` tell, at the cost of one of them.
+
+        >>> model = Clasher(1024)
+        >>> model.learn_many(["wheat and corn"] * 5, [{"grain"}] * 5)
+        >>> labels, scores = model.decide_many(["corn and wheat"])
+        >>> labels[0], scores.shape
+        ({'grain'}, (1, 1))
+        """
+        parts = self._in_parallel(self._decide, texts)
+        none = np.zeros((0, len(self._index)), np.float32)
+        scores = np.concatenate([none, *(scores for _, scores in parts)])
+        return LabelSets.join([labels for labels, _ in parts]), scores
+
     def scores_many(self, texts: Any) -> npt.NDArray[np.float32]:
         """The scores of many documents: a row each, a column per entry of ``labels``."""
         none = np.zeros((0, len(self._index)), np.float32)
@@ -272,6 +304,21 @@ class Clasher(Watching, Revising, Merging):
         settings, labels, state, alarms = storage.load(path, tokenizer)
         model = cls.__new__(cls)
         model._set_up(settings, LabelIndex(settings.max_labels, labels), state, alarms)
+        return model
+
+    def copy(self) -> Clasher:
+        """Another model that has learnt the same, and goes its own way from here.
+
+        >>> model = Clasher(1024)
+        >>> model.copy().learn("wheat and corn", {"grain"})
+        >>> model.labels
+        []
+        """
+        model = type(self).__new__(type(self))
+        state = State(*(array.copy() for array in self._state))
+        names = LabelIndex(self.settings.max_labels, self._index.names)
+        model._set_up(self.settings, names, state, self.alarms)
+        model.pinned = set(self.pinned)
         return model
 
     # ── how it is done ───────────────────────────────────────────────────────────────────────
@@ -332,7 +379,13 @@ class Clasher(Watching, Revising, Merging):
         self._index.check_documents(sets)
         new = self._index.unknown(sets)
         wanted = {sets.names[i] for i in sets.ids}
+        wanted |= self.pinned
         spared = {self._index.numbers[name] for name in wanted if name in self._index.numbers}
+        if len(spared) + len(new) > self.settings.max_labels:
+            raise LabelCapacityError(
+                f"label {new[-1]!r} finds no room: {len(self.pinned)} of "
+                f"{self.settings.max_labels} labels are pinned; unpin some, or raise max_labels"
+            )
         for name in new[self.settings.max_labels - len(self._index) :]:
             number = memory.longest_unseen(self._state, spared)
             memory.clear_label(self._state, number, self.settings)
@@ -348,10 +401,13 @@ class Clasher(Watching, Revising, Merging):
         return LabelSets(self._names(), ids[: indptr[-1]], indptr)
 
     def _scores(self, hashed: Hashed) -> npt.NDArray[np.float32]:
+        return self._decide(hashed)[1]
+
+    def _decide(self, hashed: Hashed) -> tuple[LabelSets, npt.NDArray[np.float32]]:
         ids, indptr = self._room_for_labels(hashed.documents)
         scores = np.empty((hashed.documents, len(self._index)), np.float32)
         self._predict_into(hashed, indptr, ids, scores)
-        return scores
+        return LabelSets(self._names(), ids[: indptr[-1]], indptr), scores
 
     def _predict_into(self, hashed: Hashed, indptr: Any, ids: Any, scores: Any) -> None:
         words = hashed.words
@@ -373,6 +429,9 @@ class Clasher(Watching, Revising, Merging):
 
     def _in_parallel(self, work: Any, texts: Any) -> list[Any]:
         """Apply ``work`` to batches of documents on all cores, in order."""
-        batches = self._hasher.batches(texts, BATCH)
+        source = texts if isinstance(texts, Hashed | Buffers) else as_buffers(texts)
+        batches = self._hasher.batches(source, BATCH)
+        if source.documents <= BATCH:  # nothing to share out: a thread would cost more than it does
+            return [work(batch) for batch in batches]
         with ThreadPoolExecutor(os.cpu_count()) as threads:
             return list(threads.map(work, batches))

@@ -16,6 +16,8 @@ class Parts:
     """The parts of a model: its settings, and all that is learnt."""
 
     settings: Settings
+    pinned: set[str]
+    """Labels that are never given up for others; not part of the model file."""
     _setting: Setting
     _hasher: Hasher
     _index: LabelIndex
@@ -27,6 +29,7 @@ class Parts:
     ) -> None:
         """Initialise each component of the system: line 1 of Algorithm 1."""
         self.settings = settings
+        self.pinned = set()
         self._setting = settings.for_kernels()
         self._hasher = Hasher(
             settings.dimensions, settings.seed, settings.analyzer,

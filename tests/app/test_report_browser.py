@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,32 +10,13 @@ import pytest
 
 from clasher.app.report import PRINTED_ROWS, write_report
 from tests.app.evaluations import HOSTILE, learnt, made, news, renamed, rows
-
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-
-
-def missing(what: str) -> None:
-    """Skip where there is no browser; where every change is checked, there must be one."""
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"{what} is missing: the report was not looked at in a browser")
-    pytest.skip(f"{what} is missing")
+from tests.browser import chromium
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        missing("playwright")
-    program = next(filter(None, map(shutil.which, NAMES)), None)
-    if program is None:
-        missing("chromium")
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=program, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield chromium
-        chromium.close()
+    with chromium() as opened:
+        yield opened
 
 
 class Visit:

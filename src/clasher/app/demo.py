@@ -39,6 +39,9 @@ Next, with text of your own (JSON lines, CSV, Parquet, Arrow):
   clasher evaluate news.jsonl --report news.html
   clasher learn news.jsonl --model news.clasher
   clasher predict inbox.jsonl --model news.clasher
+
+Or see it live: a service with a dashboard, which feeds itself with this stream:
+  clasher serve --data ./demo-data --demo
 """
 
 

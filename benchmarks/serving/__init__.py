@@ -1,0 +1,1 @@
+"""The service under load: requests over loopback against ``clasher serve``, in one run."""

@@ -1,0 +1,182 @@
+"""What is measured of a service."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.corpora import Corpus
+from benchmarks.runner import say
+from benchmarks.serving.client import Load, load, request, send_all
+from benchmarks.serving.servers import Running, bare, service
+
+TAUGHT = 20_000  # documents that the model has learnt before anything is measured
+CLIENTS = 64
+BATCH = 100
+TOGETHER = 500  # documents of a request that teaches: what is taught is a multiple of it
+BARE_PORT = 18731
+LOGS = (1_000, 5_000, 20_000)  # documents after the last snapshot
+
+
+class Plan:
+    """The documents, and how long each study lasts."""
+
+    def __init__(self, corpus: Corpus, seconds: float, minutes: float) -> None:
+        self.seconds = seconds
+        self.minutes = minutes
+        texts, labels = corpus.texts.to_pylist(), corpus.labels.to_pylist()
+        self.documents = [
+            {"text": text, "labels": some} for text, some in zip(texts, labels, strict=True)
+        ]
+        self.texts = [{"text": text} for text in texts]
+
+    def batches(self, path: str, documents: list[dict[str, Any]], size: int) -> list[bytes]:
+        """Requests of so many documents each."""
+        return [
+            request(path, documents[at : at + size])
+            for at in range(0, len(documents) - size + 1, size)
+        ]
+
+    def teach(self, running: Running, documents: int) -> None:
+        """Have so many documents learnt; raises where the service did not learn them all."""
+        requests = self.batches("/v1/learn", self.documents[:documents], TOGETHER)
+        asyncio.run(send_all(running.port, requests))
+        if (learned := running.documents_learned()) != documents:
+            raise SystemExit(f"{documents:,} documents were taught, {learned:,} were learnt")
+
+
+def single(plan: Plan) -> dict[str, Any]:
+    """Single predictions against an endpoint that returns nothing, turn by turn."""
+    requests = plan.batches("/v1/predict", plan.texts[:2000], 1)
+    nothing = plan.batches("/", plan.texts[:2000], 1)
+    with _taught(plan) as running, bare(BARE_PORT) as other:
+        rounds = [
+            (
+                _loaded(other.port, nothing, CLIENTS, plan.seconds),
+                _loaded(running.port, requests, CLIENTS, plan.seconds),
+            )
+            for _ in range(3)
+        ]
+    rounds.sort(key=lambda pair: pair[1].per_second / pair[0].per_second)
+    against, own = rounds[len(rounds) // 2]  # all figures are of the round of the median ratio
+    return {
+        "clients": CLIENTS,
+        "bare": against.figures(),
+        "predict": own.figures(),
+        "ratio": own.per_second / against.per_second,
+        "ratios": [own.per_second / against.per_second for against, own in rounds],
+    }
+
+
+def batches(plan: Plan) -> dict[str, Any]:
+    """Predictions in batches of 100 while learning runs beside them."""
+    predicted = plan.batches("/v1/predict", plan.texts, BATCH)
+    learnt = plan.batches("/v1/learn", plan.documents, 1)
+
+    async def both(port: int) -> tuple[Load, Load]:
+        return await asyncio.gather(
+            load(port, predicted, 4, plan.seconds), load(port, learnt, 8, plan.seconds)
+        )
+
+    with _taught(plan) as running:
+        own, beside = asyncio.run(both(running.port))
+    return {
+        "documents_per_second": BATCH * own.per_second,
+        "learnt_per_second": beside.per_second,
+        **own.figures(),
+    }
+
+
+def learning(plan: Plan) -> dict[str, Any]:
+    """Durable learning, a document a request."""
+    requests = plan.batches("/v1/learn", plan.documents, 1)
+    with _taught(plan) as running:
+        return {
+            "clients": CLIENTS,
+            **_loaded(running.port, requests, CLIENTS, plan.seconds).figures(),
+        }
+
+
+def soak(plan: Plan) -> dict[str, Any]:
+    """A moderate mixture for minutes: latencies, and the memory along the way."""
+    predicted = plan.batches("/v1/predict", plan.texts, 1)
+    learnt = plan.batches("/v1/learn", plan.documents, 1)
+    memory: list[tuple[float, int]] = []
+
+    async def mixture(running: Running) -> tuple[Load, Load]:
+        seconds = 60 * plan.minutes
+
+        async def look() -> None:
+            start = time.perf_counter()
+            while time.perf_counter() - start < seconds:
+                memory.append((time.perf_counter() - start, running.memory))
+                await asyncio.sleep(max(1.0, seconds / 100))
+
+        loads = await asyncio.gather(
+            load(running.port, predicted, 16, seconds, pause=0.05),
+            load(running.port, learnt, 4, seconds, pause=0.05),
+            look(),
+        )
+        return loads[0], loads[1]
+
+    with _taught(plan) as running:
+        own, beside = asyncio.run(mixture(running))
+    return {
+        "minutes": plan.minutes,
+        "predict": own.figures(),
+        "learn": beside.figures(),
+        "memory": memory,
+    }
+
+
+def recovery(plan: Plan) -> dict[str, Any]:
+    """How long a start takes after a kill, by what the log holds since the last snapshot."""
+    rows = []
+    for documents in LOGS:
+        if documents > len(plan.documents):
+            break
+        with tempfile.TemporaryDirectory() as folder:
+            with service(Path(folder, "data")) as running:
+                plan.teach(running, documents)
+                running.kill()
+            with service(Path(folder, "data")) as running:
+                rows.append({"documents": documents, "seconds": running.ready_seconds})
+        say(f"    {rows[-1]}")
+    with tempfile.TemporaryDirectory() as folder, service(Path(folder, "data")) as running:
+        empty = running.ready_seconds
+    return {"empty_seconds": empty, "rows": rows}
+
+
+STUDIES: dict[str, Callable[[Plan], dict[str, Any]]] = {
+    "single": single,
+    "batches": batches,
+    "learning": learning,
+    "soak": soak,
+    "recovery": recovery,
+}
+
+
+class _taught:  # noqa: N801 (a context manager)
+    """A service that has learnt, in a folder of its own."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._folder = tempfile.TemporaryDirectory()
+
+    def __enter__(self) -> Running:
+        self._service = service(Path(self._folder.name, "data"))
+        running = self._service.__enter__()
+        self._plan.teach(running, min(TAUGHT, len(self._plan.documents) // TOGETHER * TOGETHER))
+        return running
+
+    def __exit__(self, *exception: Any) -> None:
+        self._service.__exit__(*exception)
+        self._folder.cleanup()
+
+
+def _loaded(port: int, requests: list[bytes], clients: int, seconds: float) -> Load:
+    return asyncio.run(load(port, requests, clients, seconds))

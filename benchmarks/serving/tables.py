@@ -1,0 +1,86 @@
+"""The figures of the service as Markdown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.tables import markdown, provenance
+
+
+def table(study: dict[str, Any]) -> str:
+    """All figures that were measured, and how to measure them again."""
+    found = study["figures"]
+    rows = [row for name, render in _ROWS.items() if name in found for row in render(found[name])]
+    heads = ["what", "how much", "p50", "p99", "p99.9"]
+    return (
+        f"{markdown(heads, rows)}\n\n{_commands(found)}\n\n{study['corpus']}; {provenance(study)}"
+    )
+
+
+def _commands(found: dict[str, Any]) -> str:
+    """What measured which rows, and how busy the machine was with other things before."""
+    return "\n".join(
+        f"- {name}: `{one['command']}`, {one['date']}, load before {one['load_before']}"
+        for name, one in found.items()
+    )
+
+
+def _latencies(figures: dict[str, Any]) -> list[str]:
+    return [f"{figures[name]:.1f} ms" for name in ("p50_ms", "p99_ms", "p999_ms")]
+
+
+def _single(found: dict[str, Any]) -> list[list[str]]:
+    clients = found["clients"]
+    return [
+        [f"an endpoint that returns nothing, {clients} clients",
+         f"{found['bare']['per_second']:,.0f} requests/s", *_latencies(found["bare"])],
+        [f"single predictions, {clients} clients",
+         f"{found['predict']['per_second']:,.0f} requests/s, {found['ratio']:.2f} of that",
+         *_latencies(found["predict"])],
+    ]  # fmt: skip
+
+
+def _batches(found: dict[str, Any]) -> list[list[str]]:
+    return [
+        [f"predictions in batches of 100, beside {found['learnt_per_second']:,.0f} learnt/s",
+         f"{found['documents_per_second']:,.0f} documents/s", *_latencies(found)]
+    ]  # fmt: skip
+
+
+def _learning(found: dict[str, Any]) -> list[list[str]]:
+    return [
+        [f"durable learning, single documents, {found['clients']} clients",
+         f"{found['per_second']:,.0f} documents/s", *_latencies(found)]
+    ]  # fmt: skip
+
+
+def _soak(found: dict[str, Any]) -> list[list[str]]:
+    memory = [size for _, size in found["memory"]]
+    first = max(memory[: len(memory) // 4 + 1])
+    last = max(memory[len(memory) // 4 :])
+    return [
+        [f"soak of {found['minutes']:g} minutes, predictions",
+         f"{found['predict']['per_second']:,.0f} requests/s", *_latencies(found["predict"])],
+        ["the same soak, learning beside", f"{found['learn']['per_second']:,.0f} documents/s",
+         *_latencies(found["learn"])],
+        ["memory at most, in the first quarter of the soak and after it",
+         f"{first / 1e6:,.0f} MB, {last / 1e6:,.0f} MB", "", "", ""],
+    ]  # fmt: skip
+
+
+def _recovery(found: dict[str, Any]) -> list[list[str]]:
+    empty = found["empty_seconds"]
+    return [["start of an empty folder", f"{empty:.1f} s", "", "", ""]] + [
+        [f"start after a kill, {row['documents']:,} documents since the last snapshot",
+         f"{row['seconds']:.1f} s", "", "", ""]
+        for row in found["rows"]
+    ]  # fmt: skip
+
+
+_ROWS = {
+    "single": _single,
+    "batches": _batches,
+    "learning": _learning,
+    "soak": _soak,
+    "recovery": _recovery,
+}

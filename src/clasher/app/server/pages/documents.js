@@ -1,0 +1,30 @@
+// Documents of the recent past, as a list.
+
+import { bdi, h } from "./dom.js";
+import { moment, percent } from "./format.js";
+
+/** A label as a small word; `state` is yes, no or unknown. */
+export function chip(name, state = "", more = "") {
+  return h("span", { class: `chip ${state}` }, bdi(name), more && h("small", {}, ` ${more}`));
+}
+
+export function chips(names, state = "") {
+  return names.length ? names.map((name) => [chip(name, state), " "]) : h("span", { class: "quiet" }, "none");
+}
+
+/** What people said of a document: a list of all its labels, or yes and no to some. */
+export function taughtChips(taught) {
+  if (Array.isArray(taught)) return chips(taught, "yes");
+  return Object.entries(taught).map(([name, yes]) => [chip(name, yes ? "yes" : "no", yes ? "" : "no"), " "]);
+}
+
+export function documentRow(document) {
+  const scored = document.predicted.map((name) => [
+    chip(name, "", document.scores[name] === undefined ? "" : percent(document.scores[name])), " ",
+  ]);
+  return h("li", { class: "document" },
+    h("p", { class: "text", dir: "auto" }, document.text.slice(0, 400), document.text.length > 400 && " …"),
+    h("p", { class: "row" }, h("span", { class: "quiet" }, "predicted "), scored.length ? scored : h("span", { class: "quiet" }, "none")),
+    document.taught !== null && h("p", { class: "row" }, h("span", { class: "quiet" }, "taught "), taughtChips(document.taught)),
+    h("p", { class: "quiet small" }, moment(document.at)));
+}

@@ -1,0 +1,79 @@
+// Drift: what has changed, in words, what to teach next, and whether it got better since.
+
+import { get } from "./api.js";
+import { bdi, h, show } from "./dom.js";
+import { listen } from "./events.js";
+import * as write from "./format.js";
+import { numbersByName } from "./names.js";
+import { attempt } from "./notes.js";
+
+const CALM = 5000; // milliseconds between two looks
+const EXCERPT = 160; // characters
+
+export function openDrift(root) {
+  const place = h("div", { class: "alarms" });
+  const asked = new AbortController();
+  show(root, h("h1", {}, "Drift"), h("p", { class: "lead" },
+    "An alarm rings when a label's errors have risen by more than chance explains, and enough documents were seen to tell. The model then gives up most of that label's past, and learns it anew."), place);
+  const load = () => attempt(async () => {
+    const { alarms } = await get("alarms", {}, { signal: asked.signal });
+    const [texts, numbers] = await Promise.all([textsOf(alarms, asked.signal), numbersByName()]);
+    if (place.contains(document.activeElement)) return; // nobody loses their place
+    show(place, alarms.length ? alarms.map((alarm) => card(alarm, texts, numbers))
+      : h("p", { class: "notice calm" }, "No alarm so far: labels mean what they meant."));
+  });
+  load();
+  let heard = Date.now();
+  const stop = listen("metrics", () => {
+    if (Date.now() - heard < CALM) return;
+    heard = Date.now();
+    load();
+  });
+  return () => {
+    stop();
+    asked.abort();
+  };
+}
+
+let known = new Map(); // texts by id, of the alarms of now: null where it is gone
+
+/** The texts that alarms ask to be taught, by id; each is asked for once. */
+async function textsOf(alarms, signal) {
+  const ids = [...new Set(alarms.flatMap((alarm) => alarm.teach))];
+  known = new Map(await Promise.all(ids.map(async (id) => [id, known.has(id) ? known.get(id) : await textOf(id, signal)])));
+  return known;
+}
+
+async function textOf(id, signal) {
+  try {
+    return (await get(`documents/${encodeURIComponent(id)}`, {}, { signal })).text;
+  } catch (error) {
+    if (error.status === 404) return null;
+    throw error;
+  }
+}
+
+function card(alarm, texts, numbers) {
+  const { label } = alarm;
+  const name = label === null ? "All labels" : numbers.has(label) ? h("a", { href: `#/labels/${numbers.get(label)}` }, bdi(label)) : bdi(label);
+  const teach = alarm.teach.filter((id) => texts.get(id));
+  return h("article", { class: "panel alarm" },
+    h("h2", {}, name, " got harder"),
+    h("p", {}, "Errors rose from ", h("b", {}, write.percent(alarm.error_before)), " to ", h("b", {}, write.percent(alarm.error_after)),
+      h("span", { class: "quiet" }, ` of ${label === null ? "the" : "its"} documents: ${write.count(100 * (alarm.error_after - alarm.error_before))} points, noticed at document ${write.count(alarm.document)}.`)),
+    h("div", { class: "change", "aria-hidden": "true", vars: { before: alarm.error_before, after: alarm.error_after } }, h("i"), h("b")),
+    words("Written more:", alarm.gained, "yes"), words("Written less:", alarm.lost, "no"),
+    h("p", {}, "Since then: ", alarm.recovered
+      ? [h("b", {}, `F1 ${write.ratio(alarm.recovered.value)}`), h("span", { class: "quiet" }, ` (${write.interval(alarm.recovered)})`)]
+      : h("span", { class: "quiet" }, "not enough evidence yet")),
+    teach.length > 0 && [
+      h("h3", {}, "Teach these next"),
+      h("ul", { class: "next" }, teach.map((id) => h("li", { dir: "auto" }, texts.get(id).slice(0, EXCERPT)))),
+      h("p", { class: "actions" }, h("a", { class: "button main", href: `#/teach/ids/${teach.map(encodeURIComponent).join(",")}` },
+        `Teach ${write.plural(teach.length, "text", "texts")}`)),
+    ]);
+}
+
+function words(title, list, look) {
+  return list.length > 0 && h("p", {}, h("span", { class: "quiet" }, `${title} `), list.map((word) => [h("span", { class: `chip ${look}` }, bdi(word)), " "]));
+}

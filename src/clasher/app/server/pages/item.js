@@ -1,0 +1,73 @@
+// One document to teach: its text, and a row for each label with yes, no and unknown.
+
+import { NO, UNKNOWN, YES } from "./answer.js";
+import { bdi, h, say, show } from "./dom.js";
+import { percent } from "./format.js";
+import { secondsLeft } from "./queue.js";
+
+const REASONS = {
+  uncertain: ["uncertain", "Picked because the model is unsure of it."],
+  diverse: ["diverse", "Picked because documents like it were asked about least."],
+  random: ["random", "Picked at random: these tell how good the model is."],
+};
+const STATES = [[YES, "Yes"], [NO, "No"], [UNKNOWN, "?"]];
+
+/** Draws an item; every change goes through `onChange(act)`, which does it and draws again. */
+export class ItemView {
+  constructor(item, answer, onChange) {
+    Object.assign(this, { item, answer, onChange });
+    const [reason, why] = REASONS[item.reason] ?? REASONS.random;
+    this.left = h("span", { class: "quiet" });
+    this.rows = [];
+    this.list = h("ol", { class: "answers", "aria-label": "Labels" });
+    this.others = h("button", { class: "others", "aria-pressed": "false", on: { click: () => onChange(() => answer.toggleOthers()) } });
+    this.words = h("bdi");
+    this.text = h("p", { class: "text", dir: "auto", tabindex: "0", "aria-label": "The document" }, item.text);
+    this.head = h("p", { class: "why" }, h("span", { class: `mark ${reason}` }, reason), ` ${why} `, this.left);
+    this.body = h("section", { class: "panel", "aria-label": "Its labels" }, this.list, this.others,
+      h("p", { class: "sentence", role: "status" }, h("span", { class: "quiet" }, "Enter says "), this.words));
+    this.update();
+    this.tick();
+  }
+
+  /** How long it is ours. */
+  tick() {
+    const seconds = Math.max(0, Math.floor(secondsLeft(this.item)));
+    say(this.left, `Yours for ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}.`);
+  }
+
+  update() {
+    const { answer } = this;
+    while (this.rows.length < answer.rows.length) this.list.append(this.row(this.rows.length));
+    answer.rows.forEach((row, i) => {
+      const { line, buttons } = this.rows[i];
+      line.dataset.said = row.said;
+      buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(STATES[k][0] === row.said)));
+    });
+    const isOpen = answer.areOthersUnknown;
+    this.others.setAttribute("aria-pressed", String(isOpen));
+    show(this.others, h("kbd", {}, "0"), " All other labels: ", h("b", {}, isOpen ? "unknown" : "no"));
+    say(this.words, answer.words);
+  }
+
+  row(i) {
+    const { name, score, isPredicted } = this.answer.rows[i];
+    const main = h("button", { class: "toggle", on: { click: () => this.onChange(() => this.answer.toggle(i)) } },
+      h("kbd", {}, i < 9 ? String(i + 1) : "·"), h("span", { class: "name" }, bdi(name)),
+      h("span", { class: "quiet" }, score === null ? "added" : percent(score), isPredicted && h("span", { class: "unseen" }, " predicted")));
+    const buttons = STATES.map(([said, text]) => h("button", {
+      class: said, "aria-label": `${said}: ${name}`, on: { click: () => this.onChange(() => this.answer.set(i, said)) },
+    }, text));
+    const line = h("li", { class: isPredicted ? "predicted" : null, vars: { share: score ?? 0 } },
+      main, h("span", { class: "states", role: "group", "aria-label": name }, buttons));
+    this.rows.push({ line, buttons, main });
+    return line;
+  }
+
+  /** Put the focus on the row above or below. */
+  step(by) {
+    const at = this.rows.findIndex(({ line }) => line.contains(document.activeElement));
+    const to = at < 0 ? (by > 0 ? 0 : this.rows.length - 1) : at + by;
+    this.rows[(to + this.rows.length) % this.rows.length]?.main.focus();
+  }
+}

@@ -1,0 +1,66 @@
+// The documents that are ours to teach for a while.
+
+import { post } from "./api.js";
+import { serverNow } from "./history.js";
+
+const AHEAD = 3; // items, the one that is shown included
+const MOST_SKIPPED = 50;
+const MARGIN = 5; // seconds before a lease ends in which nothing is begun
+
+export class Queue {
+  constructor() {
+    this.items = [];
+    this.skipped = []; // kept until we leave, or they would be given to us again
+    this.asking = null;
+  }
+
+  /** Lease these documents, before all others. */
+  async want(ids) {
+    const { items } = await post("teach", { most: ids.length, ids });
+    this.items.unshift(...items);
+  }
+
+  /** The next item, null where there is none. */
+  async next() {
+    this.items = this.items.filter((item) => secondsLeft(item) > MARGIN);
+    if (!this.items.length) await this.fetch();
+    const item = this.items.shift() ?? null;
+    if (item && this.items.length < AHEAD - 1) this.fetch().catch(() => {}); // asked again when it is needed
+    return item;
+  }
+
+  /** Put an item first. */
+  back(item) {
+    this.items.unshift(item);
+  }
+
+  /** Leave an item to others. */
+  skip(item) {
+    this.skipped.push(item);
+    if (this.skipped.length > MOST_SKIPPED) this.release([this.skipped.shift()]);
+  }
+
+  /** Give everything back, so that others can have it at once. */
+  close() {
+    this.release([...this.items, ...this.skipped]);
+    this.items = this.skipped = [];
+  }
+
+  release(items) {
+    const ids = items.map((item) => item.id);
+    if (ids.length) post("teach/release", { ids }, { keepalive: true }).catch(() => {}); // their leases end anyway
+  }
+
+  fetch() {
+    this.asking ??= post("teach", { most: AHEAD }).then(({ items }) => {
+      this.items.push(...items);
+    }).finally(() => {
+      this.asking = null;
+    });
+    return this.asking;
+  }
+}
+
+export function secondsLeft(item) {
+  return item.leased_until - serverNow();
+}

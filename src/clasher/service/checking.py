@@ -1,0 +1,82 @@
+"""What may be said: checked before it is written, so that the log holds nothing that cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from clasher import label_columns
+from clasher.errors import LabelError, RefusedError, SettingError, TextError
+from clasher.service.entries import Taught
+from clasher.service.state import State
+from clasher.service.structs import Document, Labels
+
+LONGEST_NAME = 1024  # characters of an id, of a key, of who
+
+
+def taught(documents: Sequence[Document]) -> list[Taught]:
+    """Documents as the log holds them; raises where one cannot be learnt."""
+    for place, document in enumerate(documents):
+        check_text(document.text, f"document {place}: ")
+        if document.id is not None:
+            check_name("id", document.id)
+        _check_labels(document.labels, f"document {place}: ")
+    return [Taught(document.text, document.labels, document.id) for document in documents]
+
+
+def check_labels(labels: Labels) -> None:
+    """Refuse labels of the wrong kind; an answer has to have some, or none: not unknown ones."""
+    if labels is None:
+        raise LabelError("an answer needs labels: [] says that there are none, null says nothing")
+    _check_labels(labels)
+
+
+def _check_labels(labels: object, where: str = "") -> None:
+    """What ``clasher.LabelSets`` refuses, without making arrays of one document."""
+    if labels is None:
+        return
+    if not isinstance(labels, list | tuple | set | frozenset | dict):
+        raise LabelError(
+            f"{where}labels must be a list of text, a mapping label → bool, or null. Got "
+            f"{labels!r} instead."
+        )
+    for name in labels:
+        label_columns.check_name(name, where)
+    if isinstance(labels, dict):
+        for name, yes in labels.items():
+            if not isinstance(yes, bool):
+                raise LabelError(
+                    f"{where}label {name!r} must be True or False, leave unknown labels out. Got "
+                    f"{yes!r} instead."
+                )
+
+
+def check_text(text: object, where: str = "") -> None:
+    """Refuse what is not text, or cannot be written as such."""
+    if not isinstance(text, str):
+        raise TextError(f"{where}must be text (str). Got {type(text).__name__} instead.")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise TextError(f"{where}has a lone surrogate at character {error.start}") from error
+
+
+def check_name(what: str, name: object) -> None:
+    """Refuse an id, a key or the name of a person that cannot be one."""
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
+        raise SettingError.of(what, f"text of 1 to {LONGEST_NAME} characters", name, "Engine")
+    check_text(name, f"{what} ")
+
+
+def check_room(state: State, labels: Iterable[Labels]) -> None:
+    """Refuse labels past ``max_labels`` before anything is written."""
+    settings = state.model.settings
+    if settings.on_full != "error":
+        return
+    names = {state.labels.now(name) for some in labels for name in some or ()}
+    new = names - state.labels.numbers.keys()
+    if len(state.labels.numbers) + len(new) > settings.max_labels:
+        raise RefusedError(
+            f"{len(new)} new labels would make {len(state.labels.numbers) + len(new)}, and "
+            f"max_labels is {settings.max_labels}; retire or merge some, or rebuild the model with "
+            f"more: clasher replay"
+        )

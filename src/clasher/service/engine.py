@@ -1,0 +1,186 @@
+"""The engine of a service: one model that many share, of which nothing is lost.
+
+What is said is written to a log, many requests in one commit, then learnt, and only then
+acknowledged. Predictions are made on a consistent copy and never wait for learning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
+from typing import BinaryIO, Self
+
+from clasher.errors import LabelError, ServiceError
+from clasher.service import answers, checking
+from clasher.service.entries import Learn, Relabel, Replace
+from clasher.service.events import Subscription
+from clasher.service.lessons import lessons
+from clasher.service.replacing import receive
+from clasher.service.running import Running
+from clasher.service.structs import Action, Document, Labels, Lesson, Receipt, TeachItem
+
+NOBODY = "anonymous"
+
+
+class Engine(Running, AbstractContextManager["Engine"]):
+    """A model in a data folder, shared by threads, and exactly as it was after any crash.
+
+    Every method may be called from any thread. Those that teach return a future, whose result is
+    there when it is on disk and learnt; they raise at once where what is asked for cannot be, and
+    ``BusyError`` where too much is waiting.
+
+    Parameters
+    ----------
+    folder
+        The data folder; made where there is none. A second process is refused.
+    settings
+        The settings of the model of a new folder; an old one has its own.
+    options
+        The bounds of the service.
+    tokenizer
+        The function that cuts text, for a model that was made with one.
+    on_failure
+        What to do when the disk has failed; by default the process ends, with a line that says why.
+    clock
+        The time, in seconds since 1970.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from clasher.settings import Settings
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Engine(folder, Settings(dimensions=1024)) as engine:
+    ...         text = Document(text="wheat and corn", labels=["grain"])
+    ...         receipt = engine.learn([text] * 5, who="ann").result()
+    ...         predicted = engine.predict([Document(text="corn and wheat")])[0]
+    ...         answer = engine.feedback(predicted.id, ["grain", "corn"], who="bob").result()
+    ...     with Engine(folder) as engine:
+    ...         print(engine.metrics().documents_learned, [label.name for label in engine.labels()])
+    6 ['grain', 'corn']
+    """
+
+    # ── teaching ─────────────────────────────────────────────────────────────────────────────
+
+    def learn(
+        self, documents: Sequence[Document], who: str = NOBODY, key: str | None = None
+    ) -> Future[Receipt]:
+        """Learn documents, all or none; those without labels have their words counted only.
+
+        The same ``key`` again counts once: its receipt says so.
+        """
+        body = Learn(checking.taught(documents))
+        with self._copies.reading() as state:
+            checking.check_room(state, [document.labels for document in documents])
+        return self._submit(lambda log, seq: body, body, who, key)
+
+    def feedback(
+        self,
+        id: str,  # noqa: A002
+        labels: Labels,
+        who: str = NOBODY,
+        key: str | None = None,
+    ) -> Future[Receipt]:
+        """Learn the labels of a document that was predicted, in place of those said before.
+
+        A list says all of its labels; a mapping says yes or no to some, and adds to what was said
+        before. Raises ``UnknownDocumentError`` where the document is not kept (any more).
+        """
+        checking.check_labels(labels)
+        self._awaiting.get(id)
+        with self._copies.reading() as state:
+            checking.check_room(state, [labels])
+        answer = answers.Answer(self._awaiting, id, labels)
+        future = self._submit(answer.prepare, ["feedback", id, labels], who, key)
+        future.add_done_callback(answer.settle)
+        return future
+
+    def undo(self, version: int, who: str = NOBODY, key: str | None = None) -> Future[Receipt]:
+        """Take back the answer with this version; what was said before it, if anything, is learnt.
+
+        The words, prototypes and statistics are unlearnt as ``Clasher.unlearn`` says; the weights
+        of the margin rule have no inverse and keep a trace, until other documents move them. An
+        undo can be undone.
+        """
+        undo = answers.Undo(self._awaiting, version)
+        future = self._submit(undo.prepare, ["undo", version], who, key)
+        future.add_done_callback(undo.settle)
+        return future
+
+    def relabel(
+        self,
+        action: Action,
+        label: str | int,
+        into: str | None = None,
+        who: str = NOBODY,
+        key: str | None = None,
+    ) -> Future[Receipt]:
+        """Rename, merge, retire, pin or unpin a label, given by its name or by its number.
+
+        ``into`` is the new name, or the label that it becomes one with. A label keeps its number
+        through a renaming, and its former names go on to mean it. Pinned labels are never given up
+        for new ones.
+        """
+        if (into is None) != (action not in ("rename", "merge")):
+            raise LabelError(f"to {action} a label needs {'one' if into else 'two'} of them")
+        body = Relabel(action=action, label=self._name_of(label), into=into)
+        for name in (body.label, body.into or body.label):
+            checking.check_labels([name])
+        return self._submit(lambda log, seq: body, body, who, key)
+
+    def replace_model(
+        self, source: BinaryIO, who: str = NOBODY, key: str | None = None
+    ) -> Future[Receipt]:
+        """Put another model, as ``Clasher.save`` writes it, in the place of this one.
+
+        Labels of the same names keep their numbers; the quality is measured anew.
+        """
+        digest = receive(source, self.folder.models, self._tokenizer, self._arriving.append)
+        body = Replace(digest)
+        try:
+            future = self._submit(lambda log, seq: body, body, who, key)
+        except ServiceError:
+            self._arriving.remove(digest)
+            raise
+        future.add_done_callback(lambda _: self._arriving.remove(digest))
+        return future
+
+    def teach(self, who: str, most: int = 1) -> list[TeachItem]:
+        """Documents for somebody to teach: uncertain, diverse and random ones, each says why.
+
+        Nobody else gets them before the lease expires; ``feedback`` answers.
+        """
+        checking.check_name("who", who)
+        return self._teaching.lease(who, most, self._clock())
+
+    def release(self, id: str, who: str) -> None:  # noqa: A002
+        """Give a document back unanswered."""
+        self._teaching.release(id, who)
+
+    # ── what was taught, and the model ───────────────────────────────────────────────────────
+
+    def log(self, after: int = 0) -> Iterator[Lesson]:
+        """What was taught after a version, oldest first, a page at a time."""
+        while rows := self._rows(after):
+            for row in rows:
+                yield from lessons(row)
+            after = rows[-1].entry.seq
+
+    def model_file(self) -> Future[BinaryIO]:
+        """The model of now as a file, opened for reading, whose name may vanish."""
+        self._check_alive()
+        return self._learner.want_model()
+
+    def subscribe(self, notify: Callable[[], None] | None = None) -> Subscription:
+        """Hear of what happens: ``learned``, ``feedback``, ``label``, ``model``, ``snapshot``.
+
+        ``notify`` is called from another thread when something has come. Who does not take events
+        as they come is let go.
+        """
+        return self._events.subscribe(notify)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()

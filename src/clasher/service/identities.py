@@ -1,0 +1,109 @@
+"""Labels keep their identity: a number that stays when a label is renamed.
+
+A name that was given up, by renaming or merging, goes on to mean the same label, so that a feed
+which has not heard of it does not bring the old label back; a label that bears the name wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from clasher.service.structs import Labels
+
+MOST_FORMER = 10_000  # names given up that are remembered
+
+
+class Identities:
+    """The numbers of labels, the names they had, and which of them are pinned.
+
+    Examples
+    --------
+    >>> labels = Identities()
+    >>> labels.adopt(["grian", "gold"])
+    >>> labels.rename("grian", "grain")
+    >>> labels.number("grain"), labels.now("grian")
+    (1, 'grain')
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self.former: dict[str, int] = {}
+        self.pinned: set[int] = set()
+        self.last = 0
+
+    def adopt(self, names: Iterable[str]) -> None:
+        """Give names that are new the next numbers."""
+        for name in names:
+            if name not in self.numbers:
+                self.last += 1
+                self.numbers[name] = self.last
+                self.former.pop(name, None)
+
+    def number(self, name: str) -> int:
+        """The number of a label that there is."""
+        return self.numbers[name]
+
+    def now(self, name: str) -> str:
+        """What a label is called now; a name that is not known means itself."""
+        if name in self.numbers or name not in self.former:
+            return name
+        return self.names()[self.former[name]]
+
+    def translate(self, labels: Labels) -> Labels:
+        """Labels under their names of now."""
+        if not self.former or not labels:
+            return labels
+        if isinstance(labels, dict):
+            return {self.now(name): yes for name, yes in labels.items()}
+        return [self.now(name) for name in labels]
+
+    def known(self, labels: Iterable[str]) -> list[str]:
+        """Names of now of those labels that there still are."""
+        return [name for name in map(self.now, labels) if name in self.numbers]
+
+    def names(self) -> dict[int, str]:
+        """Names by number."""
+        return {number: name for name, number in self.numbers.items()}
+
+    def rename(self, old: str, new: str) -> None:
+        """Call a label by another name."""
+        number = self.numbers.pop(old)
+        self.numbers[new] = number
+        self._give_up(old, number)
+        self.former.pop(new, None)
+
+    def merge(self, source: str, target: str) -> None:
+        """Let all names of one label mean another."""
+        gone, stays = self.numbers.pop(source), self.numbers[target]
+        for name, number in self.former.items():
+            if number == gone:
+                self.former[name] = stays
+        self._give_up(source, stays)
+        self.pinned.discard(gone)
+
+    def drop(self, name: str) -> int:
+        """Forget a label and all its names; the number that it had."""
+        number = self.numbers.pop(name)
+        self.former = {old: of for old, of in self.former.items() if of != number}
+        self.pinned.discard(number)
+        return number
+
+    def _give_up(self, name: str, number: int) -> None:
+        self.former.pop(name, None)
+        self.former[name] = number
+        while len(self.former) > MOST_FORMER:
+            del self.former[next(iter(self.former))]
+
+    def to_plain(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        pinned = sorted(self.pinned)
+        return {"numbers": self.numbers, "former": self.former, "pinned": pinned, "last": self.last}
+
+    @classmethod
+    def of(cls, plain: dict[str, Any]) -> Identities:
+        """What ``to_plain`` gave."""
+        labels = cls()
+        labels.numbers, labels.former = dict(plain["numbers"]), dict(plain["former"])
+        labels.pinned, labels.last = set(plain["pinned"]), plain["last"]
+        return labels

@@ -1,0 +1,110 @@
+"""A start: the newest snapshot that is whole, and what the log says since."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import NamedTuple
+
+from clasher.analyzer import Tokenizer
+from clasher.errors import FolderError, SettingError
+from clasher.model import Clasher
+from clasher.service.entries import Replace
+from clasher.service.folder import DataFolder
+from clasher.service.log import Log
+from clasher.service.options import default_settings
+from clasher.service.snapshots import Snapshots
+from clasher.service.state import Refusals, State
+from clasher.settings import Settings
+
+
+class Recovered(NamedTuple):
+    """What a start found: the state, what it had to tell, and how many entries it did again."""
+
+    state: State
+    told: list[str]
+    replayed: int
+
+
+def recover(
+    folder: DataFolder,
+    log: Log,
+    snapshots: Snapshots,
+    settings: Settings | None,
+    tokenizer: Tokenizer | None = None,
+) -> Recovered:
+    """Bring back exactly what was acknowledged; ``settings`` are for a folder that is new."""
+
+    def models(digest: str) -> Clasher:
+        return Clasher.load(folder.models / f"{digest}.clasher", tokenizer=tokenizer)
+
+    state, told = snapshots.load(models)
+    if state is None:
+        state = State(_first_model(log, settings, tokenizer, told), models)
+    if settings is not None and settings != state.model.settings:
+        names = ", ".join(state.model.settings.differences(settings))
+        raise SettingError(
+            f"{folder.path}: its model was made with other settings ({names}); leave them out to "
+            f"go on with it, or rebuild it with them: clasher replay"
+        )
+    replayed = _replay(log, state)
+    for scratch in folder.models.glob("*.tmp"):
+        scratch.unlink()
+    drop_models(folder, log, min(snapshots.versions(), default=0))
+    return Recovered(state, told, replayed)
+
+
+def _first_model(
+    log: Log, settings: Settings | None, tokenizer: Tokenizer | None, told: list[str]
+) -> Clasher:
+    """The model before the first entry, where nothing of the log is gone."""
+    written = log.asked("settings")
+    if written is None and not told and log.next_seq == 1:
+        chosen = default_settings() if settings is None else settings
+        with log.transaction():
+            log.tell("settings", json.dumps(chosen.to_dict(), sort_keys=True))
+    elif written is None or log.dropped_through:
+        why = "; ".join(told) or "there is no snapshot"
+        raise FolderError(
+            f"{log.path.parent}: no snapshot is whole, and the log no longer reaches back to the "
+            f"beginning: {why}. Restore the folder from a backup."
+        )
+    else:
+        chosen = Settings.of(json.loads(written), tokenizer)
+    return Clasher(**{name: getattr(chosen, name) for name in chosen.__dataclass_fields__})
+
+
+def _replay(log: Log, state: State) -> int:
+    """Do again what the log says after the snapshot."""
+    first = state.seq
+    refusals: Refusals = {}
+    while rows := log.rows(after=state.seq):
+        entries = [row.entry for row in rows]
+        if [entry.seq for entry in entries] != list(
+            range(state.seq + 1, state.seq + 1 + len(entries))
+        ):
+            raise FolderError(
+                f"{log.path}: entries after {state.seq} are missing; restore the folder from a "
+                f"backup"
+            )
+        refusals |= state.apply(entries)
+    if state.seq != log.next_seq - 1:
+        raise FolderError(
+            f"{log.path}: ends at entry {log.next_seq - 1}, and the snapshot at {state.seq}; the "
+            f"log is not the one of this folder: restore it from a backup"
+        )
+    if refusals:
+        with log.transaction():
+            log.mark_refused(refusals)
+    return state.seq - first
+
+
+def drop_models(folder: DataFolder, log: Log, after: int, kept: Collection[str] = ()) -> None:
+    """Delete the files of models that no entry after a version asks for, but for those ``kept``."""
+    needed = set(kept)
+    while rows := log.rows(after):
+        needed |= {row.entry.body.digest for row in rows if isinstance(row.entry.body, Replace)}
+        after = rows[-1].entry.seq
+    for path in folder.models.glob("*.clasher"):
+        if path.stem not in needed:
+            path.unlink()

@@ -1,0 +1,258 @@
+"""The fold: what a model, its labels and its quality become when the entries of a log are applied.
+
+It depends on nothing but the entries: not on the time of day, nor on how they are cut into batches.
+A snapshot and the entries after it therefore give exactly what there was before a crash, byte for
+byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any, TypeAlias
+
+from clasher.errors import LabelCapacityError, LabelError, NotLearntError
+from clasher.hashing import Hashed
+from clasher.labels import LabelSets
+from clasher.model import Clasher
+from clasher.service.entries import Entry, Feedback, Learn, Relabel, Replace, Taught
+from clasher.service.identities import Identities
+from clasher.service.quality import Quality
+from clasher.service.structs import Labels
+
+Refusals: TypeAlias = dict[int, str]
+"""Why entries could not be applied, by their numbers; they changed nothing."""
+
+Hashes: TypeAlias = dict[int, Hashed]
+"""Documents that were hashed for one copy, for the other: by the entry they begin with."""
+
+
+Models: TypeAlias = Callable[[str], Clasher]
+"""Finds the model that was put in the place of another, by its digest."""
+
+
+class State:
+    """A model with all that a service keeps beside it.
+
+    Parameters
+    ----------
+    model
+        The model as it is before the first entry.
+    models
+        Finds models that entries put in its place.
+
+    Examples
+    --------
+    >>> state = State(Clasher(1024))
+    >>> entry = Entry(1, 0.0, "ann", Learn([Taught("wheat and corn", ["grain"])]))
+    >>> state.apply([entry])
+    {}
+    >>> state.seq, state.learned, state.model.support
+    (1, 1, {'grain': 1})
+    """
+
+    def __init__(self, model: Clasher, models: Models | None = None) -> None:
+        self.model = model
+        self.models = models
+        self.labels = Identities()
+        self.labels.adopt(model.labels)
+        self.quality = Quality()
+        self.seq = 0
+        self.learned = 0
+        self.taught = 0
+
+    def apply(self, entries: Sequence[Entry], hashes: Hashes | None = None) -> Refusals:
+        """Do what the entries say; returns those that cannot be done, which changed nothing."""
+        refusals: Refusals = {}
+        kept = {} if hashes is None else hashes
+        for is_learn, run in groupby(entries, lambda entry: isinstance(entry.body, Learn)):
+            if is_learn:
+                self._learn_all(list(run), kept, refusals)
+            else:
+                for entry in run:
+                    self._do(entry, refusals)
+        if entries:
+            self.seq = entries[-1].seq
+        return refusals
+
+    # ── documents ────────────────────────────────────────────────────────────────────────────
+
+    def _learn_all(self, entries: list[Entry], hashes: Hashes, refusals: Refusals) -> None:
+        """Learn entries together; one by one where there are too many labels."""
+        try:
+            self._learn(entries, hashes)
+        except LabelCapacityError as error:
+            if len(entries) == 1:
+                refusals[entries[0].seq] = str(error)
+                return
+            for entry in entries:
+                self._learn_all([entry], hashes, refusals)
+
+    def _learn(self, entries: list[Entry], hashes: Hashes) -> None:
+        documents = _documents(entries)
+        sets = LabelSets.of([self._labels(taught.labels) for taught in documents])
+        key = entries[0].seq * 2 + (len(entries) > 1)
+        if key not in hashes:
+            hashes[key] = self.model.hash_many([taught.text for taught in documents])
+        hashed = hashes[key]
+        if self._may_evict(sets):
+            self._check_pinned(sets)
+            for at in range(len(documents)):
+                self._step(hashed.part(at, at + 1), sets[at : at + 1])
+        else:
+            self._step(hashed, sets)
+        self.learned += len(documents)
+
+    def _step(self, hashed: Hashed, sets: LabelSets) -> None:
+        predicted = self.model.step_many(hashed, sets)
+        self._adopt()
+        self.quality.judge(sets, predicted, self.labels.number)
+        self._drop_evicted()
+
+    def _may_evict(self, sets: LabelSets) -> bool:
+        new = {sets.names[i] for i in set(sets.ids.tolist())} - self.labels.numbers.keys()
+        most = self.model.settings.max_labels
+        return self.model.settings.on_full == "evict" and len(self.labels.numbers) + len(new) > most
+
+    def _check_pinned(self, sets: LabelSets) -> None:
+        """Refuse labels that find no room beside the pinned ones, before one is learnt."""
+        pinned, most = self.model.pinned, self.model.settings.max_labels
+        for at in range(len(sets)):
+            if len(pinned | sets[at]) > most:
+                raise LabelCapacityError(
+                    f"document {at} has {len(sets[at])} labels, and {len(pinned)} of {most} are "
+                    f"pinned; unpin some, or raise max_labels"
+                )
+
+    def _feedback(self, said: Feedback) -> None:
+        before, after = self._labels(said.before), self._labels(said.after)
+        try:
+            if after is None:
+                self.model.unlearn(said.text, before)
+            elif before is None:
+                self.model.learn(said.text, after)
+            else:
+                self.model.correct(said.text, before, after)
+        except LabelCapacityError:
+            raise
+        except (NotLearntError, LabelError):  # a label of before was retired since
+            if after is not None:
+                self.model.learn(said.text, after)
+        self._adopt()
+        if said.is_judged:
+            self._judge(said, before, -1)
+            self._judge(said, after, 1)
+        self._drop_evicted()
+        self.learned += (after is not None) - (before is not None)
+        self.taught += (after is not None) - (before is not None)
+
+    def _judge(self, said: Feedback, labels: Labels, sign: int) -> None:
+        if labels is not None:
+            predicted = LabelSets.of([self.labels.known(said.predicted)])
+            truth = LabelSets.of([_only(labels, self.labels.numbers)])
+            self.quality.judge(truth, predicted, self.labels.number, sign)
+
+    # ── labels ───────────────────────────────────────────────────────────────────────────────
+
+    def _do(self, entry: Entry, refusals: Refusals) -> None:
+        try:
+            if isinstance(entry.body, Feedback):
+                self._feedback(entry.body)
+            elif isinstance(entry.body, Relabel):
+                self._relabel(entry.body)
+            elif isinstance(entry.body, Replace):
+                self._replace(entry.body)
+        except LabelError as error:
+            refusals[entry.seq] = str(error)
+
+    def _relabel(self, said: Relabel) -> None:
+        label = self.labels.now(said.label)
+        into = "" if said.into is None else said.into
+        if said.action == "rename":
+            self.model.rename_label(label, into)
+            if into != label:
+                self.labels.rename(label, into)
+        elif said.action == "merge":
+            into = self.labels.now(into)
+            self.model.merge_labels(label, into)
+            self.quality.drop(self.labels.number(label), self.labels.number(into))
+            self.labels.merge(label, into)
+        elif said.action == "retire":
+            self.model.retire_label(label)
+            self.quality.drop(self.labels.drop(label))
+        else:
+            self._pin(label, said.action == "pin")
+        self._tell_pinned()
+
+    def _pin(self, label: str, is_pinned: bool) -> None:
+        if label not in self.labels.numbers:
+            raise LabelError(f"the model knows no label {label!r}")
+        number = self.labels.number(label)
+        (self.labels.pinned.add if is_pinned else self.labels.pinned.discard)(number)
+
+    def _replace(self, said: Replace) -> None:
+        """Take another model: labels of the same name stay who they are, quality is unknown."""
+        assert self.models is not None
+        self.model = self.models(said.digest)
+        for name in self.labels.numbers.keys() - set(self.model.labels):
+            self.labels.drop(name)
+        self.labels.adopt(self.model.labels)
+        self.quality = Quality()
+        self._tell_pinned()
+
+    def _labels(self, labels: Labels) -> Labels:
+        return self.labels.translate(labels)
+
+    def _adopt(self) -> None:
+        names = self.model.labels
+        if len(names) != len(self.labels.numbers) or self.model.settings.on_full == "evict":
+            self.labels.adopt(names)
+
+    def _drop_evicted(self) -> None:
+        names = self.model.labels
+        if len(names) < len(self.labels.numbers):
+            for name in sorted(self.labels.numbers.keys() - set(names)):
+                self.quality.drop(self.labels.drop(name))
+
+    def _tell_pinned(self) -> None:
+        names = self.labels.names()
+        self.model.pinned = {names[number] for number in self.labels.pinned}
+
+    # ── the snapshot ─────────────────────────────────────────────────────────────────────────
+
+    def to_plain(self) -> dict[str, Any]:
+        """All but the model as plain values, ready for JSON."""
+        return {
+            "seq": self.seq, "learned": self.learned, "taught": self.taught,
+            "labels": self.labels.to_plain(), "quality": self.quality.to_plain(),
+        }  # fmt: skip
+
+    def copy(self) -> State:
+        """Another state that is equal to this one."""
+        return State.of(self.to_plain(), self.model.copy(), self.models)
+
+    @classmethod
+    def of(cls, plain: dict[str, Any], model: Clasher, models: Models | None = None) -> State:
+        """What ``to_plain`` gave, with its model."""
+        state = cls(model, models)
+        state.seq, state.learned, state.taught = plain["seq"], plain["learned"], plain["taught"]
+        state.labels = Identities.of(plain["labels"])
+        state.quality = Quality.of(plain["quality"])
+        state._tell_pinned()
+        return state
+
+
+def _documents(entries: Sequence[Entry]) -> list[Taught]:
+    return [
+        taught
+        for entry in entries
+        if isinstance(entry.body, Learn)
+        for taught in entry.body.documents
+    ]
+
+
+def _only(labels: Labels, known: dict[str, int]) -> Labels:
+    """Labels without those that are gone."""
+    if isinstance(labels, dict):
+        return {name: yes for name, yes in labels.items() if name in known}
+    return None if labels is None else [name for name in labels if name in known]

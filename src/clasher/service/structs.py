@@ -1,0 +1,244 @@
+"""What goes into an ``Engine`` and what comes out of it: plain values, ready for JSON."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct, field
+
+Labels: TypeAlias = list[str] | dict[str, bool] | None
+"""A list: these labels and no others; a mapping: yes and no, the rest unknown; None: unlabelled."""
+
+Reason: TypeAlias = Literal["uncertain", "diverse", "random"]
+"""Why a document was picked for teaching."""
+
+Action: TypeAlias = Literal["rename", "merge", "retire", "pin", "unpin"]
+"""What can be done to a label."""
+
+
+class Document(Struct, frozen=True, kw_only=True):
+    """A text, and what is known of its labels."""
+
+    text: str
+    id: str | None = None
+    labels: Labels = None
+
+
+class Prediction(Struct, frozen=True, kw_only=True):
+    """The labels of a document, under the id that feedback is to name.
+
+    ``scores`` has the probability of these labels and of as many more as were asked for, the best
+    first; ``version`` is that of the model which said so.
+    """
+
+    id: str
+    labels: list[str]
+    scores: dict[str, float]
+    version: int
+
+
+class Otherwise(Struct, frozen=True, kw_only=True):
+    """A recent document that would now be labelled otherwise."""
+
+    id: str
+    text: str
+    before: list[str]
+    after: list[str]
+
+
+class Changes(Struct, frozen=True, kw_only=True):
+    """What an answer has changed: before and after.
+
+    Answers that are learnt together share the recent documents that they change.
+    """
+
+    scores: dict[str, tuple[float, float]]
+    threshold: tuple[float, float]
+    documents: list[Otherwise]
+
+
+class Receipt(Struct, frozen=True, kw_only=True):
+    """What was written and learnt.
+
+    ``version`` is the number of the log's entry, and of the model that has learnt it: undo names
+    it. ``is_duplicate`` says that the same was said before under the same key, and counted then.
+    """
+
+    version: int
+    documents: int = 0
+    is_duplicate: bool = False
+    id: str | None = None
+    before: Labels = None
+    after: Labels = None
+    changes: Changes | None = None
+
+
+class Stretch(Struct, frozen=True, kw_only=True):
+    """A stretch of a text, in characters, and how much it spoke for a label."""
+
+    start: int
+    stop: int
+    weight: float
+
+
+class Explained(Struct, frozen=True, kw_only=True):
+    """Why a label: ``words`` in the order of the text, ``other`` what came from elsewhere."""
+
+    label: str
+    is_predicted: bool
+    probability: float
+    words: list[Stretch]
+    other: dict[str, float]
+
+
+class Estimate(Struct, frozen=True, kw_only=True):
+    """A measure with its 95 % interval, from so many observations; whether they are enough."""
+
+    value: float
+    low: float
+    high: float
+    observations: int
+    is_enough: bool
+
+
+class LabelInfo(Struct, frozen=True, kw_only=True):
+    """A label: ``id`` stays through renamings.
+
+    ``support`` are the documents that taught it; ``history`` is its F1 in the stretches of the
+    recent past, None where nothing was judged; ``has_drifted`` where a recent alarm is about it.
+    """
+
+    id: int
+    name: str
+    support: int
+    precision: Estimate
+    recall: Estimate
+    f1: Estimate
+    is_pinned: bool = False
+    has_drifted: bool = False
+    history: list[float | None] = field(default_factory=list)
+    words: list[tuple[str, float]] = field(default_factory=list)
+
+
+class Recent(Struct, frozen=True, kw_only=True):
+    """A document of the recent past: what was predicted, and what people said."""
+
+    id: str
+    at: float
+    text: str
+    predicted: list[str]
+    scores: dict[str, float]
+    taught: Labels = None
+    version: int = 0
+
+
+class LabelPage(Struct, frozen=True, kw_only=True):
+    """All about one label."""
+
+    label: LabelInfo
+    neighbours: list[tuple[str, float]]
+    recent: list[Recent]
+
+
+class Quality(Struct, frozen=True, kw_only=True):
+    """How good the predictions are, over some judged documents."""
+
+    documents: int
+    macro_f1: Estimate
+    micro_f1: Estimate
+    frequent_f1: Estimate
+    rare_f1: Estimate
+    frequent_labels: int
+    rare_labels: int
+
+
+class Metrics(Struct, frozen=True, kw_only=True):
+    """How the service is doing; byte counts are of now."""
+
+    documents_learned: int
+    documents_predicted: int
+    documents_taught: int
+    labels: int
+    version: int
+    cumulative: Quality
+    recent: Quality
+    threshold: float
+    model_bytes: int
+    model_bytes_most: int
+    memory_bytes: int
+    disk_bytes: int
+    disk_bytes_most: int
+    log_entries: int
+    log_dropped: int
+    awaiting: int
+    awaiting_most: int
+    awaiting_dropped: int
+    leased: int
+    waiting_requests: int
+    waiting_most: int
+    subscribers: int
+    subscribers_dropped: int
+    snapshot_version: int
+    uptime_seconds: float
+
+
+class TeachItem(Struct, frozen=True, kw_only=True):
+    """A document to teach: suggestions by score, and why it was picked."""
+
+    id: str
+    text: str
+    labels: list[str]
+    scores: dict[str, float]
+    reason: Reason
+    leased_until: float
+
+
+class Alarmed(Struct, frozen=True, kw_only=True):
+    """A change that the model noticed: see ``clasher.Alarm``; ``label`` None is all of them.
+
+    ``recovered`` is the recent F1 of the label, None where too little was judged since.
+    """
+
+    document: int
+    label: str | None
+    error_before: float
+    error_after: float
+    gained: list[str]
+    lost: list[str]
+    words: str
+    recovered: Estimate | None = None
+    teach: list[str] = field(default_factory=list)
+
+
+class Lesson(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A line of the export: what was taught, by whom, when, and what was there before.
+
+    ``kind`` is ``learn``, ``feedback``, ``undo``, ``label`` or ``model``. Of a document, ``before``
+    is what the model had predicted or, where people had spoken already, what they had said.
+    ``was_taught`` says which of the two. ``model_version`` is that of the model which predicted.
+    What could not be done, and was not, has a ``refused``.
+    """
+
+    version: int
+    at: float
+    who: str
+    kind: str
+    id: str | None = None
+    text: str | None = None
+    before: Labels = None
+    after: Labels = None
+    was_taught: bool = False
+    model_version: int | None = None
+    action: Action | None = None
+    label: str | None = None
+    into: str | None = None
+    refused: str | None = None
+
+
+class Event(Struct, frozen=True, kw_only=True):
+    """Something happened: see ``Engine.subscribe``."""
+
+    number: int
+    at: float
+    kind: str
+    data: dict[str, Any]

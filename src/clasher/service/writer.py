@@ -1,0 +1,215 @@
+"""The thread that owns the log: writes what was asked for, many requests in one commit.
+
+While one commit waits for the disk the next requests gather: the more there are, the fewer flushes
+each costs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from clasher.errors import ClasherError, ConflictError, RefusedError, StoppedError
+from clasher.service.awaiting import Awaiting
+from clasher.service.entries import Body, Entry, encode
+from clasher.service.log import Key, Log
+from clasher.service.options import Options
+from clasher.service.structs import Receipt
+
+TOGETHER = 1024  # requests of one commit
+TOGETHER_BYTES = 8 * 2**20
+TICK = 1.0  # seconds after which predicted documents are on disk too
+DOCUMENTS = 2000  # of these, written at a time
+
+
+@dataclass(eq=False)
+class Request:
+    """Something to be written and learnt.
+
+    ``prepare`` tells what to write, given the log and the number it gets; it is called in the order
+    of the log, so it sees what all requests before it have done.
+    """
+
+    who: str
+    at: float
+    size: int
+    prepare: Callable[[Log, int], Body]
+    key: str | None = None
+    digest: bytes = b""
+    future: Future[Receipt] = field(default_factory=Future)
+
+
+@dataclass(frozen=True)
+class Committed:
+    """A request that is on disk; ``entry`` None repeats one that was there before."""
+
+    request: Request
+    entry: Entry | None
+    receipt: Receipt
+    size: int = 0
+
+
+class Writer:
+    """Writes requests to the log and hands them on, in order.
+
+    Parameters
+    ----------
+    hand_on
+        Takes what was committed; None when there will be no more.
+    fail
+        Told of the first error, after which nothing is written any more.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        awaiting: Awaiting,
+        options: Options,
+        hand_on: Callable[[list[Committed] | None], None],
+        fail: Callable[[BaseException], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self._log = log
+        self._awaiting = awaiting
+        self._options = options
+        self._hand_on = hand_on
+        self._fail = fail
+        self._clock = clock
+        self._came = threading.Condition()
+        self._requests: deque[Request] = deque()
+        self._jobs: deque[tuple[Callable[[Log], Any], Future[Any]]] = deque()
+        self._is_closing = False
+        self._keys_until = 0.0
+        self.thread = threading.Thread(target=self._run, name="clasher writer", daemon=True)
+
+    def put(self, request: Request) -> None:
+        """Have a request written."""
+        with self._came:
+            self._check_open()
+            self._requests.append(request)
+            self._came.notify()
+
+    def call(self, work: Callable[[Log], Any]) -> Future[Any]:
+        """Have something done with the log, between two commits."""
+        future: Future[Any] = Future()
+        with self._came:
+            self._check_open()
+            self._jobs.append((work, future))
+            self._came.notify()
+        return future
+
+    def _check_open(self) -> None:
+        if self._is_closing:
+            raise StoppedError("the service is closing")
+
+    def close(self) -> None:
+        """Write what there is, and end."""
+        with self._came:
+            self._is_closing = True
+            self._came.notify()
+
+    def _run(self) -> None:
+        try:
+            while self._turn():
+                pass
+            self._write_documents(most=self._options.awaiting.documents)
+            self._hand_on(None)
+        except BaseException as error:
+            self.close()
+            for _, future in self._jobs:
+                future.set_exception(StoppedError(f"the log has failed: {error}"))
+            self._fail(error)
+
+    def _turn(self) -> bool:
+        """Write and do what has come; whether there is more to wait for."""
+        with self._came:
+            self._came.wait_for(self._has_work, timeout=TICK)
+            requests = self._take()
+            goes_on = not self._is_closing or bool(self._requests)
+        if requests or self._awaiting.has_changes:
+            self._commit(requests)
+        while self._jobs:
+            self._do(*self._jobs[0])
+            self._jobs.popleft()
+        return goes_on
+
+    def _do(self, work: Callable[[Log], Any], future: Future[Any]) -> None:
+        """Do something with the log; an error of the database is the end of it."""
+        try:
+            future.set_result(work(self._log))
+        except ClasherError as error:
+            future.set_exception(error)
+
+    def _has_work(self) -> bool:
+        return bool(self._requests or self._jobs or self._is_closing)
+
+    def _take(self) -> list[Request]:
+        taken: list[Request] = []
+        size = 0
+        while self._requests and len(taken) < TOGETHER:
+            size += self._requests[0].size
+            if taken and size > TOGETHER_BYTES:
+                break
+            taken.append(self._requests.popleft())
+        return taken
+
+    def _commit(self, requests: list[Request]) -> None:
+        committed = []
+        with self._log.transaction():
+            for request in requests:
+                done = self._write(request)
+                if done is not None:
+                    committed.append(done)
+            self._forget_keys()
+            self._put_documents(DOCUMENTS)
+        if committed:
+            self._hand_on(committed)
+
+    def _write(self, request: Request) -> Committed | None:
+        """Write one request; those that cannot be are told so at once."""
+        try:
+            if request.key is not None and (used := self._log.key(request.key)) is not None:
+                return Committed(request, None, self._repeated(request, used))
+            seq = self._log.next_seq
+            body = request.prepare(self._log, seq)
+        except ClasherError as error:
+            request.future.set_exception(error)
+            return None
+        raw = encode(body)
+        self._log.append(request.at, request.who, raw)
+        if request.key is not None:
+            self._log.add_key(request.key, Key(seq, request.digest), request.at)
+        entry = Entry(seq, request.at, request.who, body)
+        return Committed(request, entry, Receipt(version=seq), len(raw))
+
+    def _repeated(self, request: Request, used: Key) -> Receipt:
+        if used.digest != request.digest:
+            raise ConflictError(
+                f"the key {request.key!r} was used for something else; use a new key for each "
+                f"request, and the same one only to repeat it"
+            )
+        refused = self._log.refused(used.seq)
+        if refused is not None:
+            raise RefusedError(refused)
+        return Receipt(version=used.seq, is_duplicate=True)
+
+    def _forget_keys(self) -> None:
+        now = self._clock()
+        if now >= self._keys_until:
+            self._log.forget_keys(now - self._options.key_seconds, self._options.keys)
+            self._keys_until = now + 60.0
+
+    def _put_documents(self, most: int) -> None:
+        self._awaiting.expire(self._clock())
+        rows, gone = self._awaiting.take_changes(most)
+        self._log.drop_documents(gone)
+        self._log.put_documents(rows)
+
+    def _write_documents(self, most: int) -> None:
+        if self._awaiting.has_changes:
+            with self._log.transaction():
+                self._put_documents(most)

@@ -1,0 +1,52 @@
+"""A page of the dashboard as somebody opened it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+PATIENCE = 20_000  # milliseconds
+
+
+class Visit:
+    """A browser of its own at a page, what it asked for and what went wrong."""
+
+    def __init__(self, browser: Any, url: str, page: str = "now", **options: Any) -> None:
+        options.setdefault("viewport", {"width": 1280, "height": 900})
+        self.url = url
+        self.context = browser.new_context(**options)
+        self.context.set_default_timeout(PATIENCE)
+        self.requests: list[str] = []
+        self.errors: list[str] = []
+        self.context.on("request", lambda request: self.requests.append(request.url))
+        self.page = self.open(page)
+
+    def open(self, page: str) -> Any:
+        """Another tab of the same browser."""
+        tab = self.context.new_page()
+        tab.on("pageerror", lambda error: self.errors.append(str(error)))
+        tab.on("console", lambda message: self.errors.append(message.text))
+        tab.goto(f"{self.url}#/{page}")
+        tab.wait_for_selector("#connection[data-status=live]")
+        return tab
+
+    def go(self, page: str) -> None:
+        """Follow a link of the bar."""
+        self.page.get_by_role("navigation", name="Pages").get_by_text(page).click()
+        self.page.get_by_role("heading", level=1, name=page).wait_for()
+
+    def wait_for_figures(self, times: int = 1) -> None:
+        """Until new figures have come in so many times, and were drawn."""
+        count = """({ listen }, times) => new Promise((resolve) => {
+          let heard = 0;
+          const stop = listen("metrics", () => {
+            heard += 1;
+            if (heard === times) setTimeout(() => { stop(); resolve(); });
+          });
+        })"""
+        self.module("events.js", count, times)
+
+    def module(self, name: str, script: str, value: object = None) -> Any:
+        """Run a function over a module of the page."""
+        return self.page.evaluate(
+            f"async (value) => ({script})(await import('{self.url}pages/{name}'), value)", value
+        )

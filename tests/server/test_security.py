@@ -1,0 +1,237 @@
+"""Who is let in, and what a browser of theirs can be made to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from clasher.app.server.operation import OPERATIONS, Operation
+from clasher.app.server.tokens import SCOPES, TokenFile
+from clasher.errors import SettingError, StreamError
+from tests.server.serving import Served, said, serve
+
+SECURE = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/docs", "/openapi.json", "/v1/metrics", "/metrics", "/v1/log", "/no", "/v1/learn"],
+)
+def test_every_answer_tells_browsers_to_be_careful(served: Served, path: str) -> None:
+    answer = served.client.get(path)
+    assert SECURE.items() <= dict(answer.headers).items()
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert "access-control-allow-origin" not in answer.headers
+
+
+def test_refusals_of_the_edge_carry_the_headers_too(served: Served) -> None:
+    answer = served.client.get("/", headers={"host": "evil.example"})
+    assert answer.status_code == 421
+    assert SECURE.items() <= dict(answer.headers).items()
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", ""]
+)
+def test_names_that_were_made_to_point_here_are_refused(served: Served, host: str) -> None:
+    request = f"GET /v1/metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+    answer = said(served.port, request.encode())
+    assert b" 421 " in answer.split(b"\r\n")[0]
+    assert b"documents_learned" not in answer
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1", "[::1]:9", "10.1.2.3"])
+def test_addresses_and_own_names_are_right(served: Served, host: str) -> None:
+    assert served.client.get("/healthz", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://127.0.0.1:1"},  # another service on this machine
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+)
+def test_pages_of_other_sites_change_nothing(served: Served, headers: dict[str, str]) -> None:
+    before = served.engine.version
+    answer = served.client.post("/v1/learn", json={"text": "a", "labels": ["x"]}, headers=headers)
+    assert answer.status_code == 403
+    assert served.engine.version == before
+
+
+def test_a_browser_that_asks_for_permission_gets_none(served: Served) -> None:
+    headers = {"origin": "https://evil.example", "access-control-request-method": "POST"}
+    answer = served.client.options("/v1/learn", headers=headers)
+    assert answer.status_code == 405
+    assert "access-control-allow-origin" not in answer.headers
+
+
+def test_pages_of_our_own_are_welcome(served: Served) -> None:
+    origin = {"origin": served.url, "sec-fetch-site": "same-origin"}
+    assert served.post("/v1/predict", {"text": "a"}, headers=origin)
+
+
+def test_below_a_proxy_the_given_name_is_ours(folder: Path) -> None:
+    with serve(folder, hosts=("news.example.org",), root_path="/clasher") as served:
+        for host in ("news.example.org", "127.0.0.1"):  # proxies pass it on, or do not
+            headers = {"host": host, "origin": "https://news.example.org"}
+            assert served.post("/v1/predict", {"text": "a"}, headers=headers)
+        stripped = served.url.removesuffix("/clasher")  # some proxies take the path away
+        assert served.client.get(f"{stripped}/v1/metrics").status_code == 200
+        assert served.get("/openapi.json")["servers"] == [{"url": "/clasher"}]
+        assert 'href="docs/swagger-ui.css"' in served.client.get("/docs").text
+
+
+def body_of(one: Operation) -> dict[str, object]:
+    return {} if one.takes is None else {"json": one.example or {}}
+
+
+@pytest.mark.parametrize("one", OPERATIONS, ids=lambda one: one.name)
+def test_each_operation_asks_for_its_scope(
+    one: Operation, guarded: tuple[Served, dict[str, str]]
+) -> None:
+    served, tokens = guarded
+    path = one.path.replace("{id}", "999")
+    if one.name == "events":
+        path = "/v1/events?never"  # a stream without end: asked for without a token only
+    for holder, token in {"nobody": None, "stranger": "clasher_guessed", **tokens}.items():
+        if one.name == "events" and holder in SCOPES:
+            continue
+        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        answer = served.client.request(one.method, path, headers=headers, **body_of(one))
+        if one.scope is None:
+            assert answer.status_code == 200
+        elif holder not in SCOPES:
+            assert answer.status_code == 401
+            assert answer.headers["www-authenticate"].startswith("Bearer")
+        elif SCOPES.index(holder) < SCOPES.index(one.scope):
+            assert answer.status_code == 403
+            assert one.scope in answer.json()["detail"]
+        else:
+            assert answer.status_code not in (401, 403)
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> object:
+    """A server with a token for each scope."""
+    folder = tmp_path_factory.mktemp("guarded")
+    file = TokenFile(folder / "tokens")
+    tokens = {scope: file.add(scope, scope) for scope in SCOPES}
+    with serve(folder / "data", tokens=file) as served:
+        yield served, tokens
+
+
+def test_pages_need_no_token_since_they_ask_for_it(guarded: tuple[Served, dict[str, str]]) -> None:
+    for path in ("/docs", "/openapi.json", "/docs/start.js"):
+        assert guarded[0].client.get(path).status_code == 200
+
+
+def test_the_name_of_a_token_is_who_taught(guarded: tuple[Served, dict[str, str]]) -> None:
+    served, tokens = guarded
+    headers = {"authorization": f"Bearer {tokens['teach']}", "x-clasher-who": "somebody-else"}
+    served.post("/v1/learn", {"text": "a", "labels": ["x"]}, headers=headers)
+    assert '"who":"teach"' in served.client.get("/v1/log", headers=headers).text
+
+
+def test_tokens_are_kept_as_hashes_that_only_the_owner_reads(tmp_path: Path) -> None:
+    file = TokenFile(tmp_path / "tokens")
+    token = file.add("ann", "teach")
+    assert token not in file.path.read_text()
+    assert token.removeprefix("clasher_") not in file.path.read_text()
+    assert file.path.stat().st_mode & 0o077 == 0
+
+
+def test_a_token_that_was_removed_opens_nothing(tmp_path: Path) -> None:
+    file = TokenFile(tmp_path / "tokens")
+    ann, bob = file.add("ann", "teach"), file.add("bob", "admin")
+    assert file.find(ann)
+    file.remove("ann")
+    assert [holder.name for holder in file.holders()] == ["bob"]
+    assert file.find(ann) is None
+    assert file.find(bob)
+    with pytest.raises(SettingError, match="nobody is called ann"):
+        file.remove("ann")
+    with pytest.raises(SettingError, match="bob has a token"):
+        file.add("bob", "read")
+    with pytest.raises(SettingError, match="name"):
+        file.add("two words", "read")
+
+
+def test_a_file_of_tokens_is_read_strictly(tmp_path: Path) -> None:
+    path = tmp_path / "tokens"
+    path.write_text("ann root 0000\n")
+    with pytest.raises(StreamError, match="line 1"):
+        TokenFile(path).holders()
+
+
+def test_where_the_tokens_cannot_be_read_nobody_gets_in(tmp_path: Path) -> None:
+    file = TokenFile(tmp_path / "tokens")
+    token = file.add("ann", "admin")
+    headers = {"authorization": f"Bearer {token}"}
+    with serve(tmp_path / "data", tokens=TokenFile(file.path)) as served:
+        assert served.get("/v1/about", headers=headers)["who"] == "ann"
+        file.path.write_text("nonsense")
+        served.server._service.setup.tokens._checked = float("-inf")  # a second has passed
+        assert served.client.get("/v1/about", headers=headers).status_code == 503
+
+
+CANARY = "the canary sings"
+WAYS = [
+    "..", "%2e%2e", "..%2f", "%2e%2e%2f", "..%5c", "....//", "%252e%252e", "..;", "%c0%ae%c0%ae",
+    "..%00",
+]  # fmt: skip
+PLACES = [
+    "/{way}/canary", "/pages/{way}/canary", "/pages/{way}/{way}/canary", "//{target}",
+    "/docs/{way}/{way}/{way}/canary", "/v1/labels/{way}/canary", "/v1/model/{way}/canary",
+    "/pages/{way}/{way}/{way}/{way}/{way}/{way}/{way}{target}", "/pages/{target}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_path_of_a_request_reaches_the_file_system(folder: Path, way: str) -> None:
+    with serve(folder) as served:
+        (folder / "canary").write_text(CANARY)
+        (folder.parent / "canary").write_text(CANARY)
+        for pattern in PLACES:
+            for target in (folder / "canary", folder.parent / "canary"):
+                path = pattern.format(way=way, target=target)
+                request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+                answer = said(served.port, request.encode())
+                assert answer.startswith((b"HTTP/1.1 404", b"HTTP/1.1 422", b"HTTP/1.1 400")), path
+                assert CANARY.encode() not in answer
+
+
+HOSTILE = [
+    "<img src=x onerror=alert(1)>", "</script><script>alert(1)</script>", "\"'><svg/onload=1>",
+    "\u202eevil", "a\x00b", "=cmd|' /C calc'!A0", "{{7*7}}", "line\nbreak", "' OR 1=1 --",
+]  # fmt: skip
+
+
+def test_labels_and_texts_are_never_taken_for_anything_else(folder: Path) -> None:
+    with serve(folder) as served:
+        for text in HOSTILE:
+            served.post("/v1/learn", {"documents": [{"text": text, "labels": [text]}]})
+            served.post("/v1/predict", {"documents": [{"text": text, "id": text}]})
+            served.post("/v1/feedback", {"documents": [{"id": text, "labels": {text: True}}]})
+        names = {name for _, name, _, _ in served.get("/v1/names")["names"]}
+        assert names == set(HOSTILE)
+        for path in ("/v1/names", "/v1/labels", "/v1/recent", "/v1/log", "/metrics"):
+            answer = served.client.get(path)
+            assert answer.status_code == 200
+            assert "html" not in answer.headers["content-type"]
+        for line in served.client.get("/metrics").text.splitlines():
+            assert line.startswith(("#", "clasher_"))
+        echoed = served.client.get("/v1/<script>alert(1)</script>")
+        assert echoed.headers["content-type"] == "application/problem+json"

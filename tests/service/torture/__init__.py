@@ -1,0 +1,5 @@
+"""Ends that a service must survive: killed, without power, with a failing or a full disk.
+
+``python -m tests.service.torture --help`` runs them by the thousand; the tests run some, and show
+that each kind catches a bug that was put there on purpose.
+"""

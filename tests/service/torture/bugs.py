@@ -1,0 +1,111 @@
+"""Bugs that are put there on purpose, to show that they are found."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import Any
+
+from clasher import Clasher
+from clasher.service import durable, recovery, snapshots
+from clasher.service.log import LibraryError, Log
+from clasher.service.snapshots import Snapshots
+from clasher.service.state import State
+from clasher.service.structs import Receipt
+from clasher.service.writer import Writer
+
+
+def acknowledge_first() -> None:
+    """Tell that it is on disk before it is."""
+    commit = Writer._commit
+
+    def early(self: Writer, requests: Any) -> None:
+        for request in requests:
+            settled = request.future
+            settled.set_result(Receipt(version=self._log.next_seq + requests.index(request)))
+            request.future = type(settled)()
+        commit(self, requests)
+
+    Writer._commit = early  # type: ignore[method-assign]
+
+
+def no_flush() -> None:
+    """Leave it to the system when commits reach the disk."""
+    set_up = Log._set_up
+
+    def careless(self: Log, is_new: bool) -> None:
+        set_up(self, is_new)
+        self._db.pragma("synchronous", 0)
+
+    Log._set_up = careless  # type: ignore[method-assign]
+
+
+def no_flush_of_snapshots() -> None:
+    """Rename a snapshot whose content is not on disk, then delete what it replaces."""
+    os.fsync = lambda descriptor: None
+
+
+def delete_first() -> None:
+    """Delete the snapshots that there are, and their log, before the next one is durable."""
+    write = Snapshots.write
+
+    def hasty(self: Snapshots, state: Any) -> int:
+        for version in self.versions():
+            snapshots.shutil.rmtree(self._path(version))
+        durable.flush_folder(self.folder)
+        time.sleep(0.02)  # a larger model takes longer to write
+        write(self, state)
+        return int(state.seq)
+
+    Snapshots.write = hasty  # type: ignore[method-assign]
+
+
+def replay_too_much() -> None:
+    """Do the last entry of a snapshot again at a start."""
+    replay = recovery._replay
+
+    def eager(log: Log, state: Any) -> int:
+        state.seq = max(log.dropped_through, state.seq - 1, 0)
+        return replay(log, state)
+
+    recovery._replay = eager
+
+
+def swallow_errors() -> None:
+    """Go on after an error of the log as if nothing had been."""
+    transaction = Log.transaction
+
+    @contextmanager
+    def forgiving(self: Log) -> Any:
+        try:
+            with transaction(self):
+                yield
+        except LibraryError:
+            return
+
+    Log.transaction = forgiving  # type: ignore[method-assign, assignment]
+
+
+def no_digest() -> None:
+    """Believe every snapshot."""
+    snapshots._digest = lambda path: ""
+    snapshots._unsealed = lambda raw: snapshots.msgspec.json.decode(raw.partition(b"\n")[2])
+    Snapshots._read = _read_anything  # type: ignore[method-assign]
+
+
+def _read_anything(self: Snapshots, version: int, models: Any) -> Any:
+    path = self._path(version)
+    beside = snapshots._unsealed((path / snapshots.BESIDE).read_bytes())
+    return State.of(beside["state"], Clasher.load(path / snapshots.MODEL), models)
+
+
+BUGS: dict[str, Callable[[], None]] = {
+    function.__name__.replace("_", "-"): function
+    for function in (
+        acknowledge_first, no_flush, no_flush_of_snapshots, delete_first, replay_too_much,
+        swallow_errors, no_digest,
+    )
+}  # fmt: skip
+"""By the names under which the command line knows them."""
