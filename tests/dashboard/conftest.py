@@ -21,23 +21,23 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Server]:
     """A service that knows a few subjects, for all who do not mind what others teach it."""
-    yield from _served(tmp_path_factory.mktemp("service"))
+    yield from served(tmp_path_factory.mktemp("service"))
 
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Server]:
     """The same for the tests of one module, one after the other."""
-    yield from _served(tmp_path_factory.mktemp("own"))
+    yield from served(tmp_path_factory.mktemp("own"))
 
 
 @pytest.fixture(scope="package")
 def many(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Server]:
     """A service with five thousand labels."""
     options = ("--dimensions", "1024", "--max-labels", "6000")
-    yield from _served(tmp_path_factory.mktemp("many"), teach_many, *options)
+    yield from served(tmp_path_factory.mktemp("many"), teach_many, *options)
 
 
-def _served(
+def served(
     folder: Path, teach: Callable[[Server], None] = teach_subjects, *options: str
 ) -> Iterator[Server]:
     if INTERPRETED:

@@ -250,7 +250,9 @@ def test_figures_for_people_and_for_prometheus(folder: Path) -> None:
 
 def test_recent_documents_and_alarms(served: Served) -> None:
     predict(served, "the newest text", id="newest")
-    assert served.get("/v1/recent", params={"most": "1"})["documents"][0]["id"] == "newest"
+    newest = served.get("/v1/recent", params={"most": "1"})["documents"][0]
+    assert newest["id"] == "newest"
+    assert served.get("/v1/documents/newest") == newest
     assert served.get("/v1/alarms") == {"alarms": []}
     assert served.get("/healthz") == {"status": "ok"} == served.get("/readyz")
 

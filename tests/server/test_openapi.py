@@ -54,6 +54,7 @@ def test_examples_are_what_is_taken_and_given(one: Operation) -> None:
 
 
 def test_answers_are_what_the_document_says(served: Served) -> None:
+    served.post("/v1/predict", {"documents": [{"id": "1", "text": "wheat"}]})
     for one in OPERATIONS:
         if one.method == "GET" and one.gives_type == "application/json":
             text = served.client.get(one.path.replace("{id}", "1")).content

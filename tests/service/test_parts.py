@@ -216,6 +216,16 @@ def test_nobody_gets_what_another_holds_until_the_lease_expires():
     }
 
 
+def test_documents_can_be_asked_for_by_id():
+    kept, teaching = queue(*map(predicted, "abcd"))
+    kept.get("c").taught = ["oil"]
+    (bobs,) = teaching.lease_these("bob", ["b"], now=0.0)
+    mine = teaching.lease_these("ann", ["d", "b", "c", "a", "gone", "a"], now=1.0)
+    assert [item.id for item in mine] == ["d", "a"]
+    assert not any(is_fair(kept.get(item.id).reason) for item in mine)
+    assert teaching.lease_these("bob", ["b"], now=2.0)[0].leased_until > bobs.leased_until
+
+
 def test_threads_never_get_the_same_document():
     _, teaching = queue(*(predicted(str(n)) for n in range(200)))
     got = []

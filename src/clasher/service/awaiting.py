@@ -117,9 +117,13 @@ class Awaiting:
                     break
                 self._drop(oldest.id)
 
+    def find(self, name: str) -> Predicted | None:
+        """The document under an id, None where it is not kept."""
+        return self._documents.get(name)
+
     def get(self, name: str) -> Predicted:
         """The document under an id."""
-        found = self._documents.get(name)
+        found = self.find(name)
         if found is None:
             raise UnknownDocumentError(
                 f"no document {name!r} is kept: it was never predicted here, or had to make room "

@@ -145,12 +145,15 @@ class Engine(Running, AbstractContextManager["Engine"]):
         future.add_done_callback(lambda _: self._arriving.remove(digest))
         return future
 
-    def teach(self, who: str, most: int = 1) -> list[TeachItem]:
+    def teach(self, who: str, most: int = 1, ids: Sequence[str] | None = None) -> list[TeachItem]:
         """Documents for somebody to teach: uncertain, diverse and random ones, each says why.
 
-        Nobody else gets them before the lease expires; ``feedback`` answers.
+        Nobody else gets them before the lease expires; ``feedback`` answers. With ``ids``, those of
+        these documents that are free.
         """
         checking.check_name("who", who)
+        if ids is not None:
+            return self._teaching.lease_these(who, ids, self._clock())
         return self._teaching.lease(who, most, self._clock())
 
     def release(self, id: str, who: str) -> None:  # noqa: A002

@@ -113,6 +113,10 @@ class Reading:
         """The last documents that were predicted, the newest first."""
         return [document.recent() for document in self._awaiting.newest(most)]
 
+    def document(self, id: str) -> Recent:  # noqa: A002
+        """A document that was predicted, by its id."""
+        return self._awaiting.get(id).recent()
+
     def alarms(self) -> list[Alarmed]:
         """The changes that the model noticed, the newest first."""
         untaught = self._awaiting.untaught(self._clock())

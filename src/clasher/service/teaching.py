@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from clasher.service.awaiting import Awaiting, Predicted
 from clasher.service.structs import Reason, TeachItem
@@ -26,6 +26,21 @@ class Teaching:
         self._random = random.Random(seed)
         self._handed: Counter[str] = Counter()
         self._turn = 0
+
+    def lease_these(self, who: str, names: Iterable[str], now: float) -> list[TeachItem]:
+        """Those of these documents that nobody has spoken of, and no other holds.
+
+        They were asked for, so they say nothing about how good predictions are.
+        """
+        with self._awaiting.lock:
+            asked = filter(None, map(self._awaiting.find, dict.fromkeys(names)))
+            free = [
+                document
+                for document in asked
+                if document.taught is None
+                and (document.leased_until <= now or document.holder == who)
+            ]
+            return [self._hand(document, "uncertain", who, now) for document in free]
 
     def lease(self, who: str, most: int, now: float) -> list[TeachItem]:
         """Documents for somebody to teach, none that another holds."""

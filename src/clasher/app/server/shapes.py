@@ -105,9 +105,10 @@ class Undo(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Lease(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How many documents somebody wants to teach."""
+    """How many documents somebody wants to teach, or which."""
 
     most: Annotated[int, Meta(ge=1, le=100)] = 1
+    ids: Annotated[list[Id], Meta(min_length=1, max_length=100)] | None = None
 
 
 class Release(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -151,6 +152,12 @@ class LabelPath(Struct, frozen=True, kw_only=True):
     """The number of a label, which stays through renamings."""
 
     id: Whole
+
+
+class DocumentPath(Struct, frozen=True, kw_only=True):
+    """The id of a document, as it was sent or given out."""
+
+    id: Id
 
 
 class RecentQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

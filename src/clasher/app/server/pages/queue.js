@@ -14,10 +14,14 @@ export class Queue {
     this.asking = null;
   }
 
-  /** Lease these documents, before all others. */
+  /** Lease these documents, if nobody else has them. */
+  async lease(ids) {
+    return (await post("teach", { ids })).items;
+  }
+
+  /** Teach these documents before all others. */
   async want(ids) {
-    const { items } = await post("teach", { most: ids.length, ids });
-    this.items.unshift(...items);
+    this.items.unshift(...await this.lease(ids));
   }
 
   /** The next item, null where there is none. */

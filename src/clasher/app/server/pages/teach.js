@@ -155,8 +155,10 @@ class Desk {
       entry.receipt = await post("undo", { version: entry.receipt.version });
       entry.state = "undone";
       this.undone.push(entry);
+      const [item] = await this.queue.lease([entry.item.id]); // nobody else is to get it meanwhile
+      if (!item) return;
       if (this.view) this.queue.back(this.view.item);
-      this.open(entry.item, entry.answer);
+      this.open(item, entry.answer);
     });
   }
 

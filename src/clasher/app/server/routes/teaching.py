@@ -124,11 +124,11 @@ async def undo(call: Call) -> Response:
 async def teach(call: Call) -> Response:
     """Get documents to teach: uncertain, diverse and random ones; each says why.
 
-    Nobody else gets them before the lease expires. Who asks is the token, and the header
-    X-Clasher-Who where none is needed.
+    Nobody else gets them before the lease expires; with ``ids``, those of these documents that
+    nobody has. Who asks is the token, and the header X-Clasher-Who where none is needed.
     """
     body = await call.body(Lease)
-    items = await call.service.workers.run(call.engine.teach, call.who, body.most)
+    items = await call.service.workers.run(call.engine.teach, call.who, body.most, body.ids)
     return answer(Items(items=items))
 
 

@@ -12,7 +12,15 @@ from clasher.app.server.calls import Call, answer
 from clasher.app.server.history import Point
 from clasher.app.server.operation import operation
 from clasher.app.server.prometheus import exposition
-from clasher.app.server.shapes import AlarmList, Figures, Health, RecentList, RecentQuery
+from clasher.app.server.shapes import (
+    AlarmList,
+    DocumentPath,
+    Figures,
+    Health,
+    RecentList,
+    RecentQuery,
+)
+from clasher.service.structs import Recent
 
 
 class Past(Struct, frozen=True, kw_only=True):
@@ -42,6 +50,15 @@ async def recent(call: Call) -> Response:
     """List the last documents that were predicted, and what people said of them."""
     most = call.query(RecentQuery).most
     return answer(RecentList(documents=await call.service.workers.run(call.engine.recent, most)))
+
+
+@operation(
+    "GET", "/v1/documents/{id}", scope="read", path_shape=DocumentPath, gives=Recent,
+    problems=(404,),
+)  # fmt: skip
+async def document(call: Call) -> Response:
+    """Show a document that was predicted: its text, its labels, and what people said of it."""
+    return answer(call.engine.document(call.path(DocumentPath).id))
 
 
 @operation("GET", "/v1/alarms", scope="read", gives=AlarmList)

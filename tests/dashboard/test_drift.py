@@ -1,0 +1,70 @@
+"""Alarms in words, what to teach next, and the way there."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.dashboard.conftest import served
+from tests.dashboard.serving import SUBJECTS, Server
+from tests.dashboard.test_teach import OTHER, SHOWN
+
+NEW_WORDS = {"oil": "shale fracking well sand rig texas", "ships": SUBJECTS["oil"]}
+
+
+def stream(words: dict[str, str], count: int, seed: int) -> list[dict[str, Any]]:
+    """Documents of some subjects, in no order."""
+    chance = random.Random(seed)
+    documents = [
+        {"text": " ".join(chance.choices(words[name].split(), k=5)), "labels": [name]}
+        for _ in range(count)
+        for name in words
+    ]
+    chance.shuffle(documents)
+    return documents
+
+
+def teach_drift(server: Server) -> None:
+    """Oil and ships come to be written of in other words."""
+    for documents in (stream(SUBJECTS, 600, 1), stream(SUBJECTS | NEW_WORDS, 300, 2)):
+        for start in range(0, len(documents), 100):
+            server.post("v1/learn", {"documents": documents[start : start + 100]})
+    new = [{"text": row["text"]} for row in stream(SUBJECTS | NEW_WORDS, 10, 3)]
+    server.post("v1/predict", {"documents": new})
+
+
+@pytest.fixture(scope="module")
+def drifting(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Server]:
+    """A service whose stream has changed."""
+    yield from served(tmp_path_factory.mktemp("drifting"), teach_drift)
+
+
+def test_an_alarm_in_words(visit: Any, drifting: Server) -> None:
+    alarm = drifting.get("v1/alarms")["alarms"][0]
+    page = visit("drift", url=drifting.url).page
+    told = page.locator(".alarm").first
+    told.wait_for()
+    assert "Errors rose from" in told.inner_text()
+    for word in (*alarm["gained"], *alarm["lost"]):
+        assert word in told.locator(".chip").all_inner_texts()
+    assert "Since then: F1" in told.inner_text()
+
+
+def test_the_texts_to_teach_next(visit: Any, drifting: Server) -> None:
+    page = visit("drift", url=drifting.url).page
+    texts = page.locator(".alarm").first.locator(".next li")
+    texts.first.wait_for()
+    wanted = set(texts.all_inner_texts())
+    assert len(wanted) == 5
+    page.get_by_role("link", name="Teach 5 texts").first.click()
+    given = set()
+    for _ in range(5):
+        page.wait_for_selector(SHOWN)
+        text = page.locator(SHOWN).inner_text()
+        given.add(text)
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function(OTHER, arg=text)
+    assert given == wanted
