@@ -9,7 +9,7 @@ from clasher.alarms import Alarm
 from clasher.drift import forget
 from clasher.errors import SettingError
 from clasher.hashing import Hashed
-from clasher.kernels.state import LABELLED
+from clasher.kernels.state import DOCUMENTS, LABELLED
 from clasher.labels import LabelSets
 from clasher.parts import Parts
 from clasher.settings import is_number
@@ -23,6 +23,20 @@ class Watching(Parts):
     def alarms(self) -> list[Alarm]:
         """The changes that the detector found, at most the latest hundred."""
         return [] if self._watch is None else list(self._watch.alarms)
+
+    @property
+    def unseen(self) -> dict[str, int]:
+        """How many documents ago each label was last spoken of: the longest unseen goes first.
+
+        >>> from clasher import Clasher
+        >>> model = Clasher(dimensions=64)
+        >>> model.learn_many(["wheat", "gold", "iron"], [{"grain"}, {"metal"}, {"metal"}])
+        >>> model.unseen
+        {'grain': 2, 'metal': 0}
+        """
+        seen = self._state.seen[: len(self._index)]
+        ago = (self._state.totals[DOCUMENTS] - seen).tolist()
+        return dict(zip(self._index.names, ago, strict=True))
 
     def forget(self, keep: float = 0.1, labels: Collection[str] | None = None) -> None:
         """Let what was learnt so far weigh ``keep`` of what it did, for some labels or for all.

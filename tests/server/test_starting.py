@@ -16,6 +16,7 @@ from clasher.app.server.running import Server, bind
 from clasher.app.server.serving import Service, Setup
 from clasher.errors import FolderError
 from clasher.service.engine import Engine
+from clasher.service.structs import Document
 from tests.server.serving import LESSONS, PATIENCE, SETTINGS, serve
 
 
@@ -67,6 +68,32 @@ def test_a_stop_while_it_recovers_closes_the_folder(folder: Path) -> None:
     thread.join(PATIENCE)
     assert not thread.is_alive()
     Engine(folder).close()
+
+
+def test_a_stop_ends_a_long_recovery(folder: Path) -> None:
+    with Engine(folder, SETTINGS) as engine:
+        engine.learn([Document(text="wheat", labels=["grain"])]).result()
+        engine._learner._snapshot = lambda: None  # type: ignore[method-assign]  # the log remains
+    asked = threading.Event()
+
+    def is_stopping() -> bool:
+        asked.set()
+        return stopped.wait(PATIENCE) and service.is_stopping()
+
+    stopped = threading.Event()
+    service = Service(lambda: Engine(folder, is_stopping=is_stopping), Setup())
+    server = Server(service)
+    thread = threading.Thread(target=server.run, args=[[bind("127.0.0.1", 0)]])
+    thread.start()
+    assert asked.wait(PATIENCE)
+    server.should_exit = True
+    while not service.is_stopping() and thread.is_alive():
+        thread.join(0.01)
+    stopped.set()
+    thread.join(PATIENCE)
+    assert (thread.is_alive(), server.failure) == (False, None)
+    with Engine(folder) as engine:
+        assert engine.replayed == 1
 
 
 def test_a_folder_in_use_ends_it_with_the_reason(folder: Path) -> None:

@@ -22,7 +22,7 @@ from clasher.service.engine import Engine
 from clasher.service.log import LibraryError, Log
 from clasher.service.options import Options, default_settings
 from clasher.service.state import State
-from clasher.service.structs import Document
+from clasher.service.structs import Document, LabelList
 from clasher.settings import Settings
 from tests.service.conftest import SMALL
 from tests.service.plain import Plain, file_bytes, model_of
@@ -230,11 +230,11 @@ def test_what_was_said_of_a_document_holds_when_it_is_predicted_again(engine):
 def test_undo_unlearns_exactly_where_the_model_can(opened):
     engine = taught(opened(Settings(dimensions=256, rule="centroid", weighting="tf")))
     before = engine.predict([document("wheat and zinc", id="x")], top=5)[0].scores
-    support = {label.name: label.support for label in engine.labels()}
+    support = {label.name: label.support for label in engine.labels().labels}
     receipt = engine.feedback(predicted(engine), ["grain", "metal"]).result()
-    assert {label.name: label.support for label in engine.labels()} != support
+    assert {label.name: label.support for label in engine.labels().labels} != support
     engine.undo(receipt.version, who="ann").result()
-    assert {label.name: label.support for label in engine.labels()} == support
+    assert {label.name: label.support for label in engine.labels().labels} == support
     assert engine.predict([document("wheat and zinc")])[0].scores == pytest.approx(before)
     assert engine.metrics().documents_learned == len(STREAM)
     assert [lesson.kind for lesson in engine.log()][-2:] == ["feedback", "undo"]
@@ -267,7 +267,7 @@ def test_an_undo_takes_back_the_judgement(engine):
 
 
 def by_name(engine):
-    return {label.name: label for label in engine.labels()}
+    return {label.name: label for label in engine.labels().labels}
 
 
 def test_a_label_keeps_its_identity_through_a_renaming(opened):
@@ -360,7 +360,7 @@ def test_predicting_changes_nothing_and_need_not_be_kept(engine):
 def test_an_empty_model_predicts_nothing(engine):
     assert engine.predict([GRAIN])[0].labels == []
     assert engine.explain("wheat") == []
-    assert engine.labels() == []
+    assert engine.labels() == LabelList(labels=[], total=0)
 
 
 def test_explanations_point_into_the_text(engine):
@@ -382,15 +382,54 @@ def test_explanations_point_into_the_text(engine):
 def test_labels_are_searched_sorted_and_paged(engine):
     taught(engine)
     engine.learn([document("x", labels=[f"other {n}"]) for n in range(5)]).result()
-    assert [label.name for label in engine.labels(most=2)] == ["grain", "metal"]
-    names = [label.name for label in engine.labels("OTHER", sort="name", start=1, most=2)]
-    assert names == ["other 1", "other 2"]
+    assert [label.name for label in engine.labels(most=2).labels] == ["grain", "metal"]
+    found = engine.labels("OTHER", sort="name", start=1, most=2)
+    assert ([label.name for label in found.labels], found.total) == (["other 1", "other 2"], 5)
+    found = engine.labels("other", sort="name", start=1, most=2, descending=True)
+    assert [label.name for label in found.labels] == ["other 3", "other 2"]
+    found = engine.labels(most=2, descending=False)
+    assert ([label.name for label in found.labels], found.total) == (["other 0", "other 1"], 7)
     for sort in ("precision", "recall", "f1"):
-        values = [getattr(label, sort).value for label in engine.labels(sort=sort)]
+        values = [getattr(label, sort).value for label in engine.labels(sort=sort).labels]
         assert values == sorted(values, reverse=True)
     assert {word for word, _ in by_name(engine)["grain"].words} & {"wheat", "corn", "harvest"}
     with pytest.raises(SettingError, match="'sort' parameter of labels"):
         engine.labels(sort="size")
+
+
+def test_labels_tell_which_is_forgotten_next(opened):
+    settings = Settings(dimensions=64, max_labels=3, on_full="evict", half_life=10)
+    engine = opened(settings)
+    for name in ("iron", "zinc", "gold"):
+        engine.learn([document(name, labels=[name])] * 20).result()
+    ago = [(label.name, label.unseen) for label in engine.labels(sort="unseen").labels]
+    assert ago == [("iron", 40), ("zinc", 20), ("gold", 0)]
+    known = by_name(engine)
+    assert 0 < known["iron"].weight < known["zinc"].weight < known["gold"].weight < 1
+    assert [name for name in known if known[name].is_next] == ["iron"]
+    engine.relabel("pin", "iron").result()
+    assert by_name(engine)["zinc"].is_next
+    engine.learn([document("copper", labels=["copper"])]).result()
+    assert set(by_name(engine)) == {"iron", "gold", "copper"}
+
+
+def test_labels_that_never_make_room_weigh_what_they_did(engine):
+    taught(engine)
+    assert not any(label.is_next or label.weight != 1 for label in engine.labels().labels)
+
+
+def test_alarms_tell_when_and_how_often(opened, clock):
+    engine = opened(Settings(dimensions=256, detector="window"))
+    wheat, gold = document("wheat", labels=["grain"]), document("gold", labels=["metal"])
+    engine.learn([wheat, gold, gold, gold] * 1000).result()
+    clock.now += 60
+    engine.learn([document("gold", labels=["grain"]), gold] * 1000).result()
+    alarm = next(alarm for alarm in engine.alarms() if alarm.label == "grain")
+    assert (alarm.at, alarm.document > 4000) == (clock.now, True)
+    assert alarm.frequency_before == pytest.approx(0.25, abs=0.05)
+    assert alarm.frequency == pytest.approx(0.5, abs=0.05)
+    everywhere = [alarm for alarm in engine.alarms() if alarm.label is None]
+    assert all(alarm.frequency is None for alarm in everywhere)
 
 
 def test_the_page_of_a_label(engine):

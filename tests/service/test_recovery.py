@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from clasher.errors import ClasherError, FolderError
+from clasher.errors import ClasherError, FolderError, StoppedError
 from clasher.service import snapshots
 from clasher.service.engine import Engine
 from clasher.service.folder import DataFolder
@@ -48,6 +48,13 @@ def recovered(path):
     finally:
         log.close()
         folder.close()
+
+
+def test_a_stop_ends_a_recovery_and_loses_nothing(tmp_path):
+    expected = fill(tmp_path)
+    with pytest.raises(StoppedError, match="told to stop before it had recovered"):
+        Engine(tmp_path, is_stopping=lambda: True)
+    assert recovered(tmp_path) == (expected, [])
 
 
 @pytest.fixture

@@ -50,6 +50,20 @@ def told(state):
     return state.to_plain(), file_bytes(state.model)
 
 
+@pytest.mark.parametrize("together", [1, 3, 1000])
+def test_alarms_have_the_time_of_the_entry_that_rang_them(together):
+    mixed = [Taught("wheat", ["grain"]), Taught("gold", ["metal"]), Taught("nothing")]
+    turned = [Taught("gold", ["grain"]), Taught("wheat", ["metal"]), Taught("nothing")]
+    entries = entries_of([Learn(mixed)] * 300 + [Learn(turned)] * 300)
+    state = State(model_of(Settings(dimensions=32, detector="window")))
+    for start in range(0, len(entries), together):
+        state.apply(entries[start : start + together])
+    rang = {alarm.document for alarm in state.model.alarms}
+    assert rang
+    assert state.rung == {number: float((number + 2) // 3) for number in sorted(rang)}
+    assert state.copy().rung == state.rung
+
+
 @pytest.mark.compiled
 @given(settings, bodies, st.data())
 def test_any_cut_gives_the_same(given_settings, said, data):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -67,7 +68,7 @@ def serve(
 
     def open_engine() -> Engine:
         prepare(default_settings(), quiet=quiet)
-        return _opened(data, wanted, model_path)
+        return _opened(data, wanted, model_path, service.is_stopping)
 
     service = Service(open_engine, setup)
 
@@ -82,7 +83,9 @@ def serve(
     say("stopped; everything that was acknowledged is on disk", quiet=quiet)
 
 
-def _opened(data: str, wanted: Wanted, model_path: str | None) -> Engine:
+def _opened(
+    data: str, wanted: Wanted, model_path: str | None, is_stopping: Callable[[], bool]
+) -> Engine:
     """The engine of a folder; of a new one with the model or the settings that were asked for."""
     is_new = not Path(data, "log.sqlite").exists()
     if model_path is not None and not is_new:
@@ -90,7 +93,8 @@ def _opened(data: str, wanted: Wanted, model_path: str | None) -> Engine:
             f"--model {model_path}: {data} has a model already; leave it out, or replace that one: "
             f"PUT /v1/model"
         )
-    engine = Engine(data, _settings(wanted), tokenizer=wanted.analysis.get("tokenizer"))
+    tokenizer = wanted.analysis.get("tokenizer")
+    engine = Engine(data, _settings(wanted), tokenizer=tokenizer, is_stopping=is_stopping)
     if model_path is not None:
         try:
             with open(model_path, "rb") as file:

@@ -44,6 +44,8 @@ class Engine(Running, AbstractContextManager["Engine"]):
         What to do when the disk has failed; by default the process ends, with a line that says why.
     clock
         The time, in seconds since 1970.
+    is_stopping
+        Asked while a long log is read: where it says so, ``StoppedError`` ends the start.
 
     Examples
     --------
@@ -56,7 +58,8 @@ class Engine(Running, AbstractContextManager["Engine"]):
     ...         predicted = engine.predict([Document(text="corn and wheat")])[0]
     ...         answer = engine.feedback(predicted.id, ["grain", "corn"], who="bob").result()
     ...     with Engine(folder) as engine:
-    ...         print(engine.metrics().documents_learned, [label.name for label in engine.labels()])
+    ...         names = [label.name for label in engine.labels().labels]
+    ...         print(engine.metrics().documents_learned, names)
     6 ['grain', 'corn']
     """
 

@@ -18,7 +18,7 @@ from clasher.service.events import LEARNED, Events
 from clasher.service.options import Options
 from clasher.service.receipts import Differences
 from clasher.service.snapshots import Snapshots
-from clasher.service.state import Hashes, Refusals
+from clasher.service.state import Hashes, Refusals, documents_of
 from clasher.service.structs import Receipt
 from clasher.service.writer import Committed
 
@@ -119,7 +119,7 @@ class Learner:
             taken.append(self._committed.popleft())
             entry = taken[-1].entry
             if entry is not None:
-                documents += _documents_of(entry)
+                documents += documents_of(entry)
         return taken
 
     def _learn(self, batch: list[Committed]) -> None:
@@ -139,7 +139,7 @@ class Learner:
         self._tell(entries)
         if self._copies.back.model.alarms[-1:] != rung:
             self._events.publish("alarm", words=str(self._copies.back.model.alarms[-1]))
-        self._documents += sum(map(_documents_of, entries))
+        self._documents += sum(map(documents_of, entries))
         self._bytes += sum(done.size for done in batch)
 
     def _differences(self, entries: Sequence[Entry]) -> Differences | None:
@@ -163,7 +163,7 @@ class Learner:
 
     def _tell(self, entries: Sequence[Entry]) -> None:
         """Say what happened, once per kind."""
-        learned = sum(_documents_of(entry) for entry in entries if isinstance(entry.body, Learn))
+        learned = sum(documents_of(entry) for entry in entries if isinstance(entry.body, Learn))
         if learned:
             self._events.publish(LEARNED, documents=learned, version=entries[-1].seq)
         for entry in entries:
@@ -188,10 +188,6 @@ class Learner:
             self._was_snapshot(oldest)
             self._events.publish("snapshot", version=state.seq)
         self._documents = self._bytes = 0
-
-
-def _documents_of(entry: Entry) -> int:
-    return len(entry.body.documents) if isinstance(entry.body, Learn) else 1
 
 
 def _receipt(receipt: Receipt, entry: Entry, differences: Differences | None) -> Receipt:

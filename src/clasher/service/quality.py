@@ -40,6 +40,11 @@ class Pane:
         new = tuple(max(0, a + sign * b) for a, b in zip(old, counts, strict=True))
         self.counts[label] = new  # type: ignore[assignment]
 
+    def support(self, label: int) -> int:
+        """How many of the documents have a label."""
+        hits, _, misses = self.counts.get(label, NONE)
+        return hits + misses
+
     def drop(self, label: int, into: int | None = None) -> None:
         """Forget a label, or count it as another one."""
         counts = self.counts.pop(label, None)

@@ -24,7 +24,7 @@ from clasher.service.structs import (
     Alarmed,
     Document,
     Explained,
-    LabelInfo,
+    LabelList,
     LabelPage,
     Metrics,
     Prediction,
@@ -93,14 +93,19 @@ class Reading:
         start: int = 0,
         most: int | None = None,
         words: int = WORDS,
-    ) -> list[LabelInfo]:
-        """The labels whose names contain ``query``, a page of them; words are of that page only."""
+        descending: bool | None = None,
+    ) -> LabelList:
+        """The labels whose names contain ``query``, a page of them; words are of that page only.
+
+        Unless told otherwise, names ascend, and the largest figures come first.
+        """
         if sort not in views.ORDERS:
             raise SettingError.of("sort", "one of " + ", ".join(views.ORDERS), sort, "labels")
         with self._copies.reading() as state:
-            found = views.labels(state, query, sort)
+            found = views.labels(state, query, sort, descending)
             page = found[start : None if most is None else start + most]
-            return [replace(info, words=views.words(state, info.name, words)) for info in page]
+            told = [replace(info, words=views.words(state, info.name, words)) for info in page]
+            return LabelList(labels=told, total=len(found))
 
     def label(self, label: str | int) -> LabelPage:
         """All about a label, given by name or number: words, neighbours, recent documents."""

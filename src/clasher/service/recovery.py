@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from clasher.analyzer import Tokenizer
-from clasher.errors import FolderError, SettingError
+from clasher.errors import FolderError, SettingError, StoppedError
 from clasher.model import Clasher
 from clasher.service.entries import Replace
 from clasher.service.folder import DataFolder
@@ -32,8 +32,13 @@ def recover(
     snapshots: Snapshots,
     settings: Settings | None,
     tokenizer: Tokenizer | None = None,
+    is_stopping: Callable[[], bool] = bool,
 ) -> Recovered:
-    """Bring back exactly what was acknowledged; ``settings`` are for a folder that is new."""
+    """Bring back exactly what was acknowledged; ``settings`` are for a folder that is new.
+
+    Raises ``StoppedError`` where ``is_stopping`` says so on the way: nothing is lost, the next
+    start begins anew.
+    """
 
     def models(digest: str) -> Clasher:
         return Clasher.load(folder.models / f"{digest}.clasher", tokenizer=tokenizer)
@@ -47,7 +52,7 @@ def recover(
             f"{folder.path}: its model was made with other settings ({names}); leave them out to "
             f"go on with it, or rebuild it with them: clasher replay"
         )
-    replayed = _replay(log, state)
+    replayed = _replay(log, state, is_stopping)
     for scratch in folder.models.glob("*.tmp"):
         scratch.unlink()
     drop_models(folder, log, min(snapshots.versions(), default=0))
@@ -74,11 +79,13 @@ def _first_model(
     return Clasher(**{name: getattr(chosen, name) for name in chosen.__dataclass_fields__})
 
 
-def _replay(log: Log, state: State) -> int:
+def _replay(log: Log, state: State, is_stopping: Callable[[], bool]) -> int:
     """Do again what the log says after the snapshot."""
     first = state.seq
     refusals: Refusals = {}
     while rows := log.rows(after=state.seq):
+        if is_stopping():
+            raise StoppedError(f"{log.path.parent}: told to stop before it had recovered")
         entries = [row.entry for row in rows]
         if [entry.seq for entry in entries] != list(
             range(state.seq + 1, state.seq + 1 + len(entries))

@@ -55,6 +55,7 @@ class Running(Reading):
         tokenizer: Tokenizer | None = None,
         on_failure: Callable[[str], None] = exit_process,
         clock: Callable[[], float] = time.time,
+        is_stopping: Callable[[], bool] = bool,
     ) -> None:
         super().__init__()
         self.options = Options() if options is None else options
@@ -69,7 +70,9 @@ class Running(Reading):
         try:
             self._log = Log(self.folder.log)
             snapshots = Snapshots(self.folder.snapshots, tokenizer)
-            found = recovery.recover(self.folder, self._log, snapshots, settings, tokenizer)
+            found = recovery.recover(
+                self.folder, self._log, snapshots, settings, tokenizer, is_stopping
+            )
             self._awaiting = Awaiting(self.options.awaiting)
             self._awaiting.load(self._log.documents())
         except BaseException as error:

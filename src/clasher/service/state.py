@@ -60,6 +60,8 @@ class State:
         self.seq = 0
         self.learned = 0
         self.taught = 0
+        self.rung: dict[int, float] = {}
+        """When alarms rang, by the number of the document that they rang at."""
 
     def apply(self, entries: Sequence[Entry], hashes: Hashes | None = None) -> Refusals:
         """Do what the entries say; returns those that cannot be done, which changed nothing."""
@@ -94,7 +96,7 @@ class State:
         key = entries[0].seq * 2 + (len(entries) > 1)
         if key not in hashes:
             hashes[key] = self.model.hash_many([taught.text for taught in documents])
-        hashed = hashes[key]
+        hashed, before = hashes[key], self.model.documents
         if self._may_evict(sets):
             self._check_pinned(sets)
             for at in range(len(documents)):
@@ -102,6 +104,7 @@ class State:
         else:
             self._step(hashed, sets)
         self.learned += len(documents)
+        self._note_alarms(before, entries)
 
     def _step(self, hashed: Hashed, sets: LabelSets) -> None:
         predicted = self.model.step_many(hashed, sets)
@@ -109,10 +112,20 @@ class State:
         self.quality.judge(sets, predicted, self.labels.number)
         self._drop_evicted()
 
+    def _note_alarms(self, before: int, entries: Sequence[Entry]) -> None:
+        """Note when alarms rang at documents after number ``before``, which entries brought."""
+        known = {alarm.document for alarm in self.model.alarms}
+        if known <= self.rung.keys():
+            return
+        times = [entry.at for entry in entries for _ in range(documents_of(entry))]
+        rung = dict(enumerate(times, before + 1)) | self.rung
+        self.rung = {number: rung[number] for number in sorted(rung.keys() & known)}
+
     def _may_evict(self, sets: LabelSets) -> bool:
+        if self.model.settings.on_full != "evict":
+            return False
         new = {sets.names[i] for i in set(sets.ids.tolist())} - self.labels.numbers.keys()
-        most = self.model.settings.max_labels
-        return self.model.settings.on_full == "evict" and len(self.labels.numbers) + len(new) > most
+        return len(self.labels.numbers) + len(new) > self.model.settings.max_labels
 
     def _check_pinned(self, sets: LabelSets) -> None:
         """Refuse labels that find no room beside the pinned ones, before one is learnt."""
@@ -157,7 +170,9 @@ class State:
     def _do(self, entry: Entry, refusals: Refusals) -> None:
         try:
             if isinstance(entry.body, Feedback):
+                before = self.model.documents
                 self._feedback(entry.body)
+                self._note_alarms(min(before, self.model.documents - 1), [entry])
             elif isinstance(entry.body, Relabel):
                 self._relabel(entry.body)
             elif isinstance(entry.body, Replace):
@@ -198,6 +213,7 @@ class State:
             self.labels.drop(name)
         self.labels.adopt(self.model.labels)
         self.quality = Quality()
+        self.rung = {}
         self._tell_pinned()
 
     def _labels(self, labels: Labels) -> Labels:
@@ -225,6 +241,7 @@ class State:
         return {
             "seq": self.seq, "learned": self.learned, "taught": self.taught,
             "labels": self.labels.to_plain(), "quality": self.quality.to_plain(),
+            "rung": list(self.rung.items()),
         }  # fmt: skip
 
     def copy(self) -> State:
@@ -238,8 +255,14 @@ class State:
         state.seq, state.learned, state.taught = plain["seq"], plain["learned"], plain["taught"]
         state.labels = Identities.of(plain["labels"])
         state.quality = Quality.of(plain["quality"])
+        state.rung = dict(plain["rung"])
         state._tell_pinned()
         return state
+
+
+def documents_of(entry: Entry) -> int:
+    """How many documents an entry is about."""
+    return len(entry.body.documents) if isinstance(entry.body, Learn) else 1
 
 
 def _documents(entries: Sequence[Entry]) -> list[Taught]:

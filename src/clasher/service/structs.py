@@ -106,6 +106,8 @@ class LabelInfo(Struct, frozen=True, kw_only=True):
 
     ``support`` are the documents that taught it; ``history`` is its F1 in the stretches of the
     recent past, None where nothing was judged; ``has_drifted`` where a recent alarm is about it.
+    It was last spoken of ``unseen`` documents ago, and ``weight`` is about the part that is left of
+    what it was taught, 1 where nothing fades. ``is_next`` says that it makes room for a new label.
     """
 
     id: int
@@ -116,8 +118,18 @@ class LabelInfo(Struct, frozen=True, kw_only=True):
     f1: Estimate
     is_pinned: bool = False
     has_drifted: bool = False
+    unseen: int = 0
+    weight: float = 1.0
+    is_next: bool = False
     history: list[float | None] = field(default_factory=list)
     words: list[tuple[str, float]] = field(default_factory=list)
+
+
+class LabelList(Struct, frozen=True, kw_only=True):
+    """A page of the labels, and how many there are in all that match."""
+
+    labels: list[LabelInfo]
+    total: int
 
 
 class Recent(Struct, frozen=True, kw_only=True):
@@ -196,11 +208,16 @@ class TeachItem(Struct, frozen=True, kw_only=True):
 class Alarmed(Struct, frozen=True, kw_only=True):
     """A change that the model noticed: see ``clasher.Alarm``; ``label`` None is all of them.
 
-    ``recovered`` is the recent F1 of the label, None where too little was judged since.
+    ``at`` is when, None where it came with a model. ``frequency`` is the label's share of recent
+    documents, ``frequency_before`` of those before, None where too few were judged. ``recovered``
+    is its recent F1, None where too little was judged since.
     """
 
     document: int
     label: str | None
+    at: float | None = None
+    frequency_before: float | None = None
+    frequency: float | None = None
     error_before: float
     error_after: float
     gained: list[str]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from clasher.explain import Explanation
 from clasher.service.awaiting import Predicted
 from clasher.service.estimates import estimate_f1
-from clasher.service.quality import NONE, Pane, figures
+from clasher.service.quality import NONE, PANE, Pane, figures
 from clasher.service.state import State
 from clasher.service.structs import (
     Alarmed,
@@ -27,11 +27,12 @@ RECENTLY = 20_000  # documents since an alarm for which a label is marked
 TO_TEACH = 5
 
 ORDERS: dict[str, Callable[[LabelInfo], Any]] = {
-    "support": lambda label: -label.support,
+    "support": lambda label: label.support,
     "name": lambda label: label.name,
-    "precision": lambda label: -label.precision.value,
-    "recall": lambda label: -label.recall.value,
-    "f1": lambda label: -label.f1.value,
+    "precision": lambda label: label.precision.value,
+    "recall": lambda label: label.recall.value,
+    "f1": lambda label: label.f1.value,
+    "unseen": lambda label: label.unseen,
 }
 """How labels can be sorted."""
 
@@ -47,27 +48,49 @@ def explained(explanation: Explanation) -> Explained:
     )
 
 
-def labels(state: State, query: str, sort: str) -> list[LabelInfo]:
-    """All labels with this text in their names."""
-    wanted, support = query.casefold(), state.model.support
-    drifted = _drifted(state)
-    found = [
-        label_info(state, name, support[name], name in drifted)
-        for name in state.model.labels
-        if wanted in name.casefold()
-    ]
-    return sorted(sorted(found, key=ORDERS["name"]), key=ORDERS[sort])
+def labels(state: State, query: str, sort: str, descending: bool | None = None) -> list[LabelInfo]:
+    """All labels with this text in their names; equals by name, which alone ascends by itself."""
+    wanted, about = query.casefold(), LabelInfos(state)
+    found = [about.of(name) for name in state.model.labels if wanted in name.casefold()]
+    is_turned = sort != "name" if descending is None else descending
+    return sorted(sorted(found, key=ORDERS["name"]), key=ORDERS[sort], reverse=is_turned)
 
 
-def label_info(state: State, name: str, support: int, has_drifted: bool) -> LabelInfo:
-    """One label, without its words."""
-    number = state.labels.number(name)
-    precision, recall, f1 = state.quality.label(number)
-    return LabelInfo(
-        id=number, name=name, support=support, precision=precision, recall=recall, f1=f1,
-        is_pinned=number in state.labels.pinned, has_drifted=has_drifted,
-        history=state.quality.history(number),
-    )  # fmt: skip
+class LabelInfos:
+    """What is told of the labels of one state, without their words."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._support = state.model.support
+        self._unseen = state.model.unseen
+        self._drifted = _drifted(state)
+        self._next = self._goes_next()
+
+    def of(self, name: str) -> LabelInfo:
+        """One label."""
+        number, quality = self._state.labels.number(name), self._state.quality
+        precision, recall, f1 = quality.label(number)
+        return LabelInfo(
+            id=number, name=name, support=self._support[name],
+            precision=precision, recall=recall, f1=f1,
+            is_pinned=number in self._state.labels.pinned, has_drifted=name in self._drifted,
+            unseen=self._unseen[name], weight=self._weight(name, number),
+            is_next=name == self._next, history=quality.history(number),
+        )  # fmt: skip
+
+    def _weight(self, name: str, number: int) -> float:
+        """What is left of the documents that taught a label, as far as they were judged."""
+        taught = self._state.quality.all.support(number)
+        if not self._state.model.settings.forgets or self._support[name] >= taught:
+            return 1.0
+        return self._support[name] / taught
+
+    def _goes_next(self) -> str | None:
+        """The label that a new one would take the place of."""
+        if self._state.model.settings.on_full != "evict":
+            return None
+        free = [name for name in self._unseen if name not in self._state.model.pinned]
+        return max(free, key=self._unseen.__getitem__, default=None)
 
 
 def words(state: State, name: str, most: int) -> list[tuple[str, float]]:
@@ -79,7 +102,7 @@ def words(state: State, name: str, most: int) -> list[tuple[str, float]]:
 
 def label_page(state: State, name: str, recent: Sequence[Predicted], most: int) -> LabelPage:
     """All about one label; its documents are those that it was predicted or taught for."""
-    info = label_info(state, name, state.model.support[name], name in _drifted(state))
+    info = LabelInfos(state).of(name)
     own = [document.recent() for document in recent if _has(document, name)]
     return LabelPage(
         label=replace(info, words=words(state, name, most)),
@@ -94,7 +117,9 @@ def alarms(state: State, untaught: Sequence[Predicted]) -> list[Alarmed]:
     recent = state.quality.recent()
     return [
         Alarmed(
-            document=alarm.document, label=alarm.label,
+            document=alarm.document, label=alarm.label, at=state.rung.get(alarm.document),
+            frequency_before=_frequency(state, recent, alarm.label, is_recent=False),
+            frequency=_frequency(state, recent, alarm.label, is_recent=True),
             error_before=alarm.error_before, error_after=alarm.error_after,
             gained=list(alarm.gained), lost=list(alarm.lost), words=str(alarm),
             recovered=_recovered(state, recent, alarm.label),
@@ -104,6 +129,15 @@ def alarms(state: State, untaught: Sequence[Predicted]) -> list[Alarmed]:
         )
         for alarm in reversed(state.model.alarms)
     ]  # fmt: skip
+
+
+def _frequency(state: State, recent: Pane, label: str | None, *, is_recent: bool) -> float | None:
+    """The share of a label in the recent past, or before it; None where that is not known."""
+    number, every = state.labels.numbers.get(label or "", 0), state.quality.all
+    documents, own = recent.documents, recent.support(number)
+    if not is_recent:
+        documents, own = every.documents - documents, every.support(number) - own
+    return own / documents if label is not None and documents >= PANE else None
 
 
 def _recovered(state: State, recent: Pane, label: str | None) -> Estimate | None:

@@ -30,7 +30,7 @@ async def feed(service: Service, pause: float = PAUSE, limit: int = LIMIT) -> No
         await asyncio.wrap_future(engine.learn(first, WHO))
     chance = random.Random(0)
     for name, one in _rounds(found[FIRST:], engine.version):
-        if service.is_stopping:
+        if service.is_stopping():
             return
         try:
             await _predict(service, Document(id=name, text=one.text))

@@ -15,7 +15,7 @@ import uvicorn
 from clasher.app.server.application import Application
 from clasher.app.server.protocol import bounded_protocol
 from clasher.app.server.serving import Service
-from clasher.errors import ClasherError, SettingError
+from clasher.errors import ClasherError, SettingError, StoppedError
 from clasher.service.engine import Engine
 
 STOP_SECONDS = 10  # for requests that are being answered when the service is told to stop
@@ -68,7 +68,8 @@ class Server(uvicorn.Server):
             if self._on_ready is not None:
                 await self._on_ready(engine)
         except (ClasherError, OSError, MemoryError) as error:
-            self.failure = error
+            if not (isinstance(error, StoppedError) and self._service.is_stopping()):
+                self.failure = error
             self.should_exit = True
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -64,7 +65,7 @@ class Service:
         self.hub = Hub(self.figures)
         self.history = History()
         self._recording: asyncio.Task[None] | None = None
-        self.is_stopping = False
+        self._stopping = threading.Event()
         self._engine: Engine | None = None
         self._opening: asyncio.Task[Engine] | None = None
         self._predictor: Predictor | None = None
@@ -72,7 +73,11 @@ class Service:
     @property
     def is_ready(self) -> bool:
         """Whether the engine has recovered, and is not being closed."""
-        return self._engine is not None and not self.is_stopping
+        return self._engine is not None and not self.is_stopping()
+
+    def is_stopping(self) -> bool:
+        """Whether it was told to stop: also for the thread that recovers."""
+        return self._stopping.is_set()
 
     @property
     def engine(self) -> Engine:
@@ -120,7 +125,7 @@ class Service:
 
     def stop(self) -> None:
         """Take nothing new; end the streams of those who watch."""
-        self.is_stopping = True
+        self._stopping.set()
         self.hub.close()
         if self._recording is not None:
             self._recording.cancel()

@@ -24,7 +24,6 @@ from clasher.service.structs import (
     Alarmed,
     Document,
     Explained,
-    LabelInfo,
     Metrics,
     Prediction,
     Receipt,
@@ -141,7 +140,7 @@ class LabelsQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """
 
     query: Annotated[str, Meta(max_length=LONGEST_LABEL)] = ""
-    sort: Literal["support", "name", "precision", "recall", "f1"] = "support"
+    sort: Literal["support", "name", "precision", "recall", "f1", "unseen"] = "support"
     order: Literal["asc", "desc"] | None = None
     start: Whole = 0
     most: Annotated[int, Meta(ge=1, le=10_000)] = 100
@@ -198,13 +197,6 @@ class Explanations(Struct, frozen=True, kw_only=True):
     """Why these labels, the best first; offsets are characters of the text."""
 
     explanations: list[Explained]
-
-
-class LabelList(Struct, frozen=True, kw_only=True):
-    """A page of the labels, and how many there are in all that match."""
-
-    labels: list[LabelInfo]
-    total: int
 
 
 class RecentList(Struct, frozen=True, kw_only=True):

@@ -7,9 +7,9 @@ from starlette.responses import Response
 from clasher.app.server.calls import Call, answer, receipt
 from clasher.app.server.operation import operation
 from clasher.app.server.problems import HttpError
-from clasher.app.server.shapes import Change, LabelList, LabelPath, LabelsQuery, NameList
+from clasher.app.server.shapes import Change, LabelPath, LabelsQuery, NameList
 from clasher.errors import LabelError
-from clasher.service.structs import Estimate, LabelInfo, LabelPage, Receipt
+from clasher.service.structs import Estimate, LabelInfo, LabelList, LabelPage, Receipt
 
 _F1 = Estimate(value=0.8, low=0.7, high=0.87, observations=120, is_enough=True)
 GRAIN = LabelInfo(
@@ -23,19 +23,13 @@ GRAIN = LabelInfo(
 )  # fmt: skip
 async def labels(call: Call) -> Response:
     """List labels: support, precision, recall and F1 with intervals, top words."""
-    query = call.query(LabelsQuery)
-
-    def page() -> LabelList:
-        total = len(call.engine.labels(query.query, query.sort, words=0))
-        start, most = query.start, query.most
-        if is_turned:
-            stop = max(0, total - start)
-            start, most = max(0, stop - most), min(stop, most)
-        some = call.engine.labels(query.query, query.sort, start, most, query.words)
-        return LabelList(labels=some[::-1] if is_turned else some, total=total)
-
-    is_turned = query.order == ("desc" if query.sort == "name" else "asc")
-    return answer(await call.service.workers.run(page))
+    asked = call.query(LabelsQuery)
+    descending = None if asked.order is None else asked.order == "desc"
+    found = await call.service.workers.run(
+        call.engine.labels, asked.query, asked.sort, asked.start, asked.most, asked.words,
+        descending=descending,
+    )  # fmt: skip
+    return answer(found)
 
 
 @operation(
@@ -46,7 +40,7 @@ async def names(call: Call) -> Response:
     """List the names of all labels, for those who search in them."""
 
     def every() -> NameList:
-        found = call.engine.labels(words=0)
+        found = call.engine.labels(words=0).labels
         rows = [(info.id, info.name, info.support, info.is_pinned) for info in found]
         return NameList(version=call.engine.version, names=rows)
 

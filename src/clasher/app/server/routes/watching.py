@@ -83,7 +83,7 @@ async def prometheus(call: Call) -> Response:
     """Tell Prometheus how the service is doing: aggregates, and the most frequent labels only."""
     figures = await call.service.figures()
     top = await call.service.workers.run(call.engine.labels, "", "support", 0, 20, 0)
-    text = exposition(call.service.meters.registry, figures, top)
+    text = exposition(call.service.meters.registry, figures, top.labels)
     return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
 
 
@@ -101,5 +101,5 @@ async def readyz(call: Call) -> Response:
     """Tell whether requests are answered: not while it recovers, nor while it stops."""
     if call.service.is_ready:
         return answer(Health(status="ok"))
-    stopping = call.service.is_stopping
+    stopping = call.service.is_stopping()
     return answer(Health(status="stopping" if stopping else "recovering"), 503)
