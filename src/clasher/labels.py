@@ -78,20 +78,13 @@ class LabelSets(Sequence[set[str]]):
     @classmethod
     def join(cls, parts: Sequence[LabelSets]) -> LabelSets:
         """Put label sets one after the other; parts need not share their numbers."""
-        numbers: dict[str, int] = {}
-        ids = [np.zeros(0, np.int32)]
-        names: Sequence[str] | None = None
-        for part in parts:
-            if part.names is not names:  # parts of one model share their list of names
-                names = part.names
-                renumber = np.array(
-                    [numbers.setdefault(name, len(numbers)) for name in names], np.int32
-                )
-            ids.append(renumber[part.ids])
+        if len(parts) == 1:
+            return parts[0]
+        names, ids = _numbered(parts)
         lengths = [np.zeros(1, np.int64)] + [np.diff(part.indptr) for part in parts]
         return cls(
-            list(numbers),
-            np.concatenate(ids),
+            names,
+            np.concatenate([np.zeros(0, np.int32), *ids]),
             np.cumsum(np.concatenate(lengths)),
             np.concatenate([np.zeros(0, np.bool_)] + [part.yes for part in parts]),
             np.concatenate([np.zeros(0, np.uint8)] + [part.known for part in parts]),
@@ -190,6 +183,23 @@ class LabelSets(Sequence[set[str]]):
             values.cast(pa.string()),
             mask=pa.array(self.known == UNLABELLED),
         )
+
+
+def _numbered(parts: Sequence[LabelSets]) -> tuple[Sequence[str], list[npt.NDArray[np.int32]]]:
+    """The names of all parts, and the ids of each as numbers of these."""
+    if len({id(part.names) for part in parts}) == 1:  # parts of one model share their names
+        return parts[0].names, [part.ids for part in parts]
+    numbers: dict[str, int] = {}
+    ids = []
+    names: Sequence[str] | None = None
+    for part in parts:
+        if part.names is not names:
+            names = part.names
+            renumber = np.array(
+                [numbers.setdefault(name, len(numbers)) for name in names], np.int32
+            )
+        ids.append(renumber[part.ids])
+    return list(numbers), ids
 
 
 class Adopted(NamedTuple):

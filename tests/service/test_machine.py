@@ -209,10 +209,10 @@ def replays_nothing(monkeypatch):
     """A start is content with the snapshot."""
     replay = recovery._replay
 
-    def lazy(log, state):
+    def lazy(log, state, *more):
         seq = state.seq
         fresh = state.copy()
-        replay(log, state)
+        replay(log, state, *more)
         state.model = fresh.model
         return state.seq - seq
 

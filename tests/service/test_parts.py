@@ -8,19 +8,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clasher import Clasher
 from clasher.errors import FolderError, RecordError, UnknownDocumentError
 from clasher.labels import LabelSets
 from clasher.service.awaiting import Awaiting, Bounds, Predicted
+from clasher.service.entries import Relabel, encode
 from clasher.service.estimates import estimate_f1, estimate_macro, estimate_micro, ratio
 from clasher.service.events import BUFFER, MOST, Events
 from clasher.service.identities import MOST_FORMER, Identities
 from clasher.service.lessons import read_lines
-from clasher.service.log import check_library
+from clasher.service.log import ROWS, Log, check_library
+from clasher.service.predicting import predict
 from clasher.service.quality import PANE, PANES, Quality, figures
+from clasher.service.state import State
+from clasher.service.structs import Document
 from clasher.service.teaching import SHARES, Teaching, is_fair
 
 counts = st.tuples(*[st.integers(0, 1000)] * 3)
 
+
+WORDS = ["wheat", "gold", "crude", "pipeline", "today", "iron", "zinc"]
 
 # ── estimates ────────────────────────────────────────────────────────────────────────────────────
 
@@ -162,29 +169,92 @@ def test_documents_are_bounded_by_bytes():
     kept.get("19")
 
 
+class Disk(dict):
+    """Documents by number, as a log keeps them."""
+
+    def write(self, kept, most=100):
+        changes = kept.take_changes(most)
+        for number in [*changes.gone, *(number for number in self if number < changes.before)]:
+            self.pop(number, None)
+        self.update(changes.rows)
+
+    def read(self):
+        again = Awaiting(Bounds())
+        again.load(self[number] for number in sorted(self))
+        return again.newest(len(self))
+
+
 def test_what_is_written_is_what_there_is():
-    kept = Awaiting(Bounds(documents=3))
-    disk = {}
-
-    def write(most=100):
-        rows, gone = kept.take_changes(most)
-        for name in gone:
-            disk.pop(name, None)
-        disk.update({name: body for name, _, body in rows})
-
+    kept, disk = Awaiting(Bounds(documents=3)), Disk()
     kept.add(map(predicted, "abc"))
-    write()
-    kept.get("a").taught = ["grain"]
-    kept.touch(kept.get("a"))
+    disk.write(kept, most=0)
+    assert (disk, kept.behind) == ({}, 3)
+    disk.write(kept, most=2)
+    assert [document.id for document in disk.read()] == ["b", "a"]  # the oldest first
+    kept.get("c").taught = ["grain"]
+    kept.touch(kept.get("c"))
     kept.add(map(predicted, "de"))
-    write(most=1)
-    assert "d" not in disk  # the latest first
-    write()
-    assert disk.keys() == {"c", "d", "e"}
+    disk.write(kept, most=0)
+    assert [document.id for document in disk.read()] == ["c"]  # what was said is always written
+    disk.write(kept)
+    assert disk.read() == kept.newest(9)
     assert not kept.has_changes
-    again = Awaiting(Bounds())
-    again.load(disk.values())
-    assert {document.id for document in again.newest(9)} == disk.keys()
+    kept.expire(1e9)
+    disk.write(kept)
+    assert (disk, kept.has_changes) == ({}, False)
+
+
+names = st.sampled_from("abcdef")
+done = st.tuples(st.sampled_from(["add", "teach", "expire"]), names)
+
+
+@given(st.lists(done | st.integers(0, 4), max_size=30))
+def test_the_disk_never_has_less_than_what_was_said(steps):
+    kept, disk, now = Awaiting(Bounds(documents=4, seconds=8.0)), Disk(), 0.0
+    for step in steps:
+        now += 1
+        if isinstance(step, int):
+            disk.write(kept, step)
+            spoken_of = [document for document in kept.newest(9) if document.taught]
+            assert [document for document in disk.read() if document.taught] == spoken_of
+        elif step[0] == "add":
+            kept.add([predicted(step[1], at=now)])
+        elif step[0] == "expire":
+            kept.expire(now)
+        elif kept.find(step[1]) is not None:
+            kept.get(step[1]).taught = ["grain"]
+            kept.touch(kept.get(step[1]))
+    disk.write(kept)
+    assert disk.read() == kept.newest(9)
+    assert not kept.has_changes
+
+
+# ── predicting ───────────────────────────────────────────────────────────────────────────────────
+
+
+@given(st.integers(0, 6), st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join))
+def test_the_scores_that_are_told_are_those_of_the_model(taught_state, top, text):
+    told = predict(taught_state, [Document(text=text)] * 2, top, 1.0)
+    scores, own = taught_state.model.scores(text), taught_state.model.predict(text)
+    ordered = sorted(scores, key=lambda name: (-scores[name], name))
+    least = scores[ordered[top - 1]] if top else 1.0
+    for document in told:
+        assert list(document.scores) == [name for name in ordered if name in document.scores]
+        assert document.scores == {name: scores[name] for name in document.scores}
+        assert own <= document.scores.keys()
+        best = {name for name in ordered if scores[name] > least}
+        assert best <= document.scores.keys() if top else document.scores.keys() == own
+        assert len(document.scores.keys() - own) <= top
+        assert document.labels == [name for name in ordered if name in own]
+    assert len({document.id for document in told}) == 2
+
+
+@pytest.fixture(scope="module")
+def taught_state():
+    model = Clasher(256, rule="centroid", threshold=0.2)
+    for place, word in enumerate(WORDS):
+        model.learn(f"{word} {WORDS[place - 1]}", {word, WORDS[place - 2]})
+    return State(model)
 
 
 def queue(*documents, seconds=600.0):
@@ -287,6 +357,37 @@ def test_subscribers_are_bounded_and_told_of_the_end():
 
 
 # ── the rest ─────────────────────────────────────────────────────────────────────────────────────
+
+
+# ── the log ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_is_written_together_is_all_there_or_not_at_all(tmp_path):
+    log = Log(tmp_path / "log.sqlite")
+    bodies = [encode(Relabel(action="pin", label=str(n))) for n in range(2 * ROWS + 5)]
+    with log.transaction():
+        for body in bodies:
+            log.append(1.0, "ann", body)
+        assert log.entry(3).body.label == "2"  # also before the end
+    assert [encode(row.entry.body) for row in log.rows()] == bodies
+    with pytest.raises(AttributeError), log.transaction():
+        log.append(2.0, "ann", bodies[0]).fails()
+    with log.transaction():
+        log.tell("something", "else")
+    assert len(log.rows()) == len(bodies)
+    log.close()
+
+
+def test_documents_are_deleted_by_number_and_before_a_number(tmp_path):
+    log = Log(tmp_path / "log.sqlite")
+    rows = [(number, b"%d" % number) for number in range(1, ROWS + 10)]
+    with log.transaction():
+        log.put_documents(rows)
+        log.put_documents([(8, b"again")])
+        log.drop_documents([6, 7], 5)
+        log.drop_documents([], 0)
+    assert list(log.documents())[:3] == [b"5", b"again", b"9"]
+    log.close()
 
 
 def test_an_old_database_library_is_refused():

@@ -7,8 +7,11 @@ second or so, on disk. Whoever teaches gets a lease on a document, so that nobod
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
+from typing import NamedTuple
 
 import msgspec
 
@@ -21,6 +24,7 @@ OVERHEAD = 600  # bytes of a document beside its text
 class Predicted(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A document, what was predicted, and what became of it."""
 
+    seq: int = 0  # its place in the order in which they came
     id: str
     at: float
     text: str
@@ -45,6 +49,14 @@ class Predicted(msgspec.Struct, kw_only=True, omit_defaults=True):
             id=self.id, at=self.at, text=self.text, predicted=self.labels, scores=self.scores,
             taught=self.taught, version=self.version,
         )  # fmt: skip
+
+
+class Changes(NamedTuple):
+    """Documents to write, by their numbers, and those to delete: some, and all ``before`` one."""
+
+    rows: list[tuple[int, bytes]]
+    gone: list[int]
+    before: int
 
 
 @dataclass(frozen=True)
@@ -78,16 +90,22 @@ class Awaiting:
         self.bounds = bounds
         self.dropped = 0
         self.lock = threading.RLock()
-        self._documents: dict[str, Predicted] = {}
+        self._documents: OrderedDict[str, Predicted] = OrderedDict()  # ascending by seq
         self._bytes = 0
-        self._changed: dict[str, None] = {}
-        self._gone: dict[str, None] = {}
+        self._last = self._written = 0  # those after number ``_written`` were never written
+        self._touched: dict[str, None] = {}
+        self._replaced: list[int] = []
+        self._has_dropped = False
 
     def load(self, bodies: Iterable[bytes]) -> None:
-        """Take up what was on disk."""
+        """Take up what was on disk, the oldest first."""
         with self.lock:
-            self.add(_decoder.decode(body) for body in bodies)
-            self._changed.clear()
+            for body in bodies:
+                document = _decoder.decode(body)
+                self._documents[document.id] = document
+                self._bytes += document.size
+                self._last = self._written = document.seq
+            self._make_room()
 
     def add(self, documents: Iterable[Predicted]) -> None:
         """Keep documents; those of the same ids and the oldest make room.
@@ -96,26 +114,21 @@ class Awaiting:
         """
         with self.lock:
             for document in documents:
-                old = self._documents.get(document.id)
-                if old is not None and old.text == document.text:
-                    document.taught, document.taught_by = old.taught, old.taught_by
-                    document.reason = old.reason
-                    document.holder, document.leased_until = old.holder, old.leased_until
-                self._remove(document.id)
+                self._last += 1
+                document.seq = self._last
+                if document.id in self._documents:
+                    self._replace(document)
                 self._documents[document.id] = document
                 self._bytes += document.size
-                self._changed[document.id] = None
-            while len(self._documents) > self.bounds.documents or self._bytes > self.bounds.bytes:
-                self._drop(next(iter(self._documents)))
+            self._make_room()
 
     def expire(self, now: float) -> None:
         """Drop what is too old."""
         with self.lock:
             while self._documents:
-                oldest = next(iter(self._documents.values()))
-                if oldest.at >= now - self.bounds.seconds:
+                if next(iter(self._documents.values())).at >= now - self.bounds.seconds:
                     break
-                self._drop(oldest.id)
+                self._drop_oldest()
 
     def find(self, name: str) -> Predicted | None:
         """The document under an id, None where it is not kept."""
@@ -136,8 +149,7 @@ class Awaiting:
         """Note that a document was changed, so that it is written again."""
         with self.lock:
             if self._documents.get(document.id) is document:
-                self._changed.pop(document.id, None)  # to the end: the latest are written first
-                self._changed[document.id] = None
+                self._touched[document.id] = None
 
     def newest(self, most: int) -> list[Predicted]:
         """The last documents, the newest first."""
@@ -154,23 +166,42 @@ class Awaiting:
                 if document.taught is None and document.leased_until <= now
             ]
 
-    def take_changes(self, most: int) -> tuple[list[tuple[str, float, bytes]], list[str]]:
-        """What to write to disk, the newest first, and what to delete there."""
+    def take_changes(self, most: int) -> Changes:
+        """What to write to disk and to delete there: of those that are new, ``most`` at most.
+
+        What was said of documents is always among it: it is to be on disk with what was said.
+        """
         with self.lock:
-            names = list(self._changed)[-most:] if most else []
-            rows = []
-            for name in names:
-                document = self._documents[name]
-                rows.append((name, document.at, _encoder.encode(document)))
-                del self._changed[name]
-            gone = list(self._gone)
-            self._gone.clear()
-            return rows, gone
+            touched = [self._documents[name] for name in self._touched]
+            rows = {one.seq: _encoder.encode(one) for one in (*touched, *self._take_new(most))}
+            before = self._oldest if self._has_dropped else 0
+            changes = Changes(list(rows.items()), self._replaced, before)
+            self._touched, self._replaced, self._has_dropped = {}, [], False
+            return changes
+
+    def _take_new(self, most: int) -> list[Predicted]:
+        """The oldest of those that were never written."""
+        if not most:
+            return []
+        newest_first = reversed(self._documents.values())
+        new = list(takewhile(lambda document: document.seq > self._written, newest_first))[::-1]
+        self._written = self._last if len(new) <= most else new[most].seq - 1
+        return new[:most]
+
+    @property
+    def _oldest(self) -> int:
+        """The number of the oldest document, or of the next one."""
+        return next((one.seq for one in self._documents.values()), self._last + 1)
+
+    @property
+    def behind(self) -> int:
+        """How many documents, at most, were never written."""
+        return self._last - self._written
 
     @property
     def has_changes(self) -> bool:
         """Whether something is to be written or deleted."""
-        return bool(self._changed or self._gone)
+        return bool(self.behind or self._touched or self._replaced or self._has_dropped)
 
     def __len__(self) -> int:
         return len(self._documents)
@@ -180,15 +211,24 @@ class Awaiting:
         with self.lock:
             return sum(document.leased_until > now for document in self._documents.values())
 
-    def _drop(self, name: str) -> None:
-        if self._documents[name].taught is None:
-            self.dropped += 1
-        self._remove(name)
-        self._gone[name] = None
+    def _replace(self, document: Predicted) -> None:
+        """Take out the document of the same id, and take over what was said of it."""
+        old = self._documents.pop(document.id)
+        self._bytes -= old.size
+        if old.text == document.text:
+            document.taught, document.taught_by = old.taught, old.taught_by
+            document.reason = old.reason
+            document.holder, document.leased_until = old.holder, old.leased_until
+        self._replaced.append(old.seq)
+        self._touched[document.id] = None  # to be written when the old one is deleted
 
-    def _remove(self, name: str) -> None:
-        old = self._documents.pop(name, None)
-        if old is not None:
-            self._bytes -= old.size
-            self._changed.pop(name, None)
-        self._gone.pop(name, None)
+    def _make_room(self) -> None:
+        while len(self._documents) > self.bounds.documents or self._bytes > self.bounds.bytes:
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        name, document = self._documents.popitem(last=False)
+        self.dropped += document.taught is None
+        self._bytes -= document.size
+        self._touched.pop(name, None)
+        self._has_dropped = True

@@ -18,7 +18,7 @@ from clasher.service.events import LEARNED, Events
 from clasher.service.options import Options
 from clasher.service.receipts import Differences
 from clasher.service.snapshots import Snapshots
-from clasher.service.state import Hashes, Refusals, documents_of
+from clasher.service.state import Prepared, Refusals, documents_of
 from clasher.service.structs import Receipt
 from clasher.service.writer import Committed
 
@@ -125,8 +125,8 @@ class Learner:
     def _learn(self, batch: list[Committed]) -> None:
         """Left-right: change the back copy, turn them round, change the other in the same way."""
         entries = [done.entry for done in batch if done.entry is not None]
-        hashes: Hashes = {}
-        refusals = self._copies.back.apply(entries, hashes)
+        prepared: Prepared = {}
+        refusals = self._copies.back.apply(entries, prepared)
         differences = self._differences(entries)
         if refusals:
             self._was_refused(refusals)
@@ -135,7 +135,7 @@ class Learner:
             self._acknowledge(done, refusals, differences)
         self._copies.wait()
         rung = self._copies.back.model.alarms[-1:]
-        self._copies.back.apply(entries, hashes)
+        self._copies.back.apply(entries, prepared)
         self._tell(entries)
         if self._copies.back.model.alarms[-1:] != rung:
             self._events.publish("alarm", words=str(self._copies.back.model.alarms[-1]))

@@ -26,8 +26,9 @@ LibraryError = apsw.Error
 """What the database raises: the disk has failed, or the file is not what it was."""
 
 OLDEST = (3, 51, 3)
-FORMAT = 1
+FORMAT = 2
 PAGE = 2**20  # bytes of entries read at a time
+ROWS = 256  # that one statement writes
 VACUUMED = 4096  # free pages that are given back at a time
 
 SCHEMA = """
@@ -38,7 +39,7 @@ CREATE TABLE entries(
 );
 CREATE TABLE keys(key TEXT PRIMARY KEY, seq INTEGER NOT NULL, at REAL NOT NULL, digest BLOB);
 CREATE INDEX keys_by_age ON keys(seq);
-CREATE TABLE documents(id TEXT PRIMARY KEY, at REAL NOT NULL, body BLOB NOT NULL);
+CREATE TABLE documents(seq INTEGER PRIMARY KEY, body BLOB NOT NULL);
 """
 
 
@@ -84,6 +85,7 @@ class Log:
         check_library()
         is_new = not path.exists()
         self.path = path
+        self._appended: list[tuple[int, float, str, bytes, int]] = []
         try:
             self._db = apsw.Connection(str(path))
             self._set_up(is_new)
@@ -122,7 +124,9 @@ class Log:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
+            self._write_appended()
         except BaseException:
+            self._appended.clear()
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
@@ -131,12 +135,9 @@ class Log:
     # ── entries ──────────────────────────────────────────────────────────────────────────────
 
     def append(self, at: float, who: str, body: bytes) -> int:
-        """Write an entry; its number."""
+        """Write an entry, by the end of the transaction; its number."""
         seq = self.next_seq
-        self._db.execute(
-            "INSERT INTO entries(seq, at, who, body, crc) VALUES (?, ?, ?, ?, ?)",
-            (seq, at, who, body, crc32(body)),
-        )
+        self._appended.append((seq, at, who, body, crc32(body)))
         self.next_seq += 1
         self._bytes += len(body)
         return seq
@@ -157,6 +158,7 @@ class Log:
 
     def entry(self, seq: int) -> Entry | None:
         """One entry, None where it is not kept."""
+        self._write_appended()
         for row in self._db.execute("SELECT at, who, body FROM entries WHERE seq = ?", (seq,)):
             at, who, body = row
             return Entry(seq, at, who, decode(body))
@@ -164,6 +166,7 @@ class Log:
 
     def refused(self, seq: int) -> str | None:
         """Why an entry could not be done, None where it was or is not kept."""
+        self._write_appended()
         for (why,) in self._db.execute("SELECT refused FROM entries WHERE seq = ?", (seq,)):
             return None if why is None else str(why)
         return None
@@ -172,6 +175,10 @@ class Log:
         """Note why entries could not be done."""
         rows = [(why, seq) for seq, why in refusals.items()]
         self._db.executemany("UPDATE entries SET refused = ? WHERE seq = ?", rows)
+
+    def _write_appended(self) -> None:
+        rows, self._appended = self._appended, []
+        self._insert("INSERT INTO entries(seq, at, who, body, crc)", rows)
 
     @property
     def kept(self) -> Kept:
@@ -221,19 +228,21 @@ class Log:
 
     # ── documents ────────────────────────────────────────────────────────────────────────────
 
-    def put_documents(self, rows: Sequence[tuple[str, float, bytes]]) -> None:
-        """Write documents that were predicted, in place of those under the same ids."""
-        self._db.executemany(
-            "INSERT OR REPLACE INTO documents(id, at, body) VALUES (?, ?, ?)", rows
-        )
+    def put_documents(self, rows: Sequence[tuple[int, bytes]]) -> None:
+        """Write documents that were predicted, in place of those of the same numbers."""
+        self._insert("INSERT OR REPLACE INTO documents(seq, body)", rows)
 
-    def drop_documents(self, ids: Sequence[str]) -> None:
-        """Delete documents."""
-        self._db.executemany("DELETE FROM documents WHERE id = ?", [(name,) for name in ids])
+    def drop_documents(self, numbers: Sequence[int], before: int) -> None:
+        """Delete some documents, and all before a number."""
+        if before:
+            self._db.execute("DELETE FROM documents WHERE seq < ?", (before,))
+        if numbers:
+            rows = [(number,) for number in numbers]
+            self._db.executemany("DELETE FROM documents WHERE seq = ?", rows)
 
     def documents(self) -> Iterator[bytes]:
         """All documents, the oldest first."""
-        for (body,) in self._db.execute("SELECT body FROM documents ORDER BY at, rowid"):
+        for (body,) in self._db.execute("SELECT body FROM documents ORDER BY seq"):
             yield body
 
     # ── what else is kept ────────────────────────────────────────────────────────────────────
@@ -257,6 +266,14 @@ class Log:
         self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         with suppress(apsw.Error):
             self._db.close()
+
+    def _insert(self, into: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Write many rows at a time: each statement lets other threads of Python go first."""
+        for start in range(0, len(rows), ROWS):
+            some = rows[start : start + ROWS]
+            places = f"({', '.join('?' * len(some[0]))})"
+            values = [value for row in some for value in row]
+            self._db.execute(f"{into} VALUES {', '.join([places] * len(some))}", values)
 
     def _first(self, query: str) -> int:
         for (value,) in self._db.execute(query):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from clasher.service.awaiting import Predicted
 from clasher.service.state import State
@@ -27,18 +27,18 @@ def predict(state: State, documents: Sequence[Document], top: int, at: float) ->
 
 def _predict(state: State, documents: Sequence[Document], top: int, at: float) -> list[Predicted]:
     sets, scores = state.model.decide_many([document.text for document in documents])
-    names = state.model.labels
-    best = _best(scores, min(top, len(names)))
+    columns = _Columns(state.model.labels, scores, top)
     margins = np.abs(scores - state.model.threshold).min(axis=1, initial=1.0).tolist()
+    ids, ends = sets.ids.tolist(), sets.indptr.tolist()
+    names, drawn = sets.names, _draw(len(documents))
     predicted = []
     for place, document in enumerate(documents):
-        chosen = sets.ids[sets.indptr[place] : sets.indptr[place + 1]].tolist()
-        row, own = scores[place], [sets.names[number] for number in chosen]
-        told = _told(row, names, own, best[place])
+        own = {names[number] for number in ids[ends[place] : ends[place + 1]]}
+        told = columns.told(place, own)
         predicted.append(
             Predicted(
-                id=secrets.token_hex(8) if document.id is None else document.id, at=at,
-                text=document.text, labels=[name for name in told if name in set(own)],
+                id=drawn[place] if document.id is None else document.id, at=at,
+                text=document.text, labels=[name for name in told if name in own],
                 scores=told, version=state.seq, margin=margins[place],
             )
         )  # fmt: skip
@@ -52,20 +52,40 @@ def shown(document: Predicted) -> Prediction:
     )
 
 
-def _best(scores: Any, top: int) -> list[list[int]]:
-    """The numbers of the best labels of each document, in no order."""
-    if top < 1 or not len(scores):
-        return [[] for _ in scores]
+class _Columns:
+    """The scores of documents, a column per label, of which the ``top`` best are given out."""
+
+    def __init__(self, names: list[str], scores: npt.NDArray[np.float32], top: int) -> None:
+        self._names = names
+        self._scores = scores
+        best = _best(scores, min(top, len(names)))
+        self._best = best.tolist()
+        self._negated = (-np.take_along_axis(scores, best, axis=1)).tolist()
+
+    def told(self, place: int, own: set[str]) -> dict[str, float]:
+        """The scores of one document that are given out, the best first, equals by name."""
+        names = [self._names[number] for number in self._best[place]]
+        pairs = sorted(zip(self._negated[place], names, strict=True))
+        if missing := own.difference(names):
+            pairs = sorted([*pairs, *self._others(place, missing)])
+        return {name: -negated for negated, name in pairs}
+
+    def _others(self, place: int, wanted: set[str]) -> list[tuple[float, str]]:
+        row = self._scores[place]
+        numbers = (number for number, name in enumerate(self._names) if name in wanted)
+        return [(-float(row[number]), self._names[number]) for number in numbers]
+
+
+def _best(scores: npt.NDArray[np.float32], top: int) -> npt.NDArray[np.intp]:
+    """The columns of the best labels of each document, in no order."""
     if top >= scores.shape[1]:
-        return [list(range(scores.shape[1]))] * len(scores)
-    best: list[list[int]] = np.argpartition(-scores, top - 1, axis=1)[:, :top].tolist()
-    return best
+        return np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
+    if top < 1:
+        return np.zeros((len(scores), 0), np.intp)
+    return np.argpartition(-scores, top - 1, axis=1)[:, :top]
 
 
-def _told(row: Any, names: list[str], own: list[str], best: list[int]) -> dict[str, float]:
-    """The scores that are given out, the best first, equals by name."""
-    wanted = {names[number]: float(row[number]) for number in best}
-    if not all(name in wanted for name in own):
-        numbers = {name: number for number, name in enumerate(names) if name in own}
-        wanted |= {name: float(row[number]) for name, number in numbers.items()}
-    return dict(sorted(wanted.items(), key=lambda pair: (-pair[1], pair[0])))
+def _draw(number: int) -> list[str]:
+    """So many random ids."""
+    drawn = secrets.token_hex(8 * number)
+    return [drawn[at : at + 16] for at in range(0, len(drawn), 16)]

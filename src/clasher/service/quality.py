@@ -8,7 +8,7 @@ into batches, and a replay gives the same.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,11 +34,12 @@ class Pane:
         self.documents = documents
         self.counts = {} if counts is None else counts
 
-    def add(self, label: int, counts: Iterable[int], sign: int = 1) -> None:
+    def add(self, label: int, counts: Counts, sign: int = 1) -> None:
         """Count for a label; ``sign`` −1 takes back, and never below nothing."""
-        old = self.counts.get(label, NONE)
-        new = tuple(max(0, a + sign * b) for a, b in zip(old, counts, strict=True))
-        self.counts[label] = new  # type: ignore[assignment]
+        old, (tp, fp, fn) = self.counts.get(label, NONE), counts
+        self.counts[label] = (
+            max(0, old[0] + sign * tp), max(0, old[1] + sign * fp), max(0, old[2] + sign * fn),
+        )  # fmt: skip
 
     def support(self, label: int) -> int:
         """How many of the documents have a label."""
@@ -94,12 +95,14 @@ class Quality:
         measured = metrics.Metrics()
         measured.update_many(truth, predicted)
         judged = sign * int(measured.totals[JUDGED])
-        counts = measured.counts[[TP, FP, FN]].T.tolist()
+        counts = measured.counts[[TP, FP, FN]]
+        concerned = np.flatnonzero(counts.any(axis=0))
+        labels = [number(measured.names[at]) for at in concerned.tolist()]
+        rows = counts[:, concerned].T.tolist()
         for pane in (self.all, self.panes[-1]):
             pane.documents = max(0, pane.documents + judged)
-            for name, row in zip(measured.names, counts, strict=False):
-                if any(row):
-                    pane.add(number(name), row, sign)
+            for label, row in zip(labels, rows, strict=True):
+                pane.add(label, row, sign)
         if self.panes[-1].documents >= PANE:
             self.panes = [*self.panes, Pane()][-PANES:]
 

@@ -16,6 +16,7 @@ from clasher.service.copies import Copies
 from clasher.service.events import Events
 from clasher.service.folder import DataFolder
 from clasher.service.learner import Learner
+from clasher.service.listing import ORDERS, Listing
 from clasher.service.log import Log
 from clasher.service.options import Options
 from clasher.service.predicting import predict, shown
@@ -27,6 +28,7 @@ from clasher.service.structs import (
     LabelList,
     LabelPage,
     Metrics,
+    NameList,
     Prediction,
     Recent,
 )
@@ -99,13 +101,21 @@ class Reading:
 
         Unless told otherwise, names ascend, and the largest figures come first.
         """
-        if sort not in views.ORDERS:
-            raise SettingError.of("sort", "one of " + ", ".join(views.ORDERS), sort, "labels")
+        if sort not in ORDERS:
+            raise SettingError.of("sort", "one of " + ", ".join(ORDERS), sort, "labels")
         with self._copies.reading() as state:
-            found = views.labels(state, query, sort, descending)
-            page = found[start : None if most is None else start + most]
-            told = [replace(info, words=views.words(state, info.name, words)) for info in page]
+            listing = Listing(state)
+            found = listing.names(query, sort, descending)
+            told = [
+                replace(listing.of(name), words=views.words(state, name, words))
+                for name in found[start : None if most is None else start + most]
+            ]
             return LabelList(labels=told, total=len(found))
+
+    def names(self) -> NameList:
+        """The names of all labels, for those who search in them."""
+        with self._copies.reading() as state:
+            return Listing(state).all_names()
 
     def label(self, label: str | int) -> LabelPage:
         """All about a label, given by name or number: words, neighbours, recent documents."""

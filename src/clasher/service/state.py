@@ -23,8 +23,8 @@ from clasher.service.structs import Labels
 Refusals: TypeAlias = dict[int, str]
 """Why entries could not be applied, by their numbers; they changed nothing."""
 
-Hashes: TypeAlias = dict[int, Hashed]
-"""Documents that were hashed for one copy, for the other: by the entry they begin with."""
+Prepared: TypeAlias = dict[int, tuple[Hashed, LabelSets]]
+"""Documents that were read for one copy, for the other: by the entry they begin with."""
 
 
 Models: TypeAlias = Callable[[str], Clasher]
@@ -63,10 +63,10 @@ class State:
         self.rung: dict[int, float] = {}
         """When alarms rang, by the number of the document that they rang at."""
 
-    def apply(self, entries: Sequence[Entry], hashes: Hashes | None = None) -> Refusals:
+    def apply(self, entries: Sequence[Entry], prepared: Prepared | None = None) -> Refusals:
         """Do what the entries say; returns those that cannot be done, which changed nothing."""
         refusals: Refusals = {}
-        kept = {} if hashes is None else hashes
+        kept = {} if prepared is None else prepared
         for is_learn, run in groupby(entries, lambda entry: isinstance(entry.body, Learn)):
             if is_learn:
                 self._learn_all(list(run), kept, refusals)
@@ -79,32 +79,35 @@ class State:
 
     # ── documents ────────────────────────────────────────────────────────────────────────────
 
-    def _learn_all(self, entries: list[Entry], hashes: Hashes, refusals: Refusals) -> None:
+    def _learn_all(self, entries: list[Entry], prepared: Prepared, refusals: Refusals) -> None:
         """Learn entries together; one by one where there are too many labels."""
         try:
-            self._learn(entries, hashes)
+            self._learn(entries, prepared)
         except LabelCapacityError as error:
             if len(entries) == 1:
                 refusals[entries[0].seq] = str(error)
                 return
             for entry in entries:
-                self._learn_all([entry], hashes, refusals)
+                self._learn_all([entry], prepared, refusals)
 
-    def _learn(self, entries: list[Entry], hashes: Hashes) -> None:
-        documents = _documents(entries)
-        sets = LabelSets.of([self._labels(taught.labels) for taught in documents])
+    def _learn(self, entries: list[Entry], prepared: Prepared) -> None:
         key = entries[0].seq * 2 + (len(entries) > 1)
-        if key not in hashes:
-            hashes[key] = self.model.hash_many([taught.text for taught in documents])
-        hashed, before = hashes[key], self.model.documents
+        if key not in prepared:
+            prepared[key] = self._prepare(_documents(entries))
+        hashed, sets = prepared[key]
+        before = self.model.documents
         if self._may_evict(sets):
             self._check_pinned(sets)
-            for at in range(len(documents)):
+            for at in range(len(sets)):
                 self._step(hashed.part(at, at + 1), sets[at : at + 1])
         else:
             self._step(hashed, sets)
-        self.learned += len(documents)
+        self.learned += len(sets)
         self._note_alarms(before, entries)
+
+    def _prepare(self, documents: Sequence[Taught]) -> tuple[Hashed, LabelSets]:
+        sets = LabelSets.of([self._labels(taught.labels) for taught in documents])
+        return self.model.hash_many([taught.text for taught in documents]), sets
 
     def _step(self, hashed: Hashed, sets: LabelSets) -> None:
         predicted = self.model.step_many(hashed, sets)

@@ -132,6 +132,13 @@ class LabelList(Struct, frozen=True, kw_only=True):
     total: int
 
 
+class NameList(Struct, frozen=True, kw_only=True):
+    """All labels: number, name, support, whether it is pinned; the most frequent first."""
+
+    version: int
+    names: list[tuple[int, str, int, bool]]
+
+
 class Recent(Struct, frozen=True, kw_only=True):
     """A document of the recent past: what was predicted, and what people said."""
 

@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from clasher.explain import Explanation
 from clasher.service.awaiting import Predicted
 from clasher.service.estimates import estimate_f1
+from clasher.service.listing import Listing
 from clasher.service.quality import NONE, PANE, Pane, figures
 from clasher.service.state import State
 from clasher.service.structs import (
     Alarmed,
     Estimate,
     Explained,
-    LabelInfo,
     LabelPage,
     Stretch,
 )
 
 NEIGHBOURS = 10
 RECENT = 20  # documents of a label
-RECENTLY = 20_000  # documents since an alarm for which a label is marked
 TO_TEACH = 5
-
-ORDERS: dict[str, Callable[[LabelInfo], Any]] = {
-    "support": lambda label: label.support,
-    "name": lambda label: label.name,
-    "precision": lambda label: label.precision.value,
-    "recall": lambda label: label.recall.value,
-    "f1": lambda label: label.f1.value,
-    "unseen": lambda label: label.unseen,
-}
-"""How labels can be sorted."""
 
 
 def explained(explanation: Explanation) -> Explained:
@@ -48,51 +36,6 @@ def explained(explanation: Explanation) -> Explained:
     )
 
 
-def labels(state: State, query: str, sort: str, descending: bool | None = None) -> list[LabelInfo]:
-    """All labels with this text in their names; equals by name, which alone ascends by itself."""
-    wanted, about = query.casefold(), LabelInfos(state)
-    found = [about.of(name) for name in state.model.labels if wanted in name.casefold()]
-    is_turned = sort != "name" if descending is None else descending
-    return sorted(sorted(found, key=ORDERS["name"]), key=ORDERS[sort], reverse=is_turned)
-
-
-class LabelInfos:
-    """What is told of the labels of one state, without their words."""
-
-    def __init__(self, state: State) -> None:
-        self._state = state
-        self._support = state.model.support
-        self._unseen = state.model.unseen
-        self._drifted = _drifted(state)
-        self._next = self._goes_next()
-
-    def of(self, name: str) -> LabelInfo:
-        """One label."""
-        number, quality = self._state.labels.number(name), self._state.quality
-        precision, recall, f1 = quality.label(number)
-        return LabelInfo(
-            id=number, name=name, support=self._support[name],
-            precision=precision, recall=recall, f1=f1,
-            is_pinned=number in self._state.labels.pinned, has_drifted=name in self._drifted,
-            unseen=self._unseen[name], weight=self._weight(name, number),
-            is_next=name == self._next, history=quality.history(number),
-        )  # fmt: skip
-
-    def _weight(self, name: str, number: int) -> float:
-        """What is left of the documents that taught a label, as far as they were judged."""
-        taught = self._state.quality.all.support(number)
-        if not self._state.model.settings.forgets or self._support[name] >= taught:
-            return 1.0
-        return self._support[name] / taught
-
-    def _goes_next(self) -> str | None:
-        """The label that a new one would take the place of."""
-        if self._state.model.settings.on_full != "evict":
-            return None
-        free = [name for name in self._unseen if name not in self._state.model.pinned]
-        return max(free, key=self._unseen.__getitem__, default=None)
-
-
 def words(state: State, name: str, most: int) -> list[tuple[str, float]]:
     """The words of a label, none where the model keeps none."""
     if most < 1 or not state.model.settings.keeps_words:
@@ -102,7 +45,7 @@ def words(state: State, name: str, most: int) -> list[tuple[str, float]]:
 
 def label_page(state: State, name: str, recent: Sequence[Predicted], most: int) -> LabelPage:
     """All about one label; its documents are those that it was predicted or taught for."""
-    info = LabelInfos(state).of(name)
+    info = Listing(state).of(name)
     own = [document.recent() for document in recent if _has(document, name)]
     return LabelPage(
         label=replace(info, words=words(state, name, most)),
@@ -147,15 +90,6 @@ def _recovered(state: State, recent: Pane, label: str | None) -> Estimate | None
         number = state.labels.numbers.get(label, 0)
         estimate = estimate_f1(recent.counts.get(number, NONE))
     return estimate if estimate.is_enough else None
-
-
-def _drifted(state: State) -> set[str]:
-    since = state.model.documents - RECENTLY
-    return {
-        alarm.label
-        for alarm in state.model.alarms
-        if alarm.label is not None and alarm.document >= since
-    }
 
 
 def _has(document: Predicted, name: str) -> bool:

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any
 
 from clasher.errors import ClasherError, ConflictError, RefusedError, StoppedError
@@ -23,7 +24,8 @@ from clasher.service.structs import Receipt
 TOGETHER = 1024  # requests of one commit
 TOGETHER_BYTES = 8 * 2**20
 TICK = 1.0  # seconds after which predicted documents are on disk too
-DOCUMENTS = 2000  # of these, written at a time
+DOCUMENTS = 2000  # of these, written in one commit
+FEW = 10  # of these are written with any commit: more wait, and may not have to be written at all
 
 
 @dataclass(eq=False)
@@ -84,6 +86,7 @@ class Writer:
         self._jobs: deque[tuple[Callable[[Log], Any], Future[Any]]] = deque()
         self._is_closing = False
         self._keys_until = 0.0
+        self._documents_due = 0.0
         self.thread = threading.Thread(target=self._run, name="clasher writer", daemon=True)
 
     def put(self, request: Request) -> None:
@@ -145,7 +148,12 @@ class Writer:
             future.set_exception(error)
 
     def _has_work(self) -> bool:
-        return bool(self._requests or self._jobs or self._is_closing)
+        return bool(
+            self._requests or self._jobs or self._is_closing or self._should_write_documents()
+        )
+
+    def _should_write_documents(self) -> bool:
+        return self._awaiting.behind > 0 and monotonic() >= self._documents_due
 
     def _take(self) -> list[Request]:
         taken: list[Request] = []
@@ -165,7 +173,8 @@ class Writer:
                 if done is not None:
                     committed.append(done)
             self._forget_keys()
-            self._put_documents(DOCUMENTS)
+            is_cheap = self._awaiting.behind <= FEW
+            self._put_documents(DOCUMENTS if is_cheap or self._should_write_documents() else 0)
         if committed:
             self._hand_on(committed)
 
@@ -205,9 +214,11 @@ class Writer:
 
     def _put_documents(self, most: int) -> None:
         self._awaiting.expire(self._clock())
-        rows, gone = self._awaiting.take_changes(most)
-        self._log.drop_documents(gone)
-        self._log.put_documents(rows)
+        changes = self._awaiting.take_changes(most)
+        self._log.drop_documents(changes.gone, changes.before)
+        self._log.put_documents(changes.rows)
+        if len(changes.rows) < most:  # that was all there were
+            self._documents_due = monotonic() + TICK
 
     def _write_documents(self, most: int) -> None:
         if self._awaiting.has_changes:

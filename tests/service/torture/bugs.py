@@ -66,9 +66,9 @@ def replay_too_much() -> None:
     """Do the last entry of a snapshot again at a start."""
     replay = recovery._replay
 
-    def eager(log: Log, state: Any) -> int:
+    def eager(log: Log, state: Any, *more: Any) -> int:
         state.seq = max(log.dropped_through, state.seq - 1, 0)
-        return replay(log, state)
+        return replay(log, state, *more)
 
     recovery._replay = eager
 

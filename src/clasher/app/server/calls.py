@@ -153,9 +153,9 @@ def answer(value: object, status: int = 200) -> Response:
     return Response(_encoder.encode(value), status, media_type=JSON)
 
 
-async def receipt(future: Future[Receipt]) -> Response:
+async def receipt(call: Call, future: Future[Receipt]) -> Response:
     """The receipt of what was said, when it is on disk and learnt."""
-    said: Receipt = await asyncio.wrap_future(future)
+    said: Receipt = await call.service.bridge.wait(future)
     return answer(said)
 
 

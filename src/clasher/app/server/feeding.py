@@ -27,7 +27,7 @@ async def feed(service: Service, pause: float = PAUSE, limit: int = LIMIT) -> No
     engine = service.engine
     first = [Document(text=one.text, labels=one.labels) for one in found[:FIRST]]
     if first and not engine.metrics().documents_learned:
-        await asyncio.wrap_future(engine.learn(first, WHO))
+        await service.bridge.wait(engine.learn(first, WHO))
     chance = random.Random(0)
     for name, one in _rounds(found[FIRST:], engine.version):
         if service.is_stopping():
@@ -35,7 +35,7 @@ async def feed(service: Service, pause: float = PAUSE, limit: int = LIMIT) -> No
         try:
             await _predict(service, Document(id=name, text=one.text))
             if chance.random() >= UNANSWERED:
-                await asyncio.wrap_future(engine.feedback(name, one.labels, WHO))
+                await service.bridge.wait(engine.feedback(name, one.labels, WHO))
         except BusyError:
             pass  # others come first
         await asyncio.sleep(pause)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from clasher.app.server.bridge import Bridge
 from clasher.app.server.history import History, point
 from clasher.app.server.hub import Hub
 from clasher.app.server.limits import Limits
@@ -62,6 +63,7 @@ class Service:
         self.setup = setup
         self.meters = Meters()
         self.workers = Workers()
+        self.bridge = Bridge()
         self.hub = Hub(self.figures)
         self.history = History()
         self._recording: asyncio.Task[None] | None = None

@@ -231,13 +231,6 @@ class Figures(Metrics, frozen=True, kw_only=True):
     settings: dict[str, Any]
 
 
-class NameList(Struct, frozen=True, kw_only=True):
-    """All labels: number, name, support, whether it is pinned; the most frequent first."""
-
-    version: int
-    names: list[tuple[int, str, int, bool]]
-
-
 class About(Struct, frozen=True, kw_only=True):
     """What runs here: its version, the settings of its model, its bounds; and who asks."""
 

@@ -7,9 +7,16 @@ from starlette.responses import Response
 from clasher.app.server.calls import Call, answer, receipt
 from clasher.app.server.operation import operation
 from clasher.app.server.problems import HttpError
-from clasher.app.server.shapes import Change, LabelPath, LabelsQuery, NameList
+from clasher.app.server.shapes import Change, LabelPath, LabelsQuery
 from clasher.errors import LabelError
-from clasher.service.structs import Estimate, LabelInfo, LabelList, LabelPage, Receipt
+from clasher.service.structs import (
+    Estimate,
+    LabelInfo,
+    LabelList,
+    LabelPage,
+    NameList,
+    Receipt,
+)
 
 _F1 = Estimate(value=0.8, low=0.7, high=0.87, observations=120, is_enough=True)
 GRAIN = LabelInfo(
@@ -38,13 +45,7 @@ async def labels(call: Call) -> Response:
 )  # fmt: skip
 async def names(call: Call) -> Response:
     """List the names of all labels, for those who search in them."""
-
-    def every() -> NameList:
-        found = call.engine.labels(words=0).labels
-        rows = [(info.id, info.name, info.support, info.is_pinned) for info in found]
-        return NameList(version=call.engine.version, names=rows)
-
-    return answer(await call.service.workers.run(every))
+    return answer(await call.service.workers.run(call.engine.names))
 
 
 @operation(
@@ -81,7 +82,7 @@ async def change_label(call: Call) -> Response:
         future = call.engine.relabel(body.action, number, body.into, call.who, call.key)
     except LabelError as error:
         raise _unknown(number) from error
-    return await receipt(future)
+    return await receipt(call, future)
 
 
 def _unknown(number: int) -> HttpError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import tempfile
 from collections.abc import AsyncIterator
@@ -39,7 +38,7 @@ async def log(call: Call) -> Response:
 @operation("GET", "/v1/model", scope="read", gives=Any, gives_type=BYTES)
 async def download_model(call: Call) -> Response:
     """Download the model of now: ``clasher predict --model`` and ``Clasher.load`` read it."""
-    file = await asyncio.wrap_future(call.engine.model_file())
+    file = await call.service.bridge.wait(call.engine.model_file())
     size = os.fstat(file.fileno()).st_size
     headers = {
         "content-length": str(size),
@@ -68,4 +67,4 @@ async def replace_model(call: Call) -> Response:
             await run(file.write, piece)
         file.seek(0)
         future = await run(call.engine.replace_model, file, call.who, call.key)
-    return await receipt(future)
+    return await receipt(call, future)

@@ -48,7 +48,7 @@ async def learn(call: Call) -> Response:
     else:
         future = await call.service.workers.run(call.engine.learn, documents, call.who, call.key)
     call.service.meters.add_documents(len(documents))
-    return await receipt(future)
+    return await receipt(call, future)
 
 
 @operation(
@@ -75,7 +75,7 @@ async def feedback(call: Call) -> Response:
     receipts, problems = [], []
     for index, future in enumerate(taken):
         try:
-            receipts.append(await _finished(future))
+            receipts.append(await _finished(call, future))
         except ClasherError as error:
             if len(said) == 1:
                 raise
@@ -93,10 +93,10 @@ def _begin(call: Call, one: Answer, place: int | None) -> Future[Receipt] | Clas
         return error
 
 
-async def _finished(begun: Future[Receipt] | ClasherError) -> Receipt:
+async def _finished(call: Call, begun: Future[Receipt] | ClasherError) -> Receipt:
     if isinstance(begun, ClasherError):
         raise begun
-    return await asyncio.wrap_future(begun)
+    return await call.service.bridge.wait(begun)
 
 
 @operation(
@@ -107,7 +107,7 @@ async def undo(call: Call) -> Response:
     """Take an answer back, by the version of its receipt; an undo can be undone."""
     body = await call.body(Undo)
     future = call.engine.undo(body.version, call.who, call.key)
-    return await receipt(future)
+    return await receipt(call, future)
 
 
 @operation(
