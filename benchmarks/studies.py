@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks import corpora
 from benchmarks.corpora import Corpus
-from benchmarks.peers import SYSTEMS
+from benchmarks.peers import SYSTEMS, TABLE
 from benchmarks.prepared import Prepared, prepare
 from benchmarks.runner import Job, say
 
@@ -34,7 +34,7 @@ class Plan:
     wanted
         Names of the corpora to run on; empty for all.
     systems
-        Names of the systems of the table; empty for all.
+        Names of the systems of the table; empty for those of ``TABLE``.
     limit
         Documents of each stream at most, for a quick look.
     """
@@ -76,7 +76,7 @@ class Plan:
 
 def table(plan: Plan) -> list[Job]:
     """Every system on every corpus; the default rule also on what the slow ones were given."""
-    chosen = [SYSTEMS[name] for name in plan.systems or SYSTEMS]
+    chosen = [SYSTEMS[name] for name in plan.systems or TABLE]
     jobs = []
     for corpus in plan.streams():
         say(f"preparing {corpus.name} ({len(corpus):,} documents)")
@@ -120,7 +120,7 @@ def scaling(plan: Plan) -> list[Job]:
 
 def _prepare(corpus: Corpus, plan: Plan) -> Prepared:
     say(f"preparing {corpus.name} ({len(corpus):,} documents)")
-    return prepare(corpus, plan.work, for_peers=False)
+    return prepare(corpus, plan.work)
 
 
 STUDIES = {"table": table, "flat": flat, "scaling": scaling}

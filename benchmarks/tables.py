@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from benchmarks.peers import SYSTEMS
+from benchmarks.peers import SYSTEMS, TABLE
 
 BASE = "vw-hinge"
 END_TO_END = "-end-to-end"
@@ -31,13 +32,25 @@ class Cell:
 
     def tenths(self, figure: Callable[[dict[str, float]], float]) -> list[float]:
         """The median of a figure for each tenth of the stream."""
-        columns = zip(*(run["tenths"] for run in self.runs), strict=True)
+        columns = zip(*(_steps(run["points"]) for run in self.runs), strict=True)
         return [median(map(figure, column)) for column in columns]
 
     @property
     def scores(self) -> str:
         """Macro and micro F1."""
         return f"{f1(self['macro_f1'])} / {f1(self['micro_f1'])}"
+
+
+GROWING = ("documents", "seconds", "text_bytes")
+
+
+def _steps(points: list[dict[str, float]]) -> list[dict[str, float]]:
+    """What came to what had been counted until the point before."""
+    nothing = dict.fromkeys(GROWING, 0.0)
+    return [
+        point | {name: point[name] - before[name] for name in GROWING}
+        for before, point in pairwise([nothing, *points])
+    ]
 
 
 def cells(runs: Iterable[dict[str, Any]]) -> dict[tuple[Any, ...], Cell]:
@@ -155,7 +168,7 @@ def settings() -> str:
     """How each system is set."""
     rows = [
         [system.title, f"`{system.settings}`", f"first {system.limit:,}" if system.limit else "all"]
-        for system in SYSTEMS.values()
+        for system in (SYSTEMS[name] for name in TABLE)
         if not system.name.endswith(END_TO_END)
     ]
     return markdown(["system", "settings", "documents"], rows)
@@ -258,7 +271,13 @@ def f1(value: float) -> str:
 
 
 def thousands(value: float) -> str:
-    """A speed in thousands: 30 k, 0.3 k."""
+    """A speed, in thousands where it has them.
+
+    >>> thousands(30_120), thousands(3_012), thousands(301.2)
+    ('30 k', '3.0 k', '301')
+    """
+    if value < 999.5:
+        return f"{value:.0f}"
     return f"{value / 1000:.0f} k" if value >= 9950 else f"{value / 1000:.1f} k"
 
 

@@ -1,50 +1,93 @@
-"""Run experiments and write their pages.
+"""Run experiments, and write their pages and pictures.
 
-python -m experiments weightings              measure, and write the tables of weightings.md
-python -m experiments weightings --limit 5000 --corpora reuters21578
-python -m experiments report                  the tables of all pages from results/*.json
+python -m experiments                     all of them; goes on where it was interrupted
+python -m experiments figure-3 drift      some of them
+python -m experiments --small             a quick look at all, written nowhere
+python -m experiments --list              what there is
+python -m experiments --report            pages and pictures from results/*.json
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import corpora
-from benchmarks.runner import header
-from experiments.common import RESULTS, Plan, experiments, fill, page
+from benchmarks.runner import say
+from experiments import report
+from experiments.config import Config, names, read
+from experiments.measuring import Place, run, run_here
+from experiments.runner import check, document, measure_all, save, wanted
 
 
 def main(arguments: list[str]) -> int:
-    """Run what is asked for."""
-    known = experiments()
+    """Do what is asked for."""
+    given = _parser().parse_args(arguments)
+    configs = [read(name, small=given.small) for name in given.names or names()]
+    if given.list:
+        for config in configs:
+            print(f"{config.name:<14} {config.title}")
+        return 0
+    if not given.report:
+        place = Place(given.data, given.cache, given.timeout)
+        if given.small:
+            return look(configs, place)
+        if failed := measure(configs, place, given.workers):
+            say(f"{failed} cells failed: their tables say why")
+    for path in report.write(configs):
+        say(f"wrote {path}")
+    return 0
+
+
+def measure(configs: list[Config], place: Place, workers: int) -> int:
+    """Measure all cells, write the results of each experiment; returns how many cells failed."""
+    check(configs, place)
+    cells = {config.name: wanted(config, place) for config in configs}
+    found = measure_all([cell for own in cells.values() for cell in own], place, run, workers)
+    for config in configs:
+        save(config.results, document(config, cells[config.name], found, place))
+    return sum("failed" in one for one in found.values())
+
+
+def look(configs: list[Config], place: Place) -> int:
+    """Measure and report small versions of experiments in this process; nothing is kept."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = replace(place, cache=Path(folder))
+        check(configs, place)
+        failed = 0
+        for config in configs:
+            cells = wanted(config, place)
+            found = measure_all(cells, place, run_here, workers=1)
+            results = document(config, cells, found, place)
+            report.rehearse(config, results, Path(folder))
+            failed += sum("failed" in one for one in found.values())
+    return 1 if failed else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    place = Place()
     parser = argparse.ArgumentParser(
         prog="python -m experiments",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = parser.add_subparsers(dest="what", required=True)
-    for name, module in known.items():
-        command = commands.add_parser(name, help=module.TITLE, description=module.TITLE)
-        command.add_argument("--data", type=Path, default=corpora.DATA, help="where corpora are")
-        command.add_argument("--corpora", nargs="+", default=[], metavar="NAME")
-        command.add_argument("--limit", type=int, metavar="N", help="first documents only")
-    commands.add_parser("report", help="write the tables of all pages")
-    given = parser.parse_args(arguments)
-    if given.what != "report":
-        about = header(given.what, arguments, repeats=1)
-        about["command"] = " ".join(["python -m experiments", *arguments])
-        results = known[given.what].run(Plan(given.data, tuple(given.corpora), given.limit))
-        RESULTS.mkdir(exist_ok=True)
-        text = json.dumps(about | {"results": results}, indent=1) + "\n"
-        (RESULTS / f"{given.what}.json").write_text(text, encoding="utf-8")
-    for name in known if given.what == "report" else [given.what]:
-        page(name).write_text(fill(name), encoding="utf-8")
-        print(f"wrote the tables of {page(name).name}", file=sys.stderr)
-    return 0
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="experiments; all if none is named"
+    )
+    parser.add_argument("--list", action="store_true", help="tell what there is")
+    parser.add_argument("--report", action="store_true", help="measure nothing")
+    parser.add_argument("--small", action="store_true", help="few documents, results not kept")
+    parser.add_argument("--data", type=Path, default=place.data, help="folder of the corpora")
+    parser.add_argument("--cache", type=Path, default=place.cache, help="folder for what was found")
+    parser.add_argument("--workers", type=int, default=2, help="cells at a time (default 2)")
+    parser.add_argument("--timeout", type=float, default=3600, help="seconds of a cell at most")
+    return parser
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit("interrupted; the same command goes on from here")

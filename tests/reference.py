@@ -81,8 +81,8 @@ def doc_hash_tf(document: Document) -> Vector:
 
 
 def term_frequency(count: float, tf: str) -> float:
-    """A signed count as it is, or sign(v)·(1 + ln|v|)."""
-    if tf == "count" or count == 0:
+    """A signed count as it is, or sign(v)·(1 + ln|v|) beyond ±1: a pair of words counts a half."""
+    if tf == "count" or abs(count) <= 1:
         return count
     return math.copysign(1 + math.log(abs(count)), count)
 

@@ -3,24 +3,28 @@ from __future__ import annotations
 import doctest
 import json
 import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import corpora, measure, prepared, report, runner, studies, tables
+from benchmarks import corpora, measure, report, runner, studies, tables
 from benchmarks.__main__ import DOCUMENTS, main
 from benchmarks.corpora import Corpus, synthetic
 from benchmarks.measure import version
-from benchmarks.peers import SYSTEMS
-from benchmarks.peers.__main__ import one_run
-from benchmarks.peers.base import System, Task
-from benchmarks.peers.vowpal_wabbit import read_predictions
-from benchmarks.prepared import Prepared, prepare, vowpal_wabbit_line
+from benchmarks.peers import SYSTEMS, base, hoeffding_trees, jvm, svm, terms, vowpal_wabbit
+from benchmarks.peers.base import Record, System, Task, one_run
+from benchmarks.peers.clasher_rules import write_json_lines
+from benchmarks.prepared import Prepared, prepare
 from benchmarks.report import block, fill, stale, update
 from benchmarks.runner import Job
+from clasher.metrics import Metrics
 
 HERE = Path(__file__).parent
 BENCHMARKS = HERE.parent / "benchmarks"
@@ -37,13 +41,20 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 
 def needs(library: str) -> None:
-    """Skip without a library of the bench extra, but never on the build machine."""
-    if version(library) != "not installed":
-        return
-    message = f"{library} is not installed: pip install 'clasher[bench]'"
+    """Skip without a library of the peers, but never on the build machine."""
+    if version(library) == "not installed":
+        remedies = {system.library: system.remedy for system in SYSTEMS.values()}
+        remedy = remedies.get(library, "pip install 'clasher[bench,embeddings]'")
+        missing(f"{library} is not installed: {remedy}")
+    if library == hoeffding_trees.LIBRARY and shutil.which("javac") is None:
+        missing(f"there is no javac: {jvm.REMEDY}")
+
+
+def missing(what: str) -> NoReturn:
+    """Skip, or fail on the build machine, which has everything."""
     if os.environ.get("CI") == "true":
-        pytest.fail(message)
-    pytest.skip(message)
+        pytest.fail(what)
+    pytest.skip(what)
 
 
 def write_parquet(corpus: Corpus, folder: Path, name: str) -> None:
@@ -89,16 +100,18 @@ def test_a_corpus_that_is_not_there_is_named(tmp_path: Path):
 
 
 def test_vowpal_wabbit_labels_ascend_and_words_are_escaped():
-    line = vowpal_wabbit_line([10, 9, 2, 9], ["oil", "a:b", "c|d", "e f\n"])
+    line = vowpal_wabbit.line([10, 9, 2, 9], ["oil", "a:b", "c|d", "e f\n"])
     assert line == "2,9,10 | oil a_b c_d e_f_"
 
 
 def test_vowpal_wabbit_file_has_numbers_of_sorted_names_and_lower_cased_words(tmp_path: Path):
     texts = pa.array(["Oil & GAS_prices: a", "Öl|", ""])
     labels = pa.array([["oil", "gas"], ["oil"], []], pa.list_(pa.string()))
-    prepared.write_vowpal_wabbit(Corpus("c", texts, labels, ""), tmp_path / "c.vw")
-    lines = (tmp_path / "c.vw").read_text(encoding="utf-8").split("\n")
-    assert lines == ["0,1 | oil gas prices", "1 | öl", " | ", ""]
+    task = Task(Corpus("c", texts, labels, ""), tmp_path)
+    path = task.file("c.vw", vowpal_wabbit.write)
+    assert path.read_text(encoding="utf-8").split("\n") == [
+        "0,1 | oil gas prices", "1 | öl", " | ", "",
+    ]  # fmt: skip
 
 
 def test_prepared_stream_reads_back(small: Prepared):
@@ -108,26 +121,142 @@ def test_prepared_stream_reads_back(small: Prepared):
     assert len(small.corpus(limit=7)) == 7
 
 
-def test_json_lines_hold_the_stream(small: Prepared):
-    records = [json.loads(line) for line in small.json_lines.read_text().splitlines()]
+def test_json_lines_hold_the_stream(tmp_path: Path):
+    path = Task(stream(), tmp_path).file("stream.jsonl", write_json_lines)
+    records = [json.loads(line) for line in path.read_text().splitlines()]
     assert [record["text"] for record in records] == stream().texts.to_pylist()
     assert [record["labels"] for record in records] == stream().labels.to_pylist()
 
 
+def test_a_file_in_a_format_of_its_own_is_written_but_once(tmp_path: Path):
+    task = Task(stream(), tmp_path)
+    path = task.file("a.txt", lambda task, path: path.write_text("first"))
+    assert task.file("a.txt", lambda task, path: pytest.fail("written again")) == path
+    assert path.read_text() == "first"
+    assert [found.name for found in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_runs_on_one_stream_at_the_same_time_do_not_meet(tmp_path: Path):
+    task = Task(stream(), tmp_path)
+    with task.scratch() as mine, task.scratch() as theirs:
+        assert mine != theirs
+    assert not list(tmp_path.iterdir())
+
+
 def test_vowpal_wabbit_predictions_are_read(tmp_path: Path):
     (tmp_path / "p").write_text("2,10 \n\n3\n")
-    ids, indptr = read_predictions(tmp_path / "p")
+    ids, indptr = vowpal_wabbit.read_predictions(tmp_path / "p")
     assert (ids.tolist(), indptr.tolist()) == ([2, 10, 3], [0, 2, 2, 3])
+
+
+# ── tasks ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_labels_of_documents_that_are_not_learnt_are_not_given():
+    learn = np.arange(60) % 2 == 0
+    task = Task(stream(), Path(), learn, test_from=50)
+    given = task.given.to_pylist()
+    assert [labels is not None for labels in given] == [d % 2 == 0 and d < 50 for d in range(60)]
+    assert [labels for labels in given if labels] == stream().labels.to_pylist()[:50:2]
+    assert list(task.documents()) == list(zip(stream().texts.to_pylist(), given, strict=True))
+
+
+def test_all_labels_are_given_unless_something_else_is_said():
+    assert Task(stream(), Path()).given.equals(stream().labels)
+
+
+@pytest.mark.parametrize("size", [1, 7, 60, 100])
+def test_parts_end_at_points_and_where_the_test_begins(size: int):
+    task = Task(stream(), Path(), test_from=33, points=(10, 45))
+    with Record(task) as record:
+        parts = list(record.parts(size, cuts=(5,)))
+    assert [document for part in parts for document in range(part.start, part.stop)] == [*range(60)]
+    assert {10, 33, 45, 60, 5} <= {part.stop for part in parts}
+    assert max(part.stop - part.start for part in parts) <= size
+
+
+def test_scores_at_points_are_those_of_the_documents_until_then():
+    predicted = [["topic0001"]] * 60
+    bit_by_bit, at_once = (Record(Task(stream(), Path(), points=(10, 45))) for _ in range(2))
+    with bit_by_bit:
+        for part in bit_by_bit.parts(7):
+            bit_by_bit.predicted(part, predicted[part])
+    with at_once:
+        pass
+    at_once.predicted(slice(0, 60), predicted)
+    for record in (bit_by_bit, at_once):
+        points = record.figures()["points"]
+        assert [point["documents"] for point in points] == [10, 45, 60]
+        for point in points:
+            metrics = Metrics()
+            metrics.update_many(
+                stream().labels[: point["documents"]], predicted[: point["documents"]]
+            )
+            assert point["micro_f1"] == metrics.micro_f1
+            assert point["macro_f1"] == metrics.macro_f1
+            assert point["labels"] == len(metrics.labels)
+    assert "seconds" not in at_once.figures()["points"][0]
+    assert bit_by_bit.figures()["points"][0]["seconds"] >= 0
+
+
+def test_only_the_test_set_is_judged():
+    record = Record(Task(stream(), Path(), test_from=40))
+    with record:
+        for part in record.parts(60):
+            labels = stream().labels[part].to_pylist() if part.start >= 40 else [[]] * 40
+            record.predicted(part, labels)
+    assert (record.figures()["judged"], record.figures()["micro_f1"]) == (20, 1.0)
+
+
+def test_a_run_ends_when_time_is_up_and_is_judged_on_what_it_did():
+    record = Record(Task(stream(), Path(), seconds=0.0))
+    with record:
+        for part in record.parts(10):
+            record.predicted(part, stream().labels[part])
+    figures = record.figures()
+    assert (figures["documents"], figures["complete"], figures["micro_f1"]) == (6, False, 1.0)
+
+
+def test_the_clock_stands_still_while_predictions_are_judged(monkeypatch: pytest.MonkeyPatch):
+    now = [0.0]
+    monkeypatch.setattr("benchmarks.peers.base.time.perf_counter", lambda: now[0])
+    record = Record(Task(stream(), Path()))
+    judge = record.metrics.update_many
+
+    def slowly(truth: Any, predicted: Any) -> None:
+        now[0] += 100.0
+        judge(truth, predicted)
+
+    monkeypatch.setattr(record.metrics, "update_many", slowly)
+    with record:
+        now[0] += 1.0
+        record.predicted(slice(0, 60), stream().labels)
+        assert record.seconds == 1.0
 
 
 # ── runs ─────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_a_system_runs_alone_and_tells_its_figures(system: str, small: Prepared):
+def any_stream() -> list[str]:
+    """The systems that need no test set."""
+    return [name for name, system in SYSTEMS.items() if not system.needs_test]
+
+
+def learners(names: Iterable[str]) -> list[str]:
+    """Those that learn what they are given: a file would have to be written for the others."""
+    return [name for name in names if not name.endswith("-end-to-end")]
+
+
+def done(system: str, task: Task) -> dict[str, Any]:
+    """What a system tells of a task, in this process."""
     needs(SYSTEMS[system].library)
-    options = {"dimensions": 1024} if system.startswith("clasher") else {}
-    result = runner.run(Job(system, small, options=options), TIMEOUT)
+    return one_run(SYSTEMS[system], replace(task, options=SYSTEMS[system].tiny))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("system", any_stream())
+def test_a_system_tells_its_figures(system: str, tmp_path: Path):
+    result = done(system, Task(stream(), tmp_path))
     assert "failed" not in result, result
     assert (result["system"], result["documents"], result["labels"]) == (system, 60, 5)
     assert 0 < result["macro_f1"] <= 1
@@ -155,10 +284,36 @@ def test_from_memory_and_end_to_end_are_equally_right(small: Prepared):
 
 def test_a_run_tells_of_each_tenth(small: Prepared):
     result = runner.run(Job("clasher-centroid", small, options={"dimensions": 64}), TIMEOUT)
-    assert [tenth["documents"] for tenth in result["tenths"]] == [6] * 10
-    assert sum(tenth["text_bytes"] for tenth in result["tenths"]) == sum(
-        map(len, stream().texts.to_pylist())
-    )
+    assert [point["documents"] for point in result["points"]] == [*range(6, 61, 6)]
+    assert result["points"][-1]["text_bytes"] == sum(map(len, stream().texts.to_pylist()))
+    assert tables.Cell((result,)).tenths(lambda tenth: tenth["documents"]) == [6] * 10
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("system", learners(any_stream()))
+def test_a_system_learns_from_given_labels_only(system: str, tmp_path: Path):
+    """Without any labels it cannot know one; with some it does."""
+    some = np.random.default_rng(0).random(60) < 0.5
+    none, half = (done(system, Task(stream(), tmp_path, learn)) for learn in (some & False, some))
+    assert "failed" not in none, none
+    assert none["micro_f1"] < half["micro_f1"] < 1
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("system", learners(SYSTEMS))
+def test_a_system_is_judged_on_a_test_set(system: str, tmp_path: Path):
+    """The test set is the training set again: it must know more of it than by guessing."""
+    twice = pa.concat_arrays([stream().texts] * 2), pa.concat_arrays([stream().labels] * 2)
+    result = done(system, Task(Corpus("twice", *twice, "made up"), tmp_path, test_from=60))
+    assert "failed" not in result, result
+    assert (result["documents"], result["judged"]) == (120, 60)
+    assert result["micro_f1"] > 0.4
+
+
+@pytest.mark.parametrize("system", SYSTEMS.keys() - any_stream())
+def test_a_system_that_needs_a_test_set_says_so(system: str, tmp_path: Path):
+    failed = done(system, Task(stream(), tmp_path))["failed"]
+    assert failed.startswith(f"{system} needs a stream with a test set; say where one begins")
 
 
 def test_a_failure_is_a_result_with_its_reason(small: Prepared):
@@ -173,8 +328,8 @@ def test_a_run_that_takes_too_long_is_a_failure(small: Prepared):
 
 
 def test_a_missing_library_names_the_extra(small: Prepared):
-    absent = System("x", "X", "no-such-library", "", lambda task: pytest.fail("was run"))
-    assert one_run(absent, Task(small))["failed"] == (
+    absent = System("x", "X", "no-such-library", "", lambda task, record: pytest.fail("was run"))
+    assert one_run(absent, Task(small.corpus(), small.folder))["failed"] == (
         "no-such-library is not installed: pip install 'clasher[bench]'"
     )
 
@@ -236,7 +391,11 @@ def test_a_page_that_is_not_there_stops_before_the_first_run(
 
 def result(system: str, speed: float = 1000.0, **more: Any) -> dict[str, Any]:
     figures = {"documents": 100, "labels": 5, "macro_f1": 0.5256, "micro_f1": 0.6021}
-    tenth = {"documents": 10, "labels": 5, "memory_bytes": 2e8, "text_bytes": 900, "seconds": 0.01}
+    points = [
+        {"documents": 10 * n, "labels": 5, "memory_bytes": 2e8, "text_bytes": 900 * n,
+         "seconds": 0.01 * n + 0.001 * (n == 10)}
+        for n in range(1, 11)
+    ]  # fmt: skip
     return {
         "system": system,
         "corpus": "news",
@@ -247,7 +406,7 @@ def result(system: str, speed: float = 1000.0, **more: Any) -> dict[str, Any]:
         "documents_per_second": speed,
         "added_memory_bytes": 3e7,
         "state_bytes": 2e7,
-        "tenths": [tenth] * 9 + [{**tenth, "seconds": 0.011}],
+        "points": points,
     } | more
 
 
@@ -294,7 +453,7 @@ def test_overview_has_a_column_per_corpus(results: Path):
     assert lines[0] == "|  | news (100; 5 labels) |"
     assert "| clasher margin | .526 / .602, 3.0 k |" in lines
     assert "| Vowpal Wabbit logistic | failed |" in lines
-    assert "| River, rate 8 | .526 / .602, 0.1 k (first 50) |" in lines
+    assert "| River, rate 8 | .526 / .602, 100 (first 50) |" in lines
 
 
 def test_prefix_sets_both_on_the_same_documents(results: Path):
@@ -334,6 +493,8 @@ def test_the_tables_of_the_readme_are_those_of_the_results():
     assert stale(DOCUMENTS, BENCHMARKS / "results") == []
 
 
-@pytest.mark.parametrize("module", [corpora, measure, prepared, report, tables])
+@pytest.mark.parametrize(
+    "module", [corpora, measure, report, tables, base, svm, terms, vowpal_wabbit]
+)
 def test_examples_in_the_documentation_hold(module: Any):
     assert doctest.testmod(module).failed == 0

@@ -13,8 +13,10 @@ from clasher.errors import ClasherError
 
 CORE = (
     "adding", "alarms", "analysis", "analyzer", "bounds.decisions", "bounds.frequencies",
-    "bounds.lengths", "bounds.weights", "clusters", "detectors", "distortion", "drift", "errors",
-    "explain", "hashed", "hashing", "kernels.state", "labels", "languages", "memory", "merging",
+    "bounds.lengths", "bounds.weights", "clusters", "datasets.archives", "datasets.dataset",
+    "datasets.documents", "datasets.folder", "datasets.rcv1_topics", "datasets.rcv1_xml",
+    "datasets.writing", "detectors", "distortion", "drift", "errors", "explain", "hashed",
+    "hashing", "kernels.state", "labels", "languages", "memory", "merging",
     "model", "parts", "pending", "planning", "relabelling", "revising", "settings", "similar",
     "spans", "storage", "synth", "text", "unicode_ranges", "vectors", "veil", "version", "watching",
     "words",
@@ -96,6 +98,7 @@ model.learn_many(["oil", "wheat"], [{{"energy"}}, {{"grain"}}], threads=2)
 model.save(sys.argv[1])
 assert Clasher.load(sys.argv[1]).labels == model.labels
 from clasher.evaluate import evaluate
+from clasher.datasets import load
 print("works")
 """
 

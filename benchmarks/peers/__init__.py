@@ -1,11 +1,43 @@
 """The systems under test, one module each; ``python -m benchmarks.peers`` does one run of one."""
 
-from benchmarks.peers import clasher_rules, river_pipeline, scikit_learn, vowpal_wabbit
+from benchmarks.peers import (
+    clasher_rules,
+    embeddings,
+    exact,
+    fasttext_retrained,
+    hoeffding_trees,
+    nearest,
+    river_pipeline,
+    scikit_learn,
+    svm,
+    vowpal_wabbit,
+)
 from benchmarks.peers.base import System
 
 SYSTEMS: dict[str, System] = {
     system.name: system
-    for module in (clasher_rules, vowpal_wabbit, scikit_learn, river_pipeline)
+    for module in (
+        clasher_rules,
+        vowpal_wabbit,
+        scikit_learn,
+        river_pipeline,
+        exact,
+        nearest,
+        svm,
+        fasttext_retrained,
+        embeddings,
+        hoeffding_trees,
+    )
     for system in module.SYSTEMS
 }
 """Every system by name, in the order of the tables."""
+
+TABLE = (
+    *(
+        f"clasher-{rule}{way}"
+        for rule in ("margin", "centroid", "mistake", "perceptron", "paper-1", "paper-2")
+        for way in ("", "-end-to-end")
+    ),
+    *("vw-hinge", "vw-hinge-rate-2", "vw-logistic", "scikit-learn", "river-8", "river-32"),
+)
+"""The systems of the benchmark, unless others are asked for."""

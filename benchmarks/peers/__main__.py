@@ -1,62 +1,54 @@
 """One run of one system in this process; prints one line of JSON.
 
 python -m benchmarks.peers vw-hinge benchmarks/streams/arxiv --limit 5000
+python -m benchmarks.peers knn benchmarks/streams/arxiv --seconds 60 --fraction 0.25
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 from pathlib import Path
-from typing import Any
 
-from benchmarks.measure import version
+import numpy as np
+
+from benchmarks.corpora import SEED
 from benchmarks.peers import SYSTEMS
-from benchmarks.peers.base import Outcome, System, Task
+from benchmarks.peers.base import Task, one_run
 from benchmarks.prepared import Prepared
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
-    parser.add_argument("system", choices=SYSTEMS)
-    parser.add_argument("folder", type=Path, help="a prepared corpus")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.peers",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("system", choices=SYSTEMS, metavar="SYSTEM", help=", ".join(SYSTEMS))
+    parser.add_argument("folder", type=Path, help="a prepared stream")
     parser.add_argument("--limit", type=int, help="the first documents only")
     parser.add_argument("--options", type=json.loads, default={}, help="settings, as JSON")
+    parser.add_argument("--fraction", type=float, help="documents that come with labels, by chance")
+    parser.add_argument("--points", type=int, nargs="+", default=[], help="where to look")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="when time is up")
     given = parser.parse_args()
-    task = Task(Prepared(given.folder), given.limit, given.options)
-    print(json.dumps(one_run(SYSTEMS[given.system], task)))
-
-
-def one_run(system: System, task: Task) -> dict[str, Any]:
-    """Run a system; a library that is not installed is a failure with a reason."""
-    about = {
-        "system": system.name,
-        "settings": system.settings,
-        "options": task.options,
-        "version": version(system.library),
-        "corpus": task.prepared.about["name"],
-        "order": task.prepared.about["order"],
-        "limit": task.limit,
-    }
-    if about["version"] == "not installed":
-        reason = f"{system.library} is not installed: pip install 'clasher[bench]'"
-        return about | {"failed": reason}
-    return about | _figures(system.run(task))
-
-
-def _figures(outcome: Outcome) -> dict[str, Any]:
-    took = outcome.measured
-    return {
-        "documents": outcome.documents,
-        "labels": outcome.labels,
-        "seconds": took.seconds,
-        "documents_per_second": outcome.documents / took.seconds,
-        "macro_f1": outcome.macro_f1,
-        "micro_f1": outcome.micro_f1,
-        "peak_memory_bytes": took.memory_peak,
-        "added_memory_bytes": took.memory_added,
-        **outcome.more,
-    }
+    prepared = Prepared(given.folder)
+    corpus = prepared.corpus(given.limit)
+    learn = None
+    if given.fraction is not None:
+        learn = np.random.default_rng(SEED).random(len(corpus)) < given.fraction
+    task = Task(
+        corpus=corpus,
+        folder=given.folder,
+        learn=learn,
+        test_from=prepared.about.get("test_from"),
+        options=given.options,
+        points=tuple(given.points),
+        seconds=given.seconds,
+    )
+    about = {"limit": given.limit, "fraction": given.fraction}
+    print(json.dumps(about | one_run(SYSTEMS[given.system], task)))
 
 
 if __name__ == "__main__":

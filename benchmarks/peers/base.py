@@ -1,34 +1,228 @@
-"""What a system under test is, and what one run of it tells."""
+"""What a system under test is, what it is asked to do, and what one run of it tells."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+import math
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self
 
-from benchmarks.measure import Measured
-from benchmarks.prepared import Prepared
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from benchmarks.corpora import Corpus
+from benchmarks.measure import Measured, measured, memory_now, version
 
-@dataclass(frozen=True)
-class Outcome:
-    """One run: what it took, and how right the test-then-train predictions were."""
-
-    measured: Measured
-    documents: int
-    labels: int
-    macro_f1: float
-    micro_f1: float
-    more: dict[str, Any] = field(default_factory=dict)
+BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a system is asked to do: a stream, how much of it, and settings that differ."""
+    """A stream, and what is to be done with each of its documents.
 
-    prepared: Prepared
-    limit: int | None = None
+    Each document is predicted, and then learnt from. Two things can be otherwise: a document whose
+    ``learn`` is False comes without labels, and from ``test_from`` on nothing is learnt at all, not
+    even words; only those documents are judged then.
+
+    Parameters
+    ----------
+    corpus
+        The stream.
+    folder
+        Scratch space, for the stream in a system's own format.
+    learn
+        Which documents come with labels; all of them for None.
+    test_from
+        The first document of a test set at the end of the stream.
+    options
+        Settings that differ from the system's own.
+    points
+        Numbers of documents at which to look at the clock and the score; tenths when empty.
+    seconds
+        When time is up: a system that has not come to the end by then is judged on what it did.
+    """
+
+    corpus: Corpus
+    folder: Path
+    learn: BoolArray | None = None
+    test_from: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    points: tuple[int, ...] = ()
+    seconds: float = math.inf
+
+    def __len__(self) -> int:
+        return len(self.corpus)
+
+    @property
+    def judged_from(self) -> int:
+        """The first document that is judged."""
+        return self.test_from or 0
+
+    @property
+    def learnt(self) -> BoolArray:
+        """Which documents are learnt from, as an array."""
+        learnt = np.ones(len(self), bool) if self.learn is None else self.learn.copy()
+        learnt[self.test_from :] &= self.test_from is None
+        return learnt
+
+    @property
+    def given(self) -> pa.ListArray:
+        """The labels that come with the documents: null where there are none to learn from."""
+        if self.learnt.all():
+            return self.corpus.labels
+        return pc.if_else(pa.array(self.learnt), self.corpus.labels, None)
+
+    def documents(self) -> Iterator[tuple[str, list[str] | None]]:
+        """Text and given labels of each document, as Python objects of a part at a time."""
+        texts, given = self.corpus.texts, self.given
+        for start in range(0, len(self), 10_000):
+            part = slice(start, start + 10_000)
+            yield from zip(texts[part].to_pylist(), given[part].to_pylist(), strict=True)
+
+    def ends(self) -> list[int]:
+        """The points, ascending, and the end of the stream."""
+        points = self.points or np.linspace(0, len(self), 11)[1:].astype(int).tolist()
+        return sorted({point for point in points if 0 < point < len(self)} | {len(self)})
+
+    def file(self, name: str, write: Callable[[Task, Path], None]) -> Path:
+        """The stream in a system's own format; written but once."""
+        path = self.folder / name
+        if not path.exists():
+            part = path.with_name(f"{name}.{os.getpid()}")
+            write(self, part)
+            part.replace(path)
+        return path
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A folder of this run alone: others may be on the same stream at the same time."""
+        with TemporaryDirectory(dir=self.folder) as folder:
+            yield Path(folder)
+
+
+class Record:
+    """What a run tells: what it took, and how right it was, at the points of its task.
+
+    The clock runs inside ``with record``, and stands still while predictions are judged. A system
+    that works document by document, or batch by batch, walks along ``parts``; one that does
+    all at once hands over all predictions at the end. One that runs in a process of its own hands
+    over its own measures too: ``took``, and a ``mark`` at each point.
+
+    >>> from benchmarks.corpora import synthetic
+    >>> task = Task(synthetic(30, 3), Path())
+    >>> record = Record(task)
+    >>> with record:
+    ...     for part in record.parts(10):
+    ...         record.predicted(part, [["topic0001"]] * 10)
+    >>> record.figures()["documents"], record.figures()["micro_f1"] > 0
+    (30, True)
+    """
+
+    def __init__(self, task: Task) -> None:
+        from clasher.metrics import Metrics
+
+        self.task = task
+        self.metrics = Metrics()
+        self.took = Measured()
+        self.more: dict[str, Any] = {}
+        self.reached = 0
+        self._points: dict[int, dict[str, float]] = {}
+        self._ends = task.ends()
+        self._paused = 0.0
+        self._running = False
+        self._stack = ExitStack()
+
+    # ── the clock ────────────────────────────────────────────────────────────────────────────────
+
+    def __enter__(self) -> Self:
+        self.took = self._stack.enter_context(measured())
+        self._began, self._running = time.perf_counter(), True
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._running = False
+        self._stack.close()
+        self.took.seconds -= self._paused
+
+    @property
+    def seconds(self) -> float:
+        """What the clock shows."""
+        return time.perf_counter() - self._began - self._paused
+
+    @property
+    def time_is_up(self) -> bool:
+        """Whether to stop."""
+        return self.seconds > self.task.seconds
+
+    def parts(self, size: int = 1, cuts: tuple[int, ...] = ()) -> Iterator[slice]:
+        """The stream in slices of ``size`` documents at most, until its end or time is up.
+
+        Slices end at the points, where a test set begins, and at ``cuts``.
+        """
+        cuts = tuple(cut for cut in (self.task.judged_from, *cuts) if 0 < cut < len(self.task))
+        ends = sorted({0, *range(0, len(self.task), size), *self._ends, *cuts})
+        for start, stop in pairwise(ends):
+            yield slice(start, stop)
+            if stop in self._ends or self.time_is_up:
+                self.mark(stop, self.seconds, memory_now())
+            self.reached = stop
+            if self.time_is_up:
+                break
+
+    def mark(self, documents: int, seconds: float, memory: int) -> None:
+        """Note what it took until so many documents; a system elsewhere tells by its own clock."""
+        self._points.setdefault(documents, {}).update(seconds=seconds, memory_bytes=memory)
+
+    # ── the score ────────────────────────────────────────────────────────────────────────────────
+
+    def predicted(self, part: slice, labels: Any) -> None:
+        """Judge the predictions of a part of the stream, given in its order."""
+        since = time.perf_counter()
+        cuts = [end for end in self._ends if part.start < end < part.stop]
+        for start, stop in pairwise([part.start, *cuts, part.stop]):
+            first = max(start, self.task.judged_from)
+            if first < stop:
+                mine = labels[first - part.start : stop - part.start]
+                self.metrics.update_many(self.task.corpus.labels[first:stop], mine)
+            if stop in self._ends:
+                scores = {"macro_f1": self.metrics.macro_f1, "micro_f1": self.metrics.micro_f1}
+                self._points.setdefault(stop, {}).update(scores)
+        self.reached = max(self.reached, part.stop)
+        if self._running:
+            self._paused += time.perf_counter() - since
+
+    def figures(self) -> dict[str, Any]:
+        """All that is known of the run, as plain values."""
+        return {
+            "documents": self.reached,
+            "complete": self.reached == len(self.task),
+            "judged": self.metrics.documents,
+            "labels": len(self.metrics.labels),
+            "seconds": self.took.seconds,
+            "documents_per_second": self.reached / self.took.seconds,
+            **asdict(self.metrics.figures()),
+            "peak_memory_bytes": self.took.memory_peak,
+            "added_memory_bytes": self.took.memory_added,
+            "points": [self._point(end) for end in sorted(self._points) if end <= self.reached],
+            **self.more,
+        }
+
+    def _point(self, documents: int) -> dict[str, float]:
+        part = self.task.corpus.head(documents)
+        return {
+            "documents": documents,
+            "labels": len(part.label_names),
+            "text_bytes": pc.sum(pc.binary_length(part.texts)).as_py() or 0,
+            **self._points[documents],
+        }
 
 
 @dataclass(frozen=True)
@@ -52,21 +246,54 @@ class System:
         run once.
     max_labels
         Streams with more labels than this are spared it.
+    extra
+        The extra of clasher that installs the library.
+    needs_test
+        Whether it is for streams that end with a test set only.
+    bare
+        The extra leaves out the library itself, which asks for more than is needed of it.
+    tiny
+        Options with which it can learn something from a stream of a few dozen documents.
     """
 
     name: str
     title: str
     library: str
     settings: str
-    run: Callable[[Task], Outcome]
+    run: Callable[[Task, Record], None]
     limit: int | None = None
     max_labels: int | None = None
+    extra: str = "bench"
+    needs_test: bool = False
+    bare: bool = False
+    tiny: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def remedy(self) -> str:
+        """The command that installs the library.
+
+        >>> System("x", "X", "big", "", print, extra="small", bare=True).remedy
+        "pip install 'clasher[small]' && pip install --no-deps big"
+        """
+        command = f"pip install 'clasher[{self.extra}]'"
+        return f"{command} && pip install --no-deps {self.library}" if self.bare else command
 
 
-def judge(took: Measured, truth: Any, predicted: Any) -> Outcome:
-    """Measure a peer's predictions as clasher's own are, after the clock has stopped."""
-    from clasher.metrics import Metrics
-
-    metrics = Metrics()
-    metrics.update_many(truth, predicted)
-    return Outcome(took, len(truth), len(metrics.labels), metrics.macro_f1, metrics.micro_f1)
+def one_run(system: System, task: Task) -> dict[str, Any]:
+    """Run a system; where it cannot be, that is a failure with a reason."""
+    about = {
+        "system": system.name,
+        "settings": system.settings,
+        "options": task.options,
+        "version": version(system.library),
+        "corpus": task.corpus.name,
+        "order": task.corpus.order,
+    }
+    if about["version"] == "not installed":
+        return about | {"failed": f"{system.library} is not installed: {system.remedy}"}
+    if system.needs_test and task.test_from is None:
+        remedy = "say where one begins: prepare(corpus, work, test_from=…)"
+        return about | {"failed": f"{system.name} needs a stream with a test set; {remedy}"}
+    record = Record(task)
+    system.run(task, record)
+    return about | record.figures()

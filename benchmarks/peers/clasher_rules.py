@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+import json
+from collections.abc import Callable
+from dataclasses import fields
 from functools import partial
-from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow.compute as pc
+import pyarrow as pa
 
-from benchmarks.corpora import Corpus
-from benchmarks.measure import Measured, measured, memory_now
-from benchmarks.peers.base import Outcome, System, Task
+from benchmarks.peers.base import Record, System, Task
+from clasher.settings import PAPER
 
 BATCH = 1000
 WARM_UP = 200  # documents that a throw-away model sees first, so that compilation is not timed
+
+Reader = Callable[[Any, pa.StringArray], Any]
+"""From a model and texts to documents that the model takes."""
 
 RULES: dict[str, dict[str, Any]] = {
     "margin": {"rule": "margin"},
@@ -25,7 +27,15 @@ RULES: dict[str, dict[str, Any]] = {
     "perceptron": {"rule": "perceptron"},
     "paper-1": {"mode": 1},
     "paper-2": {"mode": 2},
+    "paper-perceptron": {"rule": "perceptron", **PAPER},
 }
+
+TITLES = {
+    "paper-1": "as in the paper, mode 1",
+    "paper-2": "as in the paper, mode 2",
+    "paper-perceptron": "perceptron as in the paper",
+}
+"""What rules are called in tables, where it is not their name."""
 
 
 def build(settings: dict[str, Any]) -> Any:
@@ -35,69 +45,71 @@ def build(settings: dict[str, Any]) -> Any:
     return Clasher.paper(**settings) if "mode" in settings else Clasher(**settings)
 
 
-def from_memory(settings: dict[str, Any], task: Task) -> Outcome:
-    """Step through Arrow columns batch by batch, predictions judged on the way."""
-    from clasher.metrics import Metrics
-
-    settings = settings | task.options
-    corpus = task.prepared.corpus(task.limit)
-    for _ in _tenths(build(settings), Metrics(), corpus.head(WARM_UP)):
-        pass
-    model, metrics = build(settings), Metrics()
-    with measured() as took:
-        tenths = list(_tenths(model, metrics, corpus))
-    return _outcome(took, metrics, {"state_bytes": model.nbytes, "tenths": tenths})
+def from_memory(settings: dict[str, Any], task: Task, record: Record) -> None:
+    """Step through Arrow columns batch by batch."""
+    walk(settings | task.options, lambda model, texts: texts, task, record)
 
 
-def _tenths(model: Any, metrics: Any, corpus: Corpus) -> Iterator[dict[str, float]]:
-    """Run the stream through the model; tell of each tenth what it took and where it stood."""
-    bounds = np.linspace(0, len(corpus), 11).astype(int).tolist()
-    for start, stop in pairwise(bounds):
-        began = time.perf_counter()
-        for first in range(start, stop, BATCH):
-            part = slice(first, min(first + BATCH, stop))
-            _step(model, metrics, corpus.texts[part], corpus.labels[part])
-        yield {
-            "documents": stop - start,
-            "seconds": time.perf_counter() - began,
-            "labels": len(model.labels),
-            "memory_bytes": memory_now(),
-            "text_bytes": pc.sum(pc.binary_length(corpus.texts[start:stop])).as_py() or 0,
-        }
-
-
-def _step(model: Any, metrics: Any, texts: Any, labels: Any) -> None:
+def walk(settings: dict[str, Any], read: Reader, task: Task, record: Record) -> None:
+    """Step a model through the stream batch by batch, inside the clock."""
     from clasher import LabelSets
 
-    truth = LabelSets.of(labels)
-    metrics.update_many(truth, model.step_many(texts, truth))
+    texts, given = task.corpus.texts, task.given
+    _warm_up(settings, read, task)
+    model = build(settings)
+    with record:
+        for part in record.parts(BATCH):
+            documents = read(model, texts[part])
+            if task.test_from is not None and part.start >= task.test_from:
+                record.predicted(part, model.predict_many(documents))
+            else:
+                labels = LabelSets.of(given[part])
+                record.predicted(part, model.step_many(documents, labels))
+    record.more["state_bytes"] = model.nbytes
 
 
-def end_to_end(settings: dict[str, Any], task: Task) -> Outcome:
+def _warm_up(settings: dict[str, Any], read: Reader, task: Task) -> None:
+    model = build(settings)
+    documents = read(model, task.corpus.texts[:WARM_UP])
+    model.step_many(documents, task.given[:WARM_UP])
+    model.predict_many(documents)
+
+
+def end_to_end(settings: dict[str, Any], task: Task, record: Record) -> None:
     """Evaluate a JSON-lines file as the command line does: reading, parsing, hashing and all."""
+    from clasher.metrics import Figures
+
     settings = settings | task.options
-    _evaluate(settings, task, WARM_UP)
-    task.prepared.json_lines.read_bytes()  # into the page cache
-    with measured() as took:
-        model, evaluation = _evaluate(settings, task, task.limit)
-    return _outcome(took, evaluation, {"state_bytes": model.nbytes})
+    path = task.file(f"stream-{len(task)}.jsonl", write_json_lines)
+    _evaluate(settings, path, WARM_UP)
+    path.read_bytes()  # into the page cache
+    with record:
+        model, evaluation = _evaluate(settings, path, len(task))
+    record.reached = evaluation.documents
+    judged = ["judged", "labels", *(figure.name for figure in fields(Figures))]
+    record.more |= {name: getattr(evaluation, name) for name in judged}
+    record.more["state_bytes"] = model.nbytes
 
 
-def _evaluate(settings: dict[str, Any], task: Task, limit: int | None) -> tuple[Any, Any]:
+def _evaluate(settings: dict[str, Any], path: Path, limit: int) -> tuple[Any, Any]:
     from clasher.evaluate import evaluate
     from clasher.io.files import open_stream
 
     model = build(settings)
-    batches = open_stream([task.prepared.json_lines], batch_size=BATCH, limit=limit)
+    batches = open_stream([path], batch_size=BATCH, limit=limit)
     return model, evaluate(model, ((batch.texts, batch.labels) for batch in batches))
 
 
-def _outcome(took: Measured, figures: Any, more: dict[str, Any]) -> Outcome:
-    labels = figures.labels if isinstance(figures.labels, int) else len(figures.labels)
-    return Outcome(took, figures.documents, labels, figures.macro_f1, figures.micro_f1, more)
+def write_json_lines(task: Task, path: Path) -> None:
+    """Write one JSON object per document: id, text, labels."""
+    with path.open("w", encoding="utf-8") as file:
+        for number, (text, labels) in enumerate(task.documents()):
+            document = {"id": str(number), "text": text, "labels": labels}
+            file.write(json.dumps(document, ensure_ascii=False) + "\n")
 
 
-def _call(settings: dict[str, Any]) -> str:
+def call(settings: dict[str, Any]) -> str:
+    """How the model is made, as Python writes it."""
     arguments = ", ".join(f"{name}={value!r}" for name, value in settings.items())
     return f"Clasher{'.paper' if 'mode' in settings else ''}({arguments})"
 
@@ -106,10 +118,11 @@ def _system(rule: str, whole: bool) -> System:
     settings = RULES[rule]
     return System(
         name=f"clasher-{rule}{'-end-to-end' if whole else ''}",
-        title=f"clasher {rule.replace('paper-', 'as in the paper, mode ')}",
+        title=f"clasher {TITLES.get(rule, rule)}",
         library="clasher",
-        settings=_call(settings),
+        settings=call(settings),
         run=partial(end_to_end if whole else from_memory, settings),
+        tiny={"dimensions": 1024},
     )
 
 

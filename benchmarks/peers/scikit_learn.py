@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.measure import measured
-from benchmarks.peers.base import Outcome, System, Task, judge
+from benchmarks.peers.base import Record, System, Task
+from clasher import LabelSets
 
 BATCH = 50
 DIMENSIONS = 65536
@@ -18,40 +18,42 @@ MAX_LABELS = 200  # each label is a model of its own
 LIMIT = 10_000
 
 
-def run(task: Task) -> Outcome:
+def run(task: Task, record: Record) -> None:
     """Predict a batch, then learn from it."""
     from sklearn.feature_extraction.text import HashingVectorizer
     from sklearn.linear_model import SGDClassifier
     from sklearn.multioutput import MultiOutputClassifier
 
-    from clasher import LabelSets
-
-    names = task.prepared.corpus().label_names
-    corpus = task.prepared.corpus(task.limit)
-    truth = _matrix(LabelSets.of(corpus.labels), names)
-    texts = corpus.texts.to_pylist()
+    names = task.corpus.label_names
+    truth, learnt = matrix(task.corpus.labels.to_pylist(), names), task.learnt
+    texts = task.corpus.texts.to_pylist()
     vectorizer = HashingVectorizer(n_features=DIMENSIONS)
     model = MultiOutputClassifier(SGDClassifier(random_state=0))
     classes = [np.array([0, 1])] * len(names)
-    predicted = np.zeros_like(truth)
-    with measured() as took:
-        for start in range(0, len(texts), BATCH):
-            part = slice(start, start + BATCH)
-            features = vectorizer.transform(texts[part])
-            if start:
-                predicted[part] = model.predict(features)
-            model.partial_fit(features, truth[part], classes)
-    documents, labels = np.nonzero(predicted)
-    indptr = np.searchsorted(documents, np.arange(len(texts) + 1))
-    return judge(took, corpus.labels, LabelSets(names, labels.astype(np.int32), indptr))
+    begun = False
+    with record:
+        for part in record.parts(BATCH):
+            features, mask = vectorizer.transform(texts[part]), learnt[part]
+            predicted = model.predict(features) if begun else np.zeros_like(truth[part])
+            record.predicted(part, label_sets(predicted, names))
+            if mask.any():
+                model.partial_fit(features[mask], truth[part][mask], classes)
+                begun = True
 
 
-def _matrix(sets: object, names: list[str]) -> npt.NDArray[np.int8]:
+def matrix(sets: list[list[str]], names: list[str]) -> npt.NDArray[np.int8]:
     """A row per document, a column per name."""
     from sklearn.preprocessing import MultiLabelBinarizer
 
-    matrix: npt.NDArray[np.int8] = MultiLabelBinarizer(classes=names).fit_transform(sets)
-    return matrix.astype(np.int8)
+    rows: npt.NDArray[np.int8] = MultiLabelBinarizer(classes=names).fit_transform(sets)
+    return rows.astype(np.int8)
+
+
+def label_sets(rows: npt.NDArray[np.int8], names: list[str]) -> LabelSets:
+    """The labels of each row of such a matrix."""
+    documents, labels = np.nonzero(rows)
+    indptr = np.searchsorted(documents, np.arange(len(rows) + 1))
+    return LabelSets(names, labels.astype(np.int32), indptr)
 
 
 SYSTEMS = [

@@ -7,7 +7,8 @@
      │    └── LabelCapacityError          more labels than ``max_labels``
      ├── NotLearntError (LookupError)     something to take back or to label that is not there
      ├── StreamError                      a stream that cannot be opened or is empty
-     │    └── RecordError (ValueError)    one bad record: where, which field, what to do
+     │    ├── RecordError (ValueError)    one bad record: where, which field, what to do
+     │    └── MissingDatasetError         a corpus that is not there, or not all of it
      ├── ModelFileError                   a file that is not an intact model
      └── MissingExtraError (ImportError)  an optional library that is not installed
 
@@ -83,6 +84,10 @@ class RecordError(StreamError, ValueError):
         self.problem = problem
         self.remedy = remedy
         self.raw = raw
+
+
+class MissingDatasetError(StreamError):
+    """A corpus is not where it was looked for, or not all of it: what to get, and from whom."""
 
 
 class ModelFileError(ClasherError):

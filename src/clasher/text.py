@@ -106,6 +106,8 @@ def arrow_chunks(values: Any) -> list[pa.Array] | None:
             chunks = pa.chunked_array(values).chunks
         elif hasattr(values, "__arrow_c_array__"):
             chunks = [pa.array(values)]
+        elif type(values).__module__.startswith("pandas."):  # its columns speak it since version 3
+            chunks = pa.chunked_array(pa.array(values, from_pandas=True)).chunks
         else:
             return None
     except (pa.ArrowException, UnicodeEncodeError):  # pandas lets objects of all kinds mix

@@ -35,7 +35,9 @@ def modules_after(*args):
 # ── help ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("args", [["--version"], ["--help"], ["evaluate", "--help"]])
+@pytest.mark.parametrize(
+    "args", [["--version"], ["--help"], ["evaluate", "--help"], ["datasets", "read", "--help"]]
+)
 def test_help_and_version_import_nothing_heavy(args):
     assert not modules_after(*args) & HEAVY
 

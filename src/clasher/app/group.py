@@ -18,7 +18,7 @@ from clasher.errors import ClasherError
 
 COMMANDS = (
     "evaluate", "learn", "late", "unlearn", "predict", "explain", "inspect", "labels", "merge",
-    "plan", "clusters", "similar", "demo", "synth",
+    "plan", "clusters", "similar", "datasets", "demo", "synth",
 )  # fmt: skip
 NO_READER = 141  # 128 + SIGPIPE
 EXAMPLES = """

@@ -74,6 +74,12 @@ class Bar:
         if self.shown:
             self._show(self.documents, f"{self.rate:,.0f}/s", bytes_(_memory()))
 
+    def sorting(self, documents: int) -> None:
+        """Show that so many documents were read, and wait to be sorted."""
+        if self.shown:
+            facts = f"{documents:,} docs read, to be sorted"
+            self._display.update(self._task, facts=facts)
+
     def _count(self, documents: int) -> None:
         self.documents += documents
         self.seconds = perf_counter() - self._start

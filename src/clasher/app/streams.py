@@ -17,8 +17,10 @@ from clasher.app.figures import counted
 from clasher.app.files import keep_inputs
 from clasher.app.options import option, parse_policy
 from clasher.app.progress import Bar
+from clasher.errors import SettingError
 
 if TYPE_CHECKING:
+    from clasher.datasets import Dataset
     from clasher.hashing import Hashed
     from clasher.io import BadRecords, Batch
 
@@ -52,31 +54,56 @@ class Stream:
         self, *, labelled: bool = True, batch_size: int = BATCH
     ) -> Iterator[Iterator[Batch]]:
         """The records in batches; when all went well, says how many were passed over."""
-        from clasher.io import BadRecords, Fields, open_stream
+        from clasher.io import BadRecords
 
         if isinstance(self.on_error, Path):
             keep_inputs({"--on-error dead-letter": str(self.on_error)}, self.paths)
         with BadRecords(self.on_error) as bad:
-            fields = Fields(self.text, self.labels, self.id, self.label_separator)
-            yield open_stream(
-                self.paths, fields, batch_size=batch_size, labelled=labelled, on_error=bad,
-                limit=self.limit, format=self.format,
-            )  # fmt: skip
-            self._tell(bad)
+            how: dict[str, Any] = {
+                "batch_size": batch_size, "labelled": labelled, "on_error": bad,
+                "limit": self.limit,
+            }  # fmt: skip
+            yield self._open(how)
+            tell_bad(bad, self.on_error)
 
     def bar(self, *, quiet: bool) -> Bar:
         """A progress bar for this stream."""
         if not notes.shows_progress(quiet=quiet):
             return Bar(None, shown=False)
+        if (dataset := self._dataset()) is not None:
+            return Bar(self.limit or dataset.documents, shown=True)
         from clasher.app.totals import expected_records
 
         return Bar(expected_records(self.paths, self.format, self.limit), shown=True)
 
-    def _tell(self, bad: BadRecords) -> None:
-        if bad.skipped:
-            letters = f" (they are in {self.on_error})" if isinstance(self.on_error, Path) else ""
-            records = counted(bad.skipped, "bad record")
-            notes.warn(f"passed over {records}{letters}; the first: {bad.first}")
+    def _open(self, how: dict[str, Any]) -> Iterator[Batch]:
+        if (dataset := self._dataset()) is not None:
+            from clasher.datasets import open_dataset
+
+            if len(self.paths) > 1:
+                raise SettingError(f"--format {self.format} reads one folder: name one")
+            return open_dataset(dataset.name, self.paths[0], **how)
+        from clasher.io import Fields, open_stream
+
+        fields = Fields(self.text, self.labels, self.id, self.label_separator)
+        return open_stream(self.paths, fields, format=self.format, **how)
+
+    def _dataset(self) -> Dataset | None:
+        """The dataset that ``--format`` names; a format of files of the same name goes first."""
+        if self.format is None:
+            return None
+        from clasher.datasets import DATASETS
+        from clasher.io.formats import KINDS
+
+        return None if self.format in KINDS else DATASETS.get(self.format)
+
+
+def tell_bad(bad: BadRecords, on_error: str | Path) -> None:
+    """Say how many bad records were passed over, and where they are."""
+    if bad.skipped:
+        letters = f" (they are in {on_error})" if isinstance(on_error, Path) else ""
+        records = counted(bad.skipped, "bad record")
+        notes.warn(f"passed over {records}{letters}; the first: {bad.first}")
 
 
 class Hashing(Protocol):
@@ -123,7 +150,8 @@ def stream_options(
                 help="The field of the id (default: id); records without one are numbered."),
         _stream("--format", metavar="EXT",
                 help="The extension that tells the format, such as csv or jsonl.gz, for files "
-                     "that have another one (standard input: jsonl)."),
+                     "that have another one (standard input: jsonl); or the name of a "
+                     "dataset, for the folder it is in (see clasher datasets)."),
         _stream("--limit", type=click.IntRange(min=1), metavar="N", default=sample, help=limit),
         _stream("--on-error", callback=parse_policy, default="stop",
                 metavar="stop|skip|dead-letter FILE",

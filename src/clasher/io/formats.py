@@ -8,7 +8,9 @@ from typing import Final, Literal, TypeAlias
 
 from clasher.errors import StreamError
 
-Kind: TypeAlias = Literal["jsonl", "csv", "tsv", "parquet", "arrow"]
+Kind: TypeAlias = Literal["jsonl", "csv", "tsv", "parquet", "arrow", "text"]
+"""The formats of records; ``text`` is any other, whose reader knows more."""
+
 Compression: TypeAlias = Literal["gzip", "zstd", "xz"]
 
 KINDS: Final[dict[str, Kind]] = {

@@ -1,0 +1,120 @@
+"""Java sources of ours, compiled against a jar and run in a process of their own."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from benchmarks.corpora import PROJECT
+
+CACHE = PROJECT / "build" / "java"
+REMEDY = "install a JDK, 17 or later (Debian: apt-get install -y openjdk-17-jdk-headless)"
+
+
+@dataclass(frozen=True)
+class Program:
+    """Java sources and the jar that they use.
+
+    Parameters
+    ----------
+    sources
+        All there is to compile.
+    jar
+        The library.
+    cache
+        Where compiled classes are kept, in a folder for each state of sources and jar.
+    """
+
+    sources: tuple[Path, ...]
+    jar: Path
+    cache: Path = CACHE
+
+    def run(self, main: str, arguments: Iterable[object]) -> str:
+        """What the class ``main`` prints; its failure is one line."""
+        java, classes = tool("java"), self.classes()
+        classpath = ["-cp", os.pathsep.join(map(str, (classes, self.jar)))]
+        done = _run([java, *self.options(), *classpath, main, *arguments])
+        if done.returncode:
+            raise SystemExit(f"java {main}: {_thrown(done.stderr)}")
+        return done.stdout
+
+    def options(self) -> list[str]:
+        """Half of this machine's memory; one thread, but for the compiler's; nothing at home."""
+        megabytes = psutil.virtual_memory().total // 2 // 2**20
+        weka = ["-Dweka.packageManager.offline=true", f"-DWEKA_HOME={self.cache / 'weka'}"]
+        return [f"-Xmx{megabytes}m", "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8", *weka]
+
+    def classes(self) -> Path:
+        """The folder of the compiled classes; they are compiled when there is none."""
+        digest = hashlib.blake2b(digest_size=8)
+        for path in (*self.sources, self.jar):
+            digest.update(path.read_bytes())
+        folder = self.cache / digest.hexdigest()
+        if not folder.exists():
+            self.cache.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=self.cache) as part:
+                self._compile(Path(part, "classes"))
+                _move(Path(part, "classes"), folder)
+        return folder
+
+    def _compile(self, folder: Path) -> None:
+        command = [tool("javac"), "-encoding", "UTF-8", "-cp", self.jar, "-d", folder]
+        done = _run([*command, *self.sources])
+        if done.returncode:
+            raise SystemExit(f"javac: {_first_error(done.stderr)}")
+
+
+def tool(name: str) -> str:
+    """Where a program of Java's is."""
+    found = shutil.which(name)
+    if found is None:
+        raise SystemExit(f"there is no {name}: {REMEDY}")
+    return found
+
+
+def _run(command: list[object]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(part) for part in command],
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
+
+
+def _move(folder: Path, place: Path) -> None:
+    """Move a folder to its place, unless another process was faster."""
+    try:
+        folder.rename(place)
+    except OSError:
+        if not place.exists():
+            raise
+
+
+def _first_error(stderr: str) -> str:
+    """File, line and reason, as javac tells them.
+
+    >>> _first_error("A.java:3: error: ';' expected\\n  int a\\n       ^\\n1 error\\n")
+    "A.java:3: error: ';' expected"
+    """
+    lines = stderr.strip().splitlines() or ["failed without a word"]
+    return next((line for line in lines if "error:" in line), lines[-1])
+
+
+def _thrown(stderr: str) -> str:
+    """The exception that ended it, out of a stack trace and what else was said.
+
+    >>> _thrown('Exception in thread "main" java.lang.OutOfMemoryError: Java heap space\\n\\tat A')
+    'java.lang.OutOfMemoryError: Java heap space'
+    """
+    lines = stderr.strip().splitlines() or ["ended without a word"]
+    start = 'Exception in thread "main" '
+    return next((line.removeprefix(start) for line in lines if line.startswith(start)), lines[-1])

@@ -1,0 +1,34 @@
+"""A cell: the smallest thing that an experiment measures."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from experiments.streams import Stream
+
+
+class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is measured, on which stream; a timed one needs the machine for itself."""
+
+    kind: str
+    what: dict[str, Any]
+    stream: Stream | None = None
+    timed: bool = False
+
+    def __str__(self) -> str:
+        words = [str(self.what.get("system", self.what.get("part")))]
+        words += [f"{name}={value}" for name, value in self.what.get("options", {}).items()]
+        words += [f"fraction={fraction}"] if (fraction := self.what.get("fraction")) else []
+        return " ".join([*words, *([f"on {self.stream.title}"] if self.stream else [])])
+
+
+@cache
+def digest(path: Path) -> str:
+    """Changes with a file, or with the modules below a folder."""
+    files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

@@ -1,0 +1,27 @@
+"""The kinds of experiments, one module each."""
+
+from experiments.kinds import (
+    bounds,
+    clusters,
+    correlation,
+    drift,
+    labels,
+    margin,
+    merging,
+    systems,
+    text,
+    weightings,
+)
+from experiments.kinds.base import Kind, Study
+
+KINDS: dict[str, Kind] = {
+    "systems": systems.Systems(),
+    **{
+        study.name: study
+        for study in map(
+            Study,
+            (bounds, clusters, correlation, drift, labels, margin, merging, text, weightings),
+        )
+    },
+}
+"""Every kind by its name."""

@@ -1,0 +1,149 @@
+"""Section 6.2: inner products of documents before and after hashing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.corpora import SEED, Corpus
+from benchmarks.peers.terms import Terms
+from benchmarks.tables import markdown
+from clasher import Analyzer
+from clasher.hashing import Hasher
+from clasher.kernels import kernel
+from experiments import plots
+from experiments.claims import NO, YES
+from experiments.tables import distinct
+
+PAIRS = 2_000_000
+POWERS = range(4, 19)
+READING = Analyzer(stop_words="english", stemmer="english")
+CURVES = {
+    "tf": ("TF and hashed TF", "#d62728"),
+    "mixed": ("TF-IDF and hashed TF", "#2ca02c"),
+    "tfidf": ("TF-IDF and hashed TF-IDF", "#ff7f0e"),
+}
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+def correlations(stream: Corpus) -> Iterator[dict[str, Any]]:
+    """Pearson's ρ of the inner products of random pairs of documents, for each size."""
+    drawn = min(PAIRS, len(stream) ** 2)
+    pairs = np.random.default_rng(SEED).integers(0, len(stream), (drawn, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    exact = [products(*rows, pairs) for rows in weighed(*Terms(READING).count(stream.texts))]
+    for power in POWERS:
+        hashed = Hasher(2**power, analyzer=READING).hash_many(stream.texts)
+        found = weighed(hashed.indptr, hashed.buckets, hashed.counts)
+        tf, tfidf = (products(*rows, pairs) for rows in found)
+        yield {
+            "corpus": stream.name,
+            "documents": len(stream),
+            "pairs": len(pairs),
+            "dimensions": 2**power,
+            "tf": correlation(exact[0], tf),
+            "mixed": correlation(exact[1], tf),
+            "tfidf": correlation(exact[1], tfidf),
+        }
+
+
+def weighed(indptr: Integers, columns: Any, counts: Any) -> list[tuple[Integers, Integers, Floats]]:
+    """Rows with raw counts, and with counts times log(n / n_k); columns ascend in each row."""
+    documents = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    order = np.lexsort((columns, documents))
+    columns, tf = columns[order].astype(np.int64), counts[order].astype(np.float64)
+    idf = np.log((len(indptr) - 1) / np.maximum(np.bincount(columns), 1))
+    return [(indptr, columns, tf), (indptr, columns, tf * idf[columns])]
+
+
+@kernel
+def fill_products(indptr, columns, values, pairs, out):
+    """⟨x, y⟩ of pairs of rows whose columns ascend."""
+    for at in range(pairs.shape[0]):
+        i, stop_i = indptr[pairs[at, 0]], indptr[pairs[at, 0] + 1]
+        j, stop_j = indptr[pairs[at, 1]], indptr[pairs[at, 1] + 1]
+        total = 0.0
+        while i < stop_i and j < stop_j:
+            if columns[i] == columns[j]:
+                total += values[i] * values[j]
+                i += 1
+                j += 1
+            elif columns[i] < columns[j]:
+                i += 1
+            else:
+                j += 1
+        out[at] = total
+
+
+def products(indptr: Integers, columns: Integers, values: Floats, pairs: Integers) -> Floats:
+    """⟨x, y⟩ of pairs of rows.
+
+    >>> rows = np.array([0, 2, 3]), np.array([0, 4, 4]), np.array([1.0, 2.0, 3.0])
+    >>> products(*rows, np.array([[0, 1], [0, 0]])).tolist()
+    [6.0, 5.0]
+    """
+    found = np.empty(len(pairs))
+    fill_products(indptr, columns, values, pairs, found)
+    return found
+
+
+def correlation(one: Floats, other: Floats) -> float:
+    return round(float(np.corrcoef(one, other)[0, 1]), 4)
+
+
+# ── the page ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def blocks(found: dict[str, Any]) -> dict[str, str]:
+    """A row for each size, three columns for each stream."""
+    rows = found["correlations"]
+    corpora = distinct(row["corpus"] for row in rows)
+    at = {(row["corpus"], row["dimensions"]): row for row in rows}
+    heads = ["m", *(f"{corpus}: {title}" for corpus in corpora for title, _ in CURVES.values())]
+    lines = [
+        [
+            f"2^{m.bit_length() - 1}",
+            *(f"{at[c, m][curve]:.3f}" for c in corpora for curve in CURVES),
+        ]
+        for m in distinct(row["dimensions"] for row in rows)
+    ]
+    return {"correlations": markdown(heads, lines)}
+
+
+def pictures(found: dict[str, Any]) -> dict[str, Any]:
+    """Figure 1, a panel for each stream."""
+    rows = found["correlations"]
+    corpora = distinct(row["corpus"] for row in rows)
+    picture, grid = plots.canvas(1, len(corpora), width=4.6, height=3.4)
+    for corpus, axes in zip(corpora, grid[0], strict=True):
+        mine = [row for row in rows if row["corpus"] == corpus]
+        for curve, (title, colour) in CURVES.items():
+            x = [row["dimensions"] for row in mine]
+            y = [row[curve] for row in mine]
+            axes.plot(x, y, marker="o", markersize=3, color=colour, label=title)
+        plots.label(axes, "dimensions", "correlation")
+        axes.set_title(corpus, loc="left")
+    return {"figure-1": plots.finished(picture, grid)}
+
+
+def verdicts(found: dict[str, Any]) -> list[list[str]]:
+    """The landmarks that the paper names."""
+    rows = found["correlations"]
+    at = {(row["corpus"], row["dimensions"]): row for row in rows}
+    largest = rows[-1]["dimensions"]
+    lines = []
+    for corpus in distinct(row["corpus"] for row in rows):
+        end = at[corpus, largest]
+        for says, value, holds in (
+            ("TF: ρ is about 0.924 at m = 2^12", at[corpus, 2**12]["tf"], lambda v: v > 0.9),
+            ("TF: ρ is practically 1 after m = 2^14", at[corpus, 2**15]["tf"], lambda v: v > 0.985),
+            ("hashed TF goes to about 0.95 of TF-IDF", end["mixed"], lambda v: 0.9 <= v <= 0.98),
+            ("online IDF makes it 1 again", end["tfidf"], lambda v: v > 0.985),
+        ):
+            lines.append([says, corpus, f"ρ = {value:.3f}", YES if holds(value) else NO])
+    return lines

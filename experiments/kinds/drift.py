@@ -1,0 +1,287 @@
+"""Forgetting: F1 over time, what it costs where nothing drifts, how soon changes are found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from statistics import fmean, median
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from benchmarks.corpora import Corpus
+from benchmarks.tables import NONE, f1, markdown
+from clasher import Clasher, LabelSets
+from clasher.hashing import Hashed
+from clasher.metrics import Metrics
+from clasher.synth import DRIFTS, Stream
+from experiments import plots
+from experiments.prequential import BATCH
+from experiments.tables import distinct
+
+RULES = ("margin", "centroid")
+WAYS: dict[str, dict[str, Any]] = {
+    "nothing": {},
+    "half-life 100,000": {"half_life": 100_000},
+    "half-life 50,000": {"half_life": 50_000},
+    "half-life 20,000": {"half_life": 20_000},
+    "half-life 5,000": {"half_life": 5_000},
+    "detector window": {"detector": "window"},
+    "detector adwin": {"detector": "adwin"},
+}
+MADE_UP = {
+    "nothing": {},
+    "half-life 5,000": {"half_life": 5_000},
+    "half-life 2,000": {"half_life": 2_000},
+    "detector window": {"detector": "window"},
+    "detector adwin": {"detector": "adwin"},
+}
+PARTS = 10
+TENTHS = range(1, PARTS + 1)
+DOCUMENTS, LABELS, SEEDS = 12_000, 50, 2  # of the made-up streams
+TOLD = 12  # alarms that the page shows
+
+
+# ── a stream over time ───────────────────────────────────────────────────────────────────────────
+
+
+def over_time(stream: Corpus) -> Iterator[dict[str, Any]]:
+    """Test, then train in every way; figures of the whole and of each tenth."""
+    edges = [len(stream) * part // PARTS for part in range(PARTS + 1)]
+    for rule in RULES:
+        hashed = Clasher(rule=rule, words=True).hash_many(stream.texts)
+        for way, how in WAYS.items():
+            model = Clasher(rule=rule, **how)
+            whole, *parts = prequential_parts(model, hashed, stream.labels, edges)
+            yield {
+                "corpus": stream.name,
+                "order": stream.order,
+                "documents": len(stream),
+                "rule": rule,
+                "way": way,
+                **_scores(whole),
+                "tenths": [_scores(part) for part in parts],
+                "alarms": [alarm.to_dict() for alarm in model.alarms],
+            }
+
+
+def prequential_parts(
+    model: Clasher, hashed: Hashed, labels: pa.ListArray, edges: list[int]
+) -> list[Metrics]:
+    """The measures of the stretch between the outer edges, and of those between all edges."""
+    whole = Metrics()
+    parts = []
+    for first, last in pairwise(edges):
+        part = Metrics()
+        for start in range(first, last, BATCH):
+            stop = min(start + BATCH, last)
+            truth = LabelSets.of(labels[start:stop])
+            predicted = model.step_many(hashed.part(start, stop), truth)
+            whole.update_many(truth, predicted)
+            part.update_many(truth, predicted)
+        parts.append(part)
+    return [whole, *parts]
+
+
+def _scores(metrics: Metrics) -> dict[str, float]:
+    return {"macro_f1": round(metrics.macro_f1, 4), "micro_f1": round(metrics.micro_f1, 4)}
+
+
+# ── made-up streams ──────────────────────────────────────────────────────────────────────────────
+
+
+class MadeUp(NamedTuple):
+    """A made-up stream in memory."""
+
+    stream: Stream
+    hashed: dict[str, Hashed]  # by rule: they differ in what they read
+    labels: pa.ListArray
+
+    @classmethod
+    def of(cls, stream: Stream) -> MadeUp:
+        texts, labels = zip(*stream, strict=True)
+        hashed = {rule: Clasher(rule=rule, words=True).hash_many(list(texts)) for rule in RULES}
+        return cls(stream, hashed, pa.array(labels, pa.list_(pa.string())))
+
+
+def made_up(documents: int = DOCUMENTS) -> Iterator[dict[str, Any]]:
+    """Every way to forget on made-up streams of every kind."""
+    for drift in DRIFTS:
+        yield from drifting(drift, documents)
+
+
+def drifting(drift: str, documents: int) -> Iterator[dict[str, Any]]:
+    """Every way to forget on streams of one kind: the mean of several seeds."""
+    streams = [Stream(documents, LABELS, drift, seed=seed) for seed in range(SEEDS)]
+    kept = [MadeUp.of(stream) for stream in streams]
+    for rule in RULES:
+        ways = {
+            way: _mean([_after(one, rule, how) for one in kept]) for way, how in MADE_UP.items()
+        }
+        yield {"drift": drift, "rule": rule, "documents": documents, "ways": ways}
+
+
+def _after(made: MadeUp, rule: str, how: dict[str, Any]) -> dict[str, Any]:
+    """F1 before the drift and since it began, and what the detector made of it."""
+    stream = made.stream
+    start = stream.points[0] if stream.points else len(stream) // 2
+    model = Clasher(rule=rule, **how)
+    edges = [0, start, len(stream)]
+    _, before, after = prequential_parts(model, made.hashed[rule], made.labels, edges)
+    rang = [alarm.document for alarm in model.alarms]
+    turns = stream.points if stream.drift == "recurring" else stream.points[:1]
+    ends = [*turns[1:], len(stream)][: len(turns)]
+    delays = [
+        min(document - turn for document in rang if turn < document <= end)
+        for turn, end in zip(turns, ends, strict=True)
+        if any(turn < document <= end for document in rang)
+    ]
+    return {
+        "before": _scores(before),
+        "after": _scores(after),
+        "turns": len(turns),
+        "delays": delays,
+        "false_alarms": sum(not stream.points or document <= start for document in rang),
+    }
+
+
+def _mean(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    delays = [delay for run in runs for delay in run["delays"]]
+    return {
+        **{
+            f"{when}_{name}": round(fmean(run[when][name] for run in runs), 4)
+            for when in ("before", "after")
+            for name in ("macro_f1", "micro_f1")
+        },
+        "turns": sum(run["turns"] for run in runs),
+        "found": len(delays),
+        "delay": median(delays) if delays else None,
+        "false_alarms": sum(run["false_alarms"] for run in runs),
+    }
+
+
+# ── the page ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def blocks(found: dict[str, Any]) -> dict[str, str]:
+    """The tables of the page."""
+    real, synthetic = found["over_time"], found["made_up"]
+    return {
+        "overall": overall(real),
+        **{f"time_{rule}": time_table(real, rule) for rule in RULES},
+        "rings": ring_table(real),
+        "alarms": alarm_table(real),
+        "synth": synth_table(synthetic),
+        "detection": detection_table(synthetic),
+    }
+
+
+def pictures(found: dict[str, Any]) -> dict[str, Any]:
+    """F1 of each tenth of the stream, with and without forgetting, margin rule."""
+    real = [row for row in found["over_time"] if row["rule"] == "margin"]
+    orders = distinct(row["order"] for row in real)
+    picture, grid = plots.canvas(len(orders), 2, width=4.4)
+    for order, line in zip(orders, grid, strict=True):
+        for measure, axes in zip(("macro_f1", "micro_f1"), line, strict=True):
+            for row in (row for row in real if row["order"] == order):
+                axes.plot(TENTHS, [tenth[measure] for tenth in row["tenths"]], label=row["way"])
+            plots.label(axes, "tenth of the stream", measure)
+        line[0].set_title(f"{real[0]['corpus']}, {order}", loc="left")
+    return {"drift": plots.finished(picture, grid)}
+
+
+def overall(real: list[dict[str, Any]]) -> str:
+    """The whole stream, in its order and shuffled."""
+    found = {(r["rule"], r["way"], r["order"]): r for r in real}
+    orders = list(dict.fromkeys(r["order"] for r in real))
+    return markdown(
+        ["forgetting", *(f"{rule}, {order}" for rule in RULES for order in orders)],
+        [
+            [way, *(_pair(found[rule, way, order]) for rule in RULES for order in orders)]
+            for way in WAYS
+        ],
+    )
+
+
+def ring_table(real: list[dict[str, Any]]) -> str:
+    """How often the detectors rang: on a shuffled stream each time is one too many."""
+    found = {(r["rule"], r["way"], r["order"]): len(r["alarms"]) for r in real}
+    orders = list(dict.fromkeys(r["order"] for r in real))
+    return markdown(
+        ["alarms", *(f"{rule}, {order}" for rule in RULES for order in orders)],
+        [
+            [way, *(f"{found[rule, way, order]}" for rule in RULES for order in orders)]
+            for way, how in WAYS.items()
+            if "detector" in how
+        ],
+    )
+
+
+def time_table(real: list[dict[str, Any]], rule: str) -> str:
+    """The tenths of the stream in its own order."""
+    rows = [r for r in real if r["rule"] == rule and r["order"] == real[0]["order"]]
+    return markdown(
+        ["forgetting", *(f"{tenth}" for tenth in range(1, PARTS + 1))],
+        [[row["way"], *map(_pair, row["tenths"])] for row in rows],
+    )
+
+
+def alarm_table(real: list[dict[str, Any]]) -> str:
+    """What the built-in detector told on the way."""
+    rows = [r for r in real if r["way"] == "detector window" and r["rule"] == "margin"]
+    return markdown(
+        ["document", "label", "errors", "gained", "lost"],
+        [
+            [
+                f"{alarm['document']:,}",
+                alarm["label"] or "all labels",
+                f"{alarm['error_before']:.0%} → {alarm['error_after']:.0%}",
+                ", ".join(alarm["gained"]) or NONE,
+                ", ".join(alarm["lost"]) or NONE,
+            ]
+            for alarm in rows[0]["alarms"][:TOLD]
+        ],
+    )
+
+
+def synth_table(made: list[dict[str, Any]]) -> str:
+    """F1 since the drift began."""
+    return markdown(
+        ["drift", "rule", *MADE_UP],
+        [
+            [
+                row["drift"],
+                row["rule"],
+                *(
+                    f"{f1(way['after_macro_f1'])} / {f1(way['after_micro_f1'])}"
+                    for way in row["ways"].values()
+                ),
+            ]
+            for row in made
+        ],
+    )
+
+
+def detection_table(made: list[dict[str, Any]]) -> str:
+    """Which changes were found, how soon, and how often there was none."""
+    watching = [way for way, how in MADE_UP.items() if "detector" in how]
+    heads = ["drift", "rule"]
+    for way in watching:
+        heads += [f"{way}: found", "median delay", "false alarms"]
+    return markdown(
+        heads,
+        [
+            [row["drift"], row["rule"], *(c for way in watching for c in _found(row["ways"][way]))]
+            for row in made
+        ],
+    )
+
+
+def _found(way: dict[str, Any]) -> list[str]:
+    found = f"{way['found']} of {way['turns']}" if way["turns"] else NONE
+    delay = NONE if way["delay"] is None else f"{way['delay']:,.0f}"
+    return [found, delay, f"{way['false_alarms']}"]
+
+
+def _pair(scores: dict[str, float]) -> str:
+    return f"{f1(scores['macro_f1'])} / {f1(scores['micro_f1'])}"

@@ -1,0 +1,139 @@
+"""Labels as they come in life: for few documents, late, wrong at first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.corpora import Corpus
+from benchmarks.tables import f1, markdown
+from clasher import Clasher, LabelSets
+from clasher.evaluate import evaluate
+from clasher.metrics import Metrics
+
+RULES = ("margin", "centroid", "mistake", "perceptron")
+PROBABILITIES = (1.0, 0.25, 0.125, 0.0625, 0.03125)  # the last four are those of Figure 6
+LATE_RULES = ("margin", "centroid")
+DELAYS = (0, 100, 1_000, 4_000)
+WAITING = 5_000  # documents the model keeps
+MOST_LATE = 20_000  # documents of a stream, learnt one by one
+WRONG_RULES = ("margin", "centroid", "perceptron")
+WRONG = 0.2  # of the documents have the labels of another one
+SEED = 0
+
+
+def few(stream: Corpus) -> list[dict[str, Any]]:
+    """Section 6.6: test-then-train, labels being shown with a probability."""
+    rows = []
+    for rule in RULES:
+        for probability in PROBABILITIES:
+            result = evaluate(
+                Clasher(rule=rule),
+                [(stream.texts, stream.labels)],
+                label_probability=probability,
+                seed=SEED,
+            )
+            about = {"corpus": stream.name, "rule": rule, "probability": probability}
+            rows.append(about | scores(result) | {"taught": result.taught})
+    return rows
+
+
+def late(stream: Corpus) -> list[dict[str, Any]]:
+    """Test-then-train, labels coming so many documents after their document."""
+    stream = stream.head(MOST_LATE)
+    texts, truth = stream.texts.to_pylist(), stream.labels.to_pylist()
+    rows = []
+    for rule in LATE_RULES:
+        for delay in DELAYS:
+            model, metrics = Clasher(rule=rule, pending=WAITING), Metrics()
+            predicted = []
+            for at, text in enumerate(texts):
+                predicted.append(model.predict(text))
+                model.observe(text, id=at)
+                if at >= delay:
+                    model.learn_later(at - delay, truth[at - delay])
+            metrics.update_many(stream.labels, predicted)
+            about = {"corpus": stream.name, "rule": rule, "delay": delay}
+            rows.append(about | scores(metrics))
+    return rows
+
+
+def wrong(stream: Corpus) -> list[dict[str, Any]]:
+    """Train on four fifths, test on the last: right labels, wrong ones, and these corrected."""
+    stream = stream.head(2 * MOST_LATE)
+    cut = len(stream) * 4 // 5
+    texts, right = stream.texts[:cut].to_pylist(), stream.labels[:cut].to_pylist()
+    random = np.random.default_rng(SEED)
+    mixed = np.flatnonzero(random.random(cut) < WRONG)
+    given = list(right)
+    for at, other in zip(mixed, np.roll(mixed, 1), strict=True):
+        given[at] = right[other]
+    rows = []
+    for rule in WRONG_RULES:
+        clean, spoilt = Clasher(rule=rule), Clasher(rule=rule)
+        clean.learn_many(texts, right)
+        spoilt.learn_many(texts, given)
+        about = {"corpus": stream.name, "rule": rule, "documents": cut, "wrong": len(mixed)}
+        found = {"right": held_out(clean, stream, cut), "wrong": held_out(spoilt, stream, cut)}
+        for at in mixed:
+            spoilt.correct(texts[at], given[at], right[at])
+        rows.append(about | {"scores": found | {"corrected": held_out(spoilt, stream, cut)}})
+    return rows
+
+
+def held_out(model: Clasher, stream: Corpus, cut: int) -> dict[str, float]:
+    """Macro and micro F1 on the documents from ``cut`` on."""
+    metrics = Metrics()
+    metrics.update_many(LabelSets.of(stream.labels[cut:]), model.predict_many(stream.texts[cut:]))
+    return scores(metrics)
+
+
+def scores(measured: Any) -> dict[str, float]:
+    return {name: round(getattr(measured, name), 4) for name in ("macro_f1", "micro_f1")}
+
+
+# ── the page ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def blocks(results: dict[str, Any]) -> dict[str, str]:
+    """The tables of labels.md."""
+    return {"few": _few(results["few"]), "late": _late(results["late"]),
+            "wrong": _wrong(results["wrong"])}  # fmt: skip
+
+
+def _few(rows: list[dict[str, Any]]) -> str:
+    heads = ["stream", "rule", *(f"p = {p:g}" for p in PROBABILITIES)]
+    return _table(heads, rows, ("corpus", "rule"), _both)
+
+
+def _late(rows: list[dict[str, Any]]) -> str:
+    heads = ["stream", "rule", *(_delay(delay) for delay in DELAYS)]
+    return _table(heads, rows, ("corpus", "rule"), _both)
+
+
+def _delay(delay: int) -> str:
+    return f"{delay:,} later" if delay else "at once"
+
+
+def _wrong(rows: list[dict[str, Any]]) -> str:
+    heads = ["stream", "rule", "documents, wrong", "right", "wrong", "wrong, then corrected"]
+    body = [
+        [row["corpus"], row["rule"], f"{row['documents']:,}, {row['wrong']:,}"]
+        + [_both(row["scores"][name]) for name in ("right", "wrong", "corrected")]
+        for row in rows
+    ]
+    return markdown(heads, body)
+
+
+def _table(heads: list[str], rows: list[dict[str, Any]], key: tuple[str, ...], cell: Any) -> str:
+    """A row for each value of ``key``, its cells in the order they were measured."""
+    body: dict[tuple[str, ...], list[str]] = {}
+    for row in rows:
+        names = tuple(row[name] for name in key)
+        body.setdefault(names, list(names)).append(cell(row))
+    return markdown(heads, list(body.values()))
+
+
+def _both(row: dict[str, Any]) -> str:
+    return f"{f1(row['macro_f1'])} / {f1(row['micro_f1'])}"

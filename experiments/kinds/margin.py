@@ -1,0 +1,231 @@
+"""The margin rule: what each part of it is worth, what else was tried, how it starts."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.corpora import Corpus
+from benchmarks.tables import f1, markdown
+from clasher import Analyzer, Clasher, LabelSets
+from clasher.hashing import Hasher
+from clasher.labels import LabelIndex
+from experiments.kinds.margin_kernel import BEFORE, Arrays, Rule, walk
+
+DIMENSIONS = 65536
+POINTS = (100, 1_000, 10_000)
+PLAIN = Analyzer()
+
+PARTS: dict[str, tuple[Rule, Analyzer]] = {
+    "before": (BEFORE, PLAIN),
+    "now": (Rule(), Analyzer.rich()),
+    "without fractions of three regions": (Rule(regions=False), Analyzer.rich()),
+    "without the second look": (Rule(look=False), Analyzer.rich()),
+    "without larger steps of larger weights": (Rule(growing=False, step=0.9), Analyzer.rich()),
+    "without larger steps of rare labels": (Rule(rare=0.0), Analyzer.rich()),
+    "without the weight of first words": (Rule(lead=False), Analyzer.rich()),
+    "without pairs of short texts": (Rule(), Analyzer.rich(pairs=0)),
+    "without marks": (Rule(), Analyzer.rich(marks=False)),
+    "without words of one letter": (Rule(), Analyzer.rich(min_length=2)),
+    "new rule, old words": (Rule(), PLAIN),
+    "old rule, new words": (BEFORE, Analyzer.rich()),
+}
+TRIED: dict[str, tuple[Rule, Analyzer]] = {
+    "an AdaGrad sum for each weight": (Rule(by_weight=True), Analyzer.rich()),
+    "words of few labels weigh more": (Rule(telling=True), Analyzer.rich()),
+    "a threshold for each label": (Rule(own_cuts=True), Analyzer.rich()),
+    "learning an earlier document again with each": (Rule(replay=True), Analyzer.rich()),
+    "square roots of the prototypes' sums": (Rule(root=True), Analyzer.rich()),
+    "updates above 0.10": (Rule(slack=0.10), Analyzer.rich()),
+    "updates above 0.20": (Rule(slack=0.20), Analyzer.rich()),
+    "pairs of words in all texts": (Rule(), Analyzer.rich(pairs=1000)),
+    "runs of four characters too": (Rule(), Analyzer.rich(char_ngrams=(4, 4))),
+}
+SHOWN = ("before", "now")
+
+
+def parts(stream: Corpus) -> list[dict[str, Any]]:
+    """Every variant on a stream."""
+    return [measured(stream, {**PARTS, **TRIED})]
+
+
+def other(stream: Corpus) -> list[dict[str, Any]]:
+    """The first version and the last, on a stream that nothing was chosen on."""
+    return [measured(stream, {name: PARTS[name] for name in SHOWN})]
+
+
+def memory() -> list[dict[str, int]]:
+    """Bytes of a model of arxiv."""
+    return [{name: memory_of(name == "before") for name in SHOWN}]
+
+
+# ── one stream ───────────────────────────────────────────────────────────────────────────────────
+
+
+def measured(stream: Corpus, variants: dict[str, tuple[Rule, Analyzer]]) -> dict[str, Any]:
+    """F1 on the way and at the end, and the calibration error, of each variant."""
+    truth = LabelIndex(100_000).adopt(LabelSets.of(stream.labels))
+    ids, indptr = numbered(truth.ids, truth.indptr)
+    labels = int(ids.max(initial=-1)) + 1
+    points = tuple(point for point in POINTS if point < len(stream))
+    found = {}
+    for reading in dict.fromkeys(analyzer for _, analyzer in variants.values()):
+        hashed = Hasher(DIMENSIONS, analyzer=reading).hash_many(stream.texts)
+        for name, (rule, analyzer) in variants.items():
+            if analyzer == reading:
+                arrays = walk(hashed, ids, indptr, labels, DIMENSIONS, rule, points)
+                found[name] = figures(arrays, points)
+    return {
+        "corpus": stream.name,
+        "order": stream.order,
+        "documents": len(stream),
+        "labels": labels,
+        "variants": {name: found[name] for name in variants},
+    }
+
+
+def numbered(
+    ids: npt.NDArray[np.int32], indptr: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Labels in the order in which they appear, ascending in each document.
+
+    >>> numbered(np.array([7, 2, 2, 9], np.int32), np.array([0, 1, 2, 4]))[0].tolist()
+    [0, 1, 1, 2]
+    """
+    first = np.full(int(ids.max(initial=-1)) + 1, len(ids))
+    np.minimum.at(first, ids, np.arange(len(ids)))
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+    documents = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    numbers = rank[ids]
+    return numbers[np.lexsort((numbers, documents))], np.asarray(indptr, np.int64)
+
+
+def figures(arrays: Arrays, points: tuple[int, ...]) -> dict[str, Any]:
+    """Macro and micro F1 at each point and at the end; calibration errors."""
+    *early, end = [_f1(hits) for hits in arrays.hits]
+    return {
+        **end,
+        "early": {str(point): pair for point, pair in zip(points, early, strict=True)},
+        "ece": [round(calibration_error(shades), 4) for shades in arrays.shades],
+    }
+
+
+def _f1(hits: npt.NDArray[np.int64]) -> dict[str, float]:
+    tp, fp, positives = hits
+    below = tp + fp + positives
+    seen = below > 0
+    macro = (2 * tp[seen] / below[seen]).mean() if seen.any() else 0.0
+    micro = 2 * tp.sum() / max(below.sum(), 1)
+    return {"macro_f1": round(float(macro), 4), "micro_f1": round(float(micro), 4)}
+
+
+def calibration_error(shades: npt.NDArray[np.float64]) -> float:
+    """ECE: how far mean probability and share of true labels are apart, by label and document."""
+    probability, true, count = shades
+    return float(np.abs(probability - true).sum() / max(count.sum(), 1.0))
+
+
+def memory_of(before: bool, labels: int = 173) -> int:
+    """Bytes of a model; the first version had an AdaGrad sum for each weight."""
+    model = Clasher(max_labels=labels)
+    bytes_ = model.max_nbytes
+    if before:
+        state = model._state
+        width = -(-labels // 16) * 16
+        bytes_ += DIMENSIONS * width * 4 - state.squares.nbytes
+    return bytes_
+
+
+# ── the page ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def blocks(found: dict[str, Any]) -> dict[str, str]:
+    """The tables of the page."""
+    return {
+        "parts": variants(found["parts"], PARTS),
+        "tried": variants(found["parts"], {"now": None, **TRIED}),
+        "start": start(found["parts"]),
+        "other": others(found["other"]),
+        "calibration": calibration(found["parts"]),
+        "memory": megabytes(found["memory"][0]),
+    }
+
+
+def variants(streams: list[dict[str, Any]], names: Any) -> str:
+    """A row for each variant, a column for each stream, the mean last."""
+    return markdown(
+        ["", *(_title(stream) for stream in streams), "mean"],
+        [
+            [
+                name,
+                *(_pair(stream["variants"][name]) for stream in streams),
+                _pair(_mean([stream["variants"][name] for stream in streams])),
+            ]
+            for name in names
+        ],
+    )
+
+
+def start(streams: list[dict[str, Any]]) -> str:
+    """F1 after the first documents."""
+    points = list(streams[0]["variants"]["now"]["early"])
+    return markdown(
+        ["", *(f"{stream['corpus']}, {name}" for stream in streams for name in SHOWN)],
+        [
+            [
+                f"{int(point):,}",
+                *(
+                    _pair(stream["variants"][name]["early"].get(point))
+                    for stream in streams
+                    for name in SHOWN
+                ),
+            ]
+            for point in points
+        ],
+    )
+
+
+def others(streams: list[dict[str, Any]]) -> str:
+    """The rule before and now on other streams."""
+    return markdown(
+        ["", *SHOWN],
+        [
+            [
+                f"{_title(stream)}, {stream['order']}",
+                *(_pair(stream["variants"][name]) for name in SHOWN),
+            ]
+            for stream in streams
+        ],
+    )
+
+
+def calibration(streams: list[dict[str, Any]]) -> str:
+    """The calibration error of σ(z), and of the probabilities that ``scores`` gives."""
+    return markdown(
+        ["", *(stream["corpus"] for stream in streams)],
+        [
+            [name, *(f"{stream['variants']['now']['ece'][row]:.4f}" for stream in streams)]
+            for row, name in enumerate(("σ(z)", "calibrated"))
+        ],
+    )
+
+
+def megabytes(found: dict[str, int]) -> str:
+    """The memory of a model of arxiv."""
+    return markdown(list(found), [[f"{bytes_ / 1e6:,.0f} MB" for bytes_ in found.values()]])
+
+
+def _title(stream: dict[str, Any]) -> str:
+    return f"{stream['corpus']} ({stream['documents']:,}; {stream['labels']} labels)"
+
+
+def _mean(pairs: list[dict[str, Any]]) -> dict[str, float]:
+    return {name: fmean(pair[name] for pair in pairs) for name in ("macro_f1", "micro_f1")}
+
+
+def _pair(figures: dict[str, Any] | None) -> str:
+    return "–" if figures is None else f"{f1(figures['macro_f1'])} / {f1(figures['micro_f1'])}"

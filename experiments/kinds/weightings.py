@@ -1,0 +1,270 @@
+"""Weightings beyond TF-IDF (section 3.6) and sketches of several rows (Theorem 2).
+
+Four questions: how near the online weights are to those from exact counts, what each weighting is
+worth, what it costs, and what deeper sketches are worth.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from statistics import median
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.corpora import Corpus
+from benchmarks.tables import markdown
+from clasher import Clasher, LabelSets
+from clasher.hashing import Hashed, Hasher
+from clasher.kernels.classes import factor, term
+from clasher.kernels.hashing import row_bucket
+from clasher.kernels.state import LABELLED
+from clasher.settings import CHOICES, MEASURES, WITH_IDF
+from experiments.prequential import BATCH, prequential
+from tests.reference_weightings import Classes, batch_factor
+
+WEIGHTINGS = CHOICES["weighting"]
+RULES = ("margin", "centroid", "mistake")
+WIDTHS = tuple(2**i for i in range(10, 19, 2))
+LEAST = 3  # documents of a word whose weight is compared
+DEPTHS = ((1, False), (2, False), (2, True), (4, False), (4, True))
+NARROW = (2**12, 2**14, 2**16)
+ROUNDS = 3
+
+Floats = npt.NDArray[np.float64]
+
+
+# ── online and exact weights ─────────────────────────────────────────────────────────────────────
+
+
+class Vocabulary:
+    """The exact counts of a stream: words are their 64-bit hashes, of which none are alike."""
+
+    def __init__(self, stream: Corpus) -> None:
+        self.documents = len(stream)
+        self.classes = Classes()
+        words = Hasher(2, keep_words=True).hash_many(stream.texts).words
+        for (start, stop), labels in zip(pairwise(words.indptr), stream.labels, strict=True):
+            self.classes.count(words.keys[start:stop].tolist(), labels.as_py())
+        self.keys = [key for key, n in self.classes.with_word.items() if n >= LEAST]
+
+    @property
+    def frequencies(self) -> Floats:
+        """In how many documents each word is."""
+        return np.array([self.classes.with_word[key] for key in self.keys], np.float64)
+
+    def weights(self, weighting: str) -> Floats:
+        """The weight of a single occurrence of each word, by the exact formula."""
+        found = np.ones(len(self.keys))
+        if weighting in MEASURES:
+            labels = len(self.classes.with_label)
+            factors = (batch_factor(weighting, self.classes, labels, key) for key in self.keys)
+            found *= np.fromiter(factors, np.float64)
+        if weighting in WITH_IDF:
+            found *= np.log(self.documents / self.frequencies)
+        return found
+
+
+def correlations(stream: Corpus) -> Iterator[dict[str, Any]]:
+    """Between the exact weights of words at the end of the stream and those the model has."""
+    vocabulary = Vocabulary(stream)
+    truth = LabelSets.of(stream.labels)
+    for weighting in [name for name in WEIGHTINGS if name != "tf"]:
+        exact = vocabulary.weights(weighting)
+        for m in WIDTHS:
+            model = Clasher(m, rule="centroid", weighting=weighting)
+            model.learn_many(stream.texts, truth)
+            online = online_weights(model, vocabulary.keys)
+            yield {
+                "corpus": stream.name, "weighting": weighting, "m": m, "words": len(exact),
+                "pearson": _rounded(np.corrcoef(exact, online)[0, 1]),
+                "spearman": _rounded(np.corrcoef(_ranks(exact), _ranks(online))[0, 1]),
+                "staleness": staleness(model, vocabulary.keys),
+            }  # fmt: skip
+
+
+def online_weights(model: Clasher, keys: list[int]) -> Floats:
+    """The weight of a single occurrence of each word, as the model has it."""
+    buckets = _buckets(model, keys, 0)
+    found = np.ones(len(keys))
+    if model.settings.weighting in MEASURES:
+        found *= _factors(model, model._state.terms[1, buckets])
+    if model.settings.weighting in WITH_IDF:
+        found *= np.log(model.documents / model._state.frequencies[0, buckets])
+    return found
+
+
+def staleness(model: Clasher, keys: list[int]) -> float | None:
+    """The correlation of what is kept of words with what a pass over their labels finds now."""
+    if model.settings.weighting not in MEASURES or model.settings.weighting == "icf":
+        return None  # which need no pass
+    buckets = _buckets(model, keys, 0)
+    measure = MEASURES[model.settings.weighting]
+    now = np.array([term(model._state, measure, bucket) for bucket in buckets])
+    kept = model._state.terms[1, buckets]
+    return _rounded(np.corrcoef(_factors(model, kept), _factors(model, now))[0, 1])
+
+
+def _factors(model: Clasher, kept: Floats) -> Floats:
+    measure = MEASURES[model.settings.weighting]
+    labels, labelled = float(len(model.labels)), float(model._state.totals[LABELLED])
+    return np.array([factor(value, measure, labels, labelled) for value in kept])
+
+
+def _buckets(model: Clasher, keys: list[int], row: int) -> npt.NDArray[np.int64]:
+    m = model.settings.dimensions
+    return np.array([row_bucket(np.uint64(key), row, m) for key in keys], np.int64)
+
+
+def _ranks(values: Floats) -> Floats:
+    """Ranks from 0, their mean where values are alike."""
+    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    mean: Floats = (last - 1 - (counts - 1) / 2)[group]
+    return mean
+
+
+# ── F1 ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def scores(stream: Corpus) -> Iterator[dict[str, Any]]:
+    """Test-then-train with every rule and weighting."""
+    for rule in RULES:
+        for weighting in WEIGHTINGS:
+            found = prequential(Clasher(rule=rule, weighting=weighting), stream)
+            yield {"corpus": stream.name, "rule": rule, "weighting": weighting} | found.to_dict()
+
+
+# ── memory and time ──────────────────────────────────────────────────────────────────────────────
+
+
+def costs(stream: Corpus) -> Iterator[dict[str, Any]]:
+    """Bytes and time in relation to TF-IDF, which runs beside each of the others.
+
+    Documents are hashed beforehand: hashing is the same for all.
+    """
+    truth = LabelSets.of(stream.labels)
+    for rule in RULES:
+        hashed = Clasher(rule=rule).hash_many(stream.texts)
+        for weighting in WEIGHTINGS[1:]:
+            ratios, sizes = [], {}
+            for _ in range(ROUNDS):
+                taken = {}
+                for name in ("tfidf", weighting):
+                    model = Clasher(rule=rule, weighting=name)
+                    taken[name], sizes[name] = _seconds(model, hashed, truth), model.nbytes
+                ratios.append(taken[weighting] / taken["tfidf"])
+            yield {
+                "corpus": stream.name, "rule": rule, "weighting": weighting,
+                "time": _rounded(median(ratios)),
+                "memory": _rounded(sizes[weighting] / sizes["tfidf"]),
+            }  # fmt: skip
+
+
+def _seconds(model: Clasher, hashed: Hashed, truth: LabelSets) -> float:
+    start = time.perf_counter()
+    for at in range(0, hashed.documents, BATCH):
+        stop = min(at + BATCH, hashed.documents)
+        model.step_many(hashed.part(at, stop), truth[at:stop])
+    return time.perf_counter() - start
+
+
+# ── depth ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def depths(stream: Corpus) -> Iterator[dict[str, Any]]:
+    """Errors of document frequencies, and F1, of sketches with one to four rows."""
+    vocabulary = Vocabulary(stream)
+    truth = vocabulary.frequencies
+    for m in NARROW:
+        for depth, conservative in DEPTHS:
+            model = Clasher(m, depth=depth, conservative=conservative)
+            found = prequential(model, stream)
+            rows = [
+                model._state.frequencies[row, _buckets(model, vocabulary.keys, row)]
+                for row in range(depth)
+            ]
+            excess = np.min(rows, axis=0) - truth
+            yield {
+                "corpus": stream.name, "m": m, "depth": depth, "conservative": conservative,
+                "error": _rounded(np.mean(excess / truth)),
+                "idf_error": _rounded(np.mean(np.log1p(excess / truth))),
+            } | found.to_dict()  # fmt: skip
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), 4) if math.isfinite(value) else math.nan
+
+
+# ── the page ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def blocks(found: dict[str, Any]) -> dict[str, str]:
+    """The tables of the page."""
+    return {
+        "correlations": _correlation_table(found["correlations"]),
+        "scores": _score_table(found["scores"]),
+        "costs": _cost_table(found["costs"]),
+        "errors": _depth_table(found["depths"], "error"),
+        "depths": _depth_table(found["depths"], "f1"),
+    }
+
+
+def _f1(row: dict[str, Any]) -> str:
+    return f"{row['macro_f1']:.3f} / {row['micro_f1']:.3f}".replace("0.", ".")
+
+
+def _distinct(rows: list[dict[str, Any]], name: str) -> list[Any]:
+    return list(dict.fromkeys(row[name] for row in rows))
+
+
+def _correlation_table(rows: list[dict[str, Any]]) -> str:
+    widths = _distinct(rows, "m")
+    lines = []
+    for corpus in _distinct(rows, "corpus"):
+        for weighting in _distinct(rows, "weighting"):
+            mine = [r for r in rows if (r["corpus"], r["weighting"]) == (corpus, weighting)]
+            stale = "–" if mine[-1]["staleness"] is None else f"{mine[-1]['staleness']:.3f}"
+            cells = [f"{r['pearson']:.2f} / {r['spearman']:.2f}" for r in mine]
+            lines.append([corpus, weighting, *cells, stale])
+    heads = ["corpus", "weighting", *(f"m = {m:,}" for m in widths), "kept and fresh"]
+    return markdown(heads, lines)
+
+
+def _score_table(rows: list[dict[str, Any]]) -> str:
+    corpora = _distinct(rows, "corpus")
+    lines = []
+    for rule in _distinct(rows, "rule"):
+        for weighting in _distinct(rows, "weighting"):
+            mine = [r for r in rows if (r["rule"], r["weighting"]) == (rule, weighting)]
+            mean = {k: float(np.mean([r[k] for r in mine])) for k in ("macro_f1", "micro_f1")}
+            lines.append([rule, weighting, *map(_f1, mine), _f1(mean)])
+    return markdown(["rule", "weighting", *corpora, "mean"], lines)
+
+
+def _cost_table(rows: list[dict[str, Any]]) -> str:
+    corpora = _distinct(rows, "corpus")
+    lines = []
+    for rule in _distinct(rows, "rule"):
+        for weighting in _distinct(rows, "weighting"):
+            mine = [r for r in rows if (r["rule"], r["weighting"]) == (rule, weighting)]
+            cells = [f"{r['memory']:.2f} / {r['time']:.1f}" for r in mine]
+            lines.append([rule, weighting, *cells])
+    return markdown(["rule", "weighting", *corpora], lines)
+
+
+def _depth_table(rows: list[dict[str, Any]], what: str) -> str:
+    corpora = _distinct(rows, "corpus")
+    lines = []
+    for m in _distinct(rows, "m"):
+        for depth, conservative in DEPTHS:
+            wanted = m, depth, conservative
+            mine = [r for r in rows if (r["m"], r["depth"], r["conservative"]) == wanted]
+            name = f"{depth}, conservative" if conservative else str(depth)
+            errors = [f"{r['error']:.2f} ({r['idf_error']:.2f})" for r in mine]
+            lines.append([f"{m:,}", name, *(errors if what == "error" else map(_f1, mine))])
+    return markdown(["m", "depth", *corpora], lines)

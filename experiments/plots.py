@@ -1,0 +1,223 @@
+"""Pictures of what was found, drawn from the results alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from clasher.errors import MissingExtraError
+
+try:
+    import matplotlib as mpl
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Picture
+except ModuleNotFoundError:
+    raise MissingExtraError.of("A picture", "experiments") from None
+
+from experiments.config import Figure
+from experiments.rows import Row
+from experiments.tables import distinct
+
+STYLE = {
+    "svg.hashsalt": "clasher",  # the same figures, the same file
+    "svg.fonttype": "path",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "axes.titlesize": 10,
+    "legend.frameon": False,
+    "lines.linewidth": 1.4,
+}
+AXES = {
+    "macro_f1": "macro F1",
+    "micro_f1": "micro F1",
+    "macro_f1_over_all": "macro F1 (all labels)",
+    "microseconds": "µs per document",
+    "documents_per_second": "documents per second",
+    "documents": "documents",
+    "dimensions": "dimensions m",
+    "fraction": "documents with labels",
+    "labels": "labels",
+    "correlation": "correlation ρ",
+    "agreement": "decisions that stay",
+}
+LOGARITHMIC = {"microseconds", "documents_per_second", "dimensions", "fraction", "labels"}
+COLOURS = {
+    "clasher-margin": "#d62728",
+    "clasher-centroid": "#ff9896",
+    "clasher-mistake": "#e377c2",
+    "clasher-paper-1": "#ff7f0e",
+    "clasher-paper-2": "#bcbd22",
+    "clasher-perceptron": "#8c564b",
+    "clasher-paper-perceptron": "#c49c94",
+    "knn": "#7f7f7f",
+    "knn-log": "#c7c7c7",
+    "svm-first": "#aec7e8",
+    "svm-full": "#1f77b4",
+    "svm-full-tuned": "#08306b",
+    "svm-retrained": "#1f77b4",
+    "svm-retrained-tuned": "#08306b",
+    "vw-hinge": "#2ca02c",
+    "vw-hinge-rate-2": "#98df8a",
+    "vw-logistic": "#006d2c",
+    "vw-logistic-rate-2": "#74c476",
+    "fasttext": "#9467bd",
+    "minilm": "#17becf",
+    "scikit-learn": "#393b79",
+    "river-8": "#843c39",
+    "river-32": "#ad494a",
+    "river-chain": "#d6616b",
+    "ht-ml": "#9edae5",
+    "ht-ps": "#c5b0d5",
+    "ea-ht-ml": "#17becf",
+    "ea-ht-ps": "#9467bd",
+    "ht-ps-mnb": "#e7ba52",
+    "ea-ht-ps-mnb": "#8c6d31",
+}
+"""A system has one colour in all pictures."""
+
+
+def colour(system: str) -> str:
+    """The colour of a system; that of its hashed twin for one without hashing."""
+    return COLOURS.get(system.replace("exact-", "clasher-"), "#444444")
+
+
+def draw(figure: Figure, rows: list[Row], asymptotes: Iterable[str]) -> Picture:
+    """A picture as the experiment asks for it."""
+    fine = [
+        row
+        for row in rows
+        if row.failed is None and (not figure.systems or row.system in figure.systems)
+    ]
+    if not fine:
+        return nothing()
+    if figure.draw == "curves":
+        return curves(fine, figure.panels)
+    if figure.draw == "lines":
+        return lines(fine, figure.panels, figure.x, set(asymptotes))
+    return front(fine, figure.panels)
+
+
+def nothing() -> Picture:
+    """Where a picture would be, had any system come to an end."""
+    picture, grid = canvas(1, 1)
+    grid[0, 0].text(0.5, 0.5, "every system failed", ha="center", va="center")
+    grid[0, 0].set_axis_off()
+    return picture
+
+
+def curves(rows: list[Row], panels: list[str]) -> Picture:
+    """Along the stream: a row of panels for each stream."""
+    streams = distinct(row.stream for row in rows)
+    picture, grid = canvas(len(streams), len(panels))
+    for stream, line in zip(streams, grid, strict=True):
+        for measure, axes in zip(panels, line, strict=True):
+            for row in (row for row in rows if row.stream == stream):
+                points = [point for point in row.points if measure in point]
+                x = [point["documents"] for point in points]
+                axes.plot(x, [point[measure] for point in points], **look(row))
+            label(axes, "documents", measure)
+        line[0].set_title(stream, loc="left")
+    return finished(picture, grid)
+
+
+def lines(rows: list[Row], panels: list[str], x: str, asymptotes: set[str]) -> Picture:
+    """Against what was varied; systems that it means nothing to are level and dashed."""
+    streams = distinct(row.stream for row in rows)
+    picture, grid = canvas(len(streams), len(panels))
+    for stream, line in zip(streams, grid, strict=True):
+        mine = [row for row in rows if row.stream == stream]
+        for measure, axes in zip(panels, line, strict=True):
+            for system in distinct(row.system for row in mine):
+                own = [row for row in mine if row.system == system]
+                if system in asymptotes:
+                    how = look(own[0]) | {"linestyle": "--", "linewidth": 1.0}
+                    axes.axhline(own[0].result[measure], **how)
+                    continue
+                ordered = sorted(own, key=lambda row: across(row, x))
+                values = [row.result[measure] for row in ordered]
+                axes.plot([across(row, x) for row in ordered], values, marker=".", **look(own[0]))
+            label(axes, x, measure)
+        line[0].set_title(stream, loc="left")
+    return finished(picture, grid)
+
+
+def across(row: Row, x: str) -> float:
+    """Where a run stands on the axis: what was varied, or a figure of the result."""
+    value = row.value(x)
+    return float(row.result[x] if value is None else value)
+
+
+def front(rows: list[Row], panels: list[str]) -> Picture:
+    """F1 against speed: up and to the right is better.
+
+    Systems that did not do the whole stream are hollow; a line leads from each to where the first
+    system stood after as many documents.
+    """
+    streams = distinct(row.stream for row in rows)
+    picture, grid = canvas(len(panels), len(streams), width=4.6, height=3.4)
+    for measure, line in zip(panels, grid, strict=True):
+        for stream, axes in zip(streams, line, strict=True):
+            mine = [row for row in rows if row.stream == stream]
+            for row in mine:
+                spot = row.result["documents_per_second"], row.result[measure]
+                if row.cut and (there := mine[0].after(row.result["documents"])):
+                    pole = {"color": colour(mine[0].system), "linewidth": 0.7, "zorder": 0}
+                    axes.plot([spot[0]] * 2, [spot[1], there[measure]], **pole)
+                    axes.plot(spot[0], there[measure], marker="_", **pole)
+                whole = {"facecolor": colour(row.system)} if not row.cut else {"facecolor": "none"}
+                about = look(row)
+                axes.scatter(*spot, s=42, edgecolor=about["color"], label=about["label"], **whole)
+            label(axes, "documents_per_second", measure)
+            axes.set_title(stream, loc="left")
+    return finished(picture, grid)
+
+
+def look(row: Row) -> dict[str, Any]:
+    """Colour and name of a system."""
+    dashed = {"linestyle": ":"} if row.system.startswith("exact-") else {}
+    return {"color": colour(row.system), "label": row.title} | dashed
+
+
+# ── what all pictures have in common ─────────────────────────────────────────────────────────────
+
+
+def canvas(rows: int, columns: int, width: float = 3.6, height: float = 2.7) -> tuple[Picture, Any]:
+    """Empty panels."""
+    with mpl.rc_context(STYLE):
+        picture = Picture(figsize=(width * columns, height * rows), layout="constrained")
+        grid = picture.subplots(rows, columns, squeeze=False)
+    return picture, grid
+
+
+def label(axes: Axes, x: str, y: str) -> None:
+    """Names and scales of both axes."""
+    axes.set_xlabel(AXES.get(x, x))
+    axes.set_ylabel(AXES.get(y, y))
+    if x in LOGARITHMIC:
+        axes.set_xscale("log", base=2 if x in ("dimensions", "fraction") else 10)
+    if y in LOGARITHMIC:
+        axes.set_yscale("log")
+
+
+def finished(picture: Picture, grid: Any) -> Picture:
+    """With one legend for all panels, below them."""
+    names: dict[str, Any] = {}
+    for axes in grid.flat:
+        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
+            names.setdefault(name, handle)
+    inches = 0.7 + 0.075 * max(map(len, names), default=0)  # of an entry
+    columns = max(1, int(picture.get_figwidth() / inches))
+    with mpl.rc_context(STYLE):
+        picture.legend(names.values(), names.keys(), loc="outside lower center", ncols=columns)
+    return picture
+
+
+def save(picture: Picture, path: Path) -> None:
+    """Write a picture, the same bytes for the same figures."""
+    with mpl.rc_context(STYLE):
+        about = {"Date": None} if path.suffix == ".svg" else {}
+        picture.savefig(path, metadata=about, dpi=140)

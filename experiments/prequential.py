@@ -1,0 +1,48 @@
+"""Test, then train: the run that most experiments are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from benchmarks.corpora import Corpus
+from clasher import Clasher, LabelSets
+from clasher.metrics import Metrics
+
+BATCH = 1000
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Macro and micro F1 of a test-then-train run, and how they came about."""
+
+    macro_f1: float
+    micro_f1: float
+    curve: list[dict[str, float]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, without the curve."""
+        return {"macro_f1": round(self.macro_f1, 4), "micro_f1": round(self.micro_f1, 4)}
+
+
+def prequential(model: Clasher, stream: Corpus, points: tuple[int, ...] = ()) -> Scores:
+    """Predict each document, then learn from it; the curve has a point where one is asked for.
+
+    >>> from benchmarks.corpora import synthetic
+    >>> scores = prequential(Clasher(1024), synthetic(200, 5), points=(100,))
+    >>> scores.micro_f1 > 0.3, scores.curve[0]["documents"]
+    (True, 100)
+    """
+    metrics, curve = Metrics(), []
+    cuts = sorted({0, *range(0, len(stream), BATCH), *points, len(stream)})
+    for start, stop in pairwise(cuts):
+        if start >= len(stream):
+            break
+        truth = LabelSets.of(stream.labels[start:stop])
+        metrics.update_many(truth, model.step_many(stream.texts[start:stop], truth))
+        if stop in points:
+            curve.append(
+                {"documents": stop, "macro_f1": metrics.macro_f1, "micro_f1": metrics.micro_f1}
+            )
+    return Scores(metrics.macro_f1, metrics.micro_f1, curve)

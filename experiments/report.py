@@ -1,0 +1,164 @@
+"""Pages, pictures and one HTML page of all experiments, from their results alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.tables import NONE, markdown, provenance
+from experiments import plots
+from experiments.claims import UNKNOWN, YES
+from experiments.config import HERE, Config, names, read
+from experiments.html import index
+from experiments.kinds import KINDS
+
+BLOCK = re.compile(r"(<!-- experiment:([\w-]+) -->\n).*?(<!-- /experiment:\2 -->)", re.DOTALL)
+FIGURES = HERE / "figures"
+README = HERE / "README.md"
+ASKED = ("kind", "what", "stream", "timed")
+"""What tells one cell from another."""
+
+
+def write(configs: Iterable[Config]) -> list[Path]:
+    """Write the pages and pictures of experiments, and those that tell of all."""
+    written = []
+    for config in configs:
+        results = load(config)
+        FIGURES.mkdir(exist_ok=True)
+        for name, picture in KINDS[config.kind].pictures(config, results["cells"]).items():
+            for suffix in (".svg", ".png"):
+                written.append(FIGURES / f"{name}{suffix}")
+                plots.save(picture, written[-1])
+        config.page.write_text(filled(config, results), encoding="utf-8")
+        written.append(config.page)
+    README.write_text(readme(), encoding="utf-8")
+    page = HERE / "index.html"
+    page.write_text(index([README, *(config.page for config, _ in known())]), encoding="utf-8")
+    return [*written, README, page]
+
+
+def known() -> list[tuple[Config, dict[str, Any]]]:
+    """All experiments that have results, those of the paper first."""
+    configs = sorted(map(read, names()), key=lambda config: (not config.paper, config.title))
+    return [(config, load(config)) for config in configs if config.results.exists()]
+
+
+def load(config: Config) -> dict[str, Any]:
+    """The results of an experiment."""
+    if not config.results.exists():
+        raise SystemExit(f"no results yet: run python -m experiments {config.name}")
+    results: dict[str, Any] = json.loads(config.results.read_text(encoding="utf-8"))
+    return results
+
+
+def blocks(config: Config, results: dict[str, Any]) -> dict[str, str]:
+    """All that a page can show."""
+    kind = KINDS[config.kind]
+    return kind.blocks(config, results["cells"]) | {
+        "claims": claims(kind.verdicts(config, results["cells"])),
+        "provenance": provenance(results),
+    }
+
+
+def claims(verdicts: list[list[str]]) -> str:
+    """What is said, and whether it holds."""
+    return markdown(["what is said", "stream", "found", "holds"], verdicts)
+
+
+def filled(config: Config, results: dict[str, Any]) -> str:
+    """The page of an experiment with its tables written anew."""
+    return fill(config.page.read_text(encoding="utf-8"), config.page.name, blocks(config, results))
+
+
+def fill(text: str, page: str, blocks: dict[str, str]) -> str:
+    """A text with its blocks written anew."""
+
+    def replaced(match: re.Match[str]) -> str:
+        start, name, end = match.groups()
+        if name not in blocks:
+            raise SystemExit(f"{page} asks for {name!r}; there are: {', '.join(blocks)}.")
+        return f"{start}\n{blocks[name]}\n\n{end}"
+
+    return BLOCK.sub(replaced, text)
+
+
+def readme() -> str:
+    """The page of all experiments: claims, what was found, and the commands."""
+    lines = []
+    for config, results in known():
+        verdicts = KINDS[config.kind].verdicts(config, results["cells"])
+        lines.append(
+            [
+                f"[{config.title}]({config.page.name})",
+                config.paper or NONE,
+                summary(verdicts) or config.found,
+                streams(results["cells"]),
+                (confirmed(verdicts) or config.confirmed) if config.paper else NONE,
+                f"`python -m experiments {config.name}`",
+            ]
+        )
+    heads = ["experiment", "the paper says", "found here", "on", "confirmed", "command"]
+    parts = {"all": markdown(heads, lines), "time": took(results for _, results in known())}
+    return fill(README.read_text(encoding="utf-8"), README.name, parts)
+
+
+def streams(cells: list[dict[str, Any]]) -> str:
+    """The names of the streams that an experiment ran on."""
+    named = [cell["stream"]["name"] for cell in cells if cell.get("stream")]
+    return ", ".join(dict.fromkeys(named)) or NONE
+
+
+def confirmed(verdicts: list[list[str]]) -> str:
+    """Whether what the paper says was found again; what we add to it is not counted.
+
+    >>> confirmed([["A", "news", "", "yes"], ["A", "blogs", "", "no"], ["B (ours)", "", "", "yes"]])
+    'in part'
+    """
+    holds = [held == YES for says, _, _, held in verdicts if "(ours)" not in says]
+    if not holds:
+        return ""
+    return "yes" if all(holds) else "in part" if any(holds) else "no"
+
+
+def took(all_results: Iterable[dict[str, Any]]) -> str:
+    """How long all cells took, each counted once; two run at a time unless they are timed."""
+    cells = [cell for results in all_results for cell in results["cells"]]
+    once = {json.dumps([cell[name] for name in cell if name in ASKED]): cell for cell in cells}
+    alone = [cell["took"] for cell in once.values() if cell.get("timed")]
+    others = [cell["took"] for cell in once.values() if not cell.get("timed")]
+    minutes = (sum(alone) + sum(others) / 2) / 60
+    return (
+        f"{len(once)} cells, about {minutes:.0f} minutes on two cores; {len(alone)} of them, "
+        f"{sum(alone) / 60:.0f} minutes, are timed and run alone."
+    )
+
+
+def summary(verdicts: list[list[str]]) -> str:
+    """Which claims hold everywhere, where else, and which nowhere.
+
+    >>> summary([["A", "news", "", "yes"], ["A", "blogs", "", "yes"], ["B", "news", "", "no"]])
+    '**Holds**: A. **Does not hold**: B.'
+    """
+    groups: dict[str, list[str]] = {}
+    for says in dict.fromkeys(verdict[0] for verdict in verdicts):
+        holds = {stream: held for said, stream, _, held in verdicts if said == says}
+        yes = [stream for stream, held in holds.items() if held == YES]
+        unknown = [stream for stream, held in holds.items() if held == UNKNOWN]
+        if len(yes) == len(holds):
+            where = "Holds"
+        elif yes:
+            where = f"Holds on {' and '.join(yes)} only"
+        else:
+            where = "Not known" if len(unknown) == len(holds) else "Does not hold"
+        groups.setdefault(where, []).append(says)
+    return " ".join(f"**{where}**: {'; '.join(said)}." for where, said in groups.items())
+
+
+def rehearse(config: Config, results: dict[str, Any], folder: Path) -> None:
+    """Make tables and pictures as if they were to be written."""
+    filled(config, results)
+    for name, picture in KINDS[config.kind].pictures(config, results["cells"]).items():
+        plots.save(picture, folder / f"{name}.svg")

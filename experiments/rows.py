@@ -1,0 +1,109 @@
+"""One run of a system, as tables, pictures and claims look at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from benchmarks.peers import SYSTEMS
+from experiments.streams import Stream
+
+
+@dataclass(frozen=True)
+class Row:
+    """A system on a stream: the figures of the end, and those of the points on the way.
+
+    ``labels`` are those of the whole stream, as far as any system came.
+    """
+
+    system: str
+    stream: str
+    what: dict[str, Any]
+    failed: str | None
+    result: dict[str, Any]
+    labels: int
+
+    @classmethod
+    def all(cls, cells: list[dict[str, Any]]) -> list[Row]:
+        """From the cells of the results."""
+        titles = [msgspec.convert(cell["stream"], Stream).title for cell in cells]
+        labels: dict[str, int] = {}
+        for title, cell in zip(titles, cells, strict=True):
+            seen = cell.get("result", {}).get("labels", 1)
+            labels[title] = max(labels.get(title, 1), seen)
+        return [
+            cls(
+                system=cell["what"]["system"],
+                stream=title,
+                what=cell["what"],
+                failed=cell.get("failed"),
+                result=cell.get("result", {}),
+                labels=labels[title],
+            )
+            for title, cell in zip(titles, cells, strict=True)
+        ]
+
+    @property
+    def title(self) -> str:
+        """The system's name in tables and pictures."""
+        return SYSTEMS[self.system].title
+
+    def value(self, name: str) -> Any:
+        """What was varied: an option of the system, or of its task."""
+        return self.what["options"].get(name, self.what.get(name))
+
+    @property
+    def cut(self) -> str:
+        """How much of the stream it was given, or came to do, if not all."""
+        if self.failed is not None:
+            return ""
+        if not self.result["complete"]:
+            return f"{self.result['documents']:,} documents in {self.what['seconds']:,.0f} s"
+        return f"first {self.what['limit']:,}" if self.shortened else ""
+
+    @property
+    def shortened(self) -> bool:
+        """Whether it was given the first documents only."""
+        limit = self.what["limit"]
+        return limit is not None and self.result["documents"] == limit
+
+    @cached_property
+    def points(self) -> list[dict[str, float]]:
+        """Where it stood on the way, with the microseconds that a document took since the last.
+
+        ``macro_f1_over_all`` counts the labels that are yet to appear as 0, as the paper does.
+        """
+        found: list[dict[str, float]] = []
+        start = {"documents": 0.0, "seconds": 0.0, "text_bytes": 0.0}
+        for before, point in pairwise([start, *self.result["points"]]):
+            more = {}
+            if "macro_f1" in point:
+                more["macro_f1_over_all"] = point["macro_f1"] * point["labels"] / self.labels
+            if "seconds" in point and "seconds" in before:
+                passed = point["seconds"] - before["seconds"]
+                documents = point["documents"] - before["documents"]
+                more["microseconds"] = 1e6 * passed / documents
+                more["nanoseconds_per_byte"] = (
+                    1e9 * passed / max(1.0, point["text_bytes"] - before["text_bytes"])
+                )
+            found.append(point | more)
+        return found
+
+    def after(self, documents: int) -> dict[str, float] | None:
+        """Where it stood after so many documents, or at the last point before."""
+        before = [point for point in self.points if point["documents"] <= documents]
+        return before[-1] if before and "macro_f1" in before[-1] else None
+
+    def mean(self, measure: str, start: float, stop: float) -> float | None:
+        """The mean of a figure over the points of a stretch of the stream, 0 to 1."""
+        end = self.result["documents"]
+        inside = [
+            point[measure]
+            for point in self.points
+            if measure in point and start * end < point["documents"] <= stop * end
+        ]
+        return sum(inside) / len(inside) if inside else None

@@ -1,0 +1,130 @@
+"""All cells of experiments, and the files their results go to."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import chain
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import msgspec
+
+from benchmarks.runner import header, say
+from experiments.cells import Cell
+from experiments.config import Config
+from experiments.kinds import KINDS
+from experiments.measuring import Found, Place, end_all, run
+from experiments.streams import Stream
+
+Measure = Callable[[Cell, Place], Found]
+
+
+def check(configs: Iterable[Config], place: Place) -> None:
+    """Stop before the first cell when a corpus is missing or broken."""
+    for config in configs:
+        parts = [part.streams or [] for part in config.parts.values()]
+        for stream in map(Stream.of, chain(config.streams, _given(config, place), *parts)):
+            if fault := stream.fault(place.data):
+                raise SystemExit(f"{config.name} needs {fault}")
+
+
+def _given(config: Config, place: Place) -> list[Stream]:
+    """The optional streams whose files are there."""
+    return [stream for stream in map(Stream.of, config.optional) if place.has(stream)]
+
+
+def wanted(config: Config, place: Place) -> list[Cell]:
+    """The cells of an experiment, on optional streams too where their files are given."""
+    streams = [*config.streams, *_given(config, place)]
+    return list(KINDS[config.kind].cells(msgspec.structs.replace(config, streams=streams)))
+
+
+def measure_all(
+    cells: Iterable[Cell], place: Place, measure: Measure = run, workers: int = 2
+) -> dict[str, Found]:
+    """What is found in every cell, by its key; what was measured before is not measured again.
+
+    Cells run ``workers`` at a time, timed ones alone after the others.
+    """
+    by_key = {place.key(cell): cell for cell in cells}
+    found = {key: kept for key, cell in by_key.items() if (kept := place.kept(cell))}
+    left = {key: cell for key, cell in by_key.items() if key not in found}
+    if found:
+        say(f"{len(found)} of {len(by_key)} cells were measured before")
+    progress = Progress(len(left))
+    for timed in (False, True):
+        batch = {key: cell for key, cell in left.items() if cell.timed is timed}
+        found |= _measured(batch, place, measure, 1 if timed else workers, progress)
+    return found
+
+
+def _measured(
+    cells: dict[str, Cell], place: Place, measure: Measure, workers: int, progress: Progress
+) -> dict[str, Found]:
+    found: dict[str, Found] = {}
+    waiting = list(cells.items())
+    running: dict[Future[Found], str] = {}
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            while waiting or running:
+                while waiting and len(running) < workers:
+                    key, cell = waiting.pop(0)
+                    running[pool.submit(measure, cell, place)] = key
+                done, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
+                for future in done:
+                    key = running.pop(future)
+                    found[key] = future.result()
+                    if "failed" not in found[key]:
+                        place.keep(cells[key], found[key])
+                    progress.tell(cells[key], found[key])
+        except BaseException:
+            end_all()
+            raise
+    return found
+
+
+class Progress:
+    """Lines that say how far we are."""
+
+    def __init__(self, cells: int) -> None:
+        self.cells, self.done, self.began = cells, 0, time.perf_counter()
+
+    def tell(self, cell: Cell, found: Found) -> None:
+        """A cell is done."""
+        self.done += 1
+        passed = time.perf_counter() - self.began
+        left = passed / self.done * (self.cells - self.done)
+        outcome = f"FAILED: {found['failed']}" if "failed" in found else brief(found["result"])
+        say(
+            f"{self.done}/{self.cells}  {cell}  {outcome}  ({found['took']:,.0f} s; "
+            f"{passed / 60:,.0f} min passed, about {left / 60:,.0f} to go)"
+        )
+
+
+def brief(result: Any) -> str:
+    """A few figures of a result, where it has them."""
+    if not isinstance(result, dict) or "macro_f1" not in result:
+        return "done"
+    return f"macro {result['macro_f1']:.3f}  micro {result['micro_f1']:.3f}"
+
+
+def document(
+    config: Config, cells: list[Cell], found: dict[str, Found], place: Place
+) -> dict[str, Any]:
+    """The results of an experiment, as they are written."""
+    about = header(config.name, [], repeats=1)
+    own = [found[place.key(cell)] for cell in cells]
+    about["machine"]["load_before"] = round(median(one["load"] for one in own), 2)
+    about["command"] = f"python -m experiments {config.name}"
+    pairs = zip(cells, own, strict=True)
+    return about | {"cells": [msgspec.to_builtins(cell) | one for cell, one in pairs]}
+
+
+def save(path: Path, results: dict[str, Any]) -> None:
+    """Write results where reports find them."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,120 @@
+"""Which documents a cell of an experiment is given, and in which order."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks import corpora
+from benchmarks.corpora import Corpus
+
+SYNTHETIC = "synthetic"
+
+
+class Stream(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A stream as an experiment asks for it.
+
+    Parameters
+    ----------
+    name
+        A corpus: a Parquet file of that name in the folder of the data; or ``synthetic``.
+    order
+        As it is stored; ``shuffled`` with a fixed seed; or ``days``, the split of section 6.3: the
+        documents of even days first, and those of odd days as a test set after them. Where a
+        stream has no dates, every other document is of an odd day.
+    limit
+        The first documents only.
+    documents, labels, words
+        Of a synthetic stream.
+    """
+
+    name: str
+    order: Literal["stored", "shuffled", "days"] = "stored"
+    limit: int | None = None
+    documents: int = 1000
+    labels: int = 20
+    words: int = 40
+
+    @classmethod
+    def of(cls, given: str | Stream) -> Stream:
+        """A name stands for the whole corpus as it is stored."""
+        return given if isinstance(given, Stream) else cls(given)
+
+    @property
+    def title(self) -> str:
+        """What tables call it."""
+        name = f"{SYNTHETIC}-{self.labels}" if self.name == SYNTHETIC else self.name
+        return f"{name}, shuffled" if self.order == "shuffled" else name
+
+    def path(self, data: Path) -> Path | None:
+        """The file it is read from, if any."""
+        return None if self.name == SYNTHETIC else data / f"{self.name}.parquet"
+
+    def fault(self, data: Path) -> str:
+        """What is wrong with its file, and what to do; nothing if it can be read."""
+        path = self.path(data)
+        if path is None:
+            return ""
+        if not path.is_file():
+            return (
+                f"{path.name}, which is not in {data}: name the folder of the corpora with --data, "
+                "make the file with `clasher datasets`, or take a quick look with --small"
+            )
+        try:
+            missing = {"text", "labels"} - set(pq.read_schema(path).names)
+        except pa.ArrowException:
+            return f"{path}, which is not a whole Parquet file: get or make it again"
+        names = " and ".join(sorted(missing))
+        return f"{names} in {path}, which has no such columns" if missing else ""
+
+    def digest(self, data: Path) -> str:
+        """Changes with the documents."""
+        path = self.path(data)
+        if path is None:
+            return ""
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def load(self, data: Path) -> tuple[Corpus, int | None]:
+        """The documents, and where a test set begins."""
+        path = self.path(data)
+        if path is None:
+            corpus = corpora.synthetic(self.documents, self.labels, words=self.words)
+        else:
+            corpus = corpora.load(path)
+        corpus = corpus.head(self.limit)
+        if self.order == "shuffled":
+            return corpus.shuffled(), None
+        if self.order == "days":
+            return by_days(corpus, odd_days(path, len(corpus)))
+        return corpus, None
+
+
+def odd_days(path: Path | None, documents: int) -> np.ndarray:
+    """Which of the first documents were written on odd days of their month."""
+    if path is not None and "date" in pq.read_schema(path).names:
+        dates = pq.read_table(path, columns=["date"])["date"][:documents]
+        if not dates.null_count:
+            days = np.array([int(date.as_py()[8:10]) for date in dates])
+            return days % 2 == 1
+    return np.arange(documents) % 2 == 1
+
+
+def by_days(corpus: Corpus, odd: np.ndarray) -> tuple[Corpus, int]:
+    """The documents of even days, then those of odd days; where the latter begin.
+
+    >>> stream, start = by_days(corpora.synthetic(10, 2), np.arange(10) % 2 == 1)
+    >>> len(stream), start
+    (10, 5)
+    """
+    order = pa.array(np.concatenate([np.flatnonzero(~odd), np.flatnonzero(odd)]))
+    texts, labels = corpus.texts.take(order), corpus.labels.take(order)
+    split = replace(corpus, texts=texts, labels=labels, order="even days, then odd days")
+    return split, int((~odd).sum())

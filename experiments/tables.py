@@ -1,0 +1,151 @@
+"""What systems did on streams, as Markdown tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from benchmarks.peers import SYSTEMS
+from benchmarks.tables import NONE, f1, markdown, thousands
+from experiments.rows import Row
+
+MEASURES = {
+    "macro_f1": "macro F",
+    "macro_precision": "macro P",
+    "macro_recall": "macro R",
+    "accuracy": "accuracy",
+    "micro_f1": "micro F",
+    "micro_precision": "micro P",
+    "micro_recall": "micro R",
+}
+EARLY = (100, 1_000, 10_000)
+
+
+def overview(rows: list[Row]) -> str:
+    """A row for each system, a column for each stream: macro F1 / micro F1, documents a second.
+
+    Beside a system that did not do the whole stream stands what the first of them had by then.
+    """
+    streams = distinct(row.stream for row in rows)
+    found = {(row.system, row.stream): row for row in rows}
+    first = {row.stream: row for row in reversed(rows) if row.failed is None and not row.cut}
+    return markdown(
+        ["", *(f"{stream}{size(rows, stream)}" for stream in streams)],
+        [
+            [
+                SYSTEMS[system].title,
+                *(_overview(found.get((system, s)), first.get(s)) for s in streams),
+            ]
+            for system in distinct(row.system for row in rows)
+        ],
+    )
+
+
+def _overview(row: Row | None, first: Row | None) -> str:
+    if row is None:
+        return NONE
+    if row.failed is not None:
+        return f"failed: {row.failed}"
+    found = f"{pair(row.result)}, {thousands(row.result['documents_per_second'])}"
+    if not row.cut:
+        return found
+    there = first.after(row.result["documents"]) if first else None
+    return f"{found} ({row.cut}{f'; {first.title}: {pair(there)}' if first and there else ''})"
+
+
+def size(rows: list[Row], stream: str) -> str:
+    """How long a stream is, from a system that came to its end."""
+    whole = [
+        row.result for row in rows if row.stream == stream and row.failed is None and not row.cut
+    ]
+    if not whole:
+        return ""
+    return f" ({whole[0]['documents']:,}; {whole[0]['labels']:,} labels)"
+
+
+def measures(rows: list[Row]) -> str:
+    """A table for each stream with all measures of section 6.1."""
+    parts = []
+    for stream in distinct(row.stream for row in rows):
+        lines = []
+        for row in rows:
+            if row.stream == stream:
+                lines.append([_titled(row), *_measures(row)])
+        parts.append(f"### {stream}\n\n{markdown(['', *MEASURES.values()], lines)}")
+    return "\n\n".join(parts)
+
+
+def _measures(row: Row) -> list[str]:
+    if row.failed is not None:
+        return [f"failed: {row.failed}", *[NONE] * (len(MEASURES) - 1)]
+    return [f1(row.result[name]) for name in MEASURES]
+
+
+def _titled(row: Row) -> str:
+    return f"{row.title}, {row.cut}" if row.cut else row.title
+
+
+def varied(rows: list[Row], name: str) -> str:
+    """A table for each stream: a row for each system, a column for each value, or for any."""
+    columns = distinct(row.value(name) for row in rows)
+    parts = []
+    for stream in distinct(row.stream for row in rows):
+        mine = [row for row in rows if row.stream == stream]
+        found = {(row.system, row.value(name)): row for row in mine}
+        lines = [
+            [SYSTEMS[system].title, *(_scores(found.get((system, value))) for value in columns)]
+            for system in distinct(row.system for row in mine)
+        ]
+        heads = ["", *("any" if value is None else written(name, value) for value in columns)]
+        parts.append(f"### {stream}\n\n{markdown(heads, lines)}")
+    return "\n\n".join(parts)
+
+
+def _scores(row: Row | None) -> str:
+    if row is None:
+        return NONE
+    if row.failed is not None:
+        return f"failed: {row.failed}"
+    return pair(row.result) + (f" ({row.cut})" if row.cut else "")
+
+
+def written(name: str, value: Any) -> str:
+    """A value of what is varied.
+
+    >>> written("dimensions", 4096), written("fraction", 0.25)
+    ('2^12', '0.25')
+    """
+    if name == "dimensions":
+        return f"2^{int(value).bit_length() - 1}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def start(rows: list[Row]) -> str:
+    """A table for each stream: F1 after the first hundred, thousand, ten thousand documents."""
+    parts = []
+    for stream in distinct(row.stream for row in rows):
+        lines = []
+        for row in rows:
+            if row.stream == stream and row.failed is None:
+                at = {point["documents"]: point for point in row.points}
+                cells = [pair(at[n]) if "macro_f1" in at.get(n, {}) else NONE for n in EARLY]
+                lines.append([row.title, *cells])
+        parts.append(f"### {stream}\n\n{markdown(['', *(f'{n:,}' for n in EARLY)], lines)}")
+    return "\n\n".join(parts)
+
+
+def settings(rows: list[Row]) -> str:
+    """How each system is set."""
+    chosen = (SYSTEMS[name] for name in distinct(row.system for row in rows))
+    lines = [[system.title, f"`{system.settings}`"] for system in chosen]
+    return markdown(["system", "settings"], lines)
+
+
+def pair(figures: dict[str, Any]) -> str:
+    """Macro F1 / micro F1."""
+    return f"{f1(figures['macro_f1'])} / {f1(figures['micro_f1'])}"
+
+
+def distinct(values: Iterable[Any]) -> list[Any]:
+    """Each value once, in order of appearance."""
+    return list(dict.fromkeys(values))

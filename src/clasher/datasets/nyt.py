@@ -1,0 +1,123 @@
+"""The New York Times Annotated Corpus: NITF files in an archive for each month.
+
+The text is the headline and the paragraphs of the full text, a line each; labels are the General
+Online Descriptors, which the producers of nytimes.com gave to part of the articles.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Final
+from xml.etree.ElementTree import Element
+
+from clasher.datasets.archives import Member, files, members
+from clasher.datasets.dataset import DAYS, Dataset
+from clasher.datasets.dates import day
+from clasher.datasets.documents import Document, distinct, lines, tidy
+from clasher.datasets.folder import Folder, matching
+from clasher.datasets.xmltree import parse as parse_xml
+from clasher.datasets.xmltree import text_of
+from clasher.io.judging import FaultError
+
+DESCRIPTORS: Final = (
+    "head/docdata/identified-content/classifier"
+    "[@class='online_producer'][@type='general_descriptor']"
+)
+_ARTICLE: Final = re.compile(r"(?:^|/)\d+\.xml$")
+_FILED: Final = re.compile(r"(\d{4})/(\d\d)(?:\.\w+)*/(?:\2/)?(\d\d)/[^/]+$")
+_PUBLISHED: Final = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)")
+_ARCHIVES: Final = ("nyt_corpus*.t*", "LDC2008T19*.t*")
+
+
+def months(path: Path) -> list[Path]:
+    """What there is for each month, in time order: its archive, or the folder of its days."""
+    found: dict[tuple[str, str], Path] = {}
+    for depth in ("", "data/", "*/data/"):
+        for month in ("[01][0-9].tgz", "[01][0-9].tar.gz", "[01][0-9].tar", "[01][0-9]"):
+            for each in path.glob(f"{depth}[12][0-9][0-9][0-9]/{month}"):
+                found.setdefault((each.parent.name, each.name[:2]), each)
+    return [found[month] for month in sorted(found)]
+
+
+def find(path: Path) -> list[Path]:
+    """The archives of months in a folder, or the one of all."""
+    return months(path) or matching(path, _ARCHIVES)
+
+
+def read(folder: Folder) -> Generator[Document]:
+    """All articles in time order; those of a month are sorted at a time."""
+    for path in find(folder.path):
+        found = _of_month(path) if path.is_dir() else members(path, _ARTICLE)
+        yield from folder.by_date(folder.parsed(found, parse))
+
+
+def _of_month(path: Path) -> Iterator[Member]:
+    return files(path, "[0-3][0-9]/*.xml")
+
+
+def parse(name: str, raw: bytes) -> Document:
+    """An article, from a file of this name."""
+    root = parse_xml(raw)
+    if root.tag != "nitf":
+        raise FaultError(f"it is <{root.tag}>, not <nitf>")
+    if root.find("head") is None or root.find("body") is None:
+        raise FaultError("it has no <head> or no <body>")
+    identifier = root.find("head/docdata/doc-id")
+    own = "" if identifier is None else identifier.get("id-string", "")
+    return Document(
+        own or name.rpartition("/")[2].removesuffix(".xml"),
+        _date(root, name),
+        _text(root),
+        distinct([tidy(text_of(element)) for element in root.iterfind(DESCRIPTORS)]) or None,
+    )
+
+
+def _text(root: Element) -> str:
+    content = "body/body.content/block[@class='{}']/p"
+    paragraphs = root.findall(content.format("full_text"))
+    return lines(
+        text_of(root.find("body/body.head/hedline/hl1")),
+        *map(text_of, paragraphs or root.iterfind(content.format("lead_paragraph"))),
+    )
+
+
+def _date(root: Element, name: str) -> str:
+    """The day an article says it is of, if that is in the month it is filed under."""
+    found = _FILED.search(name)
+    filed = found and day(*found.groups())
+    for stated in (_publication(root), _meta(root), filed):
+        if stated and (filed is None or stated[:7] == filed[:7]):
+            return stated
+    raise FaultError("it has no date: neither <pubdata>, nor <meta>, nor its folder tell one")
+
+
+def _publication(root: Element) -> str | None:
+    element = root.find("head/pubdata")
+    found = _PUBLISHED.match("" if element is None else element.get("date.publication", ""))
+    return found and day(*found.groups())
+
+
+def _meta(root: Element) -> str | None:
+    told = {meta.get("name"): meta.get("content", "") for meta in root.iterfind("head/meta")}
+    names = ("publication_year", "publication_month", "publication_day_of_month")
+    return day(*(told.get(name) or "" for name in names))
+
+
+NYT = Dataset(
+    name="nyt",
+    title="The New York Times Annotated Corpus",
+    about="Articles of the New York Times of January 1987 to June 2007, in time order: headline "
+    "and full text.",
+    labels="General Online Descriptors, which part of the articles have",
+    documents=1_855_658,
+    classes=1_622,
+    licence="agreement with the LDC, for a fee",
+    source="the Linguistic Data Consortium, 'The New York Times Annotated Corpus', LDC2008T19 "
+    "(https://catalog.ldc.upenn.edu/LDC2008T19)",
+    files=("the folder data with 1987/01.tgz … 2007/06.tgz", "the one archive of it"),
+    finder=find,
+    reader=read,
+    splits={"days": DAYS},
+)
