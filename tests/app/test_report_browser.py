@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,15 +11,9 @@ import pytest
 
 from clasher.app.report import PRINTED_ROWS, write_report
 from tests.app.evaluations import HOSTILE, learnt, made, news, renamed, rows
+from tests.conftest import missing
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-
-
-def missing(what: str) -> None:
-    """Skip where there is no browser; where every change is checked, there must be one."""
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"{what} is missing: the report was not looked at in a browser")
-    pytest.skip(f"{what} is missing")
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +21,10 @@ def browser() -> Iterator[Any]:
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        missing("playwright")
+        missing("playwright is missing: the report was not looked at in a browser")
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
-        missing("chromium")
+        missing("chromium is missing: the report was not looked at in a browser")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
             executable_path=program, args=["--no-sandbox", "--disable-gpu"]
