@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import pytest
+from tests.conftest import missing
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-
-
-def missing(what: str) -> None:
-    """Skip where there is no browser; where every change is checked, there must be one."""
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"{what} is missing: nothing was looked at in a browser")
-    pytest.skip(f"{what} is missing")
 
 
 @contextmanager
@@ -30,10 +22,10 @@ def chromium() -> Iterator[Any]:
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        missing("playwright")
+        missing("playwright is missing: nothing was looked at in a browser")
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
-        missing("chromium")
+        missing("chromium is missing: nothing was looked at in a browser")
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(
             executable_path=program, args=["--no-sandbox", "--disable-gpu"]

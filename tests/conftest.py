@@ -4,9 +4,10 @@ import contextlib
 import importlib
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import NoReturn
 
 import numba
 import numpy as np
@@ -47,24 +48,19 @@ def closed_folder() -> Iterator[Path]:
         folder.chmod(0o700)
 
 
+def missing(what: str) -> NoReturn:
+    """Skip for want of something, but fail where every change is checked: it has everything."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(what)
+    pytest.skip(what)
+
+
 def optional(library: str, extra: str) -> ModuleType:
-    """An optional library; skips without it, but never where every change is checked."""
+    """An optional library; see ``missing``."""
     try:
         return importlib.import_module(library)
     except ImportError:
-        message = f"{library} is missing: pip install 'clasher[{extra}]'"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-
-
-def required(missing: Sequence[str]) -> None:
-    """Skip where something is missing, but never where every change is checked."""
-    if missing:
-        message = f"missing: {', '.join(missing)}"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
+        missing(f"{library} is missing: pip install 'clasher[{extra}]'")
 
 
 @pytest.fixture(scope="session")

@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import doctest
 import json
-import os
 import shutil
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +24,7 @@ from benchmarks.prepared import Prepared, prepare
 from benchmarks.report import block, fill, stale, update
 from benchmarks.runner import Job
 from clasher.metrics import Metrics
+from tests.conftest import missing
 
 HERE = Path(__file__).parent
 BENCHMARKS = HERE.parent / "benchmarks"
@@ -48,13 +48,6 @@ def needs(library: str) -> None:
         missing(f"{library} is not installed: {remedy}")
     if library == hoeffding_trees.LIBRARY and shutil.which("javac") is None:
         missing(f"there is no javac: {jvm.REMEDY}")
-
-
-def missing(what: str) -> NoReturn:
-    """Skip, or fail on the build machine, which has everything."""
-    if os.environ.get("CI") == "true":
-        pytest.fail(what)
-    pytest.skip(what)
 
 
 def write_parquet(corpus: Corpus, folder: Path, name: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -17,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks import corpora
-from benchmarks.measure import version
 from benchmarks.peers import SYSTEMS
 from clasher import Clasher, LabelSets
 from clasher.labels import LabelIndex
@@ -31,6 +29,7 @@ from experiments.measuring import Place, run
 from experiments.prequential import prequential
 from experiments.rows import Row
 from experiments.streams import Stream, by_days, odd_days
+from tests.test_benchmarks import needs
 
 SMALL = Stream("synthetic", documents=120, labels=5)
 
@@ -79,21 +78,12 @@ def test_results_say_where_they_come_from():
 # ── small runs of everything ─────────────────────────────────────────────────────────────────────
 
 
-def needs(config: Any) -> None:
-    """Skip without a library of the extra, but never on the build machine."""
-    for system in {*config.systems, *config.asymptotes}:
-        library = SYSTEMS[system].library
-        if version(library) == "not installed":
-            message = f"{library} is not installed: pip install 'clasher[{SYSTEMS[system].extra}]'"
-            if os.environ.get("CI") == "true":
-                pytest.fail(message)
-            pytest.skip(message)
-
-
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", names())
 def test_every_experiment_runs_small(name: str, capsys: pytest.CaptureFixture[str]):
-    needs(read(name, small=True))
+    config = read(name, small=True)
+    for system in (*config.systems, *config.asymptotes):
+        needs(SYSTEMS[system].library)
     assert main([name, "--small"]) == 0, capsys.readouterr().err
 
 

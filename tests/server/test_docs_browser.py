@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from clasher.app.server.operation import OPERATIONS
-from tests.conftest import optional, required
+from tests.browser import chromium
 from tests.server.serving import serve
 
 pytestmark = pytest.mark.compiled
 
 
 def test_operations_can_be_tried_below_a_path(folder: Path) -> None:
-    playwright = optional("playwright.sync_api", "test")
-    program = shutil.which("chromium")
-    required([] if program else ["chromium"])
-    with serve(folder, root_path="/clasher") as served, playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+    with serve(folder, root_path="/clasher") as served, chromium() as browser:
         page = browser.new_page()
         requests: list[str] = []
         errors: list[str] = []
@@ -38,4 +33,3 @@ def test_operations_can_be_tried_below_a_path(folder: Path) -> None:
         assert f"{served.url}/healthz" in requests
         assert {urlsplit(url).netloc for url in requests} == {f"127.0.0.1:{served.port}"}
         assert not [text for text in errors if "Security Policy" in text or "Error" in text]
-        browser.close()

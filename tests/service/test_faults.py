@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from tests.conftest import required
+from tests.conftest import missing
 from tests.service.torture import disks
 
 pytestmark = pytest.mark.compiled
@@ -30,7 +30,8 @@ BUGS = [
 
 
 def torture(*args, folder):
-    required(disks.needs())
+    if lacking := disks.needs():
+        missing(f"no faults without {', '.join(lacking)}")
     command = [sys.executable, "-m", "tests.service.torture", *map(str, args), "--dir", str(folder)]
     return subprocess.run(command, capture_output=True, text=True, env=os.environ, timeout=600)
 
