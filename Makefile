@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compiled test-interpreted torture lint format bench bench-serve experiments java clean
+.PHONY: help demo test test-compiled test-interpreted torture lint format bench bench-serve experiments programs java clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -12,17 +12,18 @@ help:  ## list the targets
 demo: $(VENV)/all  ## learn from the docstrings of this Python, live, and write a report
 	$(BIN)/clasher demo
 
+# a file of tests stays in one process; more of them at a time than this need much memory
+PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 test: test-compiled test-interpreted  ## run the whole test suite, compiled and interpreted
 
-test-compiled: $(VENV)/dev java
-	$(BIN)/python -m pytest
+test-compiled: $(VENV)/dev programs
+	$(BIN)/python -m pytest $(PARALLEL)
 
-test-interpreted: $(VENV)/dev java  # one run without the compiler sees every line of the kernels
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -m 'not compiled'
-	$(BIN)/python -m coverage report
+test-interpreted: $(VENV)/dev programs  # one run without the compiler sees every line of the kernels
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(PARALLEL) -q -m 'not compiled' --cov
 
 TRIALS ?= 1000
-torture: $(VENV)/dev  ## kill, cut off and starve a service TRIALS times each; needs root and strace
+torture: $(VENV)/dev programs  ## kill, cut off and starve a service TRIALS times each; needs root and strace
 	$(BIN)/python -m tests.service.torture --trials $(TRIALS)
 
 lint: $(VENV)/dev  ## ruff, mypy, import-linter
@@ -44,12 +45,13 @@ bench-serve: $(VENV)/dev  ## the service under load: requests a second, latencie
 experiments: $(VENV)/dev java  ## every figure and table of the paper, and beyond; goes on where it stopped
 	$(BIN)/python -m experiments
 
-# The Hoeffding trees of MOA need a Java development kit; where we may, we install Debian's.
+# What tests and experiments need and pip has not; where we may, we install Debian's.
+JAVA := javac=openjdk-17-jdk-headless
+programs:
+	@tools/programs.sh $(JAVA) chromium=chromium curl=curl strace=strace mkfs.ext4=e2fsprogs mount=mount
+
 java:
-	@command -v javac >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
-	  && echo "Installing a Java development kit …" && apt-get update -qq \
-	  && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-	     openjdk-17-jdk-headless >/dev/null; } || echo "no javac: the Hoeffding trees are left out"
+	@tools/programs.sh $(JAVA)
 
 clean:  ## remove the environment and all caches
 	rm -rf $(VENV) build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/streams experiments/cache

@@ -41,7 +41,7 @@ def test_piped_it_prints_plain_lines(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert all(row[1] == str(LIMIT) for row in rows)
     assert out.count("nearest region") == 2
     assert str(report) in out.replace("\n", "")
-    assert "clasher evaluate news.jsonl" in out
+    assert "clasher evaluate news.jsonl --report" in out
     page = report.read_text(encoding="utf-8")
     assert all(f"<bdi>{rule}</bdi>" in page for rule in RULES)
 

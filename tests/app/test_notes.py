@@ -121,3 +121,20 @@ def test_nothing_is_left_to_compile_after_the_warm_up(tmp_path):
         env=environment, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout == "[]\n"
+
+
+def test_the_program_is_called_as_it_can_be_called_again(tmp_path, monkeypatch):
+    own = tmp_path / ".venv" / "bin" / "clasher"
+    own.parent.mkdir(parents=True)
+    own.write_text("")
+    own.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(own)])
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert notes.program() == ".venv/bin/clasher"
+    monkeypatch.chdir("/")
+    assert notes.program() == str(own)[1:]
+    monkeypatch.setenv("PATH", str(own.parent))
+    assert notes.program() == "clasher"
+    monkeypatch.setattr(sys, "argv", ["/somewhere/clasher/__main__.py"])
+    assert notes.program() == f"{sys.executable} -m clasher"

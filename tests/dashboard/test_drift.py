@@ -11,8 +11,10 @@ import pytest
 from tests.dashboard.conftest import served
 from tests.dashboard.serving import SUBJECTS, Server
 from tests.dashboard.test_teach import OTHER, SHOWN
+from tests.dashboard.visits import formatted
 
 NEW_WORDS = {"oil": "shale fracking well sand rig texas", "ships": SUBJECTS["oil"]}
+SHARES = ("frequency_before", "frequency")
 
 
 def stream(words: dict[str, str], count: int, seed: int) -> list[dict[str, Any]]:
@@ -28,8 +30,10 @@ def stream(words: dict[str, str], count: int, seed: int) -> list[dict[str, Any]]
 
 
 def teach_drift(server: Server) -> None:
-    """Oil and ships come to be written of in other words."""
-    for documents in (stream(SUBJECTS, 600, 1), stream(SUBJECTS | NEW_WORDS, 300, 2)):
+    """Oil and ships come to be written of in other words, and oil more often than before."""
+    after = stream(SUBJECTS | NEW_WORDS, 300, 2) + stream({"oil": NEW_WORDS["oil"]}, 600, 4)
+    random.Random(5).shuffle(after)
+    for documents in (stream(SUBJECTS, 600, 1), after):
         for start in range(0, len(documents), 100):
             server.post("v1/learn", {"documents": documents[start : start + 100]})
     new = [{"text": row["text"]} for row in stream(SUBJECTS | NEW_WORDS, 10, 3)]
@@ -51,6 +55,20 @@ def test_an_alarm_in_words(visit: Any, drifting: Server) -> None:
     for word in (*alarm["gained"], *alarm["lost"]):
         assert word in told.locator(".chip").all_inner_texts()
     assert "Since then: F1" in told.inner_text()
+
+
+def test_it_tells_which_labels_rise_and_fall(visit: Any, drifting: Server) -> None:
+    alarms = drifting.get("v1/alarms")["alarms"]
+    page = visit("drift", url=drifting.url).page
+    page.locator(".alarm").first.wait_for()
+    texts = page.locator(".alarm").all_inner_texts()
+    told = {alarm["label"]: text for alarm, text in zip(alarms, texts, strict=True)}
+    oil = next(alarm for alarm in alarms if alarm["label"] == "oil")
+    assert oil["frequency"] > oil["frequency_before"]
+    before, now = (formatted(page, "percent", oil[name]) for name in SHARES)
+    assert f"It rises from {before} to {now} of documents." in told["oil"]
+    assert "It falls from" in told["ships"]
+    assert f", {formatted(page, 'moment', oil['at'])}." in told["oil"]
 
 
 def test_the_texts_to_teach_next(visit: Any, drifting: Server) -> None:

@@ -57,7 +57,7 @@ def test_rename_merge_pin_and_retire(visit: Any, own: Server) -> None:
     page.get_by_role("option", name="gold").wait_for()
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Unpin gold").wait_for()
-    page.get_by_role("link", name="gold").click()
+    page.locator(".pins").get_by_role("link", name="gold").click()
     page.get_by_role("button", name="Merge").click()
     page.get_by_label("The name of the other label").fill("oil")
     page.keyboard.press("Enter")

@@ -50,3 +50,10 @@ class Visit:
         return self.page.evaluate(
             f"async (value) => ({script})(await import('{self.url}pages/{name}'), value)", value
         )
+
+
+def formatted(page: Any, how: str, value: float) -> str:
+    """A number as the page writes it."""
+    script = "async ([how, value]) => (await import('./pages/format.js'))[how](value)"
+    text: str = page.evaluate(script, [how, value])
+    return text

@@ -11,7 +11,7 @@ from time import perf_counter
 from clasher.app.docstrings import Collection, Docstring, collect
 from clasher.app.examples import examples
 from clasher.app.files import check_outputs, write_whole
-from clasher.app.notes import prepare
+from clasher.app.notes import prepare, program
 from clasher.app.report import write_report
 from clasher.app.sample import Sample
 from clasher.errors import MissingExtraError, StreamError
@@ -35,13 +35,13 @@ LONGEST = 400  # characters of a document to be explained
 WIDTH = 96
 
 NEXT_STEPS = """
-Next, with text of your own (JSON lines, CSV, Parquet, Arrow):
-  clasher evaluate news.jsonl --report news.html
-  clasher learn news.jsonl --model news.clasher
-  clasher predict inbox.jsonl --model news.clasher
+See it live: a service with a dashboard, which feeds itself with this stream:
+  {clasher} serve --data ./demo-data --demo
 
-Or see it live: a service with a dashboard, which feeds itself with this stream:
-  clasher serve --data ./demo-data --demo
+With text of your own (JSON lines, CSV, Parquet, Arrow):
+  {clasher} evaluate news.jsonl --report news.html
+  {clasher} learn news.jsonl --model news.clasher
+  {clasher} predict inbox.jsonl --model news.clasher
 """
 
 
@@ -83,7 +83,7 @@ def run_demo(
         comparison=results,
     )
     console.print(Text.assemble("\nThe report is in ", (str(report), "bold cyan")))
-    console.print(Text(NEXT_STEPS), end="")
+    console.print(Text(NEXT_STEPS.format(clasher=program())), end="")
     if svg is not None:
         write_whole(svg, _picture(console))
 

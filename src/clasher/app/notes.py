@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -28,6 +30,17 @@ def say(text: str, *, quiet: bool = False) -> None:
 def warn(text: str) -> None:
     """Say something that must not pass unnoticed."""
     click.echo(f"clasher: {printable(text)}", err=True)
+
+
+def program() -> str:
+    """How this very program is called from here: its name, where a shell finds it by that."""
+    called = Path(sys.argv[0])
+    if called.name != "clasher":
+        return f"{sys.executable} -m clasher"
+    found = shutil.which("clasher")
+    if found is not None and Path(found).resolve() == called.resolve():
+        return "clasher"
+    return min(os.path.relpath(called), str(called.absolute()), key=len)
 
 
 def leave_interrupted(documents: int) -> NoReturn:

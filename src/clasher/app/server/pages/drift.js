@@ -2,13 +2,14 @@
 
 import { get } from "./api.js";
 import { bdi, h, show } from "./dom.js";
-import { listen } from "./events.js";
+import { listenCalmly } from "./events.js";
 import * as write from "./format.js";
 import { numbersByName } from "./names.js";
 import { attempt } from "./notes.js";
 
 const CALM = 5000; // milliseconds between two looks
 const EXCERPT = 160; // characters
+const STEADY = 0.2; // a label's share of documents that changes by less than this part of it is called steady
 
 export function openDrift(root) {
   const place = h("div", { class: "alarms" });
@@ -23,12 +24,7 @@ export function openDrift(root) {
       : h("p", { class: "notice calm" }, "No alarm so far: labels mean what they meant."));
   });
   load();
-  let heard = Date.now();
-  const stop = listen("metrics", () => {
-    if (Date.now() - heard < CALM) return;
-    heard = Date.now();
-    load();
-  });
+  const stop = listenCalmly(["metrics"], CALM, load);
   return () => {
     stop();
     asked.abort();
@@ -60,7 +56,8 @@ function card(alarm, texts, numbers) {
   return h("article", { class: "panel alarm" },
     h("h2", {}, name, " got harder"),
     h("p", {}, "Errors rose from ", h("b", {}, write.percent(alarm.error_before)), " to ", h("b", {}, write.percent(alarm.error_after)),
-      h("span", { class: "quiet" }, ` of ${label === null ? "the" : "its"} documents: ${write.count(100 * (alarm.error_after - alarm.error_before))} points, noticed at document ${write.count(alarm.document)}.`)),
+      h("span", { class: "quiet" }, ` of ${label === null ? "the" : "its"} documents: ${write.count(100 * (alarm.error_after - alarm.error_before))} points, noticed at document ${write.count(alarm.document)}${alarm.at === null ? "" : `, ${write.moment(alarm.at)}`}.`)),
+    often(alarm),
     h("div", { class: "change", "aria-hidden": "true", vars: { before: alarm.error_before, after: alarm.error_after } }, h("i"), h("b")),
     words("Written more:", alarm.gained, "yes"), words("Written less:", alarm.lost, "no"),
     h("p", {}, "Since then: ", alarm.recovered
@@ -72,6 +69,13 @@ function card(alarm, texts, numbers) {
       h("p", { class: "actions" }, h("a", { class: "button main", href: `#/teach/ids/${teach.map(encodeURIComponent).join(",")}` },
         `Teach ${write.plural(teach.length, "text", "texts")}`)),
     ]);
+}
+
+/** Whether the label of an alarm rises or falls, where enough was judged to tell. */
+function often({ label, frequency_before: before, frequency: now }) {
+  if (label === null || before === null || now === null) return null;
+  if (Math.abs(now - before) < STEADY * Math.max(now, before)) return h("p", {}, `It is as frequent as before: ${write.percent(now)} of documents have it.`);
+  return h("p", {}, h("b", {}, now > before ? "It rises" : "It falls"), ` from ${write.percent(before)} to ${write.percent(now)} of documents.`);
 }
 
 function words(title, list, look) {

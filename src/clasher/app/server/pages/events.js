@@ -19,6 +19,18 @@ export function listen(kind, handler) {
   return () => handlers.get(kind).delete(handler);
 }
 
+/** Call `handler()` when events of these kinds come, but not again within so many milliseconds; returns how to stop. */
+export function listenCalmly(kinds, milliseconds, handler) {
+  let heard = Date.now();
+  const hear = () => {
+    if (Date.now() - heard < milliseconds) return;
+    heard = Date.now();
+    handler();
+  };
+  const stops = kinds.map((kind) => listen(kind, hear));
+  return () => stops.forEach((stop) => stop());
+}
+
 /** Call `watcher(status)` now and at every change. */
 export function watchStatus(watcher) {
   watchers.add(watcher);

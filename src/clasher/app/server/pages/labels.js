@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { bdi, h, say, show } from "./dom.js";
-import { listen } from "./events.js";
+import { listenCalmly } from "./events.js";
 import * as write from "./format.js";
 import { attempt } from "./notes.js";
 import { sparkline } from "./spark.js";
@@ -26,15 +26,9 @@ export function openLabels(root) {
   const table = new LabelTable();
   show(root, h("h1", {}, "Labels"), table.element);
   table.load();
-  let heard = 0;
-  const changed = () => {
-    if (Date.now() - heard < CALM || table.isBusy) return;
-    heard = Date.now();
-    table.load();
-  };
-  const stops = ["learned", "feedback", "label", "model"].map((kind) => listen(kind, changed));
+  const stop = listenCalmly(["learned", "feedback", "label", "model"], CALM, () => table.isBusy || table.load());
   return () => {
-    stops.forEach((stop) => stop());
+    stop();
     table.asked?.abort();
   };
 }

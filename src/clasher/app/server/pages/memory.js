@@ -2,21 +2,25 @@
 
 import { newKey, post } from "./api.js";
 import { bdi, h, say, show } from "./dom.js";
-import { listen } from "./events.js";
+import { listen, listenCalmly } from "./events.js";
+import { Fading } from "./fading.js";
 import * as write from "./format.js";
 import { latest } from "./history.js";
 import { allNames } from "./names.js";
 import { attempt, note } from "./notes.js";
 import { Picker } from "./picker.js";
 
+const CALM = 5000; // milliseconds between two looks at what fades
+
 export function openMemory(root) {
   const meters = new Meters();
   const forgetting = h("ul", { class: "plain" });
+  const fading = new Fading();
   const pins = new Pins();
   show(root, h("h1", {}, "Memory"),
     h("section", { class: "panel" }, h("h2", {}, "What is kept"), meters.element),
     h("div", { class: "columns" },
-      h("section", { class: "panel" }, h("h2", {}, "What is being forgotten"), forgetting),
+      h("section", { class: "panel" }, h("h2", {}, "What is being forgotten"), forgetting, fading.element),
       pins.element));
   const tell = (metrics) => {
     meters.update(metrics);
@@ -25,7 +29,9 @@ export function openMemory(root) {
   };
   if (latest) tell(latest);
   pins.load();
-  const stops = [listen("metrics", tell), listen("label", () => pins.load())];
+  fading.load();
+  const stops = [listen("metrics", tell), listen("label", () => pins.load()), listen("label", () => fading.load()),
+    listenCalmly(["learned", "feedback", "model"], CALM, () => fading.load())];
   return () => stops.forEach((stop) => stop());
 }
 
