@@ -16,8 +16,8 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 def chromium() -> Iterator[Any]:
     """Chromium, closed at the end.
 
-    While it is open nothing else in this thread may run an event loop: open it for a module, or for
-    a package that is about nothing else.
+    While it is open nothing else in this thread may run an event loop: open it for a module that is
+    about nothing else.
     """
     try:
         from playwright.sync_api import sync_playwright

@@ -83,14 +83,14 @@ def test_learning_shows_rate_labels_and_memory(monkeypatch):
         bar.learnt(4, model)
     assert bar.documents == 7
     assert bar.rate == 7 / bar.seconds
-    assert re.search(r"7 docs  [\d,]+/s  1 label  \d+ MB", terminal.shown())
+    assert re.search(r"7 docs  [\d,]+/s  1 label  [\d.]+ [MG]B", terminal.shown())
 
 
 def test_predicting_shows_rate_and_memory(monkeypatch):
     terminal = Terminal(monkeypatch)
     with Bar(10, shown=True) as bar:
         bar.predicted(5)
-    assert re.search(r"5 docs  [\d,]+/s  \d+ MB", terminal.shown())
+    assert re.search(r"5 docs  [\d,]+/s  [\d.]+ [MG]B", terminal.shown())
 
 
 def test_a_bar_nobody_sees_counts_all_the_same(monkeypatch):

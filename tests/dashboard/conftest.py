@@ -12,14 +12,14 @@ from tests.dashboard.serving import Server, teach_many, teach_subjects
 from tests.dashboard.visits import Visit
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")  # what comes between two modules may run an event loop
 def browser() -> Iterator[Any]:
     with chromium() as opened:
         yield opened
 
 
 @pytest.fixture(scope="package")
-def server(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A service that knows a few subjects, for all who do not mind what others teach it."""
     yield from served(tmp_path_factory.mktemp("service"))
 
@@ -31,7 +31,7 @@ def own(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Serv
 
 
 @pytest.fixture(scope="package")
-def many(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Server]:
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A service with five thousand labels."""
     options = ("--dimensions", "1024", "--max-labels", "6000")
     yield from served(tmp_path_factory.mktemp("many"), teach_many, *options)

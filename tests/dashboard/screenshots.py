@@ -20,6 +20,7 @@ WATCHED = 240  # seconds of a stream before its picture is taken
 SIZE = {"width": 1200, "height": 1060}
 TEXT = """Compute the singular value decomposition of a matrix, and return the singular values in
 descending order. Raises LinAlgError if the computation does not converge."""
+Scene = Callable[[Any], None]
 
 
 def now(page: Any) -> None:
@@ -78,7 +79,7 @@ def teach_packages(server: Server) -> None:
     server.post("v1/predict", {"documents": [{"text": one.text} for one in found[-200:]]})
 
 
-def take(browser: Any, server: Server, scenes: list[Callable[[Any], None]]) -> None:
+def take(browser: Any, server: Server, scenes: list[Scene]) -> None:
     """A picture of each scene."""
     for scene in scenes:
         name = scene.__name__.strip("_")
@@ -90,17 +91,23 @@ def take(browser: Any, server: Server, scenes: list[Callable[[Any], None]]) -> N
         print(f"wrote docs/dashboard-{name}.png")
 
 
-def main() -> int:
-    """Take all of them."""
+def main(wanted: list[str]) -> int:
+    """Take all of them, or those that are named."""
+
+    def scenes(*all_of_them: Scene) -> list[Scene]:
+        return [scene for scene in all_of_them if not wanted or scene.__name__ in wanted]
+
     with chromium() as browser:
-        with serving("--demo") as server:
-            time.sleep(WATCHED)
-            take(browser, server, [now, labels, try_, teach])
-        with serving("--half-life", "2000", "--on-full", "evict") as server:
-            teach_packages(server)
-            take(browser, server, [drift, memory])
+        if live := scenes(now, labels, try_, teach):
+            with serving("--demo") as server:
+                time.sleep(WATCHED)
+                take(browser, server, live)
+        if changed := scenes(drift, memory):
+            with serving("--half-life", "2000", "--on-full", "evict") as server:
+                teach_packages(server)
+                take(browser, server, changed)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -48,7 +48,7 @@ def dataset_view(dataset: Dataset, folder: str | None) -> Group:
         *((f"split {name}", split.about) for name, split in dataset.splits.items()),
     ]
     if folder is not None:
-        rows.append((f"in {folder}", _found(dataset, folder)))
+        rows.append(("here", f"{_found(dataset, folder)} in {folder}"))
     return Group(Text(dataset.title, style="bold"), facts(rows))
 
 

@@ -25,8 +25,8 @@ export class Fading {
 function row({ id, name, unseen, weight, is_next: isNext, is_pinned: isPinned }) {
   const left = weight < 1 ? `, ${write.percent(weight)} of what it was taught is left` : "";
   return h("li", {},
-    h("span", {}, h("a", { href: `#/labels/${id}` }, bdi(name)),
-      isPinned && h("span", { class: "mark pinned" }, "pinned"),
-      isNext && h("span", { class: "mark" }, "makes room next")),
+    h("a", { href: `#/labels/${id}` }, bdi(name)),
+    isPinned && h("span", { class: "mark pinned" }, "pinned"),
+    isNext && h("span", { class: "mark" }, "makes room next"),
     h("span", { class: "quiet" }, `${write.plural(unseen, "document", "documents")} ago${left}`));
 }
