@@ -118,7 +118,9 @@ def test_a_compressed_bomb_is_cut_off(strict: Served, layers: int) -> None:
     assert answer.status_code == (413 if layers == 1 else 415)
 
 
-@pytest.mark.parametrize("body", [b"not gzip", gzip.compress(b'{"text": "a"}')[:-6]])
+@pytest.mark.parametrize(
+    "body", [b"not gzip", gzip.compress(b'{"text": "a"}')[:-6]], ids=["no gzip", "cut off"]
+)
 def test_compressed_data_must_be_whole(strict: Served, body: bytes) -> None:
     headers = {"content-type": "application/json", "content-encoding": "gzip"}
     answer = strict.client.post("/v1/predict", content=body, headers=headers)
