@@ -24,7 +24,8 @@ test-interpreted: $(VENV)/dev programs  # one run without the compiler sees ever
 
 TRIALS ?= 1000
 torture: $(VENV)/dev programs  ## kill, cut off and starve a service TRIALS times each; needs root and strace
-	$(BIN)/python -m tests.service.torture --trials $(TRIALS)
+	@echo "what dying processes say goes to torture.log"
+	$(BIN)/python -m tests.service.torture --trials $(TRIALS) 2>torture.log || { tail -n 3 torture.log; exit 1; }
 
 lint: $(VENV)/dev  ## ruff, mypy, import-linter
 	$(BIN)/ruff check

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.browser import chromium
-from tests.conftest import INTERPRETED, optional
+from tests.conftest import optional
 from tests.dashboard.serving import Server, teach_many, teach_subjects
 from tests.dashboard.visits import Visit
 
@@ -40,8 +40,6 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def served(
     folder: Path, teach: Callable[[Server], None] = teach_subjects, *options: str
 ) -> Iterator[Server]:
-    if INTERPRETED:
-        pytest.skip("needs the compiled kernels")
     optional("fastapi", "server")
     server = Server(folder, *options)
     try:

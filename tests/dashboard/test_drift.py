@@ -13,6 +13,8 @@ from tests.dashboard.serving import SUBJECTS, Server
 from tests.dashboard.test_teach import OTHER, SHOWN
 from tests.dashboard.visits import formatted
 
+pytestmark = pytest.mark.compiled
+
 NEW_WORDS = {"oil": "shale fracking well sand rig texas", "ships": SUBJECTS["oil"]}
 SHARES = ("frequency_before", "frequency")
 

@@ -7,7 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.dashboard.serving import Server, teach_subjects
+
+pytestmark = pytest.mark.compiled
 
 LIVE = "#connection[data-status=live]"
 

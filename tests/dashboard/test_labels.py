@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.dashboard.serving import SUBJECTS, Server
+
+pytestmark = pytest.mark.compiled
 
 
 def column(page: Any, number: int) -> list[str]:

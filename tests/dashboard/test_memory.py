@@ -11,6 +11,8 @@ from tests.dashboard.conftest import served
 from tests.dashboard.serving import SUBJECTS, Server
 from tests.dashboard.visits import formatted
 
+pytestmark = pytest.mark.compiled
+
 
 @pytest.fixture(scope="module")
 def fading(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Server]:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.compiled
+
 
 @pytest.fixture
 def module(visit: Any) -> Any:

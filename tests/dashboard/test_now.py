@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.dashboard.serving import Server, text_of
+
+pytestmark = pytest.mark.compiled
 
 POINTS = "document.querySelectorAll('.chart .line')[0].getAttribute('d').split(/[ML]/).length - 1"
 

@@ -10,6 +10,8 @@ import pytest
 from tests.app.evaluations import HOSTILE
 from tests.dashboard.serving import Server
 
+pytestmark = pytest.mark.compiled
+
 PAGES = {
     "now": ".figure", "labels": "tbody a", "labels/1": ".documents li", "try": "textarea",
     "teach": ".answers li", "drift": ".alarms > *", "memory": "[role=meter]",

@@ -34,6 +34,7 @@ def test_modules_are_small(name: str) -> None:
     assert PAGES.joinpath(name).read_text("utf-8").count("\n") < 300
 
 
+@pytest.mark.compiled
 def test_the_policy_allows_nothing_inline(server: Server) -> None:
     policy = server.headers_of("")["content-security-policy"]
     assert "default-src 'none'" in policy

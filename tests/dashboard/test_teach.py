@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.dashboard.conftest import served
 from tests.dashboard.serving import SUBJECTS, Server, text_of
+
+pytestmark = pytest.mark.compiled
 
 SHOWN = ".item .text"
 OTHER = f"before => ![undefined, before].includes(document.querySelector('{SHOWN}')?.textContent)"
@@ -242,11 +247,17 @@ def test_who_teaches_is_in_the_log(desk: Any, own: Server) -> None:
     assert own.lessons()[-1]["who"] == "Zoë Ω"
 
 
-def test_an_empty_queue_fills_by_itself(visit: Any, own: Server) -> None:
-    while own.post("v1/teach", {"most": 100})["items"]:
+@pytest.fixture
+def idle(tmp_path: Path, browser: Any) -> Iterator[Server]:
+    """A service of which nobody gives back anything that others would get."""
+    yield from served(tmp_path)
+
+
+def test_an_empty_queue_fills_by_itself(visit: Any, idle: Server) -> None:
+    while idle.post("v1/teach", {"most": 100})["items"]:
         pass
-    seen = visit("teach", url=own.url)
+    seen = visit("teach", url=idle.url)
     seen.page.locator(".empty", has_text="Nothing to teach right now").wait_for()
     wanted = text_of("oil", 5000)
-    own.post("v1/predict", {"documents": [{"text": wanted}]})
+    idle.post("v1/predict", {"documents": [{"text": wanted}]})
     seen.page.locator(SHOWN, has_text=wanted).wait_for()

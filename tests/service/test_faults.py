@@ -16,7 +16,7 @@ from tests.service.torture import disks
 
 pytestmark = pytest.mark.compiled
 
-TRIALS = {"kill": 30, "power": 100, "errors": 45, "full": 12, "spoilt": 40}
+TRIALS = {"kill": 200, "power": 100, "errors": 45, "full": 12, "spoilt": 40}
 BUGS = [
     ("kill", "acknowledge-first"),
     ("kill", "replay-too-much"),

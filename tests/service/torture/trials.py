@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from clasher.service import durable
 from clasher.service.options import Options
 from clasher.service.running import DISK_FAILED
 from tests.service.torture import disks
@@ -64,6 +65,7 @@ class Trials:
 
     def _fresh(self, number: int, draw: random.Random) -> None:
         shutil.rmtree(self._root() / "data", ignore_errors=True)
+        durable.flush_folder(self._root())  # or a power cut brings the old folder back
         only_learn = bool(number // SERIES % 2)
         self._series = Series(self._root() / "data", draw.randrange(2**32), only_learn)
 
