@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from clasher.app.files import STANDARD_STREAM
+
 DEAD_LETTER = "dead-letter"
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,6 +33,13 @@ def output_option(*names: str, **attributes: Any) -> Callable[[F], F]:
     return option(*names, section="Output", **attributes)
 
 
+written_option = output_option(
+    "--output",
+    "-o",
+    metavar="FILE",
+    default=STANDARD_STREAM,
+    help="Where to write (default: standard output).",
+)
 quiet_option = output_option("--quiet", "-q", is_flag=True, help="No progress and no notes.")
 
 

@@ -9,7 +9,7 @@ from typing import IO
 import click
 
 from clasher.app.files import STANDARD_STREAM, check_outputs
-from clasher.app.options import Command, option, output_option
+from clasher.app.options import Command, option, written_option
 
 EXAMPLES = """
     clasher log ./my-clasher > taught.jsonl
@@ -29,13 +29,7 @@ EXAMPLES = """
     section="Log",
     help="Only what came after version N (default: all that is kept).",
 )
-@output_option(
-    "--output",
-    "-o",
-    metavar="FILE",
-    default=STANDARD_STREAM,
-    help="Where to write (default: standard output).",
-)
+@written_option
 def command(folder: str, after: int, output: str) -> None:
     """Write what people taught, oldest first: who, when, before and after.
 

@@ -11,7 +11,7 @@ from clasher.ahead import HeldInterrupt
 from clasher.app import notes
 from clasher.app.analysis import tokenizer_option
 from clasher.app.files import STANDARD_STREAM, keep_inputs
-from clasher.app.options import Command, model_option, output_option, quiet_option
+from clasher.app.options import Command, model_option, output_option, quiet_option, written_option
 from clasher.app.streams import Stream, hashed_ahead, stream_options
 
 if TYPE_CHECKING:
@@ -35,13 +35,7 @@ EXAMPLES = """
 )
 @stream_options(labelled=False)
 @model_option("The model file to predict with; it is not changed.")
-@output_option(
-    "--output",
-    "-o",
-    metavar="FILE",
-    default=STANDARD_STREAM,
-    help="Where to write (default: standard output).",
-)
+@written_option
 @output_option("--scores", is_flag=True, help="Write the score of every label too.")
 @tokenizer_option()
 @quiet_option

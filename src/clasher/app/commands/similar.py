@@ -11,7 +11,7 @@ from clasher.ahead import HeldInterrupt
 from clasher.app import notes
 from clasher.app.figures import counted
 from clasher.app.files import STANDARD_STREAM, keep_inputs
-from clasher.app.options import Command, output_option, quiet_option
+from clasher.app.options import Command, quiet_option, written_option
 from clasher.app.streams import Stream, hashed_ahead, stream_options
 from clasher.app.unsupervised import vector_option, vector_options
 
@@ -43,13 +43,7 @@ EXAMPLES = """
     help="How many of the latest documents to compare with (default: 10000).",
 )
 @vector_options
-@output_option(
-    "--output",
-    "-o",
-    metavar="FILE",
-    default=STANDARD_STREAM,
-    help="Where to write (default: standard output).",
-)
+@written_option
 @quiet_option
 def command(
     stream: Stream,
