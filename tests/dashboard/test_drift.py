@@ -16,6 +16,16 @@ from tests.dashboard.visits import formatted
 pytestmark = pytest.mark.compiled
 
 NEW_WORDS = {"oil": "shale fracking well sand rig texas", "ships": SUBJECTS["oil"]}
+LATE = """({ listen }) => {  // the answer to a wish for documents comes after new figures
+  const asked = window.fetch;
+  const figures = () => new Promise((resolve) => {
+    const stop = listen("metrics", () => { stop(); setTimeout(resolve, 100); });
+  });
+  window.fetch = async (to, options) => {
+    if (options?.body?.includes('"ids"')) await figures();
+    return asked(to, options);
+  };
+}"""
 SHARES = ("frequency_before", "frequency")
 
 
@@ -88,3 +98,15 @@ def test_the_texts_to_teach_next(visit: Any, drifting: Server) -> None:
         page.keyboard.press("ArrowRight")
         page.wait_for_function(OTHER, arg=text)
     assert given == wanted
+
+
+def test_wanted_texts_come_first_however_late_the_answer(visit: Any, drifting: Server) -> None:
+    wanted = drifting.get("v1/recent?most=1")["documents"][0]
+    page = visit("now", url=drifting.url).page
+    page.evaluate("async () => { window.events = await import('./pages/events.js'); }")
+    page.evaluate(LATE)
+    page.evaluate(
+        "id => { location.hash = `#/teach/ids/${encodeURIComponent(id)}`; }", wanted["id"]
+    )
+    page.wait_for_selector(SHOWN)
+    assert page.locator(SHOWN).inner_text() == wanted["text"]

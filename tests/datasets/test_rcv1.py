@@ -1,5 +1,6 @@
 import gzip
 
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -325,3 +326,11 @@ def test_token_files_may_be_of_several_gzip_members(tmp_path):
     parts = [gzip.compress(tokens({n: t})) for n, t in TOKENS["train"].items()]
     (folder / name).write_bytes(b"".join(parts))
     assert len(rcv1(folder)) == 7
+
+
+def test_an_archive_is_closed_when_a_story_is_refused(tmp_path):
+    folder = write(tmp_path, days(d19960820={7: b"<odd/>", 8: newsitem(8)}))
+    with pytest.raises(RecordError) as caught:
+        rcv1(folder)
+    assert [file.path for file in psutil.Process().open_files() if "19960820" in file.path] == []
+    assert caught.value  # whose frames have kept nothing open

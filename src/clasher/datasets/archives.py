@@ -15,7 +15,7 @@ import re
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, TypeAlias
@@ -65,7 +65,7 @@ def members(
     *,
     key: Callable[[str], Any] = str,
     longest: int = LONGEST_MEMBER,
-) -> Iterator[Member]:
+) -> Generator[Member]:
     """The members whose names fit ``wanted``, of an archive and of those within it.
 
     Those of a zip come in the order of ``key(name)``; those of a tar as they stand in it, and each
@@ -89,7 +89,7 @@ def files(
     *,
     key: Callable[[str], Any] = str,
     longest: int = LONGEST_MEMBER,
-) -> Iterator[Member]:
+) -> Generator[Member]:
     """The files of a folder that fit a pattern, such as members that were unpacked by hand."""
     for path in sorted(folder.glob(pattern), key=lambda path: key(path.name)):
         opener = partial(path.open, "rb")

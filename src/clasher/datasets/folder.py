@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,20 +36,26 @@ class Folder:
     on_held: Callable[[int], None] | None = None
 
     def parsed(
-        self, members: Iterable[Member], parse: Callable[[str, bytes], Document | None]
+        self, members: Generator[Member], parse: Callable[[str, bytes], Document | None]
     ) -> Iterator[Document]:
         """The document of each member; bad ones go to the policy, and None is none."""
-        for member in members:
-            self.reading.records += 1
-            raw = None
-            try:
-                raw = member.read()
-                document = parse(member.name, raw)
-            except FaultError as fault:
-                self.reading.reject(member.name, 1, fault, raw)
-            else:
+        with closing(members):
+            for member in members:
+                document = self._parsed(member, parse)
                 if document is not None:
                     yield document
+
+    def _parsed(
+        self, member: Member, parse: Callable[[str, bytes], Document | None]
+    ) -> Document | None:
+        self.reading.records += 1
+        raw = None
+        try:
+            raw = member.read()
+            return parse(member.name, raw)
+        except FaultError as fault:
+            self.reading.reject(member.name, 1, fault, raw)
+            return None
 
     def by_date(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Documents in time order, in bounded memory."""

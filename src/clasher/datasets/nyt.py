@@ -7,7 +7,7 @@ Online Descriptors, which the producers of nytimes.com gave to part of the artic
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 from xml.etree.ElementTree import Element
@@ -53,7 +53,7 @@ def read(folder: Folder) -> Generator[Document]:
         yield from folder.by_date(folder.parsed(found, parse))
 
 
-def _of_month(path: Path) -> Iterator[Member]:
+def _of_month(path: Path) -> Generator[Member]:
     return files(path, "[0-3][0-9]/*.xml")
 
 

@@ -6,7 +6,7 @@ The text is the headline (the title, where there is none) and the paragraphs, a 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Final
 from xml.etree.ElementTree import Element
@@ -87,7 +87,7 @@ class Stories:
         return distinct(found) if self.hierarchy is None else self.hierarchy.closed(found)
 
 
-def _of_day(path: Path) -> Iterator[Member]:
+def _of_day(path: Path) -> Generator[Member]:
     if path.is_dir():
         return files(path, "*.xml", key=_number)
     return members(path, _STORY, key=_number)

@@ -44,7 +44,7 @@ class Desk {
     this.undone = []; // those taken back, the last one last
     this.sending = Promise.resolve(); // answers reach the service in the order they were given
     this.view = null;
-    this.isLooking = false;
+    this.isLooking = true; // until `start` has asked for what was wanted
     this.picker = new Picker({
       id: "find", label: "Find any label", allowsNew: true,
       onPick: (name) => { this.change(() => this.view.answer.add(name)); this.focus(); }, onLeave: () => this.focus(),
