@@ -102,11 +102,9 @@ def test_the_texts_to_teach_next(visit: Any, drifting: Server) -> None:
 
 def test_wanted_texts_come_first_however_late_the_answer(visit: Any, drifting: Server) -> None:
     wanted = drifting.get("v1/recent?most=1")["documents"][0]
-    page = visit("now", url=drifting.url).page
-    page.evaluate("async () => { window.events = await import('./pages/events.js'); }")
-    page.evaluate(LATE)
-    page.evaluate(
-        "id => { location.hash = `#/teach/ids/${encodeURIComponent(id)}`; }", wanted["id"]
-    )
+    seen = visit("now", url=drifting.url)
+    seen.module("events.js", LATE)
+    page = seen.page
+    page.evaluate("id => { location.hash = `#/teach/ids/${id}`; }", wanted["id"])
     page.wait_for_selector(SHOWN)
     assert page.locator(SHOWN).inner_text() == wanted["text"]
