@@ -93,7 +93,12 @@ class Flow:
         self._turn = 0
         self._meter = Meter()
         self._news = 0  # arrivals since the last snapshot
-        self._snapshot_at = self._snapshot_took = 0.0
+        self._active_at = self._snapshot_at = self._snapshot_took = 0.0
+
+    @property
+    def figures(self) -> Figures:
+        """How it was doing about half a second ago; from any thread."""
+        return self._meter.figures
 
     def stop(self) -> None:
         """Have ``run`` finish what is in hand and return; from any thread, or a signal handler."""
@@ -122,7 +127,8 @@ class Flow:
         shared = (self._bell, self._patience, self.options)
 
         def prepare(chunk: Any) -> learning.Documents:
-            return learning.prepare(chunk, self._state.model, self.options.remember)
+            name, remember = self._documents.name, self.options.remember
+            return learning.prepare(chunk, name, self._state.model, remember)
 
         readers: list[Reader[Any]] = [Reader(self._documents, prepare, *shared)]
         if self._labels is not None:
@@ -150,7 +156,7 @@ class Flow:
         for reader in self._readers:
             reader.start(self._state.positions.get(reader.source.name), self._caller.id)
         self._turn, self._news = 0, 0
-        self._snapshot_at = time.monotonic()
+        self._active_at = self._snapshot_at = time.monotonic()
 
     def _first_model(self) -> Clasher:
         if self._begin_with is not None:
@@ -167,7 +173,7 @@ class Flow:
     # ── the loop ─────────────────────────────────────────────────────────────────────────────
 
     def _flow(self) -> None:
-        while not self._patience.is_stopping and not all(r.is_over for r in self._readers):
+        while not self._patience.is_stopping and not self._has_ended():
             self._take_turn()
             if self._turn == 0:
                 if self._is_due():
@@ -186,18 +192,31 @@ class Flow:
         are learnt depends on the streams, not on the moment, as long as there is a backlog.
         """
         reader = self._readers[self._turn]
-        with self._bell:
-            self._bell.wait_for(lambda: reader.has_something or reader.is_idle, TICK)
-            item = reader.take()
-            if item is None and not reader.is_idle:
-                return
+        try:
+            with self._bell:
+                self._bell.wait_for(lambda: reader.has_something or reader.is_idle, TICK)
+                item = reader.take()
+                if item is None and not reader.is_idle:
+                    return
+        except CommitRefusedError as error:
+            self._go_back(error)
+            return
         if item is not None:
             self._process(reader, item)
         self._turn = (self._turn + 1) % len(self._readers)
 
+    def _has_ended(self) -> bool:
+        with self._bell:
+            if not all(reader.is_idle for reader in self._readers):
+                self._active_at = time.monotonic()
+                return False
+            silence = time.monotonic() - self._active_at
+            is_enough = self.options.idle is not None and silence >= self.options.idle
+            return is_enough or all(reader.is_over for reader in self._readers)
+
     def _wait_for_more(self) -> None:
-        if all(reader.is_idle for reader in self._readers):
-            with self._bell:
+        with self._bell:
+            if all(reader.is_idle for reader in self._readers):
                 self._bell.wait_for(lambda: any(r.has_something for r in self._readers), TICK)
 
     def _process(self, reader: Reader[Any], item: Any) -> None:
@@ -251,11 +270,11 @@ class Flow:
 
     def _go_back(self, error: CommitRefusedError) -> None:
         """Forget what was learnt since the last snapshot: it belongs to somebody else by now."""
-        self._tell(f"{error}; going back to snapshot {self._state.seq - 1}")
         self._meter.refused += 1
         self._close()
         self._folder.discard()
         self._open()
+        self._tell(f"{error}; went back to snapshot {self._state.seq}")
 
     # ── what is told ─────────────────────────────────────────────────────────────────────────
 

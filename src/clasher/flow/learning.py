@@ -35,10 +35,11 @@ class Predicted(NamedTuple):
     poison: list[Poison]
 
 
-def prepare(chunk: Chunk, model: Clasher, remember: int) -> Documents:
+def prepare(chunk: Chunk, source: str, model: Clasher, remember: int) -> Documents:
     """All that can be done to documents before it is their turn; reads no state."""
-    digests = seen.of_documents(chunk.records) if remember else [b""] * len(chunk.records)
-    return Documents(chunk, model.hash_many(chunk.records.texts), digests)
+    records = chunk.records
+    digests = seen.of_documents(records, source) if remember else [b""] * len(records)
+    return Documents(chunk, model.hash_many(records.texts), digests)
 
 
 def learn(state: State, documents: Documents, source: str, *, joining: bool) -> Predicted:
@@ -75,7 +76,7 @@ def join(state: State, chunk: Chunk, source: str) -> list[Poison]:
     """Learn the labels of documents that wait; returns what goes to the dead letters."""
     records = chunk.records
     poison = list(chunk.poison)
-    new = state.seen_labels.new(seen.of_labels(records))
+    new = state.seen_labels.new(seen.of_labels(records, source))
     state.counts.duplicates += len(records) - len(new)
     for at in new:
         poison += _join_one(state, records.ids[at], records.labels[at : at + 1], source)

@@ -22,6 +22,8 @@ class Options:
         has to do again.
     remember
         How many of the last documents are known again when they come twice; 0: none.
+    idle
+        Seconds without any arrival after which the flow ends; None: never.
     give_up
         Seconds after which a stream that does not answer ends the flow; None: never.
     texts
@@ -33,6 +35,7 @@ class Options:
     snapshot_documents: int = 200_000
     snapshot_seconds: float = 30.0
     remember: int = 10_000
+    idle: float | None = None
     give_up: float | None = None
     texts: bool = False
 

@@ -1,7 +1,7 @@
 """The last documents, known again when they come twice: producers that repeat themselves do that.
 
-A document is the same where id, text and whether it has labels are the same. Only digests are kept,
-so that each takes the same room.
+A document is the same where stream, id, text and whether it has labels are the same. Only digests
+are kept, so that each takes the same room.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from clasher.io.records import Batch
 DIGEST: Final = 8  # bytes: among the last 10,000, one in 10^15 is taken for another
 
 
-def of_documents(batch: Batch) -> list[bytes]:
-    """What documents are known again by."""
+def of_documents(batch: Batch, source: str) -> list[bytes]:
+    """What documents of a stream are known again by."""
     texts = batch.texts.to_pylist()
     return [
-        _digest(f"{own}\0{known}\0{text}")
+        _digest(f"{source}\0{own}\0{known}\0{text}")
         for own, known, text in zip(batch.ids, batch.labels.known.tolist(), texts, strict=True)
     ]
 
 
-def of_labels(batch: Batch) -> list[bytes]:
+def of_labels(batch: Batch, source: str) -> list[bytes]:
     """What labels of documents, on a stream of their own, are known again by."""
     labels = batch.labels
     return [
-        _digest(f"{own}\0{sorted(labels.as_given(at) or [])}\0{sorted(labels[at])}")
+        _digest(f"{source}\0{own}\0{sorted(labels.as_given(at) or [])}\0{sorted(labels[at])}")
         for at, own in enumerate(batch.ids)
     ]
 

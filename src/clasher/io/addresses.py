@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -107,10 +107,18 @@ class Address:
         >>> Address.of("file:news.jsonl?follow=yes").flag("follow")
         True
         """
-        value = self.options.get(name, "no")
-        if value not in ("yes", "no"):
-            raise SettingError(f"{self.shown}: {name}={value}: say yes or no")
-        return value == "yes"
+        return self.choice(name, ["no", "yes"]) == "yes"
+
+    def choice(self, name: str, known: Sequence[str]) -> str:
+        """An option that is one of some words; the first, where it is not there.
+
+        >>> Address.of("redis://host/news?on_loss=skip").choice("on_loss", ["stop", "skip"])
+        'skip'
+        """
+        value = self.options.get(name, known[0])
+        if value not in known:
+            raise SettingError(f"{self.shown}: {name}={value}: say {' or '.join(known)}")
+        return value
 
     def number(self, name: str, default: float) -> float:
         """An option that is a number, not below 0.

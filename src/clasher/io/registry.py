@@ -26,7 +26,9 @@ class Connector(NamedTuple):
 
 CONNECTORS: Final[Mapping[str, Connector]] = {
     "-": Connector("standard", "StandardInput", "StandardOutput"),
-    "file": Connector("files", "FileSource", "FileSink"),
+    "file": Connector("files", "file_source", "FileSink"),
+    "redis": Connector("redis", "redis_source", "RedisSink", extra="redis"),
+    "rediss": Connector("redis", "redis_source", "RedisSink", extra="redis"),
 }
 """By scheme. A connector's author adds a line here, and a file to ``clasher.io.connectors``."""
 

@@ -29,6 +29,10 @@ LOOK: Final = 4096  # bytes before a position that tell whether a file is still 
 POLL: Final = 0.2  # seconds between two looks at a file that may grow
 
 
+class ChangedError(StreamError):
+    """A file is not the one that was read before."""
+
+
 class Resumed(Protocol):
     """A file that is being read."""
 
@@ -184,7 +188,7 @@ class ResumedLines:
         offset, size = at["offset"], self._size()
         if size < offset or self._digest(offset) != at["before"]:
             what = f"has {size:,} bytes" if size < offset else "holds something else before it"
-            raise StreamError(
+            raise ChangedError(
                 f"{self._name}: was read as far as byte {offset:,}, and {what} now; put back the "
                 f"file that it was, or give the new one another name"
             )
@@ -224,7 +228,7 @@ class ReadAnew:
                 return Chunk(batch, {"records": self._reading.records}, poison)
         if self._reading.records < self._known:
             known, there = self._known - self._above, self._reading.records - self._above
-            raise StreamError(
+            raise ChangedError(
                 f"{self._name}: {known:,} records of it were read, and it has {there:,} now; put "
                 f"back the file that it was, or give the new one another name"
             )

@@ -188,7 +188,8 @@ class Source(ABC):
         """The next arrivals, ``most`` of them or fewer; None where nothing came in ``seconds``.
 
         As many as there are, without waiting for more: how arrivals are cut into chunks makes no
-        difference to what is learnt.
+        difference to what is learnt. ``CommitRefusedError`` says that what was delivered since the
+        last commit is not ours any more.
         """
 
     def lag(self) -> int | None:

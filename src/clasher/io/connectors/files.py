@@ -13,6 +13,7 @@ from typing import BinaryIO, Final
 
 from clasher.errors import StreamError, UnreachableError
 from clasher.io.addresses import Address
+from clasher.io.connectors.folder import FolderSource
 from clasher.io.formats import Source as File
 from clasher.io.linefile import failure
 from clasher.io.records import Fields
@@ -20,6 +21,11 @@ from clasher.io.resuming import Resumed, resumed
 from clasher.io.streams import Caller, Chunk, Output, Position, Sink, Source
 
 FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+
+
+def file_source(address: Address, fields: Fields) -> Source:
+    """A file, or a folder that is watched."""
+    return (FolderSource if address.is_folder else FileSource)(address, fields)
 
 
 class FileSource(Source):
