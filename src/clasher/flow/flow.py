@@ -152,7 +152,8 @@ class Flow:
                 f"{self._folder.path}: its model has no room for documents to wait for labels; "
                 f"begin a new folder with --pending N"
             )
-        self._outlets.open(self._state, self._caller)
+        if self._outlets.open(self._state, self._caller):
+            self._commit(always=True)  # so that each new sink can be cut back to its beginning
         for reader in self._readers:
             reader.start(self._state.positions.get(reader.source.name), self._caller.id)
         self._turn, self._news = 0, 0
@@ -246,9 +247,9 @@ class Flow:
             or elapsed >= self.options.snapshot_seconds
         )
 
-    def _commit(self) -> None:
+    def _commit(self, *, always: bool = False) -> None:
         """Make what was learnt since the last snapshot last, in two phases."""
-        if not self._news:
+        if not self._news and not always:
             return
         began, state, party = time.monotonic(), self._state, self._party
         after = 0 if party is None else state.agreed.get(party.name, 0)

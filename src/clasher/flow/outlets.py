@@ -64,11 +64,12 @@ class Outlets:
         """The sinks that must agree to snapshots."""
         return [sink.party for sink in self._sinks.values() if sink.party is not None]
 
-    def open(self, state: State, caller: Caller) -> None:
-        """Go on after what a state knows of."""
+    def open(self, state: State, caller: Caller) -> bool:
+        """Go on after what a state knows of; whether there is a sink that it does not know."""
         for name, sink in self._sinks.items():
             opening = partial(sink.open, state.sinks.get(name), caller)
             self._patience.until(name, opening)
+        return not self._sinks.keys() <= state.sinks.keys()
 
     def write(self, predicted: Predicted) -> None:
         """Write documents with their labels, and dead letters."""

@@ -99,7 +99,7 @@ class GroupSource(Source, Party):
 
     def commit(self, caller: Caller, number: int, after: int, position: Position) -> None:
         """Acknowledge what was learnt, if it is still ours."""
-        through = self._through if position is None else position["through"]
+        through = self._acknowledged if position is None else position["through"]
         with self._lock, self._server.answering():
             mine = list(islice(self._unacknowledged, through - self._acknowledged))
             arguments = [self._group, caller.id, number, after, *sorted(mine, key=order)]
@@ -133,15 +133,20 @@ class GroupSource(Source, Party):
             )
             stand, group = Stand.of(about, self.name), Group.of(groups, self._group)
             if group is None:
-                self._create(stand or Stand(), position)
+                if not self._create(stand or Stand(), position):
+                    self.open(position, caller)
+                    return
             else:
                 if order(group.last) < order(self._last):
                     raise set_back(self.name, self._last, group.last)
                 self._count_trimmed(stand or Stand(), group)
             client.xgroup_createconsumer(self._key, self._group, self._consumer)
 
-    def _create(self, stand: Stand, position: Position) -> None:
-        """Make the group; one that was deleted, from the position that is kept with the model."""
+    def _create(self, stand: Stand, position: Position) -> bool:
+        """Make the group; one that was deleted, from the position that is kept with the model.
+
+        False where somebody else was faster.
+        """
         if position is None:
             last = stand.last if self._begins_at_end else ZERO
             read = stand.added if self._begins_at_end else stand.added - stand.length
@@ -153,9 +158,15 @@ class GroupSource(Source, Party):
             if read is not None and (gone := stand.trimmed(last, read)):
                 raise lost(self.name, gone, TRIMMED)
         counted = [] if read is None else ["ENTRIESREAD", read]
-        self._server.client.execute_command(
-            "XGROUP CREATE", self._key, self._group, last, "MKSTREAM", *counted
-        )
+        try:
+            self._server.client.execute_command(
+                "XGROUP CREATE", self._key, self._group, last, "MKSTREAM", *counted
+            )
+        except redis.ResponseError as error:
+            if str(error).startswith("BUSYGROUP"):
+                return False
+            raise
+        return True
 
     def _check_alone(self) -> None:
         others = set(self._server.client.hkeys(self._markers)) - {self._consumer.encode()}
@@ -221,7 +232,13 @@ class GroupSource(Source, Party):
         self._accept(len(gone), TRIMMED_PENDING)
         if gone:
             self._server.client.xack(self._key, self._group, *gone)
-        entries = [(own, dict(zip(flat[::2], flat[1::2], strict=True))) for own, flat in taken]
+        # What was taken from us and comes back is in hand already: nobody else can commit it.
+        in_hand = set(self._unacknowledged)
+        entries = [
+            (own, dict(zip(flat[::2], flat[1::2], strict=True)))
+            for own, flat in taken
+            if own not in in_hand
+        ]
         if not entries and not gone:
             return None
         return self._delivered(entries, [], self._trimmed_letters(gone))
