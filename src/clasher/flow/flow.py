@@ -112,12 +112,14 @@ class Flow:
             letters = self._letters or FileSink.to(self._folder.dead_letters)
             self._outlets = Outlets(self._given, letters, self._patience, texts=self.options.texts)
             self._readers = self._make_readers()
-            self._open()
-            self._flow()
-        except StoppedError as error:
-            self._tell(f"{error}; the last snapshot stands, and what came after it is done again")
+            try:
+                self._open()
+                self._flow()
+            except StoppedError as error:
+                self._tell(f"{error}; what came after the last snapshot is done again next time")
+            finally:
+                self._close()
         finally:
-            self._close()
             self._folder.close()
         return self._meter.figures
 
@@ -166,10 +168,11 @@ class Flow:
         return Clasher(**{name: getattr(settings, name) for name in settings.__dataclass_fields__})
 
     def _close(self) -> None:
-        for reader in getattr(self, "_readers", []):
+        for reader in self._readers:
+            reader.ask_to_end()
+        for reader in self._readers:
             reader.close()
-        if hasattr(self, "_outlets"):
-            self._outlets.close()
+        self._outlets.close()
 
     # ── the loop ─────────────────────────────────────────────────────────────────────────────
 

@@ -122,9 +122,9 @@ class GroupSource(Source, Party):
             )
         if said == b"set back":
             raise StreamError(
-                f"{self.name}: was set back: it remembers snapshot {int(what)} of this model, which "
-                f"has gone on to {after}. Restore the server, or begin a new folder and a new group "
-                f"with this model: --begin-with"
+                f"{self.name}: was set back: it remembers snapshot {int(what)} of this model, not "
+                f"{after}. Restore the server, or begin a new folder and a new group with this "
+                f"model: --begin-with"
             )
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────
