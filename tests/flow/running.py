@@ -12,7 +12,10 @@ from clasher.io.registry import commit_as_one, sink_at, source_at
 from clasher.settings import Settings
 from tests.flow.plain import SETTINGS
 
-OFTEN: dict[str, Any] = {"chunk": 20, "snapshot_documents": 60, "idle": 0.0, "give_up": 20.0}
+# Little is remembered: what is learnt twice after a crash must not pass for a duplicate.
+OFTEN: dict[str, Any] = {
+    "chunk": 20, "snapshot_documents": 60, "remember": 5, "idle": 0.0, "give_up": 20.0,
+}  # fmt: skip
 
 
 def flow(

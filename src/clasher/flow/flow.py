@@ -112,12 +112,14 @@ class Flow:
             letters = self._letters or FileSink.to(self._folder.dead_letters)
             self._outlets = Outlets(self._given, letters, self._patience, texts=self.options.texts)
             self._readers = self._make_readers()
-            self._open()
-            self._flow()
-        except StoppedError as error:
-            self._tell(f"{error}; the last snapshot stands, and what came after it is done again")
+            try:
+                self._open()
+                self._flow()
+            except StoppedError as error:
+                self._tell(f"{error}; what came after the last snapshot is done again next time")
+            finally:
+                self._close()
         finally:
-            self._close()
             self._folder.close()
         return self._meter.figures
 
@@ -166,24 +168,28 @@ class Flow:
         return Clasher(**{name: getattr(settings, name) for name in settings.__dataclass_fields__})
 
     def _close(self) -> None:
-        for reader in getattr(self, "_readers", []):
+        for reader in self._readers:
+            reader.ask_to_end()
+        for reader in self._readers:
             reader.close()
-        if hasattr(self, "_outlets"):
-            self._outlets.close()
+        self._outlets.close()
 
     # ── the loop ─────────────────────────────────────────────────────────────────────────────
 
     def _flow(self) -> None:
-        while not self._patience.is_stopping and not self._has_ended():
+        while not self._patience.is_stopping:
             self._take_turn()
             if self._turn == 0:
                 if self._is_due():
                     self._commit()
+                if self._has_ended() and self._commit():
+                    break
                 self._wait_for_more()
             self._show()
-        if self._patience.is_stopping and self._snapshot_took > SLOW:
-            raise StoppedError(f"a snapshot takes {self._snapshot_took:.0f} s")
-        self._commit()
+        if self._patience.is_stopping:
+            if self._snapshot_took > SLOW:
+                raise StoppedError(f"a snapshot takes {self._snapshot_took:.0f} s")
+            self._commit()
         self._show(at_once=True)
 
     def _take_turn(self) -> None:
@@ -247,10 +253,10 @@ class Flow:
             or elapsed >= self.options.snapshot_seconds
         )
 
-    def _commit(self, *, always: bool = False) -> None:
-        """Make what was learnt since the last snapshot last, in two phases."""
+    def _commit(self, *, always: bool = False) -> bool:
+        """Make what was learnt since the last snapshot last, in two phases; whether it does."""
         if not self._news and not always:
-            return
+            return True
         began, state, party = time.monotonic(), self._state, self._party
         after = 0 if party is None else state.agreed.get(party.name, 0)
         self._outlets.flush(state)
@@ -263,11 +269,12 @@ class Flow:
                 )
             except CommitRefusedError as error:
                 self._go_back(error)
-                return
+                return False
             self._folder.confirm(state)
         self._news = 0
         self._snapshot_at = time.monotonic()
         self._snapshot_took = self._snapshot_at - began
+        return True
 
     def _go_back(self, error: CommitRefusedError) -> None:
         """Forget what was learnt since the last snapshot: it belongs to somebody else by now."""

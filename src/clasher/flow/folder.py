@@ -96,6 +96,7 @@ class FlowFolder(LockedFolder):
             )
         if party is not None and said is not None:
             self._compare(state, party, said)
+        self._show_model(state.seq)
         return state
 
     def keep(self, state: State, party: Party | None) -> None:
@@ -128,7 +129,6 @@ class FlowFolder(LockedFolder):
             )
         if said == prepared:
             self._snapshots.confirm(prepared)
-            self._show_model(prepared)
         else:
             self._snapshots.discard(prepared)
 

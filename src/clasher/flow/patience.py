@@ -45,7 +45,7 @@ class Patience:
 
     def __init__(self, tell: Callable[[str], object], give_up: float | None = None) -> None:
         self.is_stopping = False
-        self._tell, self._give_up = tell, give_up
+        self.tell, self._give_up = tell, give_up
 
     def until(self, what: str, work: Callable[[], T]) -> T:
         """Do some work, as often as it takes; ``StoppedError`` where it was to stop meanwhile."""
@@ -56,7 +56,7 @@ class Patience:
             except UnreachableError as error:
                 if not began:
                     began = time.monotonic()
-                    self._tell(f"{error}; trying again")
+                    self.tell(f"{error}; trying again")
                 if self._give_up is not None and time.monotonic() - began >= self._give_up:
                     raise StreamError(f"{error}; gave up after {self._give_up:g} s") from error
                 if self.wait(delay):
@@ -64,7 +64,7 @@ class Patience:
                 delay = min(2 * delay, LONGEST)
             else:
                 if began:
-                    self._tell(f"{what} answers again")
+                    self.tell(f"{what} answers again")
                 return result
 
     def wait(self, seconds: float) -> bool:

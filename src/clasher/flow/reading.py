@@ -20,7 +20,7 @@ from clasher.io.streams import Caller, Chunk, Position, Source
 
 WAIT: Final = 0.25  # seconds that a read may wait: how soon a thread hears that it is to end
 LAG: Final = 1.0  # seconds between two questions of how much waits
-JOIN: Final = 2.0  # seconds that a thread is given to end; one that reads a pipe cannot be woken
+JOIN: Final = 1.0  # seconds that a thread is given to end: it may wait for a server
 
 T = TypeVar("T")
 
@@ -72,7 +72,11 @@ class Reader(Generic[T]):
 
     def start(self, position: Position, caller_id: str) -> None:
         """Open the source and begin to read after a position."""
-        caller = Caller(caller_id, self._settle)
+        caller = Caller(caller_id, self._settle, self._patience.tell)
+        while self._thread is not None:  # the one before still reads
+            if self._patience.wait(JOIN):
+                raise StoppedError(f"told to stop while {self.source.name} was being read")
+            self._end()
         self._patience.until(self.source.name, lambda: self.source.open(position, caller))
         self._ready.clear()
         self._is_idle = self._has_ended = self._is_closing = False
@@ -113,17 +117,26 @@ class Reader(Generic[T]):
         """Whether ``take`` would give or raise something."""
         return bool(self._ready) or self._error is not None
 
-    def close(self) -> None:
-        """End the thread and close the source."""
+    def ask_to_end(self) -> None:
+        """Have the thread end when it has read what it is reading."""
         with self._bell:
             self._is_closing = True
             self._bell.notify_all()
+
+    def close(self) -> None:
+        """End the thread and close the source; one that is still being read ends with the process.
+
+        After ``ask_to_end``.
+        """
+        self._end()
+        if self._thread is None:
+            self.source.close()
+
+    def _end(self) -> None:
         if self._thread is not None:
             self._thread.join(JOIN)
-            if self._thread.is_alive():  # it still holds the source: both end with the process
-                return
-            self._thread = None
-        self.source.close()
+            if not self._thread.is_alive():
+                self._thread = None
 
     # ── the thread ───────────────────────────────────────────────────────────────────────────
 

@@ -4,7 +4,8 @@
 ``news.jsonl``, ``inbox/``  a file, or a folder that is watched for new ones
 ``-``                       standard input or output
 ``file:news.jsonl?…``       a file or folder with options; ``?`` and ``#`` may be in no name
-``scheme://host/name?…``    what the scheme's connector makes of it
+``scheme://host/name?…``    what the scheme's connector makes of it; options of a web address
+                            stand behind ``#``
 ==========================  ================================================================
 """
 
@@ -20,6 +21,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from clasher.errors import SettingError
 
 STANDARD: Final = "-"
+WEB: Final = ("http", "https")
 _URL: Final = re.compile(r"([a-z][a-z0-9+.-]*)://|(file|feeds):", re.IGNORECASE)
 
 
@@ -77,14 +79,26 @@ class Address:
             port,
             None if parts.username is None else unquote(parts.username),
             None if parts.password is None else unquote(parts.password),
-            _options(parts.query, text),
+            # The query of a web address belongs to its server.
+            _options(parts.fragment if parts.scheme in WEB else parts.query, text),
         )
+
+    @property
+    def target(self) -> str:
+        """A web address without what is said to us only.
+
+        >>> Address.of("https://example.org/feed?lang=en#every=3600").target
+        'https://example.org/feed?lang=en'
+        """
+        return self.url.partition("#")[0]
 
     @property
     def shown(self) -> str:
         """The address without a password and without options."""
         if self.scheme == STANDARD:
             return STANDARD
+        if self.scheme in WEB:
+            return hidden(self.target)
         return f"{self.scheme}://{self.server}/{self.path}" if self.host else self.path
 
     @property

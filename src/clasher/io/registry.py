@@ -28,6 +28,9 @@ class Connector(NamedTuple):
 CONNECTORS: Final[Mapping[str, Connector]] = {
     "-": Connector("standard", "StandardInput", "StandardOutput"),
     "file": Connector("files", "file_source", "FileSink"),
+    "feeds": Connector("feeds", "FeedSource", extra="feeds"),
+    "http": Connector("feeds", "FeedSource", extra="feeds"),
+    "https": Connector("feeds", "FeedSource", extra="feeds"),
     "kafka": Connector("kafka", "kafka_source", "KafkaSink", extra="kafka"),
     "redis": Connector("redis", "redis_source", "RedisSink", extra="redis"),
     "rediss": Connector("redis", "redis_source", "RedisSink", extra="redis"),

@@ -99,10 +99,13 @@ class Caller:
     settle : callable
         For sources that are about to lose what they delivered. Called from within ``read``, it
         returns when all of it is learnt and committed; ``StoppedError``, where it will not be.
+    tell : callable
+        Tells people something that they should know, in one line.
     """
 
     id: str
     settle: Callable[[], None] = lambda: None
+    tell: Callable[[str], object] = lambda line: None
 
 
 class Party(ABC):

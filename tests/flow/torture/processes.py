@@ -10,11 +10,13 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from clasher.flow.folder import FlowFolder
 from tests.flow.running import run
 from tests.flow.torture.bugs import BUGS
 
 CRASHED = 70  # a child that raised: not the end that was meant for it
 PATIENCE = 60.0  # seconds, after which a child hangs
+WIDE = 0.004  # seconds between the phases of a commit
 
 
 class Forked:
@@ -64,9 +66,25 @@ class Child(Forked):
 
 
 def _live(bug: str | None, given: Any, options: Any) -> None:
+    widen()
     if bug is not None:
         BUGS[bug]()
     run(*given, **options)
+
+
+def widen() -> None:
+    """Make the phases of a commit last, so that many ends fall between them."""
+    keep, confirm = FlowFolder.keep, FlowFolder.confirm
+
+    def slow_keep(self: FlowFolder, *given: Any) -> None:
+        keep(self, *given)
+        time.sleep(WIDE)
+
+    def slow_confirm(self: FlowFolder, *given: Any) -> None:
+        time.sleep(WIDE)
+        confirm(self, *given)
+
+    FlowFolder.keep, FlowFolder.confirm = slow_keep, slow_confirm  # type: ignore[method-assign]
 
 
 def _leave_after(work: Callable[[], Any]) -> None:

@@ -20,10 +20,10 @@ from tests.flow.redis_server import RedisServer
 from tests.flow.running import run
 from tests.flow.torture.processes import Child
 
-COUNT = 500  # documents of a stream
-LIFE = 0.35  # seconds that a flow lives at most, before it is killed
+COUNT = 300  # documents of a stream
+LIFE = 0.25  # seconds that a flow lives at most, before it is killed
 DEATHS = 4  # at most, of a trial
-SHARING = {"idle": 0.6, "snapshot_documents": 40}
+SHARING = {"idle": 0.6, "snapshot_documents": 40, "snapshot_seconds": 0.05}
 JOINING = Settings(dimensions=64, max_labels=16, pending=200)
 
 

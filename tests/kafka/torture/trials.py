@@ -23,7 +23,7 @@ COUNT = 400  # documents of a topic
 PARTITIONS = 4
 LIFE = 1.2  # seconds that a flow lives at most, before it is killed
 DEATHS = 2  # at most, of a trial
-OFTEN = {"idle": 0.3, "snapshot_documents": 40}
+OFTEN = {"idle": 1.0, "snapshot_documents": 40}
 SOON = {"session.timeout.ms": 1500, "heartbeat.interval.ms": 300}
 POISON = (b"{", b"\xff", b'{"text": 7}', b"[]", None)
 

@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import msgspec
 from confluent_kafka import (
-    OFFSET_BEGINNING,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -132,7 +131,7 @@ class Scan:
         self._consumer = self._cluster.consumer(
             isolation_level="read_committed", auto_offset_reset="earliest", fetch_wait_max_ms=50
         )
-        self._consumer.assign([TopicPartition(self._cluster.topic, 0, OFFSET_BEGINNING)])
+        self._consumer.assign([TopicPartition(self._cluster.topic, 0, 0)])
 
     def step(self, seconds: float) -> bool:
         """Read on for some seconds at most; whether it is done."""

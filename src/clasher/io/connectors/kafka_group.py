@@ -17,11 +17,13 @@ from clasher.io.addresses import Address
 from clasher.io.connectors.kafka_cluster import check_options
 from clasher.io.connectors.kafka_commits import TOPIC, Scan
 from clasher.io.connectors.kafka_merging import Merge
-from clasher.io.connectors.kafka_topic import KNOW, READING, Place, TopicSource, places_of
+from clasher.io.connectors.kafka_topic import READING, Place, TopicSource, places_of
 from clasher.io.connectors.kafka_transactions import Claim, Transactions
 from clasher.io.records import Fields
 from clasher.io.streams import Caller, Chunk, Position
 
+SCAN: Final = 0.5  # seconds for which commits are read before the group is listened to again
+HEAR: Final = 0.1  # seconds after which it is noticed that the group has given partitions
 JOINING: Final = ("commits", "group")
 
 
@@ -56,7 +58,7 @@ class GroupSource(TopicSource):
         self._let_go()
         self._begin(position)
         self._caller, self._is_new = caller, position is None
-        self._committed = dict(self._places)
+        self._committed, self._generation = dict(self._places), None
         self._is_leaving = self._is_lost = False
         self._consumer = self._cluster.consumer(
             isolation_level="read_committed", auto_offset_reset="error", group_id=self._group,
@@ -101,9 +103,6 @@ class GroupSource(TopicSource):
 
     def read(self, most: int, seconds: float) -> Chunk | None:
         """The next messages of the partitions that are ours."""
-        if self._given is not None:
-            self._poll(1, 0)  # perhaps they are not any more
-            self._find_places(max(seconds, KNOW))
         chunk = super().read(most, seconds)
         if self._is_lost:
             raise CommitRefusedError(
@@ -111,27 +110,34 @@ class GroupSource(TopicSource):
             )
         return chunk
 
-    def _find_places(self, seconds: float) -> None:
-        """Find out where partitions are to be gone on with; what others have begun must end."""
-        if self._given is None:
-            return
+    def _fetch(self, most: int, seconds: float) -> None:
+        super()._fetch(most, seconds)
+        if self._given is not None and self._find_places(self._given):
+            self._given = None
+
+    def _find_places(self, partitions: list[int]) -> bool:
+        """Find out where to go on with partitions; what others have begun must end first."""
         if self._scan is None:
             self._scan = Scan(self.transactions.commits)
-        if not self._scan.step(seconds):
-            return
-        for own in self._given:
+        if not self._scan.step(SCAN):
+            return False
+        for own in partitions:
             note = self._scan.found.get(self._key(own))
             if note is not None:
                 place = Place(note["next"], note["time"])
                 self._places[own] = max(place, self._places.get(own, place))
-        self._take_up(self._given, is_new=self._is_new)
+        self._take_up(partitions, is_new=self._is_new)
         self._committed = dict(self._places)
-        self._given = None
         self._forget_scan()
+        return True
+
+    def _knows_end(self) -> bool:
+        return self._generation is not None and self._given is None and super()._knows_end()
 
     def _poll(self, most: int, seconds: float) -> list[Message]:
         changes = self._changes
-        found = super()._poll(most, seconds)
+        # A poll does not return when the group gives partitions, only when something comes of them.
+        found = super()._poll(most, seconds if self._fetched else min(seconds, HEAR))
         # What came while partitions were given or taken may be of those that are not ours.
         return found if changes == self._changes else []
 

@@ -153,7 +153,7 @@ class TopicSource(Source):
         self._cluster.check(self.consumer)
         self._look_around()
         # Whether there is anything is known when the broker has said so, which takes a moment.
-        until = time.monotonic() + (seconds if self._merge.is_at_end else max(seconds, KNOW))
+        until = time.monotonic() + (seconds if self._knows_end() else max(seconds, KNOW))
         wait = 0.0
         while True:
             self._fetch(most, wait)
@@ -162,9 +162,12 @@ class TopicSource(Source):
                 self._make_room()
                 return self._deliver(taken)
             wait = until - time.monotonic()
-            if wait <= 0 or (self._merge.is_at_end and not seconds):
+            if wait <= 0 or (not seconds and self._knows_end()):
                 self._check_silence()
                 return None
+
+    def _knows_end(self) -> bool:
+        return self._merge.is_at_end
 
     def _look_around(self) -> None:
         """Take up partitions that were added to the topic."""

@@ -72,7 +72,8 @@ class Transactions(Party):
         self.group: Sharing | None = None
         self.holds_outputs = False
         self.commits = Commits(cluster)
-        self._producer: Producer | None = None  # that is being started
+        self._producer: Producer | None = None
+        self._is_alone = False  # whoever had the name before is shut out
         self._outbox: Outbox | None = None
         self._failure: KafkaError | None = None
         self._is_open = False
@@ -96,11 +97,13 @@ class Transactions(Party):
                 transaction_timeout_ms=LONG if self.holds_outputs else SHORT,
                 queue_buffering_max_kbytes=WAITING,
             )
-        with self.cluster.answering():
-            self._producer.init_transactions(ANSWER)  # where it takes longer, it is called again
+        if not self._is_alone:
+            with self.cluster.answering():
+                self._producer.init_transactions(ANSWER)
+            self._is_alone = True
         self._last = self.commits.read().get(runner_key(caller), {"snapshot": 0})["snapshot"]
         self._is_open, self._noted = False, 0
-        self._outbox, self._producer = Outbox(self.cluster, self._producer), None
+        self._outbox = Outbox(self.cluster, self._producer)
         return self._outbox
 
     def close(self) -> None:
@@ -111,7 +114,8 @@ class Transactions(Party):
     def _drop(self) -> None:
         if self._outbox is not None:
             self._outbox.close()
-            self._outbox = None
+        self._outbox = self._producer = None
+        self._is_alone = False
 
     # ── outputs ──────────────────────────────────────────────────────────────────────────────
 

@@ -107,19 +107,24 @@ class GroupSource(Source, Party):
                 said, what = self._server.run(scripts.COMMIT, [self._key, self._markers], arguments)
             except redis.ResponseError as error:
                 raise self._without_group(error) from error
-            self._judge(said.decode(), what.decode(), after)
+            self._judge(said, what, after)
             for _ in mine:
                 self._unacknowledged.popleft()
             self._acknowledged = through
+            if what > len(self._unacknowledged):
+                # A process that is gone may have had a word on its way that delivered something.
+                self._pending_after = ZERO
 
-    def _judge(self, said: str, what: str, after: int) -> None:
-        if said == "lost":
-            raise CommitRefusedError(f"{self.name}: entry {what} was given to another consumer")
-        if said == "set back":
+    def _judge(self, said: bytes, what: Any, after: int) -> None:
+        if said == b"lost":
+            raise CommitRefusedError(
+                f"{self.name}: entry {what.decode()} was given to another consumer"
+            )
+        if said == b"set back":
             raise StreamError(
-                f"{self.name}: was set back: it remembers snapshot {what} of this model, which has "
-                f"gone on to {after}. Restore the server, or begin a new folder and a new group "
-                f"with this model: --begin-with"
+                f"{self.name}: was set back: it remembers snapshot {int(what)} of this model, not "
+                f"{after}. Restore the server, or begin a new folder and a new group with this "
+                f"model: --begin-with"
             )
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────

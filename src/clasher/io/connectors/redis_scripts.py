@@ -8,11 +8,20 @@ COMMIT: Final = """
 -- Acknowledge entries, if all of them are still ours, and store the number of the snapshot.
 -- KEYS: the stream, the hash of markers
 -- ARGV: group, consumer, number, number before, ids in ascending order
+-- Returns what became of it, and how many entries of ours are still pending, or what is amiss.
 local group, consumer, number, before = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local said = redis.call('HGET', KEYS[2], consumer) or '0'
-if said == number then return {'done', said} end
-if said ~= before then return {'set back', said} end
 local page = 1000
+local pending, summary = 0, redis.pcall('XPENDING', KEYS[1], group)
+if summary.err then
+  if #ARGV > 4 then return summary end  -- without a group there is nothing to acknowledge
+else
+  for _, one in ipairs(summary[4] or {}) do
+    if one[1] == consumer then pending = tonumber(one[2]) end
+  end
+end
+local said = redis.call('HGET', KEYS[2], consumer) or '0'
+if said == number then return {'done', pending} end
+if said ~= before then return {'set back', said} end
 if #ARGV > 4 then
   local owned, from, last = {}, ARGV[5], ARGV[#ARGV]
   while true do
@@ -29,7 +38,7 @@ if #ARGV > 4 then
   end
 end
 redis.call('HSET', KEYS[2], consumer, number)
-return {'done', number}
+return {'done', pending - (#ARGV - 4)}
 """
 
 CLAIM: Final = """

@@ -14,8 +14,8 @@ from redis.retry import Retry
 from clasher.errors import StreamError, UnreachableError
 from clasher.io.addresses import Address
 
-CONNECT: Final = 2.0  # seconds
-ANSWER: Final = 3.0  # seconds: a stop waits no longer
+CONNECT: Final = 1.0  # seconds
+ANSWER: Final = 2.0  # seconds: a stop waits no longer
 TLS: Final = {"ca": "ssl_ca_certs", "cert": "ssl_certfile", "key": "ssl_keyfile"}
 OPTIONS: Final = ("db", *TLS)
 
