@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -25,13 +26,17 @@ def create(broker: Broker, topic: str, partitions: int = 1, **config: str) -> No
 
 
 def fill(
-    broker: Broker, topic: str, values: Iterable[Any], partition: int = 0, first_time: int = 1
+    broker: Broker,
+    topic: str,
+    values: Iterable[Any],
+    partition: int = 0,
+    times: Iterable[int] | None = None,
 ) -> None:
-    """Messages one millisecond after the other; what is no bytes becomes JSON."""
+    """Messages one millisecond after the other, or at some times; objects become JSON."""
     producer = Producer({"bootstrap.servers": broker.servers, "linger.ms": 2})
-    for at, value in enumerate(values, first_time):
-        raw = value if value is None or isinstance(value, bytes) else msgspec.json.encode(value)
-        producer.produce(topic, raw, partition=partition, timestamp=at)
+    for value, at in zip(values, count() if times is None else times, strict=False):
+        raw = msgspec.json.encode(value) if isinstance(value, dict) else value
+        producer.produce(topic, raw, partition=partition, timestamp=at + 1)
     assert producer.flush(PATIENCE) == 0
 
 

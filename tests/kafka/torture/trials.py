@@ -7,13 +7,16 @@ import random
 import shutil
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from clasher.io.connectors.kafka_transactions import Transactions
 from tests.flow import plain
 from tests.flow.plain import Record
 from tests.flow.running import run
+from tests.flow.torture import processes
 from tests.flow.torture.processes import Forked
 from tests.kafka.brokers import Broker, KafkaServer, MockBroker
 from tests.kafka.messages import create, fill, outputs
@@ -21,9 +24,10 @@ from tests.kafka.torture.bugs import BUGS
 
 COUNT = 400  # documents of a topic
 PARTITIONS = 4
-LIFE = 1.2  # seconds that a flow lives at most, before it is killed
-DEATHS = 2  # at most, of a trial
-OFTEN = {"idle": 1.0, "snapshot_documents": 40}
+DEATHS = 3  # at most, of a trial
+SNAPSHOT = 40  # documents between two snapshots
+MOMENT = 0.06  # seconds after a snapshot at which a flow is killed, at most
+OFTEN = {"idle": 0.2, "snapshot_documents": SNAPSHOT}
 SOON = {"session.timeout.ms": 1500, "heartbeat.interval.ms": 300}
 POISON = (b"{", b"\xff", b'{"text": 7}', b"[]", None)
 
@@ -55,19 +59,20 @@ class Trials:
         """A flow in a process of its own."""
 
         def live() -> None:
+            widen()
             if self.bug is not None:
                 BUGS[self.bug]()
             run(*given, **OFTEN | options)
 
         return Forked(live)
 
-    def survive(self, draw: random.Random, *given: Any, **options: Any) -> list[str]:
+    def survive(self, draw: random.Random, folder: Path, *given: Any, **options: Any) -> list[str]:
         """Kill a flow some times, then let it come to its end."""
-        for _ in range(draw.randint(1, DEATHS)):
-            child = self.child(*given, **options)
-            time.sleep(draw.uniform(0.0, LIFE))
+        for moment in moments(draw):
+            child = self.child(folder, *given, **options)
+            await_snapshot(child, folder, moment)
             self.deaths += child.kill() == -signal.SIGKILL
-        code = self.child(*given, **options).wait()
+        code = self.child(folder, *given, **options).wait()
         return [f"ended with {code}"] if code else []
 
     def told(self) -> str:
@@ -111,7 +116,7 @@ class Once(Kill):
     """``kill -9`` at random moments; outputs come once, with the snapshot, in a transaction."""
 
     def survive(self, draw: random.Random, *given: Any, **options: Any) -> list[str]:
-        return super().survive(draw, *given, transactional=True, **options)
+        return super().survive(draw, *given, transactional=True, idle=1.5, **options)
 
     def _options(self, draw: random.Random) -> dict[str, Any]:
         return draw.choice([{}, {"group": f"desk-{draw.randrange(2**32)}", **SOON}])
@@ -126,22 +131,21 @@ class Once(Kill):
 class Server(Once):
     """``kill -9`` of the broker at random moments, and sometimes of the flow too."""
 
-    def survive(self, draw: random.Random, *given: Any, **options: Any) -> list[str]:
-        options["transactional"] = True
-        child = self.child(*given, **options)
-        for _ in range(draw.randint(1, DEATHS)):
-            time.sleep(draw.uniform(0.0, LIFE))
+    def survive(self, draw: random.Random, folder: Path, *given: Any, **options: Any) -> list[str]:
+        flow = partial(self.child, folder, *given, transactional=True, idle=1.5, **options)
+        child = flow()
+        for moment in moments(draw)[:2]:
+            await_snapshot(child, folder, moment)
             assert isinstance(self.broker, KafkaServer)
             self.broker.kill()
+            self.deaths += 1
             if draw.random() < 0.5:
                 child.kill()
-            self.deaths += 1
             self.broker.start()
             if child.poll() is not None:
-                child = self.child(*given, **options)
-        child.wait()
-        code = self.child(*given, **options).wait()
-        return [f"ended with {code}"] if code else []
+                child = flow()
+        codes = [child.wait(), flow().wait()]
+        return [f"ended with {code}" for code in codes if code]
 
 
 class Rebalances(Trials):
@@ -153,9 +157,9 @@ class Rebalances(Trials):
         source = self.broker.url(topic, group=f"desk-{topic}", **SOON)
         self._folders = [here / "a", here / "b"]
         children = [self._flow(folder, source) for folder in self._folders]
-        for _ in range(draw.randint(1, DEATHS + 1)):
-            time.sleep(draw.uniform(0.0, LIFE))
+        for moment in moments(draw):
             which = draw.randrange(2)
+            await_snapshot(children[which], self._folders[which], moment)
             if children[which].poll() is not None:
                 continue
             self.deaths += 1
@@ -168,7 +172,6 @@ class Rebalances(Trials):
                 time.sleep(draw.choice([0.0, 2.0]))
                 children[which] = self._flow(self._folders[which], source)
         codes = [child.wait() for child in children]
-        codes += [self._flow(folder, source).wait() for folder in self._folders]
         found = [f"ended with {code}" for code in codes if code]
         return found or self._shared(rows)
 
@@ -193,24 +196,64 @@ class Rebalances(Trials):
 
 
 def scatter(
-    broker: Broker, topic: str, rows: list[Record], draw: random.Random, partitions: int,
+    broker: Broker,
+    topic: str,
+    rows: list[Record],
+    draw: random.Random,
+    partitions: int,
     again: float = 0.05,
-) -> list[Record]:  # fmt: skip
-    """Put documents into partitions, some twice, some messages that are no records in between.
+) -> list[Record]:
+    """Put documents into partitions, some twice, their times not quite in order, and some poison.
 
     Returns the documents in the order in which they are to be learnt.
     """
-    values: list[list[Any]] = [[] for _ in range(partitions)]
-    for row in rows:
-        values[draw.randrange(partitions)] += [row] * (2 if draw.random() < again else 1)
+    values: list[list[tuple[int, Any]]] = [[] for _ in range(partitions)]
+    for at, row in enumerate(rows):
+        time = at // partitions + draw.randrange(6)
+        times = 2 if draw.random() < again else 1
+        values[draw.randrange(partitions)] += [(time, row)] * times
         if draw.random() < 0.05:
-            values[draw.randrange(partitions)].append(draw.choice(POISON))
-    placed = []
-    for partition, own in enumerate(values):
-        fill(broker, topic, own, partition)
-        placed += [(time, partition, row) for time, row in enumerate(own, 1)]
-    order = [row for _, _, row in sorted(placed, key=lambda one: one[:2]) if isinstance(row, dict)]
+            values[draw.randrange(partitions)].append((time, draw.choice(POISON)))
+    for own, found in enumerate(values):
+        fill(broker, topic, [value for _, value in found], own, [time for time, _ in found])
+    order = [value for value in merged(values) if isinstance(value, dict)]
     return list({row["id"]: row for row in order}.values())
+
+
+def merged(values: list[list[tuple[int, Any]]]) -> Iterator[Any]:
+    """The earliest of those that are first, again and again."""
+    left = [list(found) for found in values]
+    while any(left):
+        first = min((found[0][0], own) for own, found in enumerate(left) if found)
+        yield left[first[1]].pop(0)[1]
+
+
+def moments(draw: random.Random) -> list[float]:
+    """When to strike: after a snapshot, and the part of it that is the next one's."""
+    return sorted(draw.uniform(0, COUNT / SNAPSHOT) for _ in range(draw.randint(1, DEATHS)))
+
+
+def await_snapshot(child: Forked, folder: Path, moment: float) -> None:
+    """Wait until a flow has written so many snapshots, and a moment longer, or has ended."""
+    until = time.monotonic() + processes.PATIENCE
+    while child.poll() is None and time.monotonic() < until:
+        numbers = [int(path.name[:16]) for path in (folder / "snapshots").glob("[0-9]*")]
+        if max(numbers, default=-1) >= int(moment):
+            time.sleep(moment % 1 * MOMENT)
+            return
+        time.sleep(0.002)
+
+
+def widen() -> None:
+    """Make each phase of a commit last, so that many ends fall between them."""
+    processes.widen()
+    note = Transactions._note
+
+    def slow(self: Transactions, *given: Any) -> None:
+        note(self, *given)
+        time.sleep(processes.WIDE)
+
+    Transactions._note = slow  # type: ignore[method-assign]
 
 
 def learnt(folder: Path, rows: Sequence[Record]) -> list[str]:

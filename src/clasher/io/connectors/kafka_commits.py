@@ -4,7 +4,7 @@ It is compacted, so that the last word about everything stays for good, unlike t
 group, which brokers delete when nobody has used it for a while:
 
     runner/ID                       the number of the last snapshot of a model
-    group/NAME/TOPIC/PARTITION      where a group goes on, and the latest time up to there
+    group/NAME/TOPIC/PARTITION      where a group goes on
 
 What is written in a transaction counts when that is committed, with all that is in it.
 """

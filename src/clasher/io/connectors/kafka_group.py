@@ -17,7 +17,7 @@ from clasher.io.addresses import Address
 from clasher.io.connectors.kafka_cluster import check_options
 from clasher.io.connectors.kafka_commits import TOPIC, Scan
 from clasher.io.connectors.kafka_merging import Merge
-from clasher.io.connectors.kafka_topic import READING, Place, TopicSource, places_of
+from clasher.io.connectors.kafka_topic import READING, TopicSource, places_of
 from clasher.io.connectors.kafka_transactions import Claim, Transactions
 from clasher.io.records import Fields
 from clasher.io.streams import Caller, Chunk, Position
@@ -41,7 +41,7 @@ class GroupSource(TopicSource):
         commits = self._cluster.beside(address.options.get("commits", TOPIC))
         self.party = self.transactions = Transactions(commits)
         self.transactions.group = self
-        self._committed: dict[int, Place] | None = None
+        self._committed: dict[int, int] | None = None
         self._given: list[int] | None = None
         self._generation: Any = None
         self._scan: Scan | None = None
@@ -124,8 +124,7 @@ class GroupSource(TopicSource):
         for own in partitions:
             note = self._scan.found.get(self._key(own))
             if note is not None:
-                place = Place(note["next"], note["time"])
-                self._places[own] = max(place, self._places.get(own, place))
+                self._places[own] = max(note["next"], self._places.get(own, 0))
         self._take_up(partitions, is_new=self._is_new)
         self._committed = dict(self._places)
         self._forget_scan()
@@ -175,8 +174,8 @@ class GroupSource(TopicSource):
             raise CommitRefusedError(
                 f"{self._cluster.shown}: the group {self._group!r} gave the partitions to others"
             )
-        notes = {self._key(own): place._asdict() for own, place in moved.items()}
-        offsets = [TopicPartition(self._cluster.topic, own, at.next) for own, at in moved.items()]
+        notes = {self._key(own): {"next": at} for own, at in moved.items()}
+        offsets = [TopicPartition(self._cluster.topic, own, at) for own, at in moved.items()]
         return Claim(notes, offsets, self._generation)
 
     def settled(self, position: Position) -> None:

@@ -1,10 +1,9 @@
 """Several partitions as one stream, in an order that depends on them alone.
 
-Next is always the message with the earliest time among the first ones of all partitions, the lower
-partition where two are equal; a message's time is the latest one in its partition so far, so that
-it never goes back. A partition that has nothing now is not waited for, one of which nobody knows
-yet is. So a backlog is read in the same order every time, from wherever it is taken up: it depends
-on where each partition is, and on its time there, and on nothing else.
+Next is always the message with the earliest time among the first ones of all partitions, and of the
+lower partition where two are equal. A partition that has nothing now is not waited for, one of
+which nobody knows yet is. So a backlog is read in the same order every time, from wherever it is
+taken up.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ T = TypeVar("T")
 
 
 class Placed(NamedTuple, Generic[T]):
-    """Something of a partition, its time there, and how much room it takes."""
+    """Something of a partition, its time, and how much room it takes."""
 
     time: int
     partition: int
@@ -31,22 +30,21 @@ class Merge(Generic[T]):
     Examples
     --------
     >>> merge = Merge()
-    >>> merge.begin(0, time=-1)
-    >>> merge.begin(1, time=-1)
+    >>> merge.begin(0)
+    >>> merge.begin(1)
     >>> merge.add(0, 30, "c")
     >>> merge.take(9)  # who knows what partition 1 has
     []
     >>> merge.add(1, 20, "b")
-    >>> merge.add(1, 10, "late, behind b")
-    >>> [placed.item for placed in merge.take(9)]  # who knows what comes after it
-    ['b', 'late, behind b']
+    >>> merge.add(1, 10, "a, which is late")
+    >>> [placed.item for placed in merge.take(9)]  # who knows what comes next of it
+    ['b', 'a, which is late']
     >>> merge.end(1)
     >>> [placed.item for placed in merge.take(9)]
     ['c']
     """
 
     def __init__(self) -> None:
-        self._times: dict[int, int] = {}
         self._waiting: dict[int, deque[Placed[T]]] = {}
         self._heads: list[tuple[int, int]] = []  # time and partition of what is first in each
         self._ended: set[int] = set()
@@ -55,23 +53,19 @@ class Merge(Generic[T]):
         self.held: dict[int, int] = {}
         """The size of what waits, by partition."""
 
-    def begin(self, partition: int, time: int) -> None:
-        """Wait for a partition, whose time so far is known."""
-        self._times[partition] = time
+    def begin(self, partition: int) -> None:
+        """Wait for a partition."""
         self._waiting[partition] = deque()
         self.held[partition] = 0
         self.awaited.add(partition)
 
     def add(self, partition: int, time: int, item: T, size: int = 0) -> None:
         """Something came."""
-        latest = self._times[partition]
-        if time > latest:
-            latest = self._times[partition] = time
         waiting = self._waiting[partition]
         if not waiting:
-            heappush(self._heads, (latest, partition))
+            heappush(self._heads, (time, partition))
             self.awaited.discard(partition)
-        waiting.append(Placed(latest, partition, size, item))
+        waiting.append(Placed(time, partition, size, item))
         self._ended.discard(partition)
         self.held[partition] += size
 

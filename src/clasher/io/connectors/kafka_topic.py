@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Final, NamedTuple
+from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
@@ -21,13 +21,6 @@ KNOW: Final = 1.0  # seconds in which a broker should say whether there is anyth
 SILENT: Final = 10.0  # seconds after which a partition that says nothing is told
 REFRESH: Final = 30.0  # seconds between two looks for new partitions
 HELD: Final = 8_000_000  # bytes of a partition that wait for others; no more are read meanwhile
-
-
-class Place(NamedTuple):
-    """Where a partition is to be gone on with, and the latest time up to there."""
-
-    next: int
-    time: int
 
 
 class TopicSource(Source):
@@ -94,9 +87,9 @@ class TopicSource(Source):
     def _take_up(self, partitions: list[int], *, is_new: bool) -> None:
         """Begin to read partitions where they are to be gone on with."""
         for partition in partitions:
-            place = self._places[partition] = self._checked(partition, is_new=is_new)
-            self._fetched[partition] = place.next
-            self._merge.begin(partition, place.time)
+            self._places[partition] = self._checked(partition, is_new=is_new)
+            self._fetched[partition] = self._places[partition]
+            self._merge.begin(partition)
         self._assign([self._at(partition) for partition in partitions])
         self._moved_at = time.monotonic()
 
@@ -107,18 +100,17 @@ class TopicSource(Source):
         """Where a partition is fetched next."""
         return TopicPartition(self._cluster.topic, partition, self._fetched[partition])
 
-    def _checked(self, partition: int, *, is_new: bool) -> Place:
+    def _checked(self, partition: int, *, is_new: bool) -> int:
         """Where to begin; what was deleted meanwhile is an error, or accepted."""
         low, high = self._ends(partition)
         place = self._places.get(partition)
         if place is None:  # a partition that was added to a topic is read from its beginning
-            return Place(high if is_new and self._begins_at_end else low, -1)
-        if place.next > high:
-            raise set_back(self._cluster.shown, partition, place.next, high)
-        if place.next < low:
-            self._note_loss(partition, place.next, low)
-            return Place(low, place.time)
-        return place
+            return high if is_new and self._begins_at_end else low
+        if place > high:
+            raise set_back(self._cluster.shown, partition, place, high)
+        if place < low:
+            self._note_loss(partition, place, low)
+        return max(place, low)
 
     def _note_loss(self, partition: int, place: int, low: int) -> None:
         what = (
@@ -220,11 +212,11 @@ class TopicSource(Source):
         self._moved_at = time.monotonic()
         lost, self._lost = self._lost, []
         for last in {placed.partition: placed for placed in taken}.values():
-            self._places[last.partition] = Place((last.item.offset() or 0) + 1, last.time)
+            self._places[last.partition] = (last.item.offset() or 0) + 1
         position = {
             "cluster": self._topic.cluster,
             "topic": self._topic.id,
-            "next": {str(own): list(place) for own, place in sorted(self._places.items())},
+            "next": {str(own): place for own, place in sorted(self._places.items())},
         }
         return self._messages.chunk([placed.item for placed in taken], position, lost)
 
@@ -242,7 +234,7 @@ class TopicSource(Source):
             self._consumer.get_watermark_offsets(self._at(p), cached=True) for p in self._fetched
         ]
         pairs = zip(self._fetched, ends, strict=True)
-        return sum(max(0, end[1] - self._places[own].next) for own, end in pairs if end is not None)
+        return sum(max(0, end[1] - self._places[own]) for own, end in pairs if end is not None)
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -251,14 +243,13 @@ class TopicSource(Source):
             self._consumer = None
 
 
-def places_of(position: Position) -> dict[int, Place]:
+def places_of(position: Position) -> dict[int, int]:
     """Where partitions are to be gone on with, as a position says.
 
-    >>> places_of({"next": {"0": [17, 1700000000000]}})
-    {0: Place(next=17, time=1700000000000)}
+    >>> places_of({"next": {"0": 17}})
+    {0: 17}
     """
-    found = {} if position is None else position["next"]
-    return {int(own): Place(*place) for own, place in found.items()}
+    return {} if position is None else {int(own): at for own, at in position["next"].items()}
 
 
 def set_back(shown: str, partition: int, known: int, high: int) -> StreamError:
