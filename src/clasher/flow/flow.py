@@ -90,7 +90,6 @@ class Flow:
         self._patience = Patience(self._note_trouble, self.options.give_up)
         self._party = _only_party(documents, labels, outlets, letters)
         self._bell = threading.Condition()
-        self._turn = 0
         self._meter = Meter()
         self._news = 0  # arrivals since the last snapshot
         self._active_at = self._snapshot_at = self._snapshot_took = 0.0
@@ -158,7 +157,7 @@ class Flow:
             self._commit(always=True)  # so that each new sink can be cut back to its beginning
         for reader in self._readers:
             reader.start(self._state.positions.get(reader.source.name), self._caller.id)
-        self._turn, self._news = 0, 0
+        self._news = 0
         self._active_at = self._snapshot_at = time.monotonic()
 
     def _first_model(self) -> Clasher:
@@ -179,12 +178,11 @@ class Flow:
     def _flow(self) -> None:
         while not self._patience.is_stopping:
             self._take_turn()
-            if self._turn == 0:
-                if self._is_due():
-                    self._commit()
-                if self._has_ended() and self._commit():
-                    break
-                self._wait_for_more()
+            if self._is_due():
+                self._commit()
+            if self._has_ended() and self._commit():
+                break
+            self._wait_for_more()
             self._show()
         if self._patience.is_stopping:
             if self._snapshot_took > SLOW:
@@ -196,9 +194,10 @@ class Flow:
         """A chunk of the source whose turn it is.
 
         Sources take turns, and one that has something is waited for: so the order in which they
-        are learnt depends on the streams, not on the moment, as long as there is a backlog.
+        are learnt depends on the streams, not on the moment, as long as there is a backlog. Whose
+        turn it is stands in the snapshot.
         """
-        reader = self._readers[self._turn]
+        reader = self._readers[self._state.turn % len(self._readers)]
         try:
             with self._bell:
                 self._bell.wait_for(lambda: reader.has_something or reader.is_idle, TICK)
@@ -210,7 +209,8 @@ class Flow:
             return
         if item is not None:
             self._process(reader, item)
-        self._turn = (self._turn + 1) % len(self._readers)
+        else:
+            self._state.turn += 1
 
     def _has_ended(self) -> bool:
         with self._bell:
@@ -232,14 +232,16 @@ class Flow:
             with self._bell:
                 item.is_done = True
                 self._bell.notify_all()
-        elif isinstance(item, learning.Documents):
+            return
+        self._state.turn += 1
+        if isinstance(item, learning.Documents):
             joining = self._labels is not None
             predicted = learning.learn(self._state, item, reader.source.name, joining=joining)
-            self._news += len(item.chunk)
+            self._news += max(1, len(item.chunk))  # a position alone is worth keeping, too
             self._outlets.write(predicted)
         else:
             poison = learning.join(self._state, item, reader.source.name)
-            self._news += len(item)
+            self._news += max(1, len(item))
             self._outlets.write_letters(poison)
 
     # ── snapshots ────────────────────────────────────────────────────────────────────────────

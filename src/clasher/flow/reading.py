@@ -161,7 +161,7 @@ class Reader(Generic[T]):
     def _read(self) -> Chunk | None:
         """Without waiting at first, so that it is soon known whether there is anything."""
         chunk = self.source.read(self._options.chunk, WAIT if self._is_idle else 0.0)
-        if time.monotonic() - self._lag_at >= LAG:
+        if chunk is None or time.monotonic() - self._lag_at >= LAG:
             self._lag, self._lag_at = self.source.lag(), time.monotonic()
         return chunk
 

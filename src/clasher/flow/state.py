@@ -56,6 +56,8 @@ class State(Judged):
         The number of the snapshot; 0 is that of a new folder.
     positions, sinks : dict
         Where streams are to be gone on with, by their names.
+    turn : int
+        Turns that the sources have had, one after the other.
     agreed : dict
         The last snapshot that other parties agreed to, by their names.
 
@@ -69,7 +71,7 @@ class State(Judged):
 
     def __init__(self, model: Clasher, remember: int) -> None:
         super().__init__(model)
-        self.seq = 0
+        self.seq = self.turn = 0
         self.positions: dict[str, Position] = {}
         self.sinks: dict[str, Position] = {}
         self.agreed: dict[str, int] = {}
@@ -80,7 +82,7 @@ class State(Judged):
     def to_plain(self) -> dict[str, Any]:
         """All but the model as plain values, ready for JSON."""
         return {
-            "seq": self.seq, "positions": self.positions, "sinks": self.sinks,
+            "seq": self.seq, "turn": self.turn, "positions": self.positions, "sinks": self.sinks,
             "agreed": self.agreed, "counts": asdict(self.counts),
             "labels": self.labels.to_plain(), "quality": self.quality.to_plain(),
             "seen": self.seen.to_plain(), "seen_labels": self.seen_labels.to_plain(),
@@ -91,7 +93,7 @@ class State(Judged):
     def of(cls, plain: dict[str, Any], model: Clasher, remember: int) -> State:
         """What ``to_plain`` gave, with its model."""
         state = cls(model, remember)
-        state.seq = plain["seq"]
+        state.seq, state.turn = plain["seq"], plain["turn"]
         state.positions, state.sinks = plain["positions"], plain["sinks"]
         state.agreed, state.counts = plain["agreed"], Counts(**plain["counts"])
         state.labels = Identities.of(plain["labels"])

@@ -65,6 +65,8 @@ class Poison(NamedTuple):
 class Chunk:
     """Some consecutive arrivals of a source: records, poison, and where to go on after them.
 
+    One without arrivals tells the position alone.
+
     >>> len(Chunk(Batch.empty(), position={"offset": 17}))
     0
     """

@@ -31,9 +31,10 @@ def parsed(url: str, answer: Answer) -> tuple[list[Item], float]:
     # As a stream: text would be taken for an address, or for the name of a file.
     found = feedparser.parse(
         io.BytesIO(answer.content),
-        response_headers={"content-type": answer.kind, "content-location": url},
+        response_headers={"content-type": answer.kind},
+        resolve_relative_uris=False,  # ids look like addresses, and are none
     )
-    if not found.version and not found.entries:
+    if not found.get("version") and not found.entries:
         raise FeedError(f"{url}: is neither RSS nor Atom")
     items = [_item(entry, url) for entry in reversed(found.entries)]
     return items, _minutes(found.feed.get("ttl"))

@@ -119,16 +119,17 @@ class FeedSource(Source):
             feed.begin(known.get(url, {}))
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """The next items; asks for one feed at most."""
+        """The next items; feeds are asked for while there are none, as long as there is time."""
         until = time.monotonic() + seconds
         while not self._on_the_way:
             feed = self._due()
             if feed is not None:
                 self._ask(feed)
-            elif time.monotonic() >= until:
+            left = until - time.monotonic()
+            if left <= 0 and not self._on_the_way:
                 return None
-            else:
-                time.sleep(min(SLEEP, max(0.0, until - time.monotonic())))
+            if feed is None:
+                time.sleep(min(SLEEP, left))
         return self._deliver(most)
 
     def _due(self) -> Feed | None:

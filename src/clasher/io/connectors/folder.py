@@ -58,7 +58,7 @@ class FolderSource(Source):
         while True:
             try:
                 chunk = self._read(most)
-            except ChangedError:
+            except (ChangedError, UnreachableError):
                 raise
             except StreamError as error:  # the file is no stream of records
                 poison = Poison(self.name, self._file or "", str(error))

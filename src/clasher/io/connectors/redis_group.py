@@ -144,7 +144,7 @@ class GroupSource(Source, Party):
             else:
                 if order(group.last) < order(self._last):
                     raise set_back(self.name, self._last, group.last)
-                self._count_trimmed(stand or Stand(), group)
+                self._accept(_trimmed(stand or Stand(), group), TRIMMED)
             client.xgroup_createconsumer(self._key, self._group, self._consumer)
 
     def _create(self, stand: Stand, position: Position) -> bool:
@@ -261,7 +261,10 @@ class GroupSource(Source, Party):
         assert stand is not None  # there is a group of it
         assert group is not None
         entries: list[Entry] = answer[0][1] if answer else []
-        gone = self._count_trimmed(stand, group)
+        gone = _trimmed(stand, group)
+        self._accept(gone, TRIMMED)
+        if gone:
+            self._server.run(scripts.REBASE, [self._key], [self._group, gone])
         self._end = stand.last
         self._lag = None if group.lag is None else max(0, group.lag - len(entries))
         self._read = None if group.read is None else group.read + gone + len(entries)
@@ -291,14 +294,6 @@ class GroupSource(Source, Party):
 
     # ── what is amiss ────────────────────────────────────────────────────────────────────────
 
-    def _count_trimmed(self, stand: Stand, group: Group) -> int:
-        """How many entries were trimmed before anybody was given them, where that is accepted."""
-        gone = 0 if group.read is None else stand.trimmed(group.last, group.read)
-        self._accept(gone, TRIMMED)
-        if gone:
-            self._server.run(scripts.REBASE, [self._key], [self._group, gone])
-        return gone
-
     def _accept(self, gone: int, what: str) -> None:
         if gone and not self._skips:
             raise lost(self.name, gone, what)
@@ -313,3 +308,8 @@ class GroupSource(Source, Party):
         if not has_no_group(error):
             return error
         return CommitRefusedError(f"{self.name}: the group was deleted")
+
+
+def _trimmed(stand: Stand, group: Group) -> int:
+    """How many entries were trimmed before anybody was given them."""
+    return 0 if group.read is None else stand.trimmed(group.last, group.read)

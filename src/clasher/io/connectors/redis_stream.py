@@ -10,7 +10,7 @@ from clasher.io.addresses import Address
 from clasher.io.connectors.redis_server import OPTIONS, Server, is_missing, order
 from clasher.io.decoding import Decoder, Value
 from clasher.io.judging import FaultError, invalid_utf8
-from clasher.io.records import Fields
+from clasher.io.records import Batch, Fields
 from clasher.io.streams import Caller, Chunk, Poison, Position, Source
 
 ZERO: Final = "0-0"
@@ -111,24 +111,42 @@ class StreamSource(Source):
         self._begins_at_end = address.choice("start", ["beginning", "end"]) == "end"
         self._skips = address.choice("on_loss", ["stop", "skip"]) == "skip"
         self._entries = Entries(self.name, fields, address)
-        self._last, self._read, self._lag = ZERO, 0, 0
+        self._last, self._read, self._added = ZERO, 0, 0
+        self._is_beginning = False
 
     def open(self, position: Position, caller: Caller) -> None:
         """Go on after the last entry that was read."""
         with self._server.answering():
             (answer,) = self._server.together(["XINFO STREAM", self._server.key])
             stand = Stand.of(answer, self.name)
-        if position is None:
-            stand = stand or Stand()
-            self._last = stand.last if self._begins_at_end else ZERO
-            self._read = stand.added - (0 if self._begins_at_end else stand.length)
-            return
-        self._last, self._read = position["last"], position["read"]
-        if stand is None or order(stand.last) < order(self._last):
-            raise set_back(self.name, self._last, "nothing" if stand is None else stand.last)
+            if position is None:
+                stand = stand or Stand()
+                self._last = stand.last if self._begins_at_end else ZERO
+                self._read = stand.added - (0 if self._begins_at_end else stand.length)
+                self._is_beginning = self._begins_at_end
+                return
+            self._last, self._read = position["last"], position["read"]
+            if stand is None or order(stand.last) < order(self._last):
+                raise set_back(self.name, self._last, "nothing" if stand is None else stand.last)
+            self._check_count(stand)
+
+    def _check_count(self, stand: Stand) -> None:
+        """Refuse a stream with more entries after the last one than were added since: another."""
+        expected = stand.added - self._read
+        after = stand.length
+        if order(stand.first) <= order(self._last):
+            client, key = self._server.client, self._server.key
+            if client.xrange(key, self._last, self._last):
+                return
+            after = len(client.xrange(key, f"({self._last}", count=max(1, expected + 1)))
+        if after > expected:
+            raise set_back(self.name, self._last, f"{after:,} or more entries after it")
 
     def read(self, most: int, seconds: float) -> Chunk | None:
         """The next entries."""
+        if self._is_beginning:
+            self._is_beginning = False
+            return Chunk(Batch.empty(), self._position())
         with self._server.answering() as client:
             found, gone = self._take(most)
             if not found and not gone and seconds:
@@ -141,7 +159,10 @@ class StreamSource(Source):
         self._last = found[-1][0].decode() if found else before
         self._read += gone + len(found)
         poison = [Poison(self.name, before, f"{gone:,} entries after it {TRIMMED}")] if gone else []
-        return self._entries.chunk(found, {"last": self._last, "read": self._read}, poison)
+        return self._entries.chunk(found, self._position(), poison)
+
+    def _position(self) -> Position:
+        return {"last": self._last, "read": self._read}
 
     def _take(self, most: int) -> tuple[list[Entry], int]:
         """What is there, read in one step with a look at how many before it were trimmed."""
@@ -159,12 +180,12 @@ class StreamSource(Source):
         gone = stand.trimmed(self._last, self._read)
         if gone and not self._skips:
             raise lost(self.name, gone, TRIMMED)
-        self._lag = max(0, stand.added - self._read)
+        self._added = stand.added
         return answer[0][1] if answer else [], gone
 
     def lag(self) -> int | None:
-        """How many entries were there, beyond those read before."""
-        return self._lag
+        """How many entries were added beyond those that were read."""
+        return max(0, self._added - self._read)
 
     def close(self) -> None:
         """Let go of the connections."""

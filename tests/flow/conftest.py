@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import missing, optional
+from tests.flow.redis_server import RedisServer, needs
+
+
+@pytest.fixture(scope="package")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """A server for all tests of this package."""
+    optional("redis", "redis")
+    if lacking := needs():
+        missing(f"no Redis without {', '.join(lacking)}")
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def server(redis_server: RedisServer) -> RedisServer:
+    """The server, empty."""
+    redis_server.client.flushall()
+    return redis_server
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a flow keeps its model."""
+    return tmp_path / "model"
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Iterator[Path]:
+    """Where something may be copied to."""
+    yield tmp_path / "copy"
+    shutil.rmtree(tmp_path / "copy", ignore_errors=True)

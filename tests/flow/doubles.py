@@ -1,0 +1,88 @@
+"""Streams in memory, as a connector's author would write them, which can be told to fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from clasher.errors import CommitRefusedError, UnreachableError
+from clasher.io.decoding import Decoder
+from clasher.io.records import Fields
+from clasher.io.streams import Caller, Chunk, Output, Party, Position, Sink, Source
+from tests.flow.plain import Record
+
+
+class ListSource(Source):
+    """Records of a list; its position is how many were read."""
+
+    def __init__(self, rows: Sequence[Record], name: str = "list") -> None:
+        self.name, self.fields, self.rows = name, Fields(), rows
+        self.at = self.reads = 0
+        self.caller = Caller("nobody")
+        self.before_read: Callable[[ListSource], None] = lambda source: None
+
+    def open(self, position: Position, caller: Caller) -> None:
+        self.at, self.caller = position or 0, caller
+
+    def read(self, most: int, seconds: float) -> Chunk | None:
+        self.before_read(self)
+        self.reads += 1
+        part = self.rows[self.at : self.at + most]
+        places = list(range(self.at + 1, self.at + len(part) + 1))
+        self.at += len(part)
+        self.is_over = not part
+        return Decoder(self.name, self.fields).chunk(part, places, self.at) if part else None
+
+    def close(self) -> None:
+        pass
+
+
+class AgreedSource(ListSource, Party):
+    """A list that must agree to snapshots; ``log`` outlives the flow, as a broker would."""
+
+    def __init__(self, rows: Sequence[Record], log: dict[str, Any]) -> None:
+        super().__init__(rows, "agreed")
+        self.party, self.log = self, log
+        self.refuses: Callable[[int], bool] = lambda number: False
+        self.forgets_answer: Callable[[int], bool] = lambda number: False
+
+    def committed(self, caller: Caller) -> int:
+        return int(self.log.get(caller.id, 0))
+
+    def commit(self, caller: Caller, number: int, after: int, position: Position) -> None:
+        said = self.committed(caller)
+        if said != number:
+            assert said == after
+            if self.refuses(number):
+                raise CommitRefusedError("agreed: it is not yours any more")
+            self.log[caller.id] = number
+            self.log["position"] = position
+            if self.forgets_answer(number):
+                raise UnreachableError("agreed: the answer got lost")
+
+
+class ListSink(Sink):
+    """Keeps what it is given; may be down for some calls."""
+
+    def __init__(self, name: str = "kept") -> None:
+        self.name = name
+        self.written: list[Output] = []
+        self.down = 0
+        self.flushes = 0
+
+    def open(self, position: Position, caller: Caller) -> None:
+        if position is not None:
+            del self.written[position:]
+
+    def write(self, outputs: Sequence[Output]) -> None:
+        if self.down:
+            self.down -= 1
+            raise UnreachableError("kept: it is down")
+        self.written += outputs
+
+    def flush(self) -> Position:
+        self.flushes += 1
+        return len(self.written)
+
+    def close(self) -> None:
+        pass

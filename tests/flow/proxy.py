@@ -1,0 +1,72 @@
+"""A wire between a client and a server that can be cut, before an answer comes through."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable
+
+
+class Proxy:
+    """Passes bytes on; cuts the connection instead of passing an answer on, when told to.
+
+    Parameters
+    ----------
+    port
+        Of the server, on loopback.
+    cuts
+        Looks at what the client said last; true: its answer is lost, and the connection too.
+    """
+
+    def __init__(self, port: int, cuts: Callable[[bytes], bool]) -> None:
+        self._target, self._cuts = port, cuts
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listening.getsockname()[1])
+        self._open: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listening.accept()
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self._target))
+            self._open += [client, server]
+            threading.Thread(target=self._serve, args=(client, server), daemon=True).start()
+
+    def _serve(self, client: socket.socket, server: socket.socket) -> None:
+        said = [b""]
+
+        def forward() -> None:
+            try:
+                while piece := client.recv(2**16):
+                    said[0] = piece
+                    server.sendall(piece)
+            except OSError:
+                pass
+            _shut(server)
+
+        threading.Thread(target=forward, daemon=True).start()
+        try:
+            while piece := server.recv(2**16):
+                if self._cuts(said[0]):
+                    break
+                client.sendall(piece)
+        except OSError:
+            pass
+        _shut(client)
+        _shut(server)
+
+    def close(self) -> None:
+        """Cut everything."""
+        self._listening.close()
+        for one in self._open:
+            _shut(one)
+            one.close()
+
+
+def _shut(one: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
