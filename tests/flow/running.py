@@ -8,7 +8,7 @@ from typing import Any
 
 from clasher.flow import Figures, Flow, Options, Outlet, Route
 from clasher.io.records import Fields
-from clasher.io.registry import sink_at, source_at
+from clasher.io.registry import commit_as_one, sink_at, source_at
 from clasher.settings import Settings
 from tests.flow.plain import SETTINGS
 
@@ -26,16 +26,23 @@ def flow(
     labels: str | None = None,
     routes: Sequence[str] = (),
     letters: str | None = None,
+    transactional: bool = False,
     settings: Settings | None = SETTINGS,
     told: list[str] | None = None,
     **options: Any,
 ) -> Flow:
     """A flow that ends when there is nothing more; the options are those of ``Options``."""
     ways = [Outlet(sink_at(route.url), route) for route in map(Route.of, routes)]
-    return Flow(
-        folder,
+    documents, outlets = (
         source_at(source),
         [*([] if sink is None else [Outlet(sink_at(sink))]), *ways],
+    )
+    if transactional:
+        commit_as_one(documents, [outlet.sink for outlet in outlets])
+    return Flow(
+        folder,
+        documents,
+        outlets,
         labels=None if labels is None else source_at(labels, Fields(text=None)),
         letters=None if letters is None else sink_at(letters),
         settings=None if (folder / "model.clasher").exists() else settings,

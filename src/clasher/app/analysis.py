@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import functools
-import importlib
-import os
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,19 +46,12 @@ def load_function(
     """Import what ``--tokenizer module:function`` names; the current folder counts."""
     if value is None:
         return None
-    module, _, name = value.partition(":")
-    if not module or not name:
-        raise click.BadParameter(f"{value!r} is not of the form module:function.")
-    sys.path.insert(0, os.getcwd())
+    from clasher.io import functions
+
     try:
-        function: Any = importlib.import_module(module)
-        for part in name.split("."):
-            function = getattr(function, part)
-    except (ImportError, AttributeError) as error:
-        raise click.BadParameter(f"{value!r} cannot be imported: {error}.") from error
-    finally:
-        sys.path.remove(os.getcwd())
-    return function  # type: ignore[no-any-return]
+        return functions.load_function(value)
+    except SettingError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 def _words(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> Any:

@@ -17,7 +17,7 @@ from clasher.errors import SettingError
 from clasher.flow import Figures, Flow, Options, Outlet, Route
 from clasher.io.addresses import STANDARD
 from clasher.io.records import Fields
-from clasher.io.registry import sink_at, source_at
+from clasher.io.registry import commit_as_one, sink_at, source_at
 from clasher.model import Clasher
 from clasher.service.snapshots import MODEL
 from clasher.settings import Settings
@@ -31,12 +31,14 @@ class Streams:
 
     source: str
     labels_from: str | None
+    decoder: str | None
     text: str
     labels: str
     label_separator: str | None
     id: str
     sink: str | None
     routes: tuple[str, ...]
+    transactional: bool
     texts: bool
     dead_letters: str | None
     folder: str
@@ -68,12 +70,15 @@ class Streams:
 def run(streams: Streams, wanted: Wanted, *, quiet: bool) -> None:
     """Run until the streams end, or somebody says to stop."""
     fields = Fields(streams.text, streams.labels, streams.id, streams.label_separator)
-    documents = source_at(streams.source, fields)
+    documents = source_at(streams.source, fields, streams.decoder)
     labels = None
     if streams.labels_from is not None:
         labels = source_at(streams.labels_from, replace(fields, text=None))
     letters = None if streams.dead_letters is None else sink_at(streams.dead_letters)
     outlets = streams.outlets()
+    if streams.transactional:
+        sinks = [outlet.sink for outlet in outlets]
+        commit_as_one(documents, sinks if letters is None else [*sinks, letters])
     settings, begin_with = _model(streams, wanted)
     notes.prepare(settings, quiet=quiet)
     shows = notes.shows_progress(quiet=quiet) and not (_prints(outlets) and notes.on_terminal())

@@ -66,14 +66,16 @@ class Address:
     def _of_url(cls, text: str) -> Address:
         try:
             parts = urlsplit(text)
-            port = parts.port
+            hosts = parts.netloc.rpartition("@")[2]
+            several = "," in hosts  # each with a port of its own
+            port = None if several else parts.port
         except ValueError as error:
             raise SettingError(f"{hidden(text)}: is no address: {error}") from error
         return cls(
             text,
             parts.scheme,
             unquote(parts.path.removeprefix("/")),
-            parts.hostname or "",
+            hosts if several else parts.hostname or "",
             port,
             None if parts.username is None else unquote(parts.username),
             None if parts.password is None else unquote(parts.password),
@@ -97,11 +99,18 @@ class Address:
             return STANDARD
         if self.scheme in WEB:
             return hidden(self.target)
-        if not self.host:
-            return self.path
+        return f"{self.scheme}://{self.server}/{self.path}" if self.host else self.path
+
+    @property
+    def server(self) -> str:
+        """The host, with its port where there is one; several of them as they were written.
+
+        >>> Address.of("kafka://one:9092,two:9092/news").server, Address.of("redis://[::1]/a").server
+        ('one:9092,two:9092', '[::1]')
+        """
         port = "" if self.port is None else f":{self.port}"
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}{port}/{self.path}"
+        is_bare = ":" not in self.host or "," in self.host
+        return f"{self.host if is_bare else f'[{self.host}]'}{port}"
 
     def check_options(self, known: Collection[str]) -> None:
         """Refuse options that mean nothing here.

@@ -112,7 +112,7 @@ class RecordDecoder:
         try:
             found = self._decode(line)
         except UNDECODABLE:
-            return self.judge(_decode_object(line))
+            return self.judge(decode_object(line))
         labels = None if self._get_labels is None else self._get_labels(found)
         return Record(
             None if self._get_id is None else self._get_id(found),
@@ -129,7 +129,8 @@ def _no_text(_: Any) -> str:
     return ""
 
 
-def _decode_object(line: bytes) -> dict[str, Any]:
+def decode_object(line: bytes) -> dict[str, Any]:
+    """Decode an object with all its fields."""
     try:
         value = msgspec.json.decode(line)
     except UnicodeDecodeError:

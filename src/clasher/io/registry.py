@@ -5,7 +5,8 @@ A connector is imported when it is asked for: what it needs may not be installed
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
@@ -30,19 +31,24 @@ CONNECTORS: Final[Mapping[str, Connector]] = {
     "feeds": Connector("feeds", "FeedSource", extra="feeds"),
     "http": Connector("feeds", "FeedSource", extra="feeds"),
     "https": Connector("feeds", "FeedSource", extra="feeds"),
+    "kafka": Connector("kafka", "kafka_source", "KafkaSink", extra="kafka"),
     "redis": Connector("redis", "redis_source", "RedisSink", extra="redis"),
     "rediss": Connector("redis", "redis_source", "RedisSink", extra="redis"),
 }
 """By scheme. A connector's author adds a line here, and a file to ``clasher.io.connectors``."""
 
 
-def source_at(url: str, fields: Fields | None = None) -> Source:
+def source_at(url: str, fields: Fields | None = None, decoder: str | None = None) -> Source:
     """The source that an address names; nothing is opened yet.
+
+    A ``decoder``, as ``module:function``, is the option of that name: see ``kafka_messages``.
 
     >>> source_at("news.jsonl").name.endswith("/news.jsonl")
     True
     """
     address = Address.of(url)
+    if decoder is not None:
+        address = replace(address, options=address.options | {"decoder": decoder})
     source: Source = _load(address, "source", "reads from")(address, fields or Fields())
     return source
 
@@ -52,6 +58,15 @@ def sink_at(url: str) -> Sink:
     address = Address.of(url)
     sink: Sink = _load(address, "sink", "writes to")(address)
     return sink
+
+
+def commit_as_one(documents: Source, sinks: Sequence[Sink]) -> None:
+    """Have sinks show outputs when the snapshot counts that knows of them: Kafka ones can."""
+    try:
+        from clasher.io.connectors.kafka import transactional
+    except ImportError as error:
+        raise MissingExtraError.of("Transactions", "kafka") from error
+    transactional(documents, sinks)
 
 
 def _load(address: Address, kind: str, does: str) -> Any:

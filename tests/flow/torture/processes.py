@@ -19,15 +19,15 @@ PATIENCE = 60.0  # seconds, after which a child hangs
 WIDE = 0.004  # seconds between the phases of a commit
 
 
-class Child:
-    """A flow under way."""
+class Forked:
+    """Some work under way."""
 
-    def __init__(self, bug: str | None, *given: Any, **options: Any) -> None:
+    def __init__(self, work: Callable[[], Any]) -> None:
         sys.stdout.flush()
         self._code: int | None = None
         self.pid = os.fork()
         if not self.pid:
-            _leave_after(lambda: _live(bug, given, options))
+            _leave_after(work)
 
     def signal(self, number: int) -> None:
         """Send it a signal."""
@@ -56,6 +56,13 @@ class Child:
             time.sleep(0.002)
         assert self._code is not None
         return self._code
+
+
+class Child(Forked):
+    """A flow under way."""
+
+    def __init__(self, bug: str | None, *given: Any, **options: Any) -> None:
+        super().__init__(lambda: _live(bug, given, options))
 
 
 def _live(bug: str | None, given: Any, options: Any) -> None:

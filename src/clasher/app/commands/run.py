@@ -15,6 +15,7 @@ EXAMPLES = """
     clasher run --from news.jsonl --to labelled.jsonl --model ./news
     clasher run --from inbox/ --to - --model ./news --route sport=sport.jsonl
     clasher run --from 'redis://localhost/news?group=desk' --model ./news
+    clasher run --from kafka://localhost/news --to kafka://localhost/out --transactional -m ./news
     clasher run --from https://example.org/feed.xml --to - --model ./news
 """
 
@@ -37,12 +38,17 @@ def _fields(function: Any) -> Any:
     metavar="SOURCE",
     required=True,
     help="Where documents come from: a file, a folder that is watched, - for standard input, or "
-    "a URL (redis://, nats://, https:// for feeds).",
+    "a URL (kafka://, redis://, nats://, https:// for feeds).",
 )
 @_stream(
     "--labels-from",
     metavar="SOURCE",
     help="Where labels come from that are late: records with an id and labels.",
+)
+@_stream(
+    "--decoder",
+    metavar="MODULE:FUNCTION",
+    help="Decode messages that are not JSON with a function of yours: bytes in, an object out.",
 )
 @_fields
 @output_option(
@@ -59,6 +65,12 @@ def _fields(function: Any) -> Any:
     multiple=True,
     help="Also write documents whose predicted labels fit RULE to SINK: a label, a|b (one of "
     "them), a&b (both), !a (not), a* (begins so). May be given again.",
+)
+@output_option(
+    "--transactional",
+    is_flag=True,
+    help="Have outputs seen once, with the snapshot that knows of them, in one transaction; for "
+    "sinks that are Kafka topics.",
 )
 @output_option("--texts", is_flag=True, help="Write the text of each document too.")
 @output_option(

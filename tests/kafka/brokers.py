@@ -1,0 +1,209 @@
+"""Brokers on loopback: the one that the client brings along, and a real server.
+
+``python -m tests.kafka.brokers`` downloads the server.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+VERSION = "4.3.1"
+CACHE = Path(__file__).parents[2] / "build" / f"kafka-{VERSION}"
+PATIENCE = 60.0  # seconds
+JAVA = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m"]
+POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>clasher</groupId>
+  <artifactId>test-kafka</artifactId>
+  <version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.kafka</groupId>
+      <artifactId>kafka_2.13</artifactId>
+      <version>{VERSION}</version>
+    </dependency>
+  </dependencies>
+</project>
+"""
+PROPERTIES = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "1000",
+    # transactions of the dead end soon
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+    "log.retention.ms": "-1",  # times in tests are of long ago
+}
+
+
+class Broker:
+    """Somewhere to connect to.
+
+    Attributes
+    ----------
+    servers : str
+        Its address.
+    is_real : bool
+        Whether it knows of transactions, and of topics that are created and deleted.
+    """
+
+    servers: str
+    is_real: bool
+
+    def url(self, topic: str, **options: Any) -> str:
+        """The address of a topic of it."""
+        query = f"?{urlencode(options)}" if options else ""
+        return f"kafka://{self.servers}/{topic}{query}"
+
+    def stop(self) -> None:
+        """End it."""
+
+
+class MockBroker(Broker):
+    """The broker that librdkafka brings along, in a process of its own."""
+
+    is_real = False
+
+    def __init__(self, folder: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", MOCK], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+        assert self._process.stdout is not None
+        self.servers = self._process.stdout.readline().strip()
+
+    def stop(self) -> None:
+        """End it."""
+        self._process.communicate(timeout=PATIENCE)
+
+
+MOCK = """
+import logging, sys
+from confluent_kafka import Producer
+broker = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "none"},
+                  logger=logging.getLogger("mock"))
+brokers = broker.list_topics(timeout=10).brokers.values()
+print(",".join(f"{one.host}:{one.port}" for one in brokers), flush=True)
+sys.stdin.read()
+"""
+
+
+class KafkaServer(Broker):
+    """A server in a folder of its own, which keeps what it is told, and can be killed."""
+
+    is_real = True
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True)
+        ports = [free_port(), free_port()]
+        self.servers = f"127.0.0.1:{ports[0]}"
+        controller = f"127.0.0.1:{ports[1]}"
+        settings = PROPERTIES | {
+            "listeners": f"PLAINTEXT://{self.servers},CONTROLLER://{controller}",
+            "advertised.listeners": f"PLAINTEXT://{self.servers}",
+            "controller.quorum.bootstrap.servers": controller,
+            "log.dirs": str(folder / "logs"),
+        }
+        self._properties, self._told = folder / "server.properties", folder / "told"
+        lines = [f"{name}={value}\n" for name, value in settings.items()]
+        self._properties.write_text("".join(lines))
+        self._process: subprocess.Popen[bytes] | None = None
+        subprocess.run(
+            [*java(), "kafka.tools.StorageTool", "format", "--standalone",
+             "-t", "Y2xhc2hlcnRlc3RrYWZrYQ", "-c", str(self._properties)],
+            check=True, capture_output=True, timeout=PATIENCE,
+        )  # fmt: skip
+        self.start()
+
+    def start(self) -> None:
+        """Start it, or start it again with what it kept."""
+        with self._told.open("ab") as told:
+            self._process = subprocess.Popen(
+                [*java(), "kafka.Kafka", str(self._properties)],
+                stdout=told, stderr=told, start_new_session=True,
+            )  # fmt: skip
+        until = time.monotonic() + PATIENCE
+        while not self._answers():
+            if time.monotonic() > until or self._process.poll() is not None:
+                raise RuntimeError(f"no Kafka server: {self._told.read_text()[-2000:]}")
+
+    def _answers(self) -> bool:
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient
+
+        with socket.socket() as tried:
+            if tried.connect_ex(("127.0.0.1", int(self.servers.partition(":")[2]))):
+                time.sleep(0.02)
+                return False
+        admin = AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
+        try:
+            return bool(admin.list_topics(timeout=2).brokers)
+        except KafkaException:
+            return False
+
+    def kill(self) -> None:
+        """End it as the system would, at once; what it has written stays."""
+        assert self._process is not None
+        os.kill(self._process.pid, signal.SIGKILL)
+        self._process.wait(PATIENCE)
+
+    def stop(self) -> None:
+        """End it; nobody needs what it kept."""
+        if self._process is not None and self._process.poll() is None:
+            self.kill()
+
+
+def java() -> list[str]:
+    """How to run what was downloaded."""
+    return [*JAVA, "-cp", f"{CACHE / 'jars'}/*"]
+
+
+def download() -> None:
+    """Get the server by its Maven coordinates, once."""
+    if (CACHE / "complete").exists():
+        return
+    for program in ("mvn", "java"):
+        if shutil.which(program) is None:
+            raise SystemExit(f"no Kafka server without {program} (packages maven, default-jre)")
+    CACHE.mkdir(parents=True, exist_ok=True)
+    (CACHE / "pom.xml").write_text(POM)
+    run = subprocess.run(
+        ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime",
+         "-DoutputDirectory=jars"],
+        cwd=CACHE, capture_output=True, text=True, timeout=900,
+    )  # fmt: skip
+    if run.returncode:
+        said = [line for line in run.stdout.splitlines() if "ERROR" in line]
+        raise SystemExit(f"Maven has not got Apache Kafka {VERSION}: {said[0] if said else ''}")
+    (CACHE / "complete").touch()
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+if __name__ == "__main__":
+    download()

@@ -1,0 +1,112 @@
+"""Bugs that are put there on purpose, to show that they are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from confluent_kafka import TopicPartition
+
+from clasher.io.connectors import kafka
+from clasher.io.connectors.kafka_group import GroupSource
+from clasher.io.connectors.kafka_merging import Merge
+from clasher.io.connectors.kafka_outbox import Outbox
+from clasher.io.connectors.kafka_topic import TopicSource
+from clasher.io.connectors.kafka_transactions import Transactions
+from tests.flow.torture import bugs as flows
+
+
+def as_they_come() -> None:
+    """Wait for no partition."""
+
+    def hasty(self: Merge[Any], most: int) -> Any:
+        self.awaited.clear()
+        return take(self, most)
+
+    take = Merge.take
+    Merge.take = hasty  # type: ignore[method-assign]
+
+
+def write_at_once() -> None:
+    """Leave outputs out of transactions."""
+    kafka.KafkaSink.join = lambda self, transactions: None  # type: ignore[method-assign]
+
+
+def note_outside() -> None:
+    """Note the number of a snapshot before its transaction is committed, and not in it."""
+    note = Transactions._note
+
+    def early(self: Transactions, outbox: Any, *given: Any) -> None:
+        note(self, Outbox(self.cluster, self.cluster.producer()), *given)
+
+    Transactions._note = early  # type: ignore[method-assign]
+
+
+def no_fence() -> None:
+    """Commit whatever was learnt, whose partitions they may be."""
+    claim = GroupSource.claim
+
+    def unasked(self: GroupSource, position: Any) -> Any:
+        found = claim(self, position)
+        return found and found._replace(offsets=[])  # nothing for the broker to look at
+
+    GroupSource.claim = unasked  # type: ignore[method-assign]
+
+
+def newest_generation() -> None:
+    """Commit in the generation of now, not in that in which messages were delivered."""
+    claim = GroupSource.claim
+
+    def late(self: GroupSource, position: Any) -> Any:
+        found = claim(self, position)
+        return found and found._replace(generation=self.consumer.consumer_group_metadata())
+
+    GroupSource.claim = late  # type: ignore[method-assign]
+
+
+def keep_what_is_lost() -> None:
+    """Go on as if nothing had been when partitions are lost."""
+
+    def deaf(self: GroupSource, *given: Any) -> None:
+        self._give_back()
+
+    GroupSource._on_lost = deaf  # type: ignore[method-assign]
+
+
+def trust_the_group() -> None:
+    """Go on where the offsets of the group say."""
+
+    def find(self: GroupSource, partitions: list[int]) -> bool:
+        asked = [TopicPartition(self._cluster.topic, own) for own in partitions]
+        for said in self.consumer.committed(asked, 10):
+            if said.offset >= 0:
+                self._places[said.partition] = said.offset
+            else:
+                self._places.pop(said.partition, None)
+        self._take_up(partitions, is_new=self._is_new)
+        self._committed = dict(self._places)
+        return True
+
+    GroupSource._find_places = find  # type: ignore[method-assign]
+
+
+def skip_what_is_gone() -> None:
+    """Go on silently where messages were deleted."""
+    TopicSource._note_loss = lambda *given: None  # type: ignore[method-assign]
+
+
+def drop_what_is_too_much() -> None:
+    """Lose outputs while a broker takes none."""
+    Outbox.flush = lambda self: None  # type: ignore[method-assign]
+
+
+BUGS: dict[str, Callable[[], None]] = {
+    function.__name__.replace("_", "-"): function
+    for function in (
+        flows.forget_positions, flows.run_ahead, flows.newest_snapshot, flows.oldest_snapshot,
+        flows.commit_first, as_they_come, write_at_once, note_outside, no_fence,
+        newest_generation, keep_what_is_lost, trust_the_group, skip_what_is_gone,
+        drop_what_is_too_much,
+    )
+}  # fmt: skip
+"""By the names under which the command line knows them."""
