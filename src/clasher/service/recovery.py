@@ -43,7 +43,7 @@ def recover(
     def models(digest: str) -> Clasher:
         return Clasher.load(folder.models / f"{digest}.clasher", tokenizer=tokenizer)
 
-    state, told = snapshots.load(models)
+    state, told = snapshots.load(lambda plain, model: State.of(plain, model, models))
     if state is None:
         state = State(_first_model(log, settings, tokenizer, told), models)
     if settings is not None and settings != state.model.settings:

@@ -1,5 +1,7 @@
 """Snapshots: the model and all beside it as of one entry of the log, in a folder of its own.
 
+Whatever is learnt in numbered steps can be kept here: the entries of a log, the batches of a query.
+
 A snapshot is written under another name, flushed, and renamed: it is there as a whole or not at
 all. Two are kept, so that one that was torn or altered has another behind it.
 """
@@ -9,8 +11,9 @@ from __future__ import annotations
 import hashlib
 import logging
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -18,7 +21,6 @@ from clasher.analyzer import Tokenizer
 from clasher.errors import ClasherError
 from clasher.model import Clasher
 from clasher.service import durable
-from clasher.service.state import Models, State
 
 KEPT = 2
 MODEL, BESIDE = "model.clasher", "state.json"
@@ -27,9 +29,28 @@ PIECE = 2**20
 
 logger = logging.getLogger("clasher.service")
 
+T = TypeVar("T")
+
+
+class Stands(Protocol):
+    """What can be kept: a model that stands at a number, and plain values beside it.
+
+    The values repeat the number as ``seq``.
+    """
+
+    seq: int
+    model: Clasher
+
+    def to_plain(self) -> dict[str, Any]:
+        """All but the model, ready for JSON."""
+
 
 class Damaged(ClasherError):  # noqa: N818
     """A snapshot is not what was written."""
+
+
+Restore: TypeAlias = Callable[[dict[str, Any], Clasher], T]
+"""Makes again what was kept, of its plain values and its model."""
 
 
 class Snapshots:
@@ -45,7 +66,7 @@ class Snapshots:
         """The entries of which there are snapshots, the newest first."""
         return sorted((int(path.name) for path in self.folder.glob("[0-9]" * 16)), reverse=True)
 
-    def write(self, state: State) -> int:
+    def write(self, state: Stands) -> int:
         """Write a snapshot, then delete those it replaces.
 
         Returns the version whose log is not needed any more: there is none before there are two
@@ -69,12 +90,12 @@ class Snapshots:
         durable.flush_folder(self.folder)
         return kept[KEPT - 1] if len(kept) >= KEPT else 0
 
-    def load(self, models: Models) -> tuple[State | None, list[str]]:
+    def load(self, restore: Restore[T]) -> tuple[T | None, list[str]]:
         """The newest snapshot that is whole, and what there is to tell of others."""
         told: list[str] = []
         for version in self.versions():
             try:
-                return self._read(version, models), told
+                return restore(*self._read(version)), told
             except (ClasherError, OSError) as error:
                 told.append(f"snapshot {version} is damaged and was put aside: {error}")
                 logger.critical(told[-1])
@@ -85,15 +106,14 @@ class Snapshots:
         """Where the model of a snapshot is."""
         return self._path(version) / MODEL
 
-    def _read(self, version: int, models: Models) -> State:
+    def _read(self, version: int) -> tuple[dict[str, Any], Clasher]:
         path = self._path(version)
         beside = _unsealed((path / BESIDE).read_bytes())
         if beside["state"]["seq"] != version:
             raise Damaged(f"{path}: holds another version")
         if _digest(path / MODEL) != beside["model"]:
             raise Damaged(f"{path / MODEL}: is not the file that was written")
-        model = Clasher.load(path / MODEL, tokenizer=self._tokenizer)
-        return State.of(beside["state"], model, models)
+        return beside["state"], Clasher.load(path / MODEL, tokenizer=self._tokenizer)
 
     def _put_aside(self, version: int) -> None:
         """Keep a damaged snapshot for whoever wants to look at it, until there are others."""
@@ -106,7 +126,7 @@ class Snapshots:
         return self.folder / f"{version:016d}"
 
 
-def _sealed(state: State, model: Path) -> bytes:
+def _sealed(state: Stands, model: Path) -> bytes:
     """All but the model, with digests of it and of itself."""
     content = msgspec.json.encode({"state": state.to_plain(), "model": _digest(model)})
     return hashlib.blake2b(content, digest_size=32).hexdigest().encode() + b"\n" + content
