@@ -38,8 +38,13 @@ class Stands(Protocol):
     The values repeat the number as ``seq``.
     """
 
-    seq: int
-    model: Clasher
+    @property
+    def seq(self) -> int:
+        """The number."""
+
+    @property
+    def model(self) -> Clasher:
+        """The model as of that number."""
 
     def to_plain(self) -> dict[str, Any]:
         """All but the model, ready for JSON."""

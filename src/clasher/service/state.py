@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from clasher.errors import LabelCapacityError, LabelError, NotLearntError
 from clasher.hashing import Hashed
 from clasher.labels import LabelSets
@@ -110,8 +112,15 @@ class State:
         return self.model.hash_many([taught.text for taught in documents]), sets
 
     def _step(self, hashed: Hashed, sets: LabelSets) -> None:
-        predicted = self.model.step_many(hashed, sets)
+        self.note(sets, self.model.step_many(hashed, sets))
+
+    def note(self, sets: LabelSets, predicted: LabelSets) -> None:
+        """The model has learnt documents: judge what was predicted before, and follow its labels.
+
+        Some of their labels may be gone again.
+        """
         self._adopt()
+        self.labels.adopt(sets.names[used] for used in np.unique(sets.ids).tolist())
         self.quality.judge(sets, predicted, self.labels.number)
         self._drop_evicted()
 

@@ -1,0 +1,85 @@
+"""What executors do with a batch of a stream: predict, and hash for the driver to learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import Broadcast
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import ArrayType, DataType, FloatType, IntegerType
+
+from clasher.adapters.spark.columns import Columns, column, in_pieces
+from clasher.adapters.spark.predicting import LABELS, Sent, received, sending, with_columns
+from clasher.hashed import Hashed, HashedWords
+from clasher.model import Clasher
+from clasher.settings import Settings
+
+SOUND, BUCKETS, COUNTS = "_clasher_sound", "_clasher_buckets", "_clasher_counts"
+OWN = (SOUND, BUCKETS, COUNTS)
+"""Columns that are nobody's business but ours."""
+
+_HASHED: dict[str, DataType] = {
+    BUCKETS: ArrayType(IntegerType(), containsNull=False),
+    COUNTS: ArrayType(FloatType(), containsNull=False),
+}
+
+
+def hashes_ahead(settings: Settings) -> bool:
+    """Whether executors can hash for the driver: words, where a model keeps them, stay behind."""
+    return not settings.keeps_words and settings.depth == 1
+
+
+def staged(batch: DataFrame, model: Clasher, columns: Columns, output: str) -> DataFrame:
+    """A batch with the predictions of the model, hashed where that is of use, its rows judged."""
+    ahead = hashes_ahead(model.settings)
+    schema = with_columns(batch, {output: LABELS} | (_HASHED if ahead else {}))
+    task = Stage(sending(batch, model), columns.text, ahead)
+    found = batch.mapInArrow(task, schema).withColumn(SOUND, columns.is_sound(batch))
+    return found.withColumn(output, sf.array_sort(column(output)))
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A task: labels and hashes the rows of a partition."""
+
+    sent: Broadcast[Sent]
+    text: str
+    hashing: bool
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows in, the same rows with more columns out; nulls where there is no text."""
+        model = received(self.sent)
+        for rows in in_pieces(batches):
+            texts = rows.column(self.text)
+            missing = texts.is_null()
+            hashed = model.hash_many(pc.fill_null(texts, ""))
+            added = [model.predict_many(hashed).to_arrow()]
+            if self.hashing:
+                added += as_lists(hashed)
+            columns = [*rows.columns, *(pc.if_else(missing, None, own) for own in added)]
+            yield pa.RecordBatch.from_arrays(columns, [str(at) for at in range(len(columns))])
+
+
+def as_lists(hashed: Hashed) -> list[pa.ListArray]:
+    """Hashed documents as two columns of lists."""
+    offsets = pa.array(hashed.indptr.astype(np.int32))
+    kinds = ((hashed.buckets, pa.int32()), (hashed.counts, pa.float32()))
+    return [pa.ListArray.from_arrays(offsets, pa.array(own, kind)) for own, kind in kinds]
+
+
+def of_lists(table: pa.Table, model: Clasher) -> Hashed:
+    """What ``as_lists`` gave, for a model with the same settings."""
+    buckets, counts = table.column(BUCKETS), table.column(COUNTS)
+    lengths = pc.list_value_length(buckets).to_numpy()
+    return Hashed(
+        np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))),
+        pc.list_flatten(buckets).to_numpy().astype(np.int32, copy=False),
+        pc.list_flatten(counts).to_numpy().astype(np.float32, copy=False),
+        HashedWords.none(table.num_rows),
+        model.hash_many([]).analysis,
+    )
