@@ -11,6 +11,8 @@ import pyarrow as pa
 from benchmarks.corpora import Corpus
 
 SCHEMA = "number int, text string, labels array<string>"
+SETTINGS = {"dimensions": 512, "max_labels": 32}
+PARTITIONS = 6
 
 
 def cut(length: int, parts: int) -> list[slice]:

@@ -9,6 +9,7 @@ import pytest
 
 from clasher import Analyzer, Clasher
 from clasher.errors import LabelCapacityError, LabelError, SettingError, StreamError, TextError
+from tests.adapters.spark.frames import SETTINGS as SMALL
 from tests.adapters.spark.frames import cut, in_partitions, table
 from tests.conftest import optional
 from tests.service.plain import file_bytes
@@ -17,7 +18,6 @@ from tests.test_merging import by_name
 fit = optional("clasher.adapters.spark", "spark").fit
 
 EXACT = ("frequencies", "counts", "together", "seen", "totals")
-SMALL = {"dimensions": 512, "max_labels": 32}
 
 
 def one_pass(corpus, order=None, **how):
