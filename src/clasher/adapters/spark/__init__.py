@@ -25,5 +25,6 @@ from clasher.adapters.spark.fitting import fit
 from clasher.adapters.spark.predicting import predict
 from clasher.adapters.spark.session import session
 from clasher.adapters.spark.streaming import Stream, stream
+from clasher.adapters.spark.telling import plainly
 
-__all__ = ["Stream", "fit", "predict", "session", "stream"]
+__all__ = ["Stream", "fit", "plainly", "predict", "session", "stream"]

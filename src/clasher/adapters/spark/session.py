@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from shutil import which
 
 from pyspark.sql import SparkSession
+
+from clasher.errors import MissingExtraError
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # set where spark-submit runs this process
 LOCAL = {
@@ -33,6 +36,11 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
     >>> spark.range(3).count()
     3
     """
+    if SUBMITTED not in os.environ and not os.environ.get("JAVA_HOME") and not which("java"):
+        raise MissingExtraError(
+            "Spark needs Java 17 or later: install it (Debian: openjdk-17-jre-headless), or set "
+            "JAVA_HOME"
+        )
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("clasher")
     if master is None and SUBMITTED not in os.environ:

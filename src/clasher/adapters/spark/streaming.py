@@ -16,6 +16,7 @@ from clasher import deltas
 from clasher.adapters.spark.batches import Batches, Learnt, Progress, Write
 from clasher.adapters.spark.columns import Columns
 from clasher.adapters.spark.predicting import LABELS, with_columns
+from clasher.analyzer import Tokenizer
 from clasher.errors import FolderError, SettingError
 from clasher.model import Clasher
 from clasher.service.folder import DataFolder
@@ -96,6 +97,7 @@ def stream(
     write: Write | None = None,
     told: Callable[[Progress], object] | None = None,
     trigger: Mapping[str, Any] | None = None,
+    tokenizer: Tokenizer | None = None,
     **settings: Any,
 ) -> Stream:
     r"""Predict and learn a streaming data frame, batch by batch.
@@ -133,6 +135,8 @@ def stream(
     trigger
         When batches begin, as Spark's ``trigger`` has it: ``{"availableNow": True}`` ends with what
         there is, ``{"processingTime": "10 seconds"}`` looks every ten seconds.
+    tokenizer
+        The function that cuts text, for a folder whose model was made with one: it is in no file.
     **settings
         Those of ``Clasher``, for a folder that is new.
 
@@ -158,7 +162,7 @@ def stream(
     with_columns(df, {output: LABELS})
     opened = DataFolder(folder)
     try:
-        snapshots = Snapshots(opened.snapshots, _tokenizer(model, settings))
+        snapshots = Snapshots(opened.snapshots, tokenizer or _tokenizer(model, settings))
         learnt = _learnt(snapshots, opened.path, model, settings)
         kept = learnt.model.settings
         if learn_on == "executors":
@@ -179,8 +183,8 @@ def stream(
         raise
 
 
-def _tokenizer(model: Clasher | None, settings: dict[str, Any]) -> Any:
-    """The function that cuts text, if it is one of the user's: it is in no file."""
+def _tokenizer(model: Clasher | None, settings: dict[str, Any]) -> Tokenizer | None:
+    """The function that cuts text, if it is one of the user's."""
     if model is not None:
         return model.settings.analyzer.tokenizer
     return getattr(settings.get("analyzer"), "tokenizer", None)
