@@ -8,6 +8,8 @@
      ├── NotLearntError (LookupError)     something to take back or to label that is not there
      ├── StreamError                      a stream that cannot be opened or is empty
      │    ├── RecordError (ValueError)    one bad record: where, which field, what to do
+     │    ├── UnreachableError            a server that does not answer now, and may later
+     │    ├── CommitRefusedError          what was learnt belongs to somebody else by now
      │    └── MissingDatasetError         a corpus that is not there, or not all of it
      ├── ModelFileError                   a file that is not an intact model
      ├── ServiceError                     what a service cannot do
@@ -91,6 +93,14 @@ class RecordError(StreamError, ValueError):
         self.problem = problem
         self.remedy = remedy
         self.raw = raw
+
+
+class UnreachableError(StreamError):
+    """The other end of a stream does not answer now, and may later."""
+
+
+class CommitRefusedError(StreamError):
+    """Somebody else has got what was learnt here, and will learn it."""
 
 
 class MissingDatasetError(StreamError):

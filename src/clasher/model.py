@@ -259,11 +259,20 @@ class Clasher(Watching, Revising, Merging):
         source = texts if isinstance(texts, Hashed) else as_buffers(texts)
         self.learn_many(source, LabelSets.unlabelled(source.documents), ids)
 
-    def step_many(self, texts: Any, labels: Any) -> LabelSets:
-        """Algorithm 1: predict each document, then learn from it; returns the predictions."""
+    def step_many(
+        self, texts: Any, labels: Any, ids: Sequence[Id | None] | None = None
+    ) -> LabelSets:
+        """Algorithm 1: predict each document, then learn from it; returns the predictions.
+
+        Unlabelled documents that have an id wait for their labels, as with ``observe``.
+        """
         sets = LabelSets.of(labels)
-        steps = self._steps(self._checked(texts, sets), sets, predicting=True)
-        return LabelSets.join([predicted for _, _, predicted in steps])
+        source, keys = self._checked(texts, sets), self._keys(ids, sets)
+        parts = []
+        for inside, hashed, predicted in self._steps(source, sets, predicting=True):
+            self._remember(keys[inside], hashed)
+            parts.append(predicted)
+        return LabelSets.join(parts)
 
     def predict_many(self, texts: Any) -> LabelSets:
         """The labels of many documents, on all cores; changes nothing."""

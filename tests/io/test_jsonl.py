@@ -169,12 +169,17 @@ objects = st.dictionaries(
 )
 
 
-@given(objects, st.booleans(), st.sampled_from([Fields(), Fields(text="p.text", id="p.id")]))
-def test_the_fast_way_and_the_careful_way_agree(record, labelled, fields):
+@given(
+    objects,
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([Fields(), Fields(text="p.text", id="p.id")]),
+)
+def test_the_fast_way_and_the_careful_way_agree(record, labelled, required, fields):
     line = msgspec.json.encode(record)
-    decoder = RecordDecoder(fields, labelled=labelled)
+    decoder = RecordDecoder(fields, labelled=labelled, required=required)
     try:
-        wanted: Record | None = judge(record, fields, labelled=labelled)
+        wanted: Record | None = judge(record, fields, labelled=labelled, required=required)
     except FaultError:
         wanted = None
         with pytest.raises(FaultError):
@@ -182,7 +187,7 @@ def test_the_fast_way_and_the_careful_way_agree(record, labelled, fields):
     if wanted is not None:
         assert decoder.decode(line) == wanted
     try:
-        batch = decoder.decode_many([line], 1)
+        batch = decoder.decode_many([line], [1])
     except msgspec.ValidationError:
         return  # left to the careful way
     assert wanted is not None

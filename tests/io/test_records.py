@@ -1,3 +1,5 @@
+from itertools import count
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -83,7 +85,7 @@ def test_labels_as_text_equal_labels_as_lists(values):
 
 @given(st.lists(st.none() | st.integers() | st.text()), st.integers(1, 10**12))
 def test_only_missing_ids_are_numbered(ids, first):
-    found = numbered(ids, first)
+    found = numbered(ids, count(first))
     assert [own for own in found if own is None] == []
     for place, (given_id, own) in enumerate(zip(ids, found, strict=True)):
         assert own == (first + place if given_id is None else given_id)

@@ -9,6 +9,7 @@ from clasher.app.figures import bytes_, counted, decimals
 
 if TYPE_CHECKING:
     from clasher.evaluate import Progress
+    from clasher.flow import Figures
     from clasher.model import Clasher
 
 
@@ -73,6 +74,19 @@ class Bar:
         self._count(documents)
         if self.shown:
             self._show(self.documents, f"{self.rate:,.0f}/s", bytes_(_memory()))
+
+    def flowed(self, figures: Figures) -> None:
+        """Show how a flow is doing."""
+        if not self.shown:
+            return
+        facts = [f"{figures.documents_per_second:,.0f}/s"]
+        if figures.lag is not None:
+            facts.append(f"lag {figures.lag:,}")
+        if figures.judged:
+            facts.append(f"micro {decimals(figures.micro_f1)}")
+        if figures.poison:
+            facts.append(counted(figures.poison, "dead letter"))
+        self._show(figures.documents, *facts)
 
     def sorting(self, documents: int) -> None:
         """Show that so many documents were read, and wait to be sorted."""

@@ -37,13 +37,15 @@ class Records:
     format: str | None
     partial: bool = False
 
-    def reading(self, *, labelled: bool = True, stopping: bool = True) -> Reading:
+    def reading(
+        self, *, labelled: bool = True, stopping: bool = True, required: bool = True
+    ) -> Reading:
         """How to read it."""
         from clasher.adapters.spark.records import Reading
         from clasher.io.records import Fields
 
         fields = Fields(self.text, self.labels, self.id, self.label_separator)
-        return Reading(fields, labelled, self.partial, stopping)
+        return Reading(fields, labelled, self.partial, stopping, required)
 
 
 @contextmanager
@@ -119,9 +121,8 @@ def stream(
     from clasher.adapters.spark.sources import FILE_ORDER, watch_files
     from clasher.model import Clasher
 
-    df = watch_files(
-        spark, source, records.reading(stopping=False), format=records.format, files=files
-    )
+    reading = records.reading(stopping=False, required=False)
+    df = watch_files(spark, source, reading, format=records.format, files=files)
     writes = [sinks.to_folder(to)] if to is not None else []
     writes += [sinks.dead_letters(letters)] if letters is not None else []
     tokenizer = wanted.analysis.get("tokenizer")

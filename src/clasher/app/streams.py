@@ -118,19 +118,11 @@ def hashed_ahead(model: Hashing, batches: Iterator[Batch]) -> Generator[tuple[Ba
     return read_ahead(((batch, model.hash_many(batch.texts)) for batch in batches), ahead=2)
 
 
-def stream_options(
-    *, labelled: bool, texts: bool = True, sample: int | None = None
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of a stream, and hand them over as ``stream``.
-
-    A command that looks at a ``sample`` of so many records can do without a stream, one that reads
-    labels alone without ``texts``.
-    """
-    name = "STREAM..." if sample is None else "[STREAM...]"
-    limit = "Stop after N records."
-    if sample is not None:
-        limit = f"Look at the first N records (default: {sample})."
-    options = [click.argument("paths", metavar=name, nargs=-1, required=sample is None)]
+def field_options(
+    *, labelled: bool, texts: bool = True
+) -> list[Callable[[Callable[..., None]], Callable[..., None]]]:
+    """The options that name the fields of a record, in their order."""
+    options: list[Callable[[Callable[..., None]], Callable[..., None]]] = []
     if texts:
         options += [
             _stream("--text", default="text", metavar="FIELD",
@@ -145,9 +137,27 @@ def stream_options(
             _stream("--label-separator", metavar="TEXT",
                     help="What stands between labels in one text (default: |)."),
         ]  # fmt: skip
-    options += [
-        _stream("--id", default="id", metavar="FIELD",
-                help="The field of the id (default: id); records without one are numbered."),
+    id_option = _stream("--id", default="id", metavar="FIELD",
+                        help="The field of the id (default: id); records without one are "
+                             "numbered.")  # fmt: skip
+    return [*options, id_option]
+
+
+def stream_options(
+    *, labelled: bool, texts: bool = True, sample: int | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of a stream, and hand them over as ``stream``.
+
+    A command that looks at a ``sample`` of so many records can do without a stream, one that reads
+    labels alone without ``texts``.
+    """
+    name = "STREAM..." if sample is None else "[STREAM...]"
+    limit = "Stop after N records."
+    if sample is not None:
+        limit = f"Look at the first N records (default: {sample})."
+    options: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
+        click.argument("paths", metavar=name, nargs=-1, required=sample is None),
+        *field_options(labelled=labelled, texts=texts),
         _stream("--format", metavar="EXT",
                 help="The extension that tells the format, such as csv or jsonl.gz, for files "
                      "that have another one (standard input: jsonl); or the name of a "

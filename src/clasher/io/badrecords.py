@@ -66,17 +66,27 @@ class BadRecords(Closing):
         self.first = self.first or error
         self.skipped += 1
         if self._letters is not None:
-            raw = None if error.raw is None else error.raw.decode("utf-8", "backslashreplace")
-            letter = {
-                # The name of a file need not be Unicode text.
-                "source": error.source.encode("utf-8", "backslashreplace").decode(),
-                "record": error.position,
-                "error": f"{error.problem}; {error.remedy}",
-                "raw": raw,
-            }
-            self._letters.write(_encoder.encode(letter) + b"\n")
+            problem = f"{error.problem}; {error.remedy}"
+            self._letters.write(letter(error.source, error.position, problem, error.raw) + b"\n")
 
     def close(self) -> None:
         """Close the dead-letter file, if there is one."""
         if self._letters is not None:
             self._letters.close()
+
+
+def letter(source: str, record: str | int, error: str, raw: bytes | None) -> bytes:
+    r"""A dead letter: where it stood, what is wrong with it, and what came.
+
+    >>> print(letter("news.jsonl", 3, "broken JSON", b"\xff").decode())
+    {"source":"news.jsonl","record":3,"error":"broken JSON","raw":"\\xff"}
+    """
+    return _encoder.encode(
+        {
+            # The name of a file need not be Unicode text.
+            "source": source.encode("utf-8", "backslashreplace").decode(),
+            "record": record,
+            "error": error,
+            "raw": None if raw is None else raw.decode("utf-8", "backslashreplace"),
+        }
+    )

@@ -6,6 +6,7 @@ Texts may be any Arrow text type. Labels may be lists of text, a map text → bo
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -43,8 +44,10 @@ class WantedColumns:
         fields = reading.fields
         self._source = source
         self._reading = reading
-        self._text = None if fields.text is None else self._need(schema, fields.text, "text")
-        self._labels = self._need(schema, fields.labels, "labels") if reading.labelled else None
+        self._text = None if fields.text is None else self._find(schema, fields.text, "text", True)
+        self._labels = None
+        if reading.labelled:
+            self._labels = self._find(schema, fields.labels, "labels", reading.required)
         self._id = None if fields.id is None else find_column(schema, fields.id, source)
         self._columns = [c for c in (self._text, self._labels, self._id) if c is not None]
         self._refuse_wrong_types()
@@ -71,9 +74,9 @@ class WantedColumns:
             yield self._one_by_one(part, above + start, count) if batch is None else batch
             start += count
 
-    def _need(self, schema: pa.Schema, field: str, option: str) -> Column:
+    def _find(self, schema: pa.Schema, field: str, option: str, required: bool) -> Column | None:
         column = find_column(schema, field, self._source)
-        if column is None:
+        if column is None and required:
             raise missing_column(self._source, field, option, schema.names)
         return column
 
@@ -123,7 +126,7 @@ class WantedColumns:
         if self._id is None:
             ids: list[Any] = list(range(first, first + count))
         else:
-            ids = numbered(part[self._id.field].to_pylist(), first)
+            ids = numbered(part[self._id.field].to_pylist(), itertools.count(first))
         reading.records += count
         return Batch(ids, texts, labels)
 
@@ -141,7 +144,9 @@ class WantedColumns:
             try:
                 for field, array in part.items():
                     values[field] = _value(field, array[index])
-                record = judge(values, reading.fields, labelled=reading.labelled)
+                record = judge(
+                    values, reading.fields, labelled=reading.labelled, required=reading.required
+                )
                 records.append(reading.number(record))
             except FaultError as fault:
                 raw = msgspec.json.encode(values, enc_hook=str)

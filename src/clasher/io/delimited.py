@@ -125,7 +125,8 @@ class _Columns:
         self._width = len(header)
         has_text = fields.text is not None
         self._text = _index(header, str(fields.text), "text", source) if has_text else None
-        self._labels = _index(header, fields.labels, "labels", source) if reading.labelled else None
+        has_labels = reading.labelled and (reading.required or fields.labels in header)
+        self._labels = _index(header, fields.labels, "labels", source) if has_labels else None
         has_id = fields.id is not None and fields.id in header
         self._id = _index(header, str(fields.id), "id", source) if has_id else None
         self.ids: list[Id] = []

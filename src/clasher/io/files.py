@@ -32,7 +32,7 @@ from clasher.io.tables import read_table
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
-_READERS = {
+READERS = {
     "jsonl": read_jsonl,
     "csv": read_delimited,
     "tsv": read_delimited,
@@ -106,7 +106,14 @@ def open_stream(
         raise StreamError("standard input can be read once: give - only once")
     return _read(
         sources,
-        Reading(fields or Fields(), labelled, batch_size, limit, longest, on_error or BadRecords()),
+        Reading(
+            fields or Fields(),
+            labelled,
+            batch_size=batch_size,
+            limit=limit,
+            longest=longest,
+            bad=on_error or BadRecords(),
+        ),
     )
 
 
@@ -126,7 +133,7 @@ def _look_at(source: Source) -> None:
 
 def _read(sources: Sequence[Source], reading: Reading) -> Iterator[Batch]:
     for source in sources:
-        for batch in _READERS[source.kind](source, reading):
+        for batch in READERS[source.kind](source, reading):
             if batch.ids:
                 reading.delivered += len(batch)
                 yield batch

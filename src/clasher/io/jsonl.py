@@ -8,8 +8,9 @@ Unicode text and makes a bad record, as invalid UTF-8 does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -17,12 +18,12 @@ from clasher.io.formats import Source
 from clasher.io.judging import FaultError, invalid_utf8, judge
 from clasher.io.lines import Overlong, line_groups, too_long
 from clasher.io.reading import Reading
-from clasher.io.records import Batch, Fields, Record, numbered
+from clasher.io.records import Batch, Fields, Id, Record, numbered
 from clasher.io.structs import Leaf, struct_for
 
 _Label = Annotated[str, msgspec.Meta(min_length=1)]
 _Labels = list[_Label] | dict[_Label, bool] | str | None
-_UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _ONE_A_LINE = (
     "write one whole object a line (jq -c '.[]' makes lines of an array), or pass over bad records "
     "with --on-error skip"
@@ -31,13 +32,13 @@ _ONE_A_LINE = (
 
 def read_jsonl(source: Source, reading: Reading) -> Iterator[Batch]:
     """Read JSON lines; blank lines are no records."""
-    decoder = RecordDecoder(reading.fields, labelled=reading.labelled)
+    decoder = RecordDecoder(reading.fields, labelled=reading.labelled, required=reading.required)
     above = 0
     for lines in line_groups(source, reading):
         try:
-            batch = decoder.decode_many(lines, reading.records + 1)
+            batch = decoder.decode_many(lines, count(reading.records + 1))
             reading.records += len(lines)
-        except _UNDECODABLE:
+        except UNDECODABLE:
             batch = _one_by_one(lines, above, decoder, source.name, reading)
         above += len(lines)
         yield batch
@@ -64,6 +65,15 @@ def _one_by_one(
 class RecordDecoder:
     """Decodes lines into the wanted fields.
 
+    Parameters
+    ----------
+    fields
+        Which fields hold what.
+    labelled
+        Whether to read labels.
+    required
+        Whether a record without the field of the labels is bad, or unlabelled.
+
     Examples
     --------
     >>> decoder = RecordDecoder(Fields(text="payload.body"), labelled=True)
@@ -71,14 +81,15 @@ class RecordDecoder:
     Record(id=None, text='oil', labels=['energy'])
     """
 
-    def __init__(self, fields: Fields, *, labelled: bool) -> None:
+    def __init__(self, fields: Fields, *, labelled: bool, required: bool = True) -> None:
         self.fields = fields
         self.labelled = labelled
+        self.required = required
         wanted: dict[str, Leaf] = {}
         if fields.text is not None:
             wanted[fields.text] = (str, msgspec.NODEFAULT)
         if labelled:
-            wanted[fields.labels] = (_Labels, msgspec.NODEFAULT)
+            wanted[fields.labels] = (_Labels, msgspec.NODEFAULT if required else None)
         if fields.id is not None:
             wanted[fields.id] = (int | str | None, None)
         struct, getters = struct_for(wanted)
@@ -87,30 +98,31 @@ class RecordDecoder:
         self._get_labels = getters.get(fields.labels) if labelled else None
         self._get_id = getters[fields.id] if fields.id is not None else None
 
-    def decode_many(self, lines: Sequence[bytes], first: int) -> Batch:
-        """Decode lines that are all good; ``first`` is the running number of the first."""
+    def decode_many(self, lines: Sequence[bytes], spare: Iterable[Id]) -> Batch:
+        """Decode lines that are all good; those without an id get theirs of ``spare``."""
         found = list(map(self._decode, lines))
         ids: Sequence[Any]
-        if self._get_id is None:
-            ids = range(first, first + len(found))
-        else:
-            ids = list(map(self._get_id, found))
+        ids = [None] * len(found) if self._get_id is None else list(map(self._get_id, found))
         labels = None if self._get_labels is None else list(map(self._get_labels, found))
         texts = list(map(self._get_text, found))
-        return Batch.of(numbered(ids, first), texts, labels, self.fields)
+        return Batch.of(numbered(ids, spare), texts, labels, self.fields)
 
     def decode(self, line: bytes) -> Record:
         """Decode one line, which may be bad."""
         try:
             found = self._decode(line)
-        except _UNDECODABLE:
-            return judge(_decode_object(line), self.fields, labelled=self.labelled)
+        except UNDECODABLE:
+            return self.judge(_decode_object(line))
         labels = None if self._get_labels is None else self._get_labels(found)
         return Record(
             None if self._get_id is None else self._get_id(found),
             self._get_text(found),
             self.fields.split(labels) if isinstance(labels, str) else labels,
         )
+
+    def judge(self, values: Mapping[str, Any]) -> Record:
+        """Check a record that came as an object."""
+        return judge(values, self.fields, labelled=self.labelled, required=self.required)
 
 
 def _no_text(_: Any) -> str:

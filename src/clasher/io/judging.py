@@ -18,10 +18,11 @@ _MISSING: Final = object()
 class FaultError(Exception):
     """What is wrong with a record, before its place in the stream is known."""
 
-    def __init__(self, problem: str, remedy: str = _PASS_OVER) -> None:
+    def __init__(self, problem: str, remedy: str = _PASS_OVER, raw: bytes | None = None) -> None:
         super().__init__(problem)
         self.problem = problem
         self.remedy = remedy
+        self.raw = raw
 
 
 def invalid_utf8(raw: bytes) -> FaultError:
@@ -38,14 +39,20 @@ def invalid_utf8(raw: bytes) -> FaultError:
     return FaultError(f"invalid UTF-8{place}")
 
 
-def judge(values: Mapping[str, Any], fields: Fields, *, labelled: bool) -> Record:
+def judge(
+    values: Mapping[str, Any], fields: Fields, *, labelled: bool, required: bool = True
+) -> Record:
     """Check one record value by value and say precisely what is wrong with it.
+
+    Where the labels are not ``required``, a record without their field is unlabelled.
 
     >>> judge({"text": "oil", "labels": 3}, Fields(), labelled=True)
     Traceback (most recent call last):
     clasher.io.judging.FaultError: field 'labels' holds a number, not labels
     """
     labels = _find(values, fields.labels) if labelled else None
+    if labels is _MISSING and not required:
+        labels = None
     own = None if fields.id is None else _find(values, fields.id)
     return Record(
         None if own is _MISSING else _judge_id(own, fields),

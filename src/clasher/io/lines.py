@@ -19,12 +19,13 @@ class Overlong(bytes):
     """Stands in the place of a line that is too long: empty, its beginning is in ``head``."""
 
     head: bytes
+    size: int
 
     @classmethod
-    def of(cls, head: bytes) -> Overlong:
-        """The stand-in for a line that begins with ``head``."""
+    def of(cls, head: bytes, size: int) -> Overlong:
+        """The stand-in for a line of ``size`` bytes that begins with ``head``."""
         line = cls()
-        line.head = head
+        line.head, line.size = head, size
         return line
 
 
@@ -35,13 +36,17 @@ def line_groups(source: Source, reading: Reading) -> Iterator[list[bytes]]:
     return group(split_lines(blocks, reading.longest), reading.room)
 
 
-def split_lines(blocks: Iterable[bytes], longest: int) -> Iterator[list[bytes]]:
+def split_lines(
+    blocks: Iterable[bytes], longest: int, *, is_beginning: bool = True
+) -> Iterator[list[bytes]]:
     r"""Complete lines, block by block; an empty list for an empty block (see ``read_blocks``).
+
+    Only at the beginning of a file can there be a byte order mark.
 
     >>> list(split_lines([b"one\ntw", b"o\nthree"], longest=100))
     [[b'one'], [b'two'], [b'three']]
     """
-    rest = _Rest(longest)
+    rest = _Rest(longest, is_beginning)
     for block in blocks:
         lines = block.split(b"\n")
         rest.append(lines[0])
@@ -92,16 +97,15 @@ def too_long(longest: int) -> FaultError:
 class _Rest:
     """The line that the end of a block cut off, collected piece by piece."""
 
-    def __init__(self, longest: int) -> None:
+    def __init__(self, longest: int, is_beginning: bool) -> None:
         self.longest = longest
         self.pieces: list[bytes] = []
         self.size = 0
-        self.first = True
+        self.first = is_beginning
 
     def append(self, piece: bytes) -> None:
-        if self.size > self.longest:
-            return
-        self.pieces.append(piece)
+        if self.size <= self.longest:
+            self.pieces.append(piece)
         self.size += len(piece)
         if self.size > self.longest:
             self.pieces = [b"".join(self.pieces)[:HEAD]]
@@ -109,7 +113,7 @@ class _Rest:
     def take(self) -> bytes:
         line = b"".join(self.pieces)
         if self.size > self.longest:
-            line = Overlong.of(line)
+            line = Overlong.of(line, self.size)
         elif self.first:
             line = line.removeprefix(BOM)
         self.pieces, self.size, self.first = [], 0, False

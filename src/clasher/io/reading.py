@@ -22,6 +22,8 @@ class Reading:
 
     Attributes
     ----------
+    required : bool
+        Whether records without the field of the labels are bad, or unlabelled.
     records : int
         Records met so far in all files, bad ones included: the running number of the last one.
     delivered : int
@@ -30,6 +32,7 @@ class Reading:
 
     fields: Fields = field(default_factory=Fields)
     labelled: bool = True
+    required: bool = True
     batch_size: int = 1000
     limit: int | None = None
     longest: int = LONGEST_RECORD
@@ -49,4 +52,4 @@ class Reading:
 
     def number(self, record: Record) -> Record:
         """Give the record just met its running number where it has no id."""
-        return record._replace(id=numbered([record.id], self.records)[0])
+        return record._replace(id=numbered([record.id], [self.records])[0])

@@ -8,7 +8,7 @@ null; a lone separator says "labelled, with nothing".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -131,6 +131,23 @@ class Batch:
         labels = [record.labels for record in records] if labelled else None
         return cls.of(ids, [record.text for record in records], labels, fields)
 
+    def only(self, places: Sequence[int]) -> Batch:
+        """The records at some places.
+
+        >>> Batch.of([7, 8], ["oil", "gold"], None, Fields()).only([1]).ids
+        [8]
+        """
+        return Batch(
+            [self.ids[at] for at in places],
+            self.texts.take(pa.array(places, pa.int64())),
+            LabelSets.of([self.labels.as_given(at) for at in places]),
+        )
+
+    @classmethod
+    def empty(cls) -> Batch:
+        """A batch without records."""
+        return cls([], pa.array([], pa.large_string()), unlabelled(0))
+
     def __len__(self) -> int:
         return len(self.ids)
 
@@ -153,12 +170,13 @@ def label_sets(labels: Sequence[LabelValue | str], fields: Fields) -> LabelSets:
     return LabelSets.of(labels if dict in kinds else pa.array(labels, _LABEL_COLUMN))
 
 
-def numbered(ids: Sequence[Id | None], first: int) -> list[Id]:
-    """Give the records without an id their running number.
+def numbered(ids: Sequence[Id | None], spare: Iterable[Id]) -> list[Id]:
+    """Give the records without an id theirs of ``spare``, which has one for each record.
 
-    >>> numbered(["a", None, 7], first=10)
+    >>> from itertools import count
+    >>> numbered(["a", None, 7], count(10))
     ['a', 11, 7]
     """
     if None not in ids:
         return list(ids)  # type: ignore[arg-type]
-    return [number if own is None else own for number, own in enumerate(ids, first)]
+    return [other if own is None else own for own, other in zip(ids, spare, strict=False)]

@@ -65,7 +65,7 @@ class LineWriter(Closing):
 
     def _write(self, lines: bytes) -> None:
         if self._file is None:
-            _print(lines)
+            print_lines(lines)
         else:
             self._file.write(lines)
 
@@ -132,7 +132,8 @@ def sorted_lists(sets: LabelSets) -> list[list[str]]:
     return [flat[start:end] for start, end in pairwise(ends)]
 
 
-def _print(lines: bytes) -> None:
+def print_lines(lines: bytes) -> None:
+    """Write to standard output, and flush it."""
     try:
         if hasattr(sys.stdout, "buffer"):
             sys.stdout.buffer.write(lines)

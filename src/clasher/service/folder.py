@@ -10,8 +10,8 @@ from clasher.errors import FolderError
 from clasher.service import durable
 
 
-class DataFolder:
-    """A folder that one process uses at a time.
+class LockedFolder:
+    """A folder that one process uses at a time, with snapshots in it.
 
     The lock is the system's, on an open file: it ends with the process however that ends, and not
     before, however long the process is paused.
@@ -20,9 +20,9 @@ class DataFolder:
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as name:
-    ...     folder = DataFolder(name)
+    ...     folder = LockedFolder(name)
     ...     try:
-    ...         DataFolder(name)
+    ...         LockedFolder(name)
     ...     except FolderError as error:
     ...         print("in use" in str(error))
     ...     folder.close()
@@ -47,23 +47,12 @@ class DataFolder:
             ) from error
         os.ftruncate(self._lock, 0)
         os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
-        for part in (self.snapshots, self.models):
-            durable.make_folder(part)
-
-    @property
-    def log(self) -> Path:
-        """The database with the log."""
-        return self.path / "log.sqlite"
+        durable.make_folder(self.snapshots)
 
     @property
     def snapshots(self) -> Path:
         """The folder of the snapshots."""
         return self.path / "snapshots"
-
-    @property
-    def models(self) -> Path:
-        """The folder of models that were put in place of others."""
-        return self.path / "models"
 
     def bytes_on_disk(self) -> int:
         """Bytes of all that lies here."""
@@ -72,3 +61,21 @@ class DataFolder:
     def close(self) -> None:
         """Let others in."""
         os.close(self._lock)
+
+
+class DataFolder(LockedFolder):
+    """The folder of a service."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__(path)
+        durable.make_folder(self.models)
+
+    @property
+    def log(self) -> Path:
+        """The database with the log."""
+        return self.path / "log.sqlite"
+
+    @property
+    def models(self) -> Path:
+        """The folder of models that were put in place of others."""
+        return self.path / "models"

@@ -1,19 +1,19 @@
-"""Snapshots: the model and all beside it as of one entry of the log, in a folder of its own.
-
-Whatever is learnt in numbered steps can be kept here: the entries of a log, the batches of a query.
+"""Snapshots: the model and all beside it as of one version, in a folder of its own.
 
 A snapshot is written under another name, flushed, and renamed: it is there as a whole or not at
-all. Two are kept, so that one that was torn or altered has another behind it.
+all. Two are kept, so that one that was torn or altered has another behind it. One that somebody
+else must agree to first is *prepared*: it is on disk, and not among the versions until then.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -24,38 +24,31 @@ from clasher.service import durable
 
 KEPT = 2
 MODEL, BESIDE = "model.clasher", "state.json"
-DAMAGED = ".damaged"
+DAMAGED, PREPARED = ".damaged", ".prepared"
 PIECE = 2**20
-
-logger = logging.getLogger("clasher.service")
 
 T = TypeVar("T")
 
+logger = logging.getLogger("clasher.service")
 
-class Stands(Protocol):
-    """What can be kept: a model that stands at a number, and plain values beside it.
 
-    The values repeat the number as ``seq``.
-    """
+class Kept(Protocol):
+    """What a snapshot is made of."""
 
     @property
     def seq(self) -> int:
-        """The number."""
+        """The version."""
 
     @property
     def model(self) -> Clasher:
-        """The model as of that number."""
+        """The model."""
 
     def to_plain(self) -> dict[str, Any]:
-        """All but the model, ready for JSON."""
+        """All but the model as plain values, its version as ``seq`` among them."""
 
 
 class Damaged(ClasherError):  # noqa: N818
     """A snapshot is not what was written."""
-
-
-Restore: TypeAlias = Callable[[dict[str, Any], Clasher], T]
-"""Makes again what was kept, of its plain values and its model."""
 
 
 class Snapshots:
@@ -68,10 +61,10 @@ class Snapshots:
             shutil.rmtree(scratch)
 
     def versions(self) -> list[int]:
-        """The entries of which there are snapshots, the newest first."""
+        """The versions of which there are snapshots, the newest first."""
         return sorted((int(path.name) for path in self.folder.glob("[0-9]" * 16)), reverse=True)
 
-    def write(self, state: Stands) -> int:
+    def write(self, state: Kept) -> int:
         """Write a snapshot, then delete those it replaces.
 
         Returns the version whose log is not needed any more: there is none before there are two
@@ -79,28 +72,53 @@ class Snapshots:
         """
         target = self._path(state.seq)
         if not target.exists():
-            scratch = target.with_suffix(".tmp")
-            scratch.mkdir()
-            state.model.save(scratch / MODEL)
-            durable.write(scratch / BESIDE, _sealed(state, scratch / MODEL))
-            durable.flush_folder(scratch)
-            durable.rename(scratch, target)
+            self._make(state, target)
+        return self._tidy_up()
+
+    def prepare(self, state: Kept) -> None:
+        """Write a snapshot that does not count yet: ``confirm`` it, or ``discard`` it."""
+        self._make(state, self._path(state.seq).with_suffix(PREPARED))
+
+    def prepared(self) -> int | None:
+        """The version that is prepared."""
+        return next((int(path.stem) for path in self.folder.glob(f"*{PREPARED}")), None)
+
+    def confirm(self, version: int) -> None:
+        """Let the snapshot that was prepared count, and delete those it replaces."""
+        durable.rename(self._path(version).with_suffix(PREPARED), self._path(version))
+        self._tidy_up()
+
+    def discard(self, version: int) -> None:
+        """Throw away the snapshot that was prepared."""
+        self._delete(self._path(version).with_suffix(PREPARED))
+        durable.flush_folder(self.folder)
+
+    def _make(self, state: Kept, target: Path) -> None:
+        scratch = target.with_suffix(".tmp")
+        scratch.mkdir()
+        state.model.save(scratch / MODEL)
+        durable.write(scratch / BESIDE, _sealed(state, scratch / MODEL))
+        durable.flush_folder(scratch)
+        durable.rename(scratch, target)
+
+    def _tidy_up(self) -> int:
         kept = self.versions()
         for damaged in sorted(self.folder.glob(f"*{DAMAGED}"))[:-1]:
             shutil.rmtree(damaged)
         for version in kept[KEPT:]:
-            gone = self._path(version).with_suffix(".tmp")  # half of one must not look like one
-            self._path(version).rename(gone)
-            shutil.rmtree(gone)
+            self._delete(self._path(version))
         durable.flush_folder(self.folder)
         return kept[KEPT - 1] if len(kept) >= KEPT else 0
 
-    def load(self, restore: Restore[T]) -> tuple[T | None, list[str]]:
-        """The newest snapshot that is whole, and what there is to tell of others."""
+    def load(self, revive: Callable[[dict[str, Any], Clasher], T]) -> tuple[T | None, list[str]]:
+        """The newest snapshot that is whole, and what there is to tell of others.
+
+        ``revive`` makes what was kept of plain values and a model.
+        """
         told: list[str] = []
         for version in self.versions():
             try:
-                return restore(*self._read(version)), told
+                return self._read(version, revive), told
             except (ClasherError, OSError) as error:
                 told.append(f"snapshot {version} is damaged and was put aside: {error}")
                 logger.critical(told[-1])
@@ -111,14 +129,22 @@ class Snapshots:
         """Where the model of a snapshot is."""
         return self._path(version) / MODEL
 
-    def _read(self, version: int) -> tuple[dict[str, Any], Clasher]:
+    def link_model(self, version: int, path: Path) -> None:
+        """Let a model be found under another name; whoever replaces that spoils no snapshot."""
+        scratch = path.with_name(f"{path.name}.tmp")
+        scratch.unlink(missing_ok=True)
+        os.link(self.model_file(version), scratch)
+        scratch.replace(path)
+
+    def _read(self, version: int, revive: Callable[[dict[str, Any], Clasher], T]) -> T:
         path = self._path(version)
         beside = _unsealed((path / BESIDE).read_bytes())
         if beside["state"]["seq"] != version:
             raise Damaged(f"{path}: holds another version")
         if _digest(path / MODEL) != beside["model"]:
             raise Damaged(f"{path / MODEL}: is not the file that was written")
-        return beside["state"], Clasher.load(path / MODEL, tokenizer=self._tokenizer)
+        model = Clasher.load(path / MODEL, tokenizer=self._tokenizer)
+        return revive(beside["state"], model)
 
     def _put_aside(self, version: int) -> None:
         """Keep a damaged snapshot for whoever wants to look at it, until there are others."""
@@ -127,11 +153,17 @@ class Snapshots:
             shutil.rmtree(aside)
         durable.rename(self._path(version), aside)
 
+    @staticmethod
+    def _delete(path: Path) -> None:
+        gone = path.with_suffix(".tmp")  # half of one must not look like one
+        path.rename(gone)
+        shutil.rmtree(gone)
+
     def _path(self, version: int) -> Path:
         return self.folder / f"{version:016d}"
 
 
-def _sealed(state: Stands, model: Path) -> bytes:
+def _sealed(state: Kept, model: Path) -> bytes:
     """All but the model, with digests of it and of itself."""
     content = msgspec.json.encode({"state": state.to_plain(), "model": _digest(model)})
     return hashlib.blake2b(content, digest_size=32).hexdigest().encode() + b"\n" + content

@@ -11,14 +11,13 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from clasher.errors import LabelCapacityError, LabelError, NotLearntError
 from clasher.hashing import Hashed
 from clasher.labels import LabelSets
 from clasher.model import Clasher
 from clasher.service.entries import Entry, Feedback, Learn, Relabel, Replace, Taught
 from clasher.service.identities import Identities
+from clasher.service.judged import Judged
 from clasher.service.quality import Quality
 from clasher.service.structs import Labels
 
@@ -33,7 +32,7 @@ Models: TypeAlias = Callable[[str], Clasher]
 """Finds the model that was put in the place of another, by its digest."""
 
 
-class State:
+class State(Judged):
     """A model with all that a service keeps beside it.
 
     Parameters
@@ -54,11 +53,8 @@ class State:
     """
 
     def __init__(self, model: Clasher, models: Models | None = None) -> None:
-        self.model = model
+        super().__init__(model)
         self.models = models
-        self.labels = Identities()
-        self.labels.adopt(model.labels)
-        self.quality = Quality()
         self.seq = 0
         self.learned = 0
         self.taught = 0
@@ -98,31 +94,13 @@ class State:
             prepared[key] = self._prepare(_documents(entries))
         hashed, sets = prepared[key]
         before = self.model.documents
-        if self._may_evict(sets):
-            self._check_pinned(sets)
-            for at in range(len(sets)):
-                self._step(hashed.part(at, at + 1), sets[at : at + 1])
-        else:
-            self._step(hashed, sets)
+        self.step(hashed, sets)
         self.learned += len(sets)
         self._note_alarms(before, entries)
 
     def _prepare(self, documents: Sequence[Taught]) -> tuple[Hashed, LabelSets]:
         sets = LabelSets.of([self._labels(taught.labels) for taught in documents])
         return self.model.hash_many([taught.text for taught in documents]), sets
-
-    def _step(self, hashed: Hashed, sets: LabelSets) -> None:
-        self.note(sets, self.model.step_many(hashed, sets))
-
-    def note(self, sets: LabelSets, predicted: LabelSets) -> None:
-        """The model has learnt documents: judge what was predicted before, and follow its labels.
-
-        Some of their labels may be gone again.
-        """
-        self._adopt()
-        self.labels.adopt(sets.names[used] for used in np.unique(sets.ids).tolist())
-        self.quality.judge(sets, predicted, self.labels.number)
-        self._drop_evicted()
 
     def _note_alarms(self, before: int, entries: Sequence[Entry]) -> None:
         """Note when alarms rang at documents after number ``before``, which entries brought."""
@@ -132,22 +110,6 @@ class State:
         times = [entry.at for entry in entries for _ in range(documents_of(entry))]
         rung = dict(enumerate(times, before + 1)) | self.rung
         self.rung = {number: rung[number] for number in sorted(rung.keys() & known)}
-
-    def _may_evict(self, sets: LabelSets) -> bool:
-        if self.model.settings.on_full != "evict":
-            return False
-        new = {sets.names[i] for i in set(sets.ids.tolist())} - self.labels.numbers.keys()
-        return len(self.labels.numbers) + len(new) > self.model.settings.max_labels
-
-    def _check_pinned(self, sets: LabelSets) -> None:
-        """Refuse labels that find no room beside the pinned ones, before one is learnt."""
-        pinned, most = self.model.pinned, self.model.settings.max_labels
-        for at in range(len(sets)):
-            if len(pinned | sets[at]) > most:
-                raise LabelCapacityError(
-                    f"document {at} has {len(sets[at])} labels, and {len(pinned)} of {most} are "
-                    f"pinned; unpin some, or raise max_labels"
-                )
 
     def _feedback(self, said: Feedback) -> None:
         before, after = self._labels(said.before), self._labels(said.after)
@@ -163,11 +125,11 @@ class State:
         except (NotLearntError, LabelError):  # a label of before was retired since
             if after is not None:
                 self.model.learn(said.text, after)
-        self._adopt()
+        self.adopt()
         if said.is_judged:
             self._judge(said, before, -1)
             self._judge(said, after, 1)
-        self._drop_evicted()
+        self.drop_evicted()
         self.learned += (after is not None) - (before is not None)
         self.taught += (after is not None) - (before is not None)
 
@@ -230,17 +192,6 @@ class State:
 
     def _labels(self, labels: Labels) -> Labels:
         return self.labels.translate(labels)
-
-    def _adopt(self) -> None:
-        names = self.model.labels
-        if len(names) != len(self.labels.numbers) or self.model.settings.on_full == "evict":
-            self.labels.adopt(names)
-
-    def _drop_evicted(self) -> None:
-        names = self.model.labels
-        if len(names) < len(self.labels.numbers):
-            for name in sorted(self.labels.numbers.keys() - set(names)):
-                self.quality.drop(self.labels.drop(name))
 
     def _tell_pinned(self) -> None:
         names = self.labels.names()

@@ -122,9 +122,7 @@ def test_bad_records_say_what_is_wrong_and_where(spark, tmp_path, line, says):
 
 def test_what_cannot_be_read_is_told_in_one_line(spark, tmp_path):
     reading = Reading(Fields())
-    with pytest.raises(
-        StreamError, match=r"to read: Path does not exist: .*/missing\.jsonl\.$"
-    ):
+    with pytest.raises(StreamError, match=r"to read: Path does not exist: .*/missing\.jsonl\.$"):
         sources.read_files(spark, [str(tmp_path / "missing.jsonl")], reading)
     jsonl(tmp_path / "news.jsonl")
     parquet(tmp_path / "news.parquet")

@@ -12,7 +12,6 @@ from clasher import Clasher
 from clasher.service import durable, recovery, snapshots
 from clasher.service.log import LibraryError, Log
 from clasher.service.snapshots import Snapshots
-from clasher.service.state import State
 from clasher.service.structs import Receipt
 from clasher.service.writer import Writer
 
@@ -95,10 +94,10 @@ def no_digest() -> None:
     Snapshots._read = _read_anything  # type: ignore[method-assign]
 
 
-def _read_anything(self: Snapshots, version: int, models: Any) -> Any:
+def _read_anything(self: Snapshots, version: int, revive: Any) -> Any:
     path = self._path(version)
     beside = snapshots._unsealed((path / snapshots.BESIDE).read_bytes())
-    return State.of(beside["state"], Clasher.load(path / snapshots.MODEL), models)
+    return revive(beside["state"], Clasher.load(path / snapshots.MODEL))
 
 
 BUGS: dict[str, Callable[[], None]] = {

@@ -73,6 +73,10 @@ class Trials:
     def _crash(self, series: Series, draw: random.Random, number: int) -> list[str]:
         raise NotImplementedError
 
+    def told(self) -> str:
+        """What was put through."""
+        return f"{self.acknowledged} acknowledged"
+
     def close(self) -> None:
         """Leave nothing behind."""
 

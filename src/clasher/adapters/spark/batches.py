@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
@@ -34,50 +35,66 @@ from clasher.errors import FolderError
 from clasher.label_columns import UNLABELLED
 from clasher.labels import LabelSets
 from clasher.model import Clasher
-from clasher.service.quality import figures
-from clasher.service.snapshots import Snapshots
-from clasher.service.state import State
+from clasher.service.identities import Identities
+from clasher.service.judged import Judged
+from clasher.service.quality import Quality, figures
+from clasher.service.snapshots import MODEL, Snapshots
 
 Write: TypeAlias = Callable[[DataFrame, int], object]
 """Writes the predictions of a batch, given its number; the same batch may come again."""
 
 
-class Learnt:
+class Learnt(Judged):
     """What a query has learnt: the model, how good it was, and from which batches.
 
     Attributes
     ----------
-    state
-        The model and its quality; ``state.seq`` counts the batches.
-    bad
+    seq : int
+        How many batches were learnt.
+    bad : int
         Rows that could not be learnt from.
-    query
+    query : str | None
         The identity of the query, as Spark's checkpoint has it.
+
+    Examples
+    --------
+    >>> learnt = Learnt(Clasher(1024))
+    >>> learnt.query = "2f1c"
+    >>> Learnt.of(learnt.to_plain(), learnt.model).query
+    '2f1c'
     """
 
-    def __init__(self, state: State, bad: int = 0, query: str | None = None) -> None:
-        self.state = state
-        self.bad = bad
-        self.query = query
+    def __init__(self, model: Clasher) -> None:
+        super().__init__(model)
+        self.seq = 0
+        self.bad = 0
+        self.query: str | None = None
 
-    @property
-    def seq(self) -> int:
-        """How many batches were learnt."""
-        return self.state.seq
+    def note(self, truth: LabelSets, predicted: LabelSets) -> None:
+        """The model has learnt documents: judge what was predicted of them before.
 
-    @property
-    def model(self) -> Clasher:
-        """The model as it is now."""
-        return self.state.model
+        Some of their labels may be gone again.
+        """
+        self.adopt()
+        self.labels.adopt(truth.names[used] for used in np.unique(truth.ids).tolist())
+        self.quality.judge(truth, predicted, self.labels.number)
+        self.drop_evicted()
 
     def to_plain(self) -> dict[str, Any]:
         """All but the model, ready for JSON."""
-        return self.state.to_plain() | {"bad": self.bad, "query": self.query}
+        return {
+            "seq": self.seq, "bad": self.bad, "query": self.query,
+            "labels": self.labels.to_plain(), "quality": self.quality.to_plain(),
+        }  # fmt: skip
 
     @classmethod
     def of(cls, plain: dict[str, Any], model: Clasher) -> Learnt:
         """What ``to_plain`` gave, with its model."""
-        return cls(State.of(plain, model), plain["bad"], plain["query"])
+        learnt = cls(model)
+        learnt.seq, learnt.bad, learnt.query = plain["seq"], plain["bad"], plain["query"]
+        learnt.labels = Identities.of(plain["labels"])
+        learnt.quality = Quality.of(plain["quality"])
+        return learnt
 
 
 @dataclass(frozen=True)
@@ -171,13 +188,13 @@ class Batches:
 
     def _keep(self, number: int, truth: LabelSets, predicted: LabelSets, read: int) -> None:
         """Make what was learnt last: from here on the batch does not come again."""
-        state = self.learnt.state
-        state.note(truth, predicted)
-        state.seq, state.learned = number + 1, state.learned + len(truth)
+        self.learnt.note(truth, predicted)
+        self.learnt.seq = number + 1
         self.learnt.bad += read - len(truth)
         self.snapshots.write(self.learnt)
+        self.snapshots.link_model(self.learnt.seq, self.checkpoint.parent / MODEL)
         if self.told is not None:
             labelled = int((truth.known != UNLABELLED).sum())
-            found = figures(state.quality.all)
+            found = figures(self.learnt.quality.all)
             f1 = found.macro_f1.value, found.micro_f1.value
             self.told(Progress(number, read, labelled, read - len(truth), *f1))

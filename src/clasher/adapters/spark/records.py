@@ -43,12 +43,15 @@ class Reading:
         is of one kind.
     stopping
         Whether a bad record ends the job.
+    required
+        Whether a record without the field of the labels is bad, or unlabelled.
     """
 
     fields: Fields
     labelled: bool = True
     objects: bool = False
     stopping: bool = True
+    required: bool = True
 
     @property
     def added(self) -> dict[str, DataType]:
@@ -72,7 +75,8 @@ class Parse:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of lines in, rows of documents out."""
-        decoder = RecordDecoder(self.reading.fields, labelled=self.reading.labelled)
+        fields, labelled = self.reading.fields, self.reading.labelled
+        decoder = RecordDecoder(fields, labelled=labelled, required=self.reading.required)
         for batch in batches:
             lines, places = batch.column(VALUE).to_pylist(), batch.column(PLACE).to_pylist()
             filled = [at for at, line in enumerate(lines) if line is not None and line.strip()]

@@ -19,9 +19,8 @@ from clasher.adapters.spark.predicting import LABELS, with_columns
 from clasher.analyzer import Tokenizer
 from clasher.errors import FolderError, SettingError
 from clasher.model import Clasher
-from clasher.service.folder import DataFolder
+from clasher.service.folder import LockedFolder
 from clasher.service.snapshots import Snapshots
-from clasher.service.state import State
 
 
 class Stream:
@@ -32,7 +31,7 @@ class Stream:
     See :func:`stream`.
     """
 
-    def __init__(self, query: StreamingQuery, batches: Batches, folder: DataFolder) -> None:
+    def __init__(self, query: StreamingQuery, batches: Batches, folder: LockedFolder) -> None:
         self.query = query
         """Spark's own: its progress, its status, its name."""
         self._batches = batches
@@ -160,7 +159,7 @@ def stream(
         raise SettingError.of("learn_on", "'driver' or 'executors'", learn_on, "stream")
     Columns(text, labels, id).select(df)
     with_columns(df, {output: LABELS})
-    opened = DataFolder(folder)
+    opened = LockedFolder(folder)
     try:
         snapshots = Snapshots(opened.snapshots, tokenizer or _tokenizer(model, settings))
         learnt = _learnt(snapshots, opened.path, model, settings)
@@ -205,7 +204,7 @@ def _learnt(
             why = "; ".join(told) or "there is no snapshot beside the checkpoint"
             raise FolderError(f"{folder}: no model is whole: {why}. Restore it from a backup.")
         begun = Clasher(**settings) if model is None else model.copy()
-        learnt = Learnt(State(begun))
+        learnt = Learnt(begun)
         snapshots.write(learnt)
     elif model is not None or settings:
         asked = Clasher(**settings) if model is None else model

@@ -1,0 +1,310 @@
+"""The runner: read, predict, write, learn, and now and then a snapshot."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from clasher.analyzer import Tokenizer
+from clasher.errors import CommitRefusedError, SettingError, StoppedError
+from clasher.flow import learning
+from clasher.flow.figures import Figures, Meter
+from clasher.flow.folder import FlowFolder, check_settings
+from clasher.flow.options import Options
+from clasher.flow.outlets import Outlet, Outlets
+from clasher.flow.patience import Patience
+from clasher.flow.reading import Reader, Settling
+from clasher.io.connectors.files import FileSink
+from clasher.io.streams import Caller, Party, Sink, Source
+from clasher.model import Clasher
+from clasher.settings import Settings
+
+TICK: Final = 0.1  # seconds after which a flow that waits looks at the clock
+SLOW: Final = 3.0  # seconds of a snapshot that a stop does not wait for
+
+
+class Flow:
+    r"""Learns a stream, each document once, and writes what it predicts.
+
+    Parameters
+    ----------
+    folder
+        Where the model and its snapshots are kept, for one process at a time.
+    documents
+        The source of documents.
+    outlets
+        Where predictions go.
+    labels
+        A source of labels that come late, joined by id; the model must have room for documents to
+        wait (``Settings.pending``).
+    letters
+        Where arrivals go that are no records; by default to a file in the folder.
+    settings, begin_with
+        The model of a folder that is new: its settings, or the model itself.
+    tokenizer
+        The function that cuts text, where the model has one.
+    options
+        The bounds.
+    tell
+        Told what happens on the way, in single lines.
+    on_progress
+        Shown the figures about twice a second.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from clasher.io.registry import sink_at, source_at
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     news, out = pathlib.Path(name, "news.jsonl"), pathlib.Path(name, "out.jsonl")
+    ...     _ = news.write_text('{"id": 1, "text": "wheat", "labels": ["grain"]}\n' * 2)
+    ...     outlet = Outlet(sink_at(str(out)))
+    ...     figures = Flow(pathlib.Path(name, "model"), source_at(str(news)), [outlet]).run()
+    ...     figures.documents, figures.duplicates, out.read_text()
+    (1, 1, '{"id":1,"labels":[]}\n')
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        documents: Source,
+        outlets: Sequence[Outlet],
+        *,
+        labels: Source | None = None,
+        letters: Sink | None = None,
+        settings: Settings | None = None,
+        begin_with: Clasher | None = None,
+        tokenizer: Tokenizer | None = None,
+        options: Options | None = None,
+        tell: Callable[[str], object] = lambda line: None,
+        on_progress: Callable[[Figures], object] = lambda figures: None,
+    ) -> None:
+        self.options = Options() if options is None else options
+        self._path, self._tokenizer = folder, tokenizer
+        self._documents, self._labels = documents, labels
+        self._given, self._letters = outlets, letters
+        self._settings, self._begin_with = settings, begin_with
+        self._tell, self._on_progress = tell, on_progress
+        self._patience = Patience(self._note_trouble, self.options.give_up)
+        self._party = _only_party(documents, labels, outlets, letters)
+        self._bell = threading.Condition()
+        self._turn = 0
+        self._meter = Meter()
+        self._news = 0  # arrivals since the last snapshot
+        self._active_at = self._snapshot_at = self._snapshot_took = 0.0
+
+    @property
+    def figures(self) -> Figures:
+        """How it was doing about half a second ago; from any thread."""
+        return self._meter.figures
+
+    def stop(self) -> None:
+        """Have ``run`` finish what is in hand and return; from any thread, or a signal handler."""
+        self._patience.is_stopping = True
+
+    def run(self) -> Figures:
+        """Run until the streams end, or somebody says to stop; returns the last figures."""
+        self._folder = FlowFolder(self._path, self.options.remember, self._tokenizer)
+        try:
+            self._caller = Caller(self._folder.runner())
+            letters = self._letters or FileSink.to(self._folder.dead_letters)
+            self._outlets = Outlets(self._given, letters, self._patience, texts=self.options.texts)
+            self._readers = self._make_readers()
+            self._open()
+            self._flow()
+        except StoppedError as error:
+            self._tell(f"{error}; the last snapshot stands, and what came after it is done again")
+        finally:
+            self._close()
+            self._folder.close()
+        return self._meter.figures
+
+    # ── beginning, and beginning again ───────────────────────────────────────────────────────
+
+    def _make_readers(self) -> list[Reader[Any]]:
+        shared = (self._bell, self._patience, self.options)
+
+        def prepare(chunk: Any) -> learning.Documents:
+            name, remember = self._documents.name, self.options.remember
+            return learning.prepare(chunk, name, self._state.model, remember)
+
+        readers: list[Reader[Any]] = [Reader(self._documents, prepare, *shared)]
+        if self._labels is not None:
+            readers.append(Reader(self._labels, lambda chunk: chunk, *shared))
+        return readers
+
+    def _open(self) -> None:
+        """Take up the snapshot that counts, and open every stream where it left it."""
+        if self._folder.is_new:
+            self._state = self._folder.begin(self._first_model())
+        else:
+            what = "" if self._party is None else self._party.name
+            self._state = self._patience.until(
+                what, lambda: self._folder.recover(self._party, self._caller)
+            )
+            check_settings(self._state, self._settings, self._folder.path)
+        for line in self._folder.told:
+            self._tell(line)
+        if self._labels is not None and not self._state.model.settings.pending:
+            raise SettingError(
+                f"{self._folder.path}: its model has no room for documents to wait for labels; "
+                f"begin a new folder with --pending N"
+            )
+        if self._outlets.open(self._state, self._caller):
+            self._commit(always=True)  # so that each new sink can be cut back to its beginning
+        for reader in self._readers:
+            reader.start(self._state.positions.get(reader.source.name), self._caller.id)
+        self._turn, self._news = 0, 0
+        self._active_at = self._snapshot_at = time.monotonic()
+
+    def _first_model(self) -> Clasher:
+        if self._begin_with is not None:
+            return self._begin_with
+        settings = Settings() if self._settings is None else self._settings
+        return Clasher(**{name: getattr(settings, name) for name in settings.__dataclass_fields__})
+
+    def _close(self) -> None:
+        for reader in getattr(self, "_readers", []):
+            reader.close()
+        if hasattr(self, "_outlets"):
+            self._outlets.close()
+
+    # ── the loop ─────────────────────────────────────────────────────────────────────────────
+
+    def _flow(self) -> None:
+        while not self._patience.is_stopping and not self._has_ended():
+            self._take_turn()
+            if self._turn == 0:
+                if self._is_due():
+                    self._commit()
+                self._wait_for_more()
+            self._show()
+        if self._patience.is_stopping and self._snapshot_took > SLOW:
+            raise StoppedError(f"a snapshot takes {self._snapshot_took:.0f} s")
+        self._commit()
+        self._show(at_once=True)
+
+    def _take_turn(self) -> None:
+        """A chunk of the source whose turn it is.
+
+        Sources take turns, and one that has something is waited for: so the order in which they
+        are learnt depends on the streams, not on the moment, as long as there is a backlog.
+        """
+        reader = self._readers[self._turn]
+        try:
+            with self._bell:
+                self._bell.wait_for(lambda: reader.has_something or reader.is_idle, TICK)
+                item = reader.take()
+                if item is None and not reader.is_idle:
+                    return
+        except CommitRefusedError as error:
+            self._go_back(error)
+            return
+        if item is not None:
+            self._process(reader, item)
+        self._turn = (self._turn + 1) % len(self._readers)
+
+    def _has_ended(self) -> bool:
+        with self._bell:
+            if not all(reader.is_idle for reader in self._readers):
+                self._active_at = time.monotonic()
+                return False
+            silence = time.monotonic() - self._active_at
+            is_enough = self.options.idle is not None and silence >= self.options.idle
+            return is_enough or all(reader.is_over for reader in self._readers)
+
+    def _wait_for_more(self) -> None:
+        with self._bell:
+            if all(reader.is_idle for reader in self._readers):
+                self._bell.wait_for(lambda: any(r.has_something for r in self._readers), TICK)
+
+    def _process(self, reader: Reader[Any], item: Any) -> None:
+        if isinstance(item, Settling):
+            self._commit()
+            with self._bell:
+                item.is_done = True
+                self._bell.notify_all()
+        elif isinstance(item, learning.Documents):
+            joining = self._labels is not None
+            predicted = learning.learn(self._state, item, reader.source.name, joining=joining)
+            self._news += len(item.chunk)
+            self._outlets.write(predicted)
+        else:
+            poison = learning.join(self._state, item, reader.source.name)
+            self._news += len(item)
+            self._outlets.write_letters(poison)
+
+    # ── snapshots ────────────────────────────────────────────────────────────────────────────
+
+    def _is_due(self) -> bool:
+        if not self._news:
+            return False
+        elapsed = time.monotonic() - self._snapshot_at
+        return (
+            self._news >= self.options.snapshot_documents
+            or elapsed >= self.options.snapshot_seconds
+        )
+
+    def _commit(self, *, always: bool = False) -> None:
+        """Make what was learnt since the last snapshot last, in two phases."""
+        if not self._news and not always:
+            return
+        began, state, party = time.monotonic(), self._state, self._party
+        after = 0 if party is None else state.agreed.get(party.name, 0)
+        self._outlets.flush(state)
+        self._folder.keep(state, party)
+        if party is not None:
+            position = state.positions.get(self._documents.name)
+            try:
+                self._patience.until(
+                    party.name, lambda: party.commit(self._caller, state.seq, after, position)
+                )
+            except CommitRefusedError as error:
+                self._go_back(error)
+                return
+            self._folder.confirm(state)
+        self._news = 0
+        self._snapshot_at = time.monotonic()
+        self._snapshot_took = self._snapshot_at - began
+
+    def _go_back(self, error: CommitRefusedError) -> None:
+        """Forget what was learnt since the last snapshot: it belongs to somebody else by now."""
+        self._meter.refused += 1
+        self._close()
+        self._folder.discard()
+        self._open()
+        self._tell(f"{error}; went back to snapshot {self._state.seq}")
+
+    # ── what is told ─────────────────────────────────────────────────────────────────────────
+
+    def _note_trouble(self, line: str) -> None:
+        self._meter.troubles += 1
+        self._tell(line)
+
+    def _show(self, *, at_once: bool = False) -> None:
+        if self._meter.is_due() or at_once:
+            self._meter.read(self._state, self._readers[0].lag, self._snapshot_took)
+            self._on_progress(self._meter.figures)
+
+
+def _only_party(
+    documents: Source, labels: Source | None, outlets: Sequence[Outlet], letters: Sink | None
+) -> Party | None:
+    """The one party that must agree to snapshots; two could not agree in one step."""
+    if labels is not None and labels.party is not None:
+        raise SettingError(
+            f"{labels.name}: labels cannot come from a group; leave the group out, then their "
+            f"position is kept with the model"
+        )
+    sinks = [outlet.sink for outlet in outlets] + ([] if letters is None else [letters])
+    parties = [documents.party, *(sink.party for sink in sinks)]
+    distinct = list({party.name: party for party in parties if party is not None}.values())
+    if len(distinct) > 1:
+        names = " and ".join(party.name for party in distinct)
+        raise SettingError(
+            f"{names} would each have to agree to every snapshot, which only one can; read without "
+            f"a group, or write without transactions"
+        )
+    return distinct[0] if distinct else None

@@ -1,0 +1,48 @@
+"""What a flow can be told beside its streams and the settings of its model, and the defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clasher.errors import SettingError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The bounds of a flow.
+
+    Parameters
+    ----------
+    chunk
+        Arrivals that are read, and learnt, at a time.
+    ahead
+        Chunks of a source that may be read before they are needed.
+    snapshot_documents, snapshot_seconds
+        How much is learnt, or how much time goes by, between two snapshots: the most that a start
+        has to do again.
+    remember
+        How many of the last documents are known again when they come twice; 0: none.
+    idle
+        Seconds without any arrival after which the flow ends; None: never.
+    give_up
+        Seconds after which a stream that does not answer ends the flow; None: never.
+    texts
+        Whether outputs hold the text of the document too.
+    """
+
+    chunk: int = 1000
+    ahead: int = 2
+    snapshot_documents: int = 200_000
+    snapshot_seconds: float = 30.0
+    remember: int = 10_000
+    idle: float | None = None
+    give_up: float | None = None
+    texts: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("chunk", "ahead", "snapshot_documents"):
+            if getattr(self, name) < 1:
+                raise SettingError.of(name, "at least 1", getattr(self, name), "Options")
+        for name in ("snapshot_seconds", "remember"):
+            if getattr(self, name) < 0:
+                raise SettingError.of(name, "0 or more", getattr(self, name), "Options")

@@ -1,0 +1,177 @@
+"""Reading ahead: a thread for each source, which reads, decodes and hashes what is needed next.
+
+No more than a few chunks wait: where they are not taken, nothing more is read, and the broker keeps
+what is to come.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from clasher.errors import StoppedError
+from clasher.flow.options import Options
+from clasher.flow.patience import Patience
+from clasher.io.streams import Caller, Chunk, Position, Source
+
+WAIT: Final = 0.25  # seconds that a read may wait: how soon a thread hears that it is to end
+LAG: Final = 1.0  # seconds between two questions of how much waits
+JOIN: Final = 2.0  # seconds that a thread is given to end; one that reads a pipe cannot be woken
+
+T = TypeVar("T")
+
+
+@dataclass
+class Settling:
+    """A source that must have all that it delivered committed before it goes on."""
+
+    is_done: bool = False
+
+
+class Reader(Generic[T]):
+    """Reads a source ahead.
+
+    Parameters
+    ----------
+    source
+        What is read.
+    prepare
+        Applied to each chunk, in the thread.
+    bell
+        Rung when there is something to look at; readers of one flow share it.
+
+    Attributes
+    ----------
+    is_idle : bool
+        Whether the source had nothing more when it was last asked.
+    is_over : bool
+        Whether its end was reached, and everything was taken.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        prepare: Callable[[Chunk], T],
+        bell: threading.Condition,
+        patience: Patience,
+        options: Options,
+    ) -> None:
+        self.source = source
+        self._prepare, self._bell, self._patience = prepare, bell, patience
+        self._options = options
+        self._ready: deque[T | Settling] = deque()
+        self._is_idle = self._has_ended = self._is_closing = False
+        self._error: BaseException | None = None
+        self._thread: threading.Thread | None = None
+        self._lag: int | None = None
+        self._lag_at = 0.0
+
+    def start(self, position: Position, caller_id: str) -> None:
+        """Open the source and begin to read after a position."""
+        caller = Caller(caller_id, self._settle)
+        self._patience.until(self.source.name, lambda: self.source.open(position, caller))
+        self._ready.clear()
+        self._is_idle = self._has_ended = self._is_closing = False
+        self._error = None
+        self._thread = threading.Thread(target=self._run, name="clasher reader", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing now, to the best of anybody's knowledge."""
+        return not self._ready and (self._is_idle or self._has_ended) and self._error is None
+
+    @property
+    def lag(self) -> int | None:
+        """What waited in the source and here when it was last asked."""
+        return self._lag
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there will be nothing any more."""
+        return self._has_ended and not self._ready and self._error is None
+
+    def take(self) -> T | Settling | None:
+        """The next chunk, or a wish; None where there is none. Raises what went wrong.
+
+        With the bell held.
+        """
+        if self._ready:
+            item = self._ready.popleft()
+            self._bell.notify_all()
+            return item
+        if self._error is not None:
+            raise self._error
+        return None
+
+    @property
+    def has_something(self) -> bool:
+        """Whether ``take`` would give or raise something."""
+        return bool(self._ready) or self._error is not None
+
+    def close(self) -> None:
+        """End the thread and close the source."""
+        with self._bell:
+            self._is_closing = True
+            self._bell.notify_all()
+        if self._thread is not None:
+            self._thread.join(JOIN)
+            if self._thread.is_alive():  # it still holds the source: both end with the process
+                return
+            self._thread = None
+        self.source.close()
+
+    # ── the thread ───────────────────────────────────────────────────────────────────────────
+
+    def _run(self) -> None:
+        try:
+            while self._wait_for_room():
+                chunk = self._patience.until(self.source.name, self._read)
+                if chunk is not None:
+                    self._put(self._prepare(chunk))
+                elif self.source.is_over:
+                    self._note(idle=True, ended=True)
+                    return
+                else:
+                    self._note(idle=True)
+        except StoppedError:
+            return
+        except BaseException as error:  # whatever it is, it belongs to the flow
+            with self._bell:
+                self._error = error
+                self._bell.notify_all()
+
+    def _read(self) -> Chunk | None:
+        """Without waiting at first, so that it is soon known whether there is anything."""
+        chunk = self.source.read(self._options.chunk, WAIT if self._is_idle else 0.0)
+        if time.monotonic() - self._lag_at >= LAG:
+            self._lag, self._lag_at = self.source.lag(), time.monotonic()
+        return chunk
+
+    def _wait_for_room(self) -> bool:
+        with self._bell:
+            self._bell.wait_for(lambda: self._is_closing or len(self._ready) < self._options.ahead)
+            return not self._is_closing
+
+    def _put(self, item: T | Settling) -> None:
+        with self._bell:
+            self._ready.append(item)
+            self._is_idle = False
+            self._bell.notify_all()
+
+    def _note(self, *, idle: bool, ended: bool = False) -> None:
+        with self._bell:
+            self._is_idle, self._has_ended = idle, ended
+            self._bell.notify_all()
+
+    def _settle(self) -> None:
+        wish = Settling()
+        self._put(wish)
+        with self._bell:
+            self._bell.wait_for(lambda: wish.is_done or self._is_closing)
+        if not wish.is_done:
+            raise StoppedError(f"{self.source.name}: the flow ended before all was committed")

@@ -1,0 +1,102 @@
+"""All that a flow is, as of one snapshot: the model, and where its streams are to be gone on with.
+
+What becomes of it depends on what arrives, in its order, and on nothing else: not on the time of
+day, nor on how arrivals were cut into chunks. A snapshot and what comes after it therefore give
+exactly what there would have been without a crash, byte for byte.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from clasher.flow.joining import Window
+from clasher.flow.seen import Seen
+from clasher.io.streams import Position
+from clasher.model import Clasher
+from clasher.service.identities import Identities
+from clasher.service.judged import Judged
+from clasher.service.quality import Quality
+
+
+@dataclass
+class Counts:
+    """What came, since the folder was made.
+
+    Attributes
+    ----------
+    documents : int
+        Documents that were predicted and learnt, or observed where they had no labels.
+    labelled : int
+        Those that came with labels, or whose labels came before them.
+    joined : int
+        Those whose labels came later.
+    poison : int
+        Arrivals that went to the dead letters.
+    duplicates : int
+        Arrivals that had come before.
+    unmatched : int
+        Labels that went to the dead letters, for no document of their id came in time.
+    """
+
+    documents: int = 0
+    labelled: int = 0
+    joined: int = 0
+    poison: int = 0
+    duplicates: int = 0
+    unmatched: int = 0
+
+
+class State(Judged):
+    """A model, with all that a flow keeps beside it.
+
+    Attributes
+    ----------
+    seq : int
+        The number of the snapshot; 0 is that of a new folder.
+    positions, sinks : dict
+        Where streams are to be gone on with, by their names.
+    agreed : dict
+        The last snapshot that other parties agreed to, by their names.
+
+    Examples
+    --------
+    >>> state = State(Clasher(1024), remember=10)
+    >>> state.positions["news.jsonl"] = {"offset": 17}
+    >>> State.of(state.to_plain(), state.model, remember=10).positions
+    {'news.jsonl': {'offset': 17}}
+    """
+
+    def __init__(self, model: Clasher, remember: int) -> None:
+        super().__init__(model)
+        self.seq = 0
+        self.positions: dict[str, Position] = {}
+        self.sinks: dict[str, Position] = {}
+        self.agreed: dict[str, int] = {}
+        self.counts = Counts()
+        self.seen, self.seen_labels = Seen(remember), Seen(remember)
+        self.window = Window(model.settings.pending)
+
+    def to_plain(self) -> dict[str, Any]:
+        """All but the model as plain values, ready for JSON."""
+        return {
+            "seq": self.seq, "positions": self.positions, "sinks": self.sinks,
+            "agreed": self.agreed, "counts": asdict(self.counts),
+            "labels": self.labels.to_plain(), "quality": self.quality.to_plain(),
+            "seen": self.seen.to_plain(), "seen_labels": self.seen_labels.to_plain(),
+            "window": self.window.to_plain(),
+        }  # fmt: skip
+
+    @classmethod
+    def of(cls, plain: dict[str, Any], model: Clasher, remember: int) -> State:
+        """What ``to_plain`` gave, with its model."""
+        state = cls(model, remember)
+        state.seq = plain["seq"]
+        state.positions, state.sinks = plain["positions"], plain["sinks"]
+        state.agreed, state.counts = plain["agreed"], Counts(**plain["counts"])
+        state.labels = Identities.of(plain["labels"])
+        state.quality = Quality.of(plain["quality"])
+        state.seen = Seen.of(plain["seen"], remember)
+        state.seen_labels = Seen.of(plain["seen_labels"], remember)
+        state.window = Window.of(plain["window"], model.settings.pending)
+        return state

@@ -1,0 +1,134 @@
+"""Files: read to their end, or followed as they grow; written line by line.
+
+A file that is written to is cut back to what a snapshot knows of when a run is taken up, so that
+each output stands in it once.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Sequence
+from typing import BinaryIO, Final
+
+from clasher.errors import StreamError, UnreachableError
+from clasher.io.addresses import Address
+from clasher.io.connectors.folder import FolderSource
+from clasher.io.formats import Source as File
+from clasher.io.linefile import failure
+from clasher.io.records import Fields
+from clasher.io.resuming import Resumed, resumed
+from clasher.io.streams import Caller, Chunk, Output, Position, Sink, Source
+
+FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+
+
+def file_source(address: Address, fields: Fields) -> Source:
+    """A file, or a folder that is watched."""
+    return (FolderSource if address.is_folder else FileSource)(address, fields)
+
+
+class FileSource(Source):
+    """A file of records, in any format that ``clasher.io.files`` knows.
+
+    Options: ``format=EXT`` for a file that has another extension; ``follow=yes`` to wait for more
+    at its end, for JSON lines.
+    """
+
+    def __init__(self, address: Address, fields: Fields) -> None:
+        address.check_options(["format", "follow"])
+        self.name, self.fields = os.path.realpath(address.path), fields
+        self._file = File.of(address.path, address.options.get("format"))
+        self._follow = address.flag("follow")
+        self._reading: Resumed | None = None
+
+    def open(self, position: Position, caller: Caller) -> None:
+        """Go on after the last record that was read."""
+        self.close()
+        self._reading = resumed(self._file, self.fields, position, follow=self._follow)
+
+    def read(self, most: int, seconds: float) -> Chunk | None:
+        """The next records."""
+        assert self._reading is not None
+        chunk = self._reading.read(most, seconds)
+        self.is_over = self._reading.is_over
+        return chunk
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._reading is not None:
+            self._reading.close()
+            self._reading = None
+
+
+class FileSink(Sink):
+    """A file of JSON lines, which grows; it is flushed to disk with every snapshot."""
+
+    def __init__(self, address: Address) -> None:
+        address.check_options([])
+        self.name, self._path = os.path.realpath(address.path), address.path
+        self._file: BinaryIO | None = None
+
+    @classmethod
+    def to(cls, path: str | os.PathLike[str]) -> FileSink:
+        """A sink for a file."""
+        name = os.fspath(path)
+        return cls(Address(name, "file", name))
+
+    def open(self, position: Position, caller: Caller) -> None:
+        """Go on after what a snapshot knows of; a file that was there before is added to."""
+        self.close()
+        try:
+            self._file = open(self._path, "ab", buffering=0)  # noqa: SIM115
+            if position is not None and self._is_regular:
+                self._cut_to(position["bytes"])
+        except OSError as error:
+            raise failure(self.name, error) from error
+
+    def write(self, outputs: Sequence[Output]) -> None:
+        """Write a line for each output; where the disk is full, none."""
+        assert self._file is not None
+        before = self._size
+        left = memoryview(b"".join([output.value + b"\n" for output in outputs]))
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            if error.errno in FULL and self._is_regular:
+                self._file.truncate(before)
+                raise UnreachableError(f"{self.name}: {error.strerror}") from error
+            raise failure(self.name, error) from error
+
+    def flush(self) -> Position:
+        """Flush the file to disk."""
+        assert self._file is not None
+        try:
+            if self._is_regular:
+                os.fsync(self._file.fileno())
+        except OSError as error:
+            raise failure(self.name, error) from error
+        return {"bytes": self._size}
+
+    @property
+    def _is_regular(self) -> bool:
+        return os.path.isfile(self._path)  # not a pipe or a device
+
+    @property
+    def _size(self) -> int:
+        assert self._file is not None
+        return os.fstat(self._file.fileno()).st_size
+
+    def _cut_to(self, wanted: int) -> None:
+        assert self._file is not None
+        if self._size < wanted:
+            raise StreamError(
+                f"{self.name}: has {self._size:,} bytes, and {wanted:,} were written to it; put "
+                f"back what is missing, or write to another file"
+            )
+        self._file.truncate(wanted)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None

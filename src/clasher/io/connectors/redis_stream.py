@@ -1,0 +1,188 @@
+"""A Redis stream, read without a group: its position is kept with the model alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from clasher.errors import StreamError
+from clasher.io.addresses import Address
+from clasher.io.connectors.redis_server import OPTIONS, Server, is_missing, order
+from clasher.io.decoding import Decoder, Value
+from clasher.io.judging import FaultError, invalid_utf8
+from clasher.io.records import Fields
+from clasher.io.streams import Caller, Chunk, Poison, Position, Source
+
+ZERO: Final = "0-0"
+READING: Final = ("start", "on_loss", "field")
+TRIMMED: Final = "were trimmed before they were read"
+FIELD: Final = "json"
+
+Entry = tuple[bytes, Mapping[bytes, bytes]]
+
+
+class Stand(NamedTuple):
+    """How a stream stands.
+
+    Attributes
+    ----------
+    added : int
+        Entries that were ever added to it.
+    length : int
+        Entries that are there.
+    first, last : str
+        The first that is there, and the last that was ever added; ``0-0`` where there is none.
+    """
+
+    added: int = 0
+    length: int = 0
+    first: str = ZERO
+    last: str = ZERO
+
+    @classmethod
+    def of(cls, answer: Any, name: str) -> Stand | None:
+        """Read what ``XINFO STREAM`` says; None where there is no stream."""
+        if is_missing(answer):
+            return None
+        if isinstance(answer, Exception):
+            raise answer
+        if "entries-added" not in answer:
+            raise StreamError(f"{name}: is a Redis before 7.0, which does not count its entries")
+        first = answer["first-entry"]
+        return cls(
+            answer["entries-added"],
+            answer["length"],
+            ZERO if first is None else first[0].decode(),
+            answer["last-generated-id"].decode(),
+        )
+
+    def trimmed(self, last: str, read: int) -> int:
+        """How many entries after ``last``, of which ``read`` were added up to it, are gone.
+
+        As long as an entry up to ``last`` is there, none after it was trimmed.
+
+        >>> Stand(added=10, length=4, first="7-0", last="10-0").trimmed("5-0", read=5)
+        1
+        """
+        if self.length and order(self.first) <= order(last):
+            return 0
+        return max(0, self.added - read - self.length)
+
+
+class Entries:
+    """Makes chunks of entries."""
+
+    def __init__(self, name: str, fields: Fields, address: Address) -> None:
+        self._decoder = Decoder(name, fields)
+        self._field = address.options.get("field", FIELD).encode()
+        self._required = "field" in address.options
+
+    def chunk(
+        self, entries: Sequence[Entry], position: Position, lost: Sequence[Poison] = ()
+    ) -> Chunk:
+        """Decode entries; those that are ``lost`` go to the dead letters."""
+        values = [self._value(fields) for _, fields in entries]
+        chunk = self._decoder.chunk(values, [own.decode() for own, _ in entries], position)
+        return Chunk(chunk.records, position, [*lost, *chunk.poison]) if lost else chunk
+
+    def _value(self, fields: Mapping[bytes, bytes]) -> Value:
+        if self._field in fields:
+            return fields[self._field]
+        if self._required:
+            return FaultError(f"it has no field {self._field.decode()!r}")
+        try:
+            return {name.decode(): value.decode() for name, value in fields.items()}
+        except UnicodeDecodeError as error:
+            raw = bytes(error.object)
+            return FaultError(invalid_utf8(raw).problem, raw=raw)
+
+
+class StreamSource(Source):
+    """Entries after a position.
+
+    Options: ``start=end`` to begin with what is added from now on; ``on_loss=skip`` to go on where
+    entries were trimmed before they were read; ``field=`` and those of ``redis_server``.
+    """
+
+    def __init__(self, address: Address, fields: Fields) -> None:
+        address.check_options([*READING, *OPTIONS])
+        self._server = Server(address)
+        self.name, self.fields = self._server.name, fields
+        self._begins_at_end = address.choice("start", ["beginning", "end"]) == "end"
+        self._skips = address.choice("on_loss", ["stop", "skip"]) == "skip"
+        self._entries = Entries(self.name, fields, address)
+        self._last, self._read, self._lag = ZERO, 0, 0
+
+    def open(self, position: Position, caller: Caller) -> None:
+        """Go on after the last entry that was read."""
+        with self._server.answering():
+            (answer,) = self._server.together(["XINFO STREAM", self._server.key])
+            stand = Stand.of(answer, self.name)
+        if position is None:
+            stand = stand or Stand()
+            self._last = stand.last if self._begins_at_end else ZERO
+            self._read = stand.added - (0 if self._begins_at_end else stand.length)
+            return
+        self._last, self._read = position["last"], position["read"]
+        if stand is None or order(stand.last) < order(self._last):
+            raise set_back(self.name, self._last, "nothing" if stand is None else stand.last)
+
+    def read(self, most: int, seconds: float) -> Chunk | None:
+        """The next entries."""
+        with self._server.answering() as client:
+            found, gone = self._take(most)
+            if not found and not gone and seconds:
+                milliseconds = max(1, int(seconds * 1000))
+                client.xread({self._server.key: self._last}, count=1, block=milliseconds)
+                found, gone = self._take(most)
+        if not found and not gone:
+            return None
+        before = self._last
+        self._last = found[-1][0].decode() if found else before
+        self._read += gone + len(found)
+        poison = [Poison(self.name, before, f"{gone:,} entries after it {TRIMMED}")] if gone else []
+        return self._entries.chunk(found, {"last": self._last, "read": self._read}, poison)
+
+    def _take(self, most: int) -> tuple[list[Entry], int]:
+        """What is there, read in one step with a look at how many before it were trimmed."""
+        key = self._server.key
+        about, answer = self._server.together(
+            ["XINFO STREAM", key], ["XREAD", "COUNT", most, "STREAMS", key, self._last]
+        )
+        stand = Stand.of(about, self.name)
+        if isinstance(answer, Exception):
+            raise answer
+        if stand is None or order(stand.last) < order(self._last):
+            if self._last == ZERO:
+                return [], 0  # nobody has added anything yet
+            raise set_back(self.name, self._last, "nothing" if stand is None else stand.last)
+        gone = stand.trimmed(self._last, self._read)
+        if gone and not self._skips:
+            raise lost(self.name, gone, TRIMMED)
+        self._lag = max(0, stand.added - self._read)
+        return answer[0][1] if answer else [], gone
+
+    def lag(self) -> int | None:
+        """How many entries were there, beyond those read before."""
+        return self._lag
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._server.close()
+
+
+def lost(name: str, how_many: int, what: str) -> StreamError:
+    """The one sentence for entries that nobody can read any more."""
+    entries = "1 entry" if how_many == 1 else f"{how_many:,} entries"
+    return StreamError(
+        f"{name}: {entries} {what}; keep more of the stream (MAXLEN, MINID), and to go on without "
+        f"them, as dead letters, add the option on_loss=skip"
+    )
+
+
+def set_back(name: str, known: str, there: str) -> StreamError:
+    """The one sentence for a server that remembers less than the model."""
+    return StreamError(
+        f"{name}: was set back: it was read as far as {known}, and knows of {there} now. Restore "
+        f"it, or begin a new folder with this model: --begin-with"
+    )

@@ -1,0 +1,85 @@
+"""Standard input and output: JSON lines.
+
+What came through a pipe cannot be asked for again: a run that is killed has lost what it had read
+since its last snapshot, unless it is sent once more.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from clasher.errors import StreamError
+from clasher.io.addresses import Address
+from clasher.io.decoding import Decoder
+from clasher.io.records import Fields
+from clasher.io.resuming import Lines
+from clasher.io.sink import print_lines
+from clasher.io.streams import Caller, Chunk, Output, Position, Sink, Source
+
+PIPE: Final = 1 << 18  # bytes read at a time
+
+
+class StandardInput(Source):
+    """JSON lines as they come."""
+
+    def __init__(self, address: Address, fields: Fields) -> None:
+        self.name, self.fields = "standard input", fields
+        self._decoder = Decoder(self.name, fields)
+        self._lines: Lines | None = None
+
+    def open(self, position: Position, caller: Caller) -> None:
+        """Begin to read; there is no going back, and running numbers go on."""
+        if sys.stdin is None:
+            raise StreamError("there is no standard input to read; name a file instead of -")
+        records = 0 if position is None else position["records"]
+        self._lines = Lines(self._blocks, records=records)
+
+    def read(self, most: int, seconds: float) -> Chunk | None:
+        """The next lines."""
+        assert self._lines is not None
+        found = self._lines.read(most, seconds)
+        self.is_over = self._lines.is_over
+        if found is None:
+            return None
+        position = {"records": self._lines.records}
+        return self._decoder.chunk(found.values, found.lines, position, found.ids)
+
+    def close(self) -> None:
+        """Standard input stays open."""
+
+    def _blocks(self, seconds: Callable[[], float]) -> Iterator[bytes]:
+        descriptor = sys.stdin.fileno()
+        while True:
+            if not select.select([descriptor], [], [], seconds())[0]:
+                yield b""
+                continue
+            block = os.read(descriptor, PIPE)
+            if not block:
+                return
+            yield block
+
+
+class StandardOutput(Sink):
+    """JSON lines, each portion flushed as it is written."""
+
+    def __init__(self, address: Address) -> None:
+        self.name = "standard output"
+
+    def open(self, position: Position, caller: Caller) -> None:
+        """Nothing is to be done: what was written before is gone."""
+        if sys.stdout is None:
+            raise StreamError("there is no standard output to write to; name a file instead of -")
+
+    def write(self, outputs: Sequence[Output]) -> None:
+        """Write a line for each output."""
+        print_lines(b"".join([output.value + b"\n" for output in outputs]))
+
+    def flush(self) -> Position:
+        """Everything is flushed already."""
+
+    def close(self) -> None:
+        """Standard output stays open."""

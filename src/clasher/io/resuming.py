@@ -1,0 +1,257 @@
+"""One file, read on from where one was.
+
+JSON lines are taken up at a byte, and may grow meanwhile; files of other formats, and compressed
+ones, are read again from their beginning, and what is known already is passed over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple, Protocol
+
+from clasher.errors import RecordError, StreamError
+from clasher.io.badrecords import BadRecords
+from clasher.io.blocks import BLOCK
+from clasher.io.decoding import Decoder, Value
+from clasher.io.files import READERS
+from clasher.io.formats import Source as File
+from clasher.io.judging import FaultError
+from clasher.io.lines import BOM, Overlong, split_lines, too_long
+from clasher.io.reading import LONGEST_RECORD, Reading
+from clasher.io.records import Fields, Id
+from clasher.io.streams import Chunk, Poison, Position
+
+RECORDS: Final = 1000  # of a batch of a format that is read anew: borders must stay where they are
+LOOK: Final = 4096  # bytes before a position that tell whether a file is still the same
+POLL: Final = 0.2  # seconds between two looks at a file that may grow
+
+
+class ChangedError(StreamError):
+    """A file is not the one that was read before."""
+
+
+class Resumed(Protocol):
+    """A file that is being read."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all of it was read."""
+
+    def read(self, most: int, seconds: float) -> Chunk | None:
+        """The next records, and where to go on after them; see ``clasher.io.streams.Source``."""
+
+    def close(self) -> None:
+        """Let go of the file."""
+
+
+def resumed(
+    file: File, fields: Fields, position: Position, *, above: int = 0, follow: bool = False
+) -> Resumed:
+    """Open a file at a position; ``above`` records of the stream went before the file."""
+    if file.kind == "jsonl" and file.compression is None:
+        return ResumedLines(file, fields, position, above=above, follow=follow)
+    if follow:
+        raise StreamError(f"{file.name}: only JSON lines, not compressed, can be followed")
+    return ReadAnew(file, fields, position, above=above)
+
+
+class Found(NamedTuple):
+    """What stands in some lines, their numbers, and the running numbers of the records."""
+
+    values: list[Value]
+    lines: list[int]
+    ids: list[Id]
+
+
+class Lines:
+    """Complete lines out of blocks that may be slow to come, counted in bytes, lines and records.
+
+    Parameters
+    ----------
+    blocks
+        Makes the bytes, empty where nothing came within the seconds that it asks for.
+    offset, line, records
+        How much went before.
+    """
+
+    def __init__(
+        self,
+        blocks: Callable[[Callable[[], float]], Iterator[bytes]],
+        offset: int = 0,
+        line: int = 0,
+        records: int = 0,
+    ) -> None:
+        self.offset, self.line, self.records = offset, line, records
+        self.is_over = False
+        self._pending: list[bytes] = []
+        self._wait = 0.0
+        self._lines = split_lines(
+            blocks(lambda: self._wait), LONGEST_RECORD, is_beginning=not offset
+        )
+
+    def read(self, most: int, seconds: float) -> Found | None:
+        """The next lines, None where there are none in time."""
+        while len(self._pending) < most:
+            self._wait = 0.0 if self._pending else seconds
+            lines = next(self._lines, None)
+            if lines is None:
+                self.is_over = not self._pending
+                break
+            self._pending += lines
+            if not lines:
+                break
+        taken, self._pending = self._pending[:most], self._pending[most:]
+        return self._count(taken) if taken else None
+
+    def _count(self, lines: list[bytes]) -> Found:
+        found = Found([], [], [])
+        for line in lines:
+            self.line += 1
+            self.offset += 1 + (line.size if isinstance(line, Overlong) else len(line))
+            if isinstance(line, Overlong):
+                found.values.append(FaultError(too_long(LONGEST_RECORD).problem, raw=line.head))
+            elif line.strip():
+                found.values.append(line)
+            else:
+                continue
+            self.records += 1
+            found.lines.append(self.line)
+            found.ids.append(self.records)
+        return found
+
+
+class ResumedLines:
+    """JSON lines from a byte on, to the end, or as they come."""
+
+    def __init__(
+        self, file: File, fields: Fields, position: Position, *, above: int, follow: bool
+    ) -> None:
+        self._name, self._follow = file.name, follow
+        self._decoder = Decoder(file.name, fields)
+        try:
+            self._file = open(file.name, "rb", buffering=0)  # noqa: SIM115
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise StreamError(f"{file.name} cannot be read: {reason}") from error
+        try:
+            at = position or {"offset": self._after_mark(), "line": 0, "records": above}
+            self._check(at)
+            self._file.seek(at["offset"])
+        except BaseException:
+            self._file.close()
+            raise
+        self._lines = Lines(self._blocks, at["offset"], at["line"], at["records"])
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the end was reached, and nothing more is expected."""
+        return self._lines.is_over
+
+    def read(self, most: int, seconds: float) -> Chunk | None:
+        """The next lines."""
+        found = self._lines.read(most, seconds)
+        if found is None:
+            return None
+        return self._decoder.chunk(found.values, found.lines, self._position(), found.ids)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _blocks(self, seconds: Callable[[], float]) -> Iterator[bytes]:
+        while True:
+            block = self._file.read(BLOCK)
+            if block:
+                yield block
+            elif not self._follow:
+                return
+            else:
+                time.sleep(min(POLL, seconds()))
+                yield b""
+
+    def _position(self) -> Position:
+        # The last line of a file may lack its line feed.
+        offset = min(self._lines.offset, self._size())
+        return {
+            "offset": offset,
+            "line": self._lines.line,
+            "records": self._lines.records,
+            "before": self._digest(offset),
+        }
+
+    def _check(self, at: dict[str, Any]) -> None:
+        if "before" not in at:
+            return
+        offset, size = at["offset"], self._size()
+        if size < offset or self._digest(offset) != at["before"]:
+            what = f"has {size:,} bytes" if size < offset else "holds something else before it"
+            raise ChangedError(
+                f"{self._name}: was read as far as byte {offset:,}, and {what} now; put back the "
+                f"file that it was, or give the new one another name"
+            )
+
+    def _size(self) -> int:
+        return os.fstat(self._file.fileno()).st_size
+
+    def _after_mark(self) -> int:
+        return len(BOM) if self._at(0, len(BOM)) == BOM else 0
+
+    def _digest(self, offset: int) -> str:
+        start = max(0, offset - LOOK)
+        return hashlib.blake2b(self._at(start, offset - start), digest_size=8).hexdigest()
+
+    def _at(self, offset: int, size: int) -> bytes:
+        return os.pread(self._file.fileno(), size, offset)
+
+
+class ReadAnew:
+    """Records of any format, those before a position passed over."""
+
+    def __init__(self, file: File, fields: Fields, position: Position, *, above: int) -> None:
+        self.is_over = False
+        self._name, self._above = file.name, above
+        self._known = above if position is None else position["records"]
+        self._bad = Collected()
+        self._reading = Reading(
+            fields, required=False, batch_size=RECORDS, bad=self._bad, records=above
+        )
+        self._batches = READERS[file.kind](file, self._reading)
+
+    def read(self, most: int, seconds: float) -> Chunk | None:
+        """The next batch of the file, whatever ``most`` says: borders stay where they are."""
+        while (batch := next(self._batches, None)) is not None:
+            poison = [Poison(self._name, e.position, e.problem, e.raw) for e in self._bad.take()]
+            if self._reading.records > self._known and (batch.ids or poison):
+                return Chunk(batch, {"records": self._reading.records}, poison)
+        if self._reading.records < self._known:
+            known, there = self._known - self._above, self._reading.records - self._above
+            raise ChangedError(
+                f"{self._name}: {known:,} records of it were read, and it has {there:,} now; put "
+                f"back the file that it was, or give the new one another name"
+            )
+        self.is_over = True
+        return None
+
+    def close(self) -> None:
+        """Close the file, with the generator that holds it."""
+        self._batches = iter(())
+
+
+class Collected(BadRecords):
+    """Bad records, kept until somebody takes them."""
+
+    def __init__(self) -> None:
+        super().__init__("skip")
+        self._found: list[RecordError] = []
+
+    def handle(self, error: RecordError) -> None:
+        """Keep a bad record."""
+        self._found.append(error)
+
+    def take(self) -> list[RecordError]:
+        """Those that came since the last time."""
+        found, self._found = self._found, []
+        return found

@@ -1,0 +1,46 @@
+"""Runs flows of small chunks and frequent snapshots to their end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from clasher.flow import Figures, Flow, Options, Outlet, Route
+from clasher.io.records import Fields
+from clasher.io.registry import sink_at, source_at
+from clasher.settings import Settings
+from tests.flow.plain import SETTINGS
+
+OFTEN: dict[str, Any] = {"chunk": 20, "snapshot_documents": 60, "idle": 0.0, "give_up": 20.0}
+
+
+def flow(
+    folder: Path,
+    source: str,
+    sink: str | None = None,
+    *,
+    labels: str | None = None,
+    routes: Sequence[str] = (),
+    letters: str | None = None,
+    settings: Settings | None = SETTINGS,
+    told: list[str] | None = None,
+    **options: Any,
+) -> Flow:
+    """A flow that ends when there is nothing more; the options are those of ``Options``."""
+    ways = [Outlet(sink_at(route.url), route) for route in map(Route.of, routes)]
+    return Flow(
+        folder,
+        source_at(source),
+        [*([] if sink is None else [Outlet(sink_at(sink))]), *ways],
+        labels=None if labels is None else source_at(labels, Fields(text=None)),
+        letters=None if letters is None else sink_at(letters),
+        settings=None if (folder / "model.clasher").exists() else settings,
+        options=Options(**OFTEN | options),
+        tell=(lambda line: None) if told is None else told.append,
+    )
+
+
+def run(*given: Any, **options: Any) -> Figures:
+    """Run a flow to its end."""
+    return flow(*given, **options).run()

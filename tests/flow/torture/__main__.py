@@ -1,0 +1,31 @@
+"""``python -m tests.flow.torture``: trials, failures and seeds."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from tests import torturing
+from tests.flow import plain, redis_server
+from tests.flow.running import run
+from tests.flow.torture.bugs import BUGS
+from tests.flow.torture.trials import JOINING, KINDS
+
+
+def _warm_up() -> None:
+    """Load and compile everything once, before processes are forked."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rows = plain.records(50)
+        (folder / "news.jsonl").write_bytes(plain.lines(row | {"labels": None} for row in rows))
+        (folder / "labels.jsonl").write_bytes(plain.lines(rows))
+        plain.learnt(rows)
+        news, labels = str(folder / "news.jsonl"), str(folder / "labels.jsonl")
+        run(folder / "model", news, labels=labels, settings=JOINING)
+
+
+if __name__ == "__main__":
+    sys.exit(
+        torturing.main("tests.flow.torture", __doc__, KINDS, BUGS, redis_server.needs, _warm_up)
+    )

@@ -1,0 +1,110 @@
+"""Bugs that are put there on purpose, to show that they are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from clasher.flow import learning
+from clasher.flow.flow import Flow
+from clasher.flow.folder import FlowFolder
+from clasher.flow.state import State
+from clasher.io.connectors import redis_scripts
+from clasher.io.connectors.files import FileSink
+from clasher.io.connectors.redis_group import GroupSource
+
+
+def forget_positions() -> None:
+    """Leave the positions out of snapshots."""
+    to_plain = State.to_plain
+    State.to_plain = lambda self: to_plain(self) | {"positions": {}}  # type: ignore[method-assign]
+
+
+def run_ahead() -> None:
+    """Note how far a source was read, not how much of that was learnt."""
+    newest: dict[str, Any] = {}
+    prepare, learn = learning.prepare, learning.learn
+
+    def noting(chunk: Any, source: str, *more: Any) -> Any:
+        newest[source] = chunk.position
+        return prepare(chunk, source, *more)
+
+    def early(state: State, documents: Any, source: str, **more: Any) -> Any:
+        predicted = learn(state, documents, source, **more)
+        state.positions[source] = newest[source]
+        return predicted
+
+    learning.prepare, learning.learn = noting, early
+
+
+def write_on() -> None:
+    """Leave outputs in a file that are written again."""
+    FileSink._cut_to = lambda self, wanted: None  # type: ignore[method-assign]
+
+
+def newest_snapshot() -> None:
+    """Let the newest snapshot count, whoever has not agreed to it."""
+
+    def believing(self: FlowFolder, prepared: int, party: Any, said: Any) -> None:
+        self._snapshots.confirm(prepared)
+        self._show_model(prepared)
+
+    FlowFolder._decide = believing  # type: ignore[method-assign]
+    FlowFolder._compare = lambda *given: None  # type: ignore[method-assign]
+
+
+def oldest_snapshot() -> None:
+    """Throw a prepared snapshot away, whoever has agreed to it."""
+    FlowFolder._decide = lambda self, prepared, *more: self._snapshots.discard(prepared)  # type: ignore[method-assign]
+    FlowFolder._compare = lambda *given: None  # type: ignore[method-assign]
+
+
+def commit_first() -> None:
+    """Have entries acknowledged before the snapshot that knows them is on disk."""
+    commit = Flow._commit
+
+    def hasty(self: Flow) -> None:
+        party = self._party
+        if party is not None and self._news:
+            after = self._state.agreed.get(party.name, 0)
+            position = self._state.positions.get(self._documents.name)
+            party.commit(self._caller, self._state.seq + 1, after, position)
+        commit(self)
+
+    Flow._commit = hasty  # type: ignore[method-assign]
+    FlowFolder._compare = lambda *given: None  # type: ignore[method-assign]
+
+
+def acknowledge_on_delivery() -> None:
+    """Acknowledge entries when they are read."""
+    delivered = GroupSource._delivered
+
+    def eager(self: GroupSource, entries: Any, gone: Any, letters: Any) -> Any:
+        for own, _ in entries:
+            self._server.client.xack(self._key, self._group, own)
+        chunk = delivered(self, entries, gone, letters)
+        self._unacknowledged.clear()
+        self._acknowledged = self._through
+        return chunk
+
+    GroupSource._delivered = eager  # type: ignore[method-assign]
+
+
+def forget_pending() -> None:
+    """Begin with what is new."""
+    GroupSource._pending = lambda self, most: None  # type: ignore[method-assign]
+
+
+def own_whatever() -> None:
+    """Acknowledge entries whoever they belong to."""
+    redis_scripts.COMMIT = redis_scripts.COMMIT.replace("if not owned[ARGV[at]]", "if false")  # type: ignore[misc]
+
+
+BUGS: dict[str, Callable[[], None]] = {
+    function.__name__.replace("_", "-"): function
+    for function in (
+        forget_positions, run_ahead, write_on, newest_snapshot, oldest_snapshot, commit_first,
+        acknowledge_on_delivery, forget_pending, own_whatever,
+    )
+}  # fmt: skip
+"""By the names under which the command line knows them."""

@@ -1,0 +1,291 @@
+"""The trials: a stream, ends at random moments, and a look at what was learnt of it."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from clasher.settings import Settings
+from tests.flow import plain
+from tests.flow.plain import Record
+from tests.flow.redis_server import RedisServer
+from tests.flow.running import run
+from tests.flow.torture.processes import Child
+
+COUNT = 500  # documents of a stream
+LIFE = 0.35  # seconds that a flow lives at most, before it is killed
+DEATHS = 4  # at most, of a trial
+SHARING = {"idle": 0.6, "snapshot_documents": 40}
+JOINING = Settings(dimensions=64, max_labels=16, pending=200)
+
+
+class Trials:
+    """Trials of one kind, each with a stream and a folder of its own."""
+
+    def __init__(self, base: Path, seed: int, bug: str | None) -> None:
+        self.base, self.seed, self.bug = base, seed, bug
+        self.documents = self.deaths = 0
+
+    def run(self, number: int) -> list[str]:
+        """One trial; what was found to be wrong."""
+        draw = random.Random(f"{self.seed}/{number}")
+        here = self.base / "trial"
+        shutil.rmtree(here, ignore_errors=True)
+        here.mkdir()
+        rows = plain.records(COUNT, draw.randrange(2**32))
+        self.documents += len(rows)
+        return self._try(here, rows, draw)
+
+    def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
+        raise NotImplementedError
+
+    def _survive(self, draw: random.Random, *given: Any, **options: Any) -> list[str]:
+        """Kill a flow some times, then let it come to its end."""
+        for _ in range(draw.randint(1, DEATHS)):
+            child = Child(self.bug, *given, **options)
+            time.sleep(draw.uniform(0.0, LIFE))
+            self.deaths += child.kill() == -signal.SIGKILL
+        code = Child(self.bug, *given, **options).wait()
+        return [f"ended with {code}"] if code else []
+
+    def told(self) -> str:
+        """What was put through."""
+        return f"{self.documents} documents, {self.deaths} deaths"
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+
+
+class Files(Trials):
+    """``kill -9`` at random moments, from a file to a file; some lines are no records."""
+
+    def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
+        source, out, folder = here / "news.jsonl", here / "out.jsonl", here / "model"
+        source.write_bytes(spoilt(rows, draw))
+        found = self._survive(draw, folder, str(source), str(out))
+        return found or once(folder, out, rows) + same_letters(folder, source)
+
+
+class Folders(Trials):
+    """The same with a folder of files of several formats."""
+
+    def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
+        inbox, out, folder = here / "inbox", here / "out.jsonl", here / "model"
+        inbox.mkdir()
+        start = 0
+        for number in range(draw.randint(1, 6)):
+            stop = len(rows) if number == 5 else draw.randint(start, len(rows))
+            part, start = rows[start:stop], stop
+            write_file(inbox, f"{number}", part, draw.choice(["jsonl", "csv", "jsonl.gz"]))
+        found = self._survive(draw, folder, f"file:{inbox}/?settle=0", str(out))
+        return found or once(folder, out, rows[:start])
+
+
+class RedisTrials(Trials):
+    """Trials with a server."""
+
+    def __init__(self, base: Path, seed: int, bug: str | None) -> None:
+        super().__init__(base, seed, bug)
+        self.server = RedisServer(base / "redis")
+
+    def run(self, number: int) -> list[str]:
+        """One trial, with an empty server."""
+        self.server.client.flushall()
+        return super().run(number)
+
+    def close(self) -> None:
+        self.server.stop()
+
+
+class Redis(RedisTrials):
+    """``kill -9`` at random moments, with a group and without; some entries are no records."""
+
+    def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
+        fill(self.server, "news", rows, draw)
+        options = draw.choice([{}, {"group": "desk"}, {"group": "desk"}])
+        out, folder = here / "out.jsonl", here / "model"
+        found = self._survive(draw, folder, self.server.url("news", **options), str(out))
+        return found or once(folder, out, rows) + self._nothing_pending(options)
+
+    def _nothing_pending(self, options: dict[str, str]) -> list[str]:
+        if not options:
+            return []
+        pending = self.server.client.xpending("news", "desk")["pending"]
+        return [f"{pending} entries are pending"] if pending else []
+
+
+class Broker(RedisTrials):
+    """``kill -9`` of the server at random moments, and sometimes of the flow too."""
+
+    def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
+        fill(self.server, "news", rows, draw)
+        options = draw.choice([{}, {"group": "desk"}])
+        given = (here / "model", self.server.url("news", **options), self.server.url("out"))
+        child = Child(self.bug, *given)
+        for _ in range(draw.randint(1, DEATHS)):
+            time.sleep(draw.uniform(0.0, LIFE))
+            self.server.kill()
+            if draw.random() < 0.5:
+                self.deaths += child.kill() == -signal.SIGKILL
+                child = Child(self.bug, *given)
+            time.sleep(draw.uniform(0.0, 0.05))
+            self.server.start()
+            self.deaths += 1
+        code = child.wait()
+        found = [f"ended with {code}"] if code else []
+        return found or learnt(here / "model", rows) + self._at_least_once(rows)
+
+    def _at_least_once(self, rows: list[Record]) -> list[str]:
+        entries = self.server.client.xrange("out")
+        written = {json.loads(fields[b"json"])["id"]: fields[b"json"] for _, fields in entries}
+        wanted = {row["id"]: msgspec.json.encode(row) for row in plain.predictions(rows)}
+        return [] if written == wanted else ["the outputs are not those of the documents"]
+
+
+class Joining(RedisTrials):
+    """``kill -9`` at random moments where labels come on a stream of their own, out of order."""
+
+    def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
+        labels = [{"id": row["id"], "labels": row["labels"]} for row in rows if row["labels"]]
+        late = sorted(labels, key=lambda row: int(row["id"][1:]) + draw.uniform(-80, 80))
+        fill(self.server, "news", [row | {"labels": None} for row in rows], draw)
+        fill(self.server, "labels", late, draw)
+        source, more = self.server.url("news", group="desk"), self.server.url("labels")
+        options: dict[str, Any] = {"labels": more, "settings": JOINING}
+        run(here / "whole", self.server.url("news"), str(here / "whole.jsonl"), **options)
+        found = self._survive(draw, here / "model", source, str(here / "out.jsonl"), **options)
+        if not found and plain.model_in(here / "model") != plain.model_in(here / "whole"):
+            found.append("the model is not that of a flow that was never killed")
+        if not found and (here / "out.jsonl").read_bytes() != (here / "whole.jsonl").read_bytes():
+            found.append("the outputs are not those of a flow that was never killed")
+        return found
+
+
+class Claims(RedisTrials):
+    """Two flows share a group; each is paused so long that the other takes over what it had."""
+
+    def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
+        fill(self.server, "news", rows, draw, again=0.0)
+        source = self.server.url("news", group="desk", claim=0.15)
+        folders = [here / "a", here / "b"]
+        children = [
+            Child(self.bug, folder, source, str(folder.with_suffix(".jsonl")), **SHARING)
+            for folder in folders
+        ]
+        for _ in range(draw.randint(1, DEATHS)):
+            child = draw.choice(children)
+            time.sleep(draw.uniform(0.0, 0.15))
+            if child.poll() is None:
+                child.signal(signal.SIGSTOP)
+                time.sleep(draw.uniform(0.1, 0.3))
+                child.signal(signal.SIGCONT)
+                self.deaths += 1
+        codes = [child.wait() for child in children]
+        found = [f"ended with {code}" for code in codes if code]
+        return found or self._shared(folders, rows)
+
+    def _shared(self, folders: list[Path], rows: list[Record]) -> list[str]:
+        """Each document was learnt by one of them."""
+        by_id = {row["id"]: row for row in rows}
+        written, found = [], []
+        for folder in folders:
+            ids = [line["id"] for line in read_lines(folder.with_suffix(".jsonl"))]
+            written += ids
+            found += learnt(folder, [by_id[own] for own in ids])
+        if sorted(written) != sorted(by_id):
+            found.append(
+                f"{len(written)} documents were learnt, {len(set(written))} of {len(rows)}"
+            )
+        return found
+
+
+# ── what is put there ────────────────────────────────────────────────────────────────────────────
+
+
+def spoilt(rows: list[Record], draw: random.Random) -> bytes:
+    """Lines, some of them twice, with some in between that are no records."""
+    made = b""
+    for row in rows:
+        made += plain.lines([row] * (2 if draw.random() < 0.05 else 1))
+        made += draw.choice([b"", b"", b"", b"\n", b'{"text":\n', b"\xff\n", b'{"text": 7}\n'])
+    return made
+
+
+def write_file(folder: Path, name: str, rows: list[Record], kind: str) -> None:
+    import csv
+    import gzip
+
+    path = folder / f"{name}.{kind}"
+    if kind == "csv":
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["id", "text", "labels"])
+            writer.writerows((r["id"], r["text"], "|".join(r["labels"] or [])) for r in rows)
+    else:
+        content = plain.lines(rows)
+        path.write_bytes(gzip.compress(content) if kind == "jsonl.gz" else content)
+
+
+def fill(
+    server: RedisServer, stream: str, rows: list[Record], draw: random.Random, again: float = 0.05
+) -> None:
+    """Entries of several kinds, some of them twice, with some in between that are no records."""
+    pipe = server.client.pipeline(transaction=False)
+    for row in rows:
+        flat = {
+            "id": row["id"],
+            "text": row.get("text", ""),
+            "labels": "|".join(row["labels"] or []),
+        }
+        fields = draw.choice([{"json": msgspec.json.encode(row)}, flat])
+        for _ in range(2 if draw.random() < again else 1):
+            pipe.xadd(stream, fields)
+        if draw.random() < 0.05:
+            pipe.xadd(stream, draw.choice([{"json": b"{"}, {"json": b"\xff"}, {"other": "field"}]))
+    pipe.execute()
+
+
+# ── what must have become of it ──────────────────────────────────────────────────────────────────
+
+
+def learnt(folder: Path, rows: list[Record]) -> list[str]:
+    if plain.model_in(folder) == plain.learnt(rows):
+        return []
+    return ["the model is not that of the documents, learnt once each"]
+
+
+def once(folder: Path, out: Path, rows: list[Record]) -> list[str]:
+    """Each document was learnt once, and written once."""
+    found = learnt(folder, rows)
+    if read_lines(out) != plain.predictions(rows):
+        found.append("the outputs are not those of the documents, once each")
+    return found
+
+
+def same_letters(folder: Path, source: Path) -> list[str]:
+    """What is no record stands in the dead letters, once each."""
+    letters = [(line["record"], line["raw"]) for line in read_lines(folder / "dead-letters.jsonl")]
+    wanted = [
+        (number, line.decode("utf-8", "backslashreplace"))
+        for number, line in enumerate(source.read_bytes().split(b"\n"), 1)
+        if line in (b'{"text":', b"\xff", b'{"text": 7}')
+    ]
+    return [] if letters == wanted else [f"{len(letters)} dead letters, and not {len(wanted)}"]
+
+
+def read_lines(path: Path) -> list[Record]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+KINDS: dict[str, Callable[[Path, int, str | None], Trials]] = {
+    "files": Files, "folders": Folders, "redis": Redis, "broker": Broker, "joining": Joining,
+    "claims": Claims,
+}  # fmt: skip
