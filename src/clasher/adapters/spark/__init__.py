@@ -24,7 +24,20 @@ if find_spec("pyspark") is None:
 from clasher.adapters.spark.fitting import fit
 from clasher.adapters.spark.predicting import predict
 from clasher.adapters.spark.session import session
+from clasher.adapters.spark.shard_files import Shards, read_shards, write_shards
+from clasher.adapters.spark.sharding import predict_sharded
 from clasher.adapters.spark.streaming import Stream, stream
 from clasher.adapters.spark.telling import plainly
 
-__all__ = ["Stream", "fit", "plainly", "predict", "session", "stream"]
+__all__ = [
+    "Shards",
+    "Stream",
+    "fit",
+    "plainly",
+    "predict",
+    "predict_sharded",
+    "read_shards",
+    "session",
+    "stream",
+    "write_shards",
+]

@@ -26,8 +26,8 @@ from clasher.adapters.spark.staging import (
     COUNTS,
     OWN,
     SOUND,
+    hashed_of,
     hashes_ahead,
-    of_lists,
     staged,
 )
 from clasher.adapters.spark.telling import plainly
@@ -181,8 +181,10 @@ class Batches:
             if table.num_rows:
                 learn(columns.select(rows.where(column(SOUND))), model, columns)
             return
-        ahead = hashes_ahead(model.settings)
-        source: Any = of_lists(table, model) if ahead else table.column(columns.text)
+        if hashes_ahead(model.settings):
+            source: Any = hashed_of(table, model.hash_many([]).analysis)
+        else:
+            source = table.column(columns.text)
         ids = None if columns.id is None else table.column(columns.id).to_pylist()
         model.learn_many(source, truth, ids)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import Broadcast
@@ -72,14 +74,19 @@ def as_lists(hashed: Hashed) -> list[pa.ListArray]:
     return [pa.ListArray.from_arrays(offsets, pa.array(own, kind)) for own, kind in kinds]
 
 
-def of_lists(table: pa.Table, model: Clasher) -> Hashed:
-    """What ``as_lists`` gave, for a model with the same settings."""
-    buckets, counts = table.column(BUCKETS), table.column(COUNTS)
-    lengths = pc.list_value_length(buckets).to_numpy()
+def hashed_of(rows: Any, analysis: str) -> Hashed:
+    """What ``as_lists`` gave, in a table or a batch; ``analysis`` says what hashed it."""
+    buckets, counts = rows.column(BUCKETS), rows.column(COUNTS)
+    lengths = _numpy(pc.list_value_length(buckets))
     return Hashed(
         np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))),
-        pc.list_flatten(buckets).to_numpy().astype(np.int32, copy=False),
-        pc.list_flatten(counts).to_numpy().astype(np.float32, copy=False),
-        HashedWords.none(table.num_rows),
-        model.hash_many([]).analysis,
+        _numpy(pc.list_flatten(buckets)).astype(np.int32, copy=False),
+        _numpy(pc.list_flatten(counts)).astype(np.float32, copy=False),
+        HashedWords.none(rows.num_rows),
+        analysis,
     )
+
+
+def _numpy(column: Any) -> npt.NDArray[Any]:
+    found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return found
