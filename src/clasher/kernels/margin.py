@@ -46,11 +46,17 @@ def score(state, region, labels, work):
         for j in range(labels):
             work.scores[j] = state.bias[0, j] + work.linear[j]
         return
-    (i0, i1, i2), nearest = highest_three(work.cosines, region, labels)
-    v0, v1, v2 = worth(nearest, state.counts[i0], state.counts[i1], state.counts[i2])
+    (i0, i1, i2), values = nearest_three(work.cosines, state.counts, region, labels)
     rows = state.together[i0], state.together[i1], state.together[i2]
-    add_clashes(state, rows, (v0, v1, v2), work.cosines[region], labels, work)
+    add_clashes(state, rows, values, work.cosines[region], labels, work)
     look_twice(state, labels, work)
+
+
+@inlined
+def nearest_three(cosines, counts, region, labels):
+    """The regions with the highest cosines, and how much each of their documents counts."""
+    (i0, i1, i2), highest = highest_three(cosines, region, labels)
+    return (i0, i1, i2), worth(highest, counts[i0], counts[i1], counts[i2])
 
 
 @inlined
@@ -71,12 +77,12 @@ def highest_three(cosines, region, labels):
 
 
 @inlined
-def worth(nearest, n0, n1, n2):
+def worth(highest, n0, n1, n2):
     """How much each document of these regions counts: by the squares of the cosines.
 
     Those of the nearest region alone, where all cosines are 0 or less.
     """
-    c0, c1, c2 = nearest
+    c0, c1, c2 = highest
     total = c0 * c0 + c1 * c1 + c2 * c2
     if total == 0.0:
         return 1.0 / n0, 0.0, 0.0

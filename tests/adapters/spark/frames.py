@@ -1,30 +1,18 @@
-"""Data frames whose partitions are known."""
+"""Data frames whose partitions are known, in any order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.corpora import Corpus
+from benchmarks.spark.frames import SCHEMA, cut, table
 
-SCHEMA = "number int, text string, labels array<string>"
+__all__ = ["PARTITIONS", "SETTINGS", "cut", "in_partitions", "table"]
+
 SETTINGS = {"dimensions": 512, "max_labels": 32}
 PARTITIONS = 6
-
-
-def cut(length: int, parts: int) -> list[slice]:
-    """So many consecutive parts; some are empty where there are more parts than rows."""
-    bounds = [length * part // parts for part in range(parts + 1)]
-    return [slice(*pair) for pair in pairwise(bounds)]
-
-
-def table(corpus: Corpus) -> pa.Table:
-    """The rows of a stream."""
-    numbers = pa.array(range(len(corpus)), pa.int32())
-    return pa.table({"number": numbers, "text": corpus.texts, "labels": corpus.labels})
 
 
 def in_partitions(spark: Any, rows: pa.Table, order: Sequence[slice]) -> Any:
