@@ -118,11 +118,15 @@ def stream(
     """Predict and learn until there is no more, or until it is told to stop."""
     from clasher.adapters import spark as adapter
     from clasher.adapters.spark import sinks
-    from clasher.adapters.spark.sources import FILE_ORDER, watch_files
+    from clasher.adapters.spark.sources import FILE_ORDER, KAFKA_ORDER, watch_files, watch_kafka
     from clasher.model import Clasher
 
     reading = records.reading(stopping=False, required=False)
-    df = watch_files(spark, source, reading, format=records.format, files=files)
+    if source.startswith("kafka://"):
+        df, order = watch_kafka(spark, source, reading), KAFKA_ORDER
+    else:
+        df = watch_files(spark, source, reading, format=records.format, files=files)
+        order = FILE_ORDER
     writes = [sinks.to_folder(to)] if to is not None else []
     writes += [sinks.dead_letters(letters)] if letters is not None else []
     tokenizer = wanted.analysis.get("tokenizer")
@@ -130,7 +134,7 @@ def stream(
     settings = {} if model is not None else _settings(wanted, folder)
     trigger = {"availableNow": True} if once else {"processingTime": f"{every or 1:g} seconds"}
     with adapter.stream(
-        df, folder, model, id="id", order=FILE_ORDER, learn_on=learn_on, trigger=trigger,
+        df, folder, model, id="id", order=order, learn_on=learn_on, trigger=trigger,
         write=sinks.to_all(writes), told=None if quiet else _tell, tokenizer=tokenizer, **settings,
     ) as running, _told_to_stop() as stopping:  # fmt: skip
         while not stopping and not running.wait(LOOK):

@@ -41,6 +41,7 @@ PREDICT_EXAMPLES = """
 STREAM_EXAMPLES = """
     clasher spark stream inbox/ --model news/ --to labelled/
     clasher spark stream inbox/ --model news/ --once --files 10
+    clasher spark stream kafka://broker:9092/news?max=10000 -m news/
 """
 SCRIPT_EXAMPLES = """
     clasher spark script
@@ -205,7 +206,7 @@ def predict_(
 @command.command(
     "stream", cls=Command, examples=STREAM_EXAMPLES, short_help="Predict and learn what arrives."
 )
-@click.argument("source", metavar="FOLDER")
+@click.argument("source", metavar="FOLDER|kafka://...")
 @records_options(labelled=True)
 @option(
     "--model",
@@ -248,7 +249,7 @@ def stream_(
     to: str | None, dead_letters: str | None, once: bool, every: float | None, files: int | None,
     learn_on: str, master: str | None, conf: tuple[str, ...], quiet: bool,
 ) -> None:  # fmt: skip
-    """Predict and learn the files that arrive in a folder, batch by batch.
+    """Predict and learn what arrives in a folder or a topic, batch by batch.
 
     However it ends, the next start goes on where it was: no batch is learnt
     twice, none is left out. Settings of the model are for a folder that is
