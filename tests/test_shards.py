@@ -30,6 +30,7 @@ def test_shards_predict_what_the_model_does(rule, stream, how, data):
     assert list(found) == list(model.predict_many(texts))
 
 
+@pytest.mark.compiled
 @every_rule
 @pytest.mark.parametrize("how", [{}, {"half_life": 40.0}, {"at_least_one": False}, {"depth": 3}])
 @pytest.mark.parametrize("count", [2, 3, 7])

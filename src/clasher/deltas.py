@@ -115,7 +115,7 @@ def difference(part: Clasher, start: Clasher, before: Sketch) -> Clasher:
 
 def take_over(model: Clasher, learnt: Clasher) -> None:
     """Add what parts have learnt since they began with ``model``; ``learnt`` stays as it is."""
-    if learnt._state.totals.any():
+    if learnt.documents:
         names = learnt._index.names
         model._state = add(
             model.settings, model._index, model._state, names, learnt._state, TAKEN_OVER
