@@ -57,8 +57,11 @@ def on_cluster(master: str, rows: str, model: str, marker: str) -> None:
     spark.stop()
 
 
-def streaming(box: str, folder: str, output: str, end: str) -> None:
-    """Learn a folder of files; ``end`` is where the driver is killed: ``written:1``, ``kept:2``."""
+def streaming(box: str, folder: str, output: str, end: str = "") -> None:
+    """Learn a folder of files; ``end`` is where the driver is killed: ``written:1``, ``kept:2``.
+
+    With ``between`` it waits a while between two batches, for somebody to kill it there.
+    """
 
     def reached(place: str) -> None:
         if place == end:

@@ -127,7 +127,7 @@ def test_spark_submit_runs_it_until_it_is_told_to_stop(tmp_path):
         for line in process.stderr:
             if line.startswith("batch 0: 10 rows"):
                 os.killpg(process.pid, signal.SIGTERM)
-        assert process.wait(60) in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
+        assert process.wait(600) in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

@@ -215,6 +215,8 @@ def test_what_cannot_be_is_said_before_anything_is_read(spark, box, tmp_path):
     df = inbox.read(spark, box)
     with pytest.raises(SettingError, match=r"must be 'driver' or 'executors'. Got 'moon'"):
         stream(df, tmp_path / "m", learn_on="moon")
+    with pytest.raises(SettingError, match="has no column 'when' to put rows in order by"):
+        stream(df, tmp_path / "m", order=["when"])
     with pytest.raises(SettingError, match="leave out half_life"):
         stream(df, tmp_path / "m", learn_on="executors", half_life=10.0)
     with pytest.raises(SettingError, match="leave out seed, or the model"):

@@ -94,7 +94,7 @@ def test_rows_are_labelled(corpus):
     rows = pa.RecordBatch.from_arrays(
         [pa.array(["a", None, "b"]), pa.array([corpus.texts[0].as_py(), None, ""])], ["id", "text"]
     )
-    (found,) = predicting.Predict(sent(model), "text", scores=True)([rows])
+    (found,) = predicting.Predict(sent(model), "text", "predicted", "scores")([rows])
     labels, scores = (found.column(at).to_pylist() for at in (2, 3))
     assert found.column(0).to_pylist() == ["a", None, "b"]
     assert [None if x is None else set(x) for x in labels] == [
@@ -106,14 +106,13 @@ def test_rows_are_labelled(corpus):
 
 def test_rows_are_hashed_for_the_driver(corpus):
     model = one_pass(corpus.head(100))
-    found = list(staging.Stage(sent(model), "text", hashing=True)([batch(corpus)]))
-    table = pa.Table.from_batches(found).rename_columns(
-        ["text", "labels", "predicted", staging.BUCKETS, staging.COUNTS]
-    )
-    hashed = staging.hashed_of(table, model.hash_many([]).analysis)
+    found = list(staging.Stage(sent(model), "text", "predicted", hashing=True)([batch(corpus)]))
+    hashed = staging.hashed_of(pa.Table.from_batches(found), model.hash_many([]).analysis)
     for ours, theirs in zip(hashed[:3], model.hash_many(corpus.texts)[:3], strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    (bare,) = staging.Stage(sent(model), "text", hashing=False)([batch(corpus, slice(0, 3))])
+    (bare,) = staging.Stage(sent(model), "text", "predicted", hashing=False)(
+        [batch(corpus, slice(0, 3))]
+    )
     assert bare.num_columns == 3
 
 

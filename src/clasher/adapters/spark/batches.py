@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame
 
 from clasher.adapters.spark.columns import Columns, column
 from clasher.adapters.spark.fitting import learn
+from clasher.adapters.spark.predicting import sending
 from clasher.adapters.spark.staging import (
     BUCKETS,
     COUNTS,
@@ -151,25 +152,27 @@ class Batches:
         return number == last
 
     def _take(self, batch: DataFrame, number: int) -> None:
-        rows = staged(batch, self.learnt.model, self.columns, self.output).persist()
+        model, hashing = self.learnt.model, hashes_ahead(self.learnt.model.settings)
+        sent = sending(batch, model)
+        rows = staged(batch, sent, self.columns, self.output, hashing).persist()
         try:
             if self.write is not None:
                 self.write(rows.drop(*OWN), number)
             table = self._collected(rows)
-            truth = LabelSets.of(table.column(self.columns.labels))
-            self._learn(rows, table, truth)
-            read = rows.count()
+            good = table.filter(table.column(SOUND))
+            truth = LabelSets.of(good.column(self.columns.labels))
+            self._learn(rows, good, truth)
         finally:
             rows.unpersist()
-        self._keep(number, truth, LabelSets.of(table.column(self.output)), read)
+            sent.destroy()
+        self._keep(number, truth, LabelSets.of(good.column(self.output)), table.num_rows)
 
     def _collected(self, rows: DataFrame) -> pa.Table:
-        """The sound rows of a batch, as far as the driver asks for them, in their order."""
-        wanted = [*self.columns.names, self.output, *self.order]
+        """The rows of a batch, as far as the driver asks for them, in their order."""
+        wanted = [SOUND, *self.columns.names, self.output, *self.order]
         if hashes_ahead(self.learnt.model.settings):
             wanted = [BUCKETS, COUNTS, *(name for name in wanted if name != self.columns.text)]
-        columns = [self.columns.column(name) for name in dict.fromkeys(wanted)]
-        table = rows.where(column(SOUND)).select(*columns).toArrow()
+        table = rows.select(*map(self.columns.column, dict.fromkeys(wanted))).toArrow()
         if not self.order:
             return table
         return table.take(pc.sort_indices(table, [(name, "ascending") for name in self.order]))

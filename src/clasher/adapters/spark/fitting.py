@@ -10,6 +10,7 @@ from clasher import deltas
 from clasher.adapters.spark import packing
 from clasher.adapters.spark.columns import Columns, column
 from clasher.adapters.spark.parts import ALL, COUNTED, Count, Counted, Learn, Start, Turn
+from clasher.adapters.spark.session import context_of
 from clasher.adapters.spark.telling import plainly
 from clasher.adapters.spark.tree import merged
 from clasher.errors import SettingError, StreamError, require_positive
@@ -109,7 +110,7 @@ def learn(
     else:
         partitions = documents.rdd.getNumPartitions()
     tokenizer = model.settings.analyzer.tokenizer
-    sent = documents.sparkSession.sparkContext.broadcast(start)
+    sent = context_of(documents).broadcast(start)
     try:
         task = Learn(sent, columns, tokenizer, turn)
         parts = documents.mapInArrow(task, packing.SCHEMA)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -24,6 +24,7 @@ from pyspark.sql.types import (
 
 from clasher.adapters.spark import packing
 from clasher.adapters.spark.columns import Columns, column, in_pieces
+from clasher.adapters.spark.session import context_of
 from clasher.analyzer import Tokenizer
 from clasher.errors import SettingError
 from clasher.model import Clasher
@@ -71,7 +72,7 @@ def predict(
     Columns(text, None).select(df)
     schema = with_columns(df, added)
     sent = sending(df, model)
-    found = df.mapInArrow(Predict(sent, text, scores is not None), schema)
+    found = df.mapInArrow(Predict(sent, text, output, scores), schema)
     return found.withColumn(output, sf.array_sort(column(output)))
 
 
@@ -98,7 +99,7 @@ def sending(df: DataFrame, model: Clasher) -> Broadcast[Sent]:
     """Send a model to all executors."""
     content = packing.packed(model)
     sent = Sent(content, model.settings.analyzer.tokenizer)
-    return df.sparkSession.sparkContext.broadcast(sent)
+    return context_of(df).broadcast(sent)
 
 
 _latest: dict[str, Clasher] = {}
@@ -120,7 +121,8 @@ class Predict:
 
     sent: Broadcast[Sent]
     text: str
-    scores: bool = False
+    output: str
+    scores: str | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows in, the same rows with more columns out."""
@@ -129,20 +131,22 @@ class Predict:
             texts = rows.column(self.text)
             missing = texts.is_null()
             texts = pc.fill_null(texts, "")
-            if self.scores:
-                labels, scores = model.decide_many(texts)
-                columns = [labels.to_arrow(), _as_maps(scores, model.labels)]
+            added: dict[str, pa.Array] = {}
+            if self.scores is None:
+                added[self.output] = model.predict_many(texts).to_arrow()
             else:
-                columns = [model.predict_many(texts).to_arrow()]
-            columns = [pc.if_else(missing, None, own) for own in columns]
-            yield pa.RecordBatch.from_arrays(
-                [*rows.columns, *columns], [*rows.schema.names, *_names(len(columns))]
-            )
+                labels, scores = model.decide_many(texts)
+                added[self.output] = labels.to_arrow()
+                added[self.scores] = _as_maps(scores, model.labels)
+            yield beside(rows, added, missing)
 
 
-def _names(count: int) -> list[str]:
-    """Spark goes by the places of columns, not by their names."""
-    return [f"added {number}" for number in range(count)]
+def beside(
+    rows: pa.RecordBatch, added: Mapping[str, pa.Array], missing: pa.Array
+) -> pa.RecordBatch:
+    """Rows with more columns, null where a row is ``missing`` what they are made of."""
+    columns = [*rows.columns, *(pc.if_else(missing, None, own) for own in added.values())]
+    return pa.RecordBatch.from_arrays(columns, [*rows.schema.names, *added])
 
 
 def _as_maps(scores: np.ndarray, labels: list[str]) -> pa.MapArray:

@@ -7,9 +7,11 @@ import sys
 from collections.abc import Mapping
 from shutil import which
 
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 
-from clasher.errors import MissingExtraError
+from clasher.errors import MissingExtraError, SettingError
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # set where spark-submit runs this process
 LOCAL = {
@@ -18,6 +20,17 @@ LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+
+
+def context_of(df: DataFrame) -> SparkContext:
+    """The context of a data frame; Spark Connect has none, and so cannot broadcast."""
+    try:
+        return df.sparkSession.sparkContext
+    except PySparkException as error:
+        raise SettingError(
+            "models are broadcast, which Spark Connect cannot do: run the job with spark-submit, "
+            "or in a session without a remote"
+        ) from error
 
 
 def session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:

@@ -16,9 +16,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, DataType, FloatType, IntegerType
 
 from clasher.adapters.spark.columns import Columns, column, in_pieces
-from clasher.adapters.spark.predicting import LABELS, Sent, received, sending, with_columns
+from clasher.adapters.spark.predicting import LABELS, Sent, beside, received, with_columns
 from clasher.hashed import Hashed, HashedWords
-from clasher.model import Clasher
 from clasher.settings import Settings
 
 SOUND, BUCKETS, COUNTS = "_clasher_sound", "_clasher_buckets", "_clasher_counts"
@@ -36,11 +35,12 @@ def hashes_ahead(settings: Settings) -> bool:
     return not settings.keeps_words and settings.depth == 1
 
 
-def staged(batch: DataFrame, model: Clasher, columns: Columns, output: str) -> DataFrame:
-    """A batch with the predictions of the model, hashed where that is of use, its rows judged."""
-    ahead = hashes_ahead(model.settings)
-    schema = with_columns(batch, {output: LABELS} | (_HASHED if ahead else {}))
-    task = Stage(sending(batch, model), columns.text, ahead)
+def staged(
+    batch: DataFrame, sent: Broadcast[Sent], columns: Columns, output: str, hashing: bool
+) -> DataFrame:
+    """A batch with the predictions of a model, hashed where that is of use, its rows judged."""
+    schema = with_columns(batch, {output: LABELS} | (_HASHED if hashing else {}))
+    task = Stage(sent, columns.text, output, hashing)
     found = batch.mapInArrow(task, schema).withColumn(SOUND, columns.is_sound(batch))
     return found.withColumn(output, sf.array_sort(column(output)))
 
@@ -51,6 +51,7 @@ class Stage:
 
     sent: Broadcast[Sent]
     text: str
+    output: str
     hashing: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -60,11 +61,10 @@ class Stage:
             texts = rows.column(self.text)
             missing = texts.is_null()
             hashed = model.hash_many(pc.fill_null(texts, ""))
-            added = [model.predict_many(hashed).to_arrow()]
+            added = {self.output: model.predict_many(hashed).to_arrow()}
             if self.hashing:
-                added += as_lists(hashed)
-            columns = [*rows.columns, *(pc.if_else(missing, None, own) for own in added)]
-            yield pa.RecordBatch.from_arrays(columns, [str(at) for at in range(len(columns))])
+                added |= zip((BUCKETS, COUNTS), as_lists(hashed), strict=True)
+            yield beside(rows, added, missing)
 
 
 def as_lists(hashed: Hashed) -> list[pa.ListArray]:

@@ -159,6 +159,9 @@ def stream(
         raise SettingError.of("learn_on", "'driver' or 'executors'", learn_on, "stream")
     Columns(text, labels, id).select(df)
     with_columns(df, {output: LABELS})
+    for name in order:
+        if name not in df.columns:
+            raise SettingError(f"the data frame has no column {name!r} to put rows in order by")
     opened = LockedFolder(folder)
     try:
         snapshots = Snapshots(opened.snapshots, tokenizer or _tokenizer(model, settings))

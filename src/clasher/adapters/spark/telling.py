@@ -30,6 +30,11 @@ def raised_in(text: str) -> errors.ClasherError | None:
     >>> raised_in("Job aborted:\nclasher.errors.LabelError: a label must be text\n SQLSTATE: 1")
     LabelError('a label must be text')
     """
+    if "No module named 'clasher'" in text:
+        return errors.SettingError(
+            "executors cannot import clasher: install it there, or send an environment that has it "
+            "along (spark-submit --archives)"
+        )
     found = _RAISED.findall(text)
     kind = getattr(errors, found[-1][0], None) if found else None
     if kind is None:
