@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compiled test-interpreted torture lint format bench bench-serve experiments programs java clean
+.PHONY: help demo test test-compiled test-interpreted torture lint format bench bench-serve bench-spark experiments programs java clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -42,6 +42,9 @@ bench: $(VENV)/dev  ## clasher beside Vowpal Wabbit, scikit-learn and River, one
 
 bench-serve: $(VENV)/dev  ## the service under load: requests a second, latencies, a soak, recovery
 	$(BIN)/python -m benchmarks.serving
+
+bench-spark: $(VENV)/dev java  ## Spark on this machine: one process, one executor and two
+	$(BIN)/python -m benchmarks.spark
 
 experiments: $(VENV)/dev java  ## every figure and table of the paper, and beyond; goes on where it stopped
 	$(BIN)/python -m experiments

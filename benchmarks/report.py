@@ -16,6 +16,7 @@ from typing import Any
 
 from benchmarks import tables
 from benchmarks.serving import tables as serving
+from benchmarks.spark import tables as spark
 
 BLOCK = re.compile(r"(<!-- benchmark:(\w+) -->\n).*?(<!-- /benchmark:\2 -->)", re.DOTALL)
 
@@ -26,6 +27,9 @@ BLOCKS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "flat": ("flat", tables.flat),
     "scaling": ("scaling", tables.scaling),
     "serving": ("serving", serving.table),
+    "spark": ("spark", spark.speeds),
+    "overheads": ("spark", spark.overheads),
+    "sizing": ("spark", spark.sizing),
 }
 """The study each block is made from, and how."""
 

@@ -17,6 +17,13 @@ from hypothesis import settings
 settings.register_profile("clasher", deadline=None, print_blob=True)
 settings.load_profile("clasher")
 
+# Sessions of Spark, in tests and in doctests, live for seconds: the quick compiler is enough.
+os.environ.setdefault(
+    "PYSPARK_SUBMIT_ARGS",
+    "--driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' --driver-memory 1g "
+    "--conf spark.sql.shuffle.partitions=2 pyspark-shell",
+)
+
 INTERPRETED = bool(numba.config.DISABLE_JIT)
 
 if INTERPRETED:
@@ -52,7 +59,7 @@ def missing(what: str) -> NoReturn:
     """Skip for want of something, but fail where every change is checked: it has everything."""
     if os.environ.get("CI") == "true":
         pytest.fail(what)
-    pytest.skip(what)
+    pytest.skip(what, allow_module_level=True)
 
 
 def optional(library: str, extra: str) -> ModuleType:

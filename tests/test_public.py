@@ -15,15 +15,15 @@ CORE = (
     "adding", "alarms", "analysis", "analyzer", "bounds.decisions", "bounds.frequencies",
     "bounds.lengths", "bounds.weights", "clusters", "datasets.archives", "datasets.dataset",
     "datasets.documents", "datasets.folder", "datasets.rcv1_topics", "datasets.rcv1_xml",
-    "datasets.writing", "detectors", "distortion", "drift", "errors", "explain", "hashed",
+    "datasets.writing", "deltas", "detectors", "distortion", "drift", "errors", "explain", "hashed",
     "hashing", "kernels.state", "labels", "languages", "memory", "merging",
-    "model", "parts", "pending", "planning", "relabelling", "revising", "settings", "similar",
-    "spans", "storage", "synth", "text", "unicode_ranges", "vectors", "veil", "version", "watching",
-    "words",
+    "model", "parts", "pending", "planning", "relabelling", "revising", "settings", "shards",
+    "similar", "spans", "storage", "synth", "text", "unicode_ranges", "vectors", "veil", "version",
+    "watching", "words",
 )  # fmt: skip
 OPTIONAL = (
     "click", "rich", "plotly", "psutil", "pandas", "polars", "sklearn", "river", "pytest",
-    "hypothesis", "Stemmer", "stop_words", "apsw",
+    "hypothesis", "Stemmer", "stop_words", "apsw", "pyspark",
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from experiments.kinds import (
     labels,
     margin,
     merging,
+    spark,
     systems,
     text,
     weightings,
@@ -20,7 +21,18 @@ KINDS: dict[str, Kind] = {
         study.name: study
         for study in map(
             Study,
-            (bounds, clusters, correlation, drift, labels, margin, merging, text, weightings),
+            (
+                bounds,
+                clusters,
+                correlation,
+                drift,
+                labels,
+                margin,
+                merging,
+                spark,
+                text,
+                weightings,
+            ),
         )
     },
 }

@@ -9,7 +9,7 @@ Places in the stream count as if the other stream had come after this one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -52,10 +52,21 @@ class Pair(NamedTuple):
     measure: int  # what the weighting asks of labels
 
 
+Rules: TypeAlias = dict[str, Callable[[Pair], None]]
+
+
 def add(
-    settings: Settings, index: LabelIndex, mine: State, names: list[str], theirs: State
+    settings: Settings,
+    index: LabelIndex,
+    mine: State,
+    names: list[str],
+    theirs: State,
+    rules: Rules | None = None,
 ) -> State:
-    """Add ``theirs``, whose labels are ``names``, to ``mine``; returns it, grown if need be."""
+    """Add ``theirs``, whose labels are ``names``, to ``mine``; returns it, grown if need be.
+
+    ``rules`` say how each array is added, ``MERGES`` where none are given.
+    """
     kept = list(range(len(names)))
     if settings.on_full == "evict":
         kept = _make_room(settings, index, mine, names, theirs)
@@ -69,7 +80,7 @@ def add(
     places = [index.numbers[names[number]] for number in kept]
     pair = _pair(mine, theirs, kept, places, settings.for_kernels().measure)
     mine.totals[LABELS] = len(index)
-    for merge in MERGES.values():
+    for merge in (MERGES if rules is None else rules).values():
         merge(pair)
     for label in pair.places:
         while mine.counts[label] >= COUNT_LIMIT and mine.together.size:
@@ -263,7 +274,7 @@ def _with_another(_: Pair) -> None:
     """Merged along with another array."""
 
 
-MERGES: dict[str, Callable[[Pair], None]] = {
+MERGES: Rules = {
     "totals": _totals,
     "frequencies": _frequencies,
     "rows": _rows,

@@ -299,9 +299,13 @@ class Clasher(Watching, Revising, Merging):
 
     # ── the model file ───────────────────────────────────────────────────────────────────────
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file, whole or not at all; equal models give equal bytes."""
-        storage.save(path, self.settings, self._index.names, self._state, self.alarms)
+    def save(self, path: str | os.PathLike[str], *, durable: bool = True) -> None:
+        """Write the model to a file, whole or not at all; equal models give equal bytes.
+
+        A file that need not be there after a power cut may do without being ``durable``.
+        """
+        names, alarms = self._index.names, self.alarms
+        storage.save(path, self.settings, names, self._state, alarms, durable)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None) -> Clasher:

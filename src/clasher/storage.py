@@ -51,6 +51,7 @@ def save(
     labels: list[str],
     state: State,
     alarms: Sequence[Alarm] = (),
+    durable: bool = True,
 ) -> None:
     """Write a model: to a temporary file beside ``path``, flushed, renamed, folder flushed."""
     used = {
@@ -71,12 +72,12 @@ def save(
     header = {KEY: json.dumps(about, sort_keys=True)}
     try:
         target = os.path.realpath(os.fsdecode(path))
-        _replace(target, lambda scratch: save_file(tensors, scratch, header))
+        _replace(target, lambda scratch: save_file(tensors, scratch, header), durable)
     except (OSError, ValueError, safetensors.SafetensorError) as error:
         raise ModelFileError(f"{path!s}: the model could not be written: {error}") from error
 
 
-def _replace(target: str, write: Callable[[str], None]) -> None:
+def _replace(target: str, write: Callable[[str], None], durable: bool) -> None:
     """Put what ``write`` writes in the place of a file, whole or not at all."""
     if os.path.exists(target) and not os.path.isfile(target):
         raise OSError("it is not an ordinary file")
@@ -87,12 +88,14 @@ def _replace(target: str, write: Callable[[str], None]) -> None:
         write(scratch)
         with open(scratch, "rb+") as file:
             os.chmod(scratch, stat.S_IMODE(mode))
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         os.replace(scratch, target)
     finally:
         if os.path.exists(scratch):
             os.unlink(scratch)
-    _flush_folder(os.path.dirname(target))
+    if durable:
+        _flush_folder(os.path.dirname(target))
 
 
 class Loaded(NamedTuple):

@@ -152,11 +152,8 @@ class FlowFolder(LockedFolder):
         return State.of(plain, model, self._remember)
 
     def _show_model(self, number: int) -> None:
-        """Let the newest model be found under one name; whoever replaces it spoils no snapshot."""
-        scratch = self.path / f"{MODEL}.tmp"
-        scratch.unlink(missing_ok=True)
-        os.link(self._snapshots.model_file(number), scratch)
-        scratch.replace(self.path / MODEL)
+        """Let the newest model be found under one name."""
+        self._snapshots.link_model(number, self.path / MODEL)
 
 
 def check_settings(state: State, wanted: Settings | None, folder: Path) -> None:

@@ -42,30 +42,26 @@ COSINE, RATIO, FRACTION, LOOK = 0, 1, 2, 3  # places in State.shared
 @inlined
 def score(state, region, labels, work):
     """Write z of every label, given the cosines and ⟨w_j, x⟩."""
-    scores, cosines, fractions = work.scores, work.cosines, work.fractions
-    bias, linear = state.bias[0], work.linear
     if region < 0:
         for j in range(labels):
-            scores[j] = bias[j] + linear[j]
+            work.scores[j] = state.bias[0, j] + work.linear[j]
         return
-    (i0, i1, i2), (v0, v1, v2) = nearest_three(cosines, state.counts, region, labels)
-    row0, row1, row2 = state.together[i0], state.together[i1], state.together[i2]
-    a1, a2, a3 = state.shared[0, COSINE], state.shared[0, RATIO], state.shared[0, FRACTION]
-    best = cosines[region]
-    for j in range(labels):
-        c = cosines[j]
-        fractions[j] = v0 * row0[j] + v1 * row1[j] + v2 * row2[j]
-        clashes = a1 * c + a2 * ratio(c, best) + a3 * fractions[j]
-        scores[j] = bias[j] + linear[j] + clashes
+    (i0, i1, i2), values = nearest_three(work.cosines, state.counts, region, labels)
+    rows = state.together[i0], state.together[i1], state.together[i2]
+    add_clashes(state, rows, values, work.cosines[region], labels, work)
     look_twice(state, labels, work)
 
 
 @inlined
 def nearest_three(cosines, counts, region, labels):
-    """The regions with the highest cosines above 0, and how much each of their documents counts.
+    """The regions with the highest cosines, and how much each of their documents counts."""
+    (i0, i1, i2), highest = highest_three(cosines, region, labels)
+    return (i0, i1, i2), worth(highest, counts[i0], counts[i1], counts[i2])
 
-    By the squares of the cosines. The nearest region alone, where all cosines are 0 or less.
-    """
+
+@inlined
+def highest_three(cosines, region, labels):
+    """The regions with the highest cosines above 0, and those; in place of none, the nearest."""
     i0, i1, i2 = region, region, region
     c0, c1, c2 = 0.0, 0.0, 0.0
     for i in range(labels):
@@ -77,11 +73,36 @@ def nearest_three(cosines, counts, region, labels):
                 i1, i2, c1, c2 = i, i1, c, c1
             else:
                 i2, c2 = i, c
+    return (i0, i1, i2), (c0, c1, c2)
+
+
+@inlined
+def worth(highest, n0, n1, n2):
+    """How much each document of these regions counts: by the squares of the cosines.
+
+    Those of the nearest region alone, where all cosines are 0 or less.
+    """
+    c0, c1, c2 = highest
     total = c0 * c0 + c1 * c1 + c2 * c2
     if total == 0.0:
-        return (region, region, region), (1.0 / counts[region], 0.0, 0.0)
+        return 1.0 / n0, 0.0, 0.0
     v0, v1, v2 = c0 * c0 / total, c1 * c1 / total, c2 * c2 / total
-    return (i0, i1, i2), (v0 / counts[i0], v1 / counts[i1], v2 / counts[i2])
+    return v0 / n0, v1 / n1, v2 / n2
+
+
+@inlined
+def add_clashes(state, rows, values, best, labels, work):
+    """Write z of every label before the second look; ``rows`` are those of the regions."""
+    scores, cosines, fractions = work.scores, work.cosines, work.fractions
+    bias, linear = state.bias[0], work.linear
+    row0, row1, row2 = rows
+    v0, v1, v2 = values
+    a1, a2, a3 = state.shared[0, COSINE], state.shared[0, RATIO], state.shared[0, FRACTION]
+    for j in range(labels):
+        c = cosines[j]
+        fractions[j] = v0 * row0[j] + v1 * row1[j] + v2 * row2[j]
+        clashes = a1 * c + a2 * ratio(c, best) + a3 * fractions[j]
+        scores[j] = bias[j] + linear[j] + clashes
 
 
 @inlined
@@ -92,23 +113,14 @@ def look_twice(state, labels, work):
     """
     scores, looks = work.scores, work.looks
     counts, gains = state.counts, state.gains
-    best, second = -1, -1
-    for j in range(labels):
-        if counts[j] > 0.0:
-            if best < 0 or scores[j] > scores[best]:
-                best, second = j, best
-            elif second < 0 or scores[j] > scores[second]:
-                second = j
+    best, second = best_two(scores, counts, labels)
     if second < 0:
         for j in range(labels):
             looks[j] = 0.0
         return
     documents, now = labelled_documents(state) + 1.0, state.clock[NOW]
-    one, share, row = now * gains[best], counts[best] / documents, state.together[best]
-    odds = sigmoid(scores[best])
-    for j in range(labels):  # no branch: many labels are looked at at once
-        look = odds * association(row[j], share, counts[j], one, now * gains[j])
-        looks[j] = look if (scores[j] > LOWEST) & (counts[j] > 0.0) else 0.0
+    one, share = now * gains[best], counts[best] / documents
+    look_beside(scores[best], state.together[best], share, one, counts, gains, now, labels, work)
     if scores[best] > LOWEST:
         other, beside = now * gains[second], counts[second] / documents
         link = association(state.together[second, best], beside, counts[best], other, one)
@@ -116,6 +128,29 @@ def look_twice(state, labels, work):
     a4 = state.shared[0, LOOK]
     for j in range(labels):
         scores[j] += a4 * looks[j]
+
+
+@inlined
+def best_two(scores, counts, labels):
+    """The labels with the highest z, −1 where there are fewer."""
+    best, second = -1, -1
+    for j in range(labels):
+        if counts[j] > 0.0:
+            if best < 0 or scores[j] > scores[best]:
+                best, second = j, best
+            elif second < 0 or scores[j] > scores[second]:
+                second = j
+    return best, second
+
+
+@inlined
+def look_beside(best, row, share, one, counts, gains, now, labels, work):
+    """Write the looks of labels beside the best one, whose z and documents these are."""
+    scores, looks = work.scores, work.looks
+    odds = sigmoid(best)
+    for j in range(labels):  # no branch: many labels are looked at at once
+        look = odds * association(row[j], share, counts[j], one, now * gains[j])
+        looks[j] = look if (scores[j] > LOWEST) & (counts[j] > 0.0) else 0.0
 
 
 @inlined

@@ -41,15 +41,21 @@ def nearest(work, length, state, labels, euclidean):
     for j in range(labels):
         work.cosines[j] = work.products[j] * state.scales[j] / length
     for j in range(labels):
-        n = state.counts[j]
-        if n > 0.0:
-            value = work.cosines[j]
-            if euclidean:
-                value = (2.0 * work.products[j] - state.norms[j] / n) / n
+        if state.counts[j] > 0.0:
+            value = closeness(work, state, j, euclidean)
             if value > best_value:
                 best = j
                 best_value = value
     return best
+
+
+@inlined
+def closeness(work, state, j, euclidean):
+    """How near a prototype is: the higher, the nearer."""
+    if euclidean:
+        n = state.counts[j]
+        return (2.0 * work.products[j] - state.norms[j] / n) / n
+    return work.cosines[j]
 
 
 @kernel

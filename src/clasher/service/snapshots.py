@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -127,6 +128,13 @@ class Snapshots:
     def model_file(self, version: int) -> Path:
         """Where the model of a snapshot is."""
         return self._path(version) / MODEL
+
+    def link_model(self, version: int, path: Path) -> None:
+        """Let a model be found under another name; whoever replaces that spoils no snapshot."""
+        scratch = path.with_name(f"{path.name}.tmp")
+        scratch.unlink(missing_ok=True)
+        os.link(self.model_file(version), scratch)
+        scratch.replace(path)
 
     def _read(self, version: int, revive: Callable[[dict[str, Any], Clasher], T]) -> T:
         path = self._path(version)

@@ -1,0 +1,112 @@
+"""Measure Spark: one process, one executor and two, turn by turn, in one run.
+
+python -m benchmarks.spark                 measures, then writes the tables of docs/spark.md
+python -m benchmarks.spark --report        the tables from results/spark.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from benchmarks import corpora
+from benchmarks.measure import version
+from benchmarks.report import update
+from benchmarks.runner import header, save, say
+from benchmarks.spark.cluster import Cluster
+from benchmarks.spark.frames import cut, table
+from benchmarks.spark.work import PARTS
+
+LIBRARIES = ("clasher", "numpy", "numba", "pyarrow", "pyspark")
+RESULTS = Path(__file__).parents[1] / "results"
+DOCUMENT = corpora.PROJECT / "docs" / "spark.md"
+EXECUTORS = (1, 2)
+SMALL = 1_000  # documents of a job that takes next to nothing but what it takes anyway
+
+
+def main(arguments: list[str]) -> int:
+    given = _parser().parse_args(arguments)
+    if not given.report:
+        save(measure(given, arguments), given.results)
+    for path in update([given.into], given.results):
+        say(f"wrote the tables of {path}")
+    return 0
+
+
+def measure(given: argparse.Namespace, arguments: list[str]) -> dict[str, Any]:
+    """Everything, in one run."""
+    corpus = _corpus(given.data, given.limit)
+    about = header("spark", arguments, given.repeats)
+    about["command"] = " ".join(["python -m benchmarks.spark", *arguments])
+    about["versions"] = {library: version(library) for library in LIBRARIES}
+    about["corpus"] = f"{corpus.name}, {len(corpus.label_names)} labels"
+    with tempfile.TemporaryDirectory(prefix="clasher-") as name:
+        folder = Path(name)
+        for size in (min(SMALL, len(corpus)), len(corpus) // 2, len(corpus)):
+            _write(corpus.head(size), folder / str(size))
+        rounds = [_round(folder) for _ in range(given.repeats)]
+        return about | {"rounds": rounds, "constants": _run("constants", name)}
+
+
+def _round(folder: Path) -> dict[str, Any]:
+    """Each of them once, one after the other."""
+    found = {"alone": _run("alone", str(folder))}
+    say(f"    {json.dumps(found)}")
+    with Cluster(workers=max(EXECUTORS), memory="3g", java="") as cluster:
+        for executors in EXECUTORS:
+            found[str(executors)] = _run("cluster", str(folder), cluster.url, str(executors))
+            say(f"    {executors}: {json.dumps(found[str(executors)])}")
+    return found
+
+
+def _run(*arguments: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "benchmarks.spark.work", *arguments]
+    environment = {**os.environ, "PYSPARK_SUBMIT_ARGS": "pyspark-shell"}  # no flags of tests
+    done = subprocess.run(
+        command, cwd=corpora.PROJECT, env=environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _write(corpus: corpora.Corpus, folder: Path) -> None:
+    """A file for every partition."""
+    folder.mkdir(exist_ok=True)
+    rows = table(corpus)
+    for number, inside in enumerate(cut(len(rows), PARTS)):
+        pq.write_table(rows[inside], folder / f"{number}.parquet")
+
+
+def _corpus(folder: Path, limit: int) -> corpora.Corpus:
+    path = folder / "arxiv.parquet"
+    found = corpora.load(path) if path.exists() else corpora.synthetic(limit)
+    return found.head(limit)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.spark",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--data", type=Path, default=corpora.DATA, help="folder of the corpora")
+    parser.add_argument("--limit", type=int, default=160_000, help="documents of the stream")
+    parser.add_argument("--repeats", type=int, default=3, help="rounds (default 3)")
+    parser.add_argument("--report", action="store_true", help="measure nothing")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--into", type=Path, default=DOCUMENT, metavar="FILE")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,71 @@
+"""A model of a cluster on paper: what so many documents and labels ask for.
+
+A document is hashed once, in time h, into u buckets; every label then takes two multiplications and
+additions per bucket with the margin rule, so that predicting takes
+
+    t = h + s + u · (b + c · L · r)
+
+with b per bucket, c per bucket and label, s what Spark adds per document, and r the rounds' work: 1
+where the model is in one piece, and 5/2 where it is in shards, for prototypes are then multiplied
+three times and weights twice. Learning takes no more than predicting: it is that and a few labels.
+A model has m · L weights twice, and L² co-occurrences, in single precision.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+DIMENSIONS = 65_536
+LARGEST = 4e9  # bytes of a model, or of a shard, beside each core
+ROUNDS = 3  # in which documents are sent to shards
+SHARDED_WORK = 2.5
+LABELLED = 0.03  # of the documents
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What was measured on one core, in seconds and bytes."""
+
+    hash_seconds: float
+    hashed_bytes: float
+    buckets: float
+    cell_seconds: float
+    bucket_seconds: float
+    spark_seconds: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a cluster must have."""
+
+    per_second: float
+    model_bytes: float
+    shards: int
+    predict_cores: float
+    learn_cores: float
+    network_bytes: float
+
+
+def plan(constants: Constants, per_second: float, labels: int) -> Plan:
+    """What so many documents a second with so many labels ask for.
+
+    >>> few = Constants(1e-5, 800, 100, 1e-10, 1e-8, 1e-5)
+    >>> found = plan(few, 1000.0, 100)
+    >>> found.shards, round(found.predict_cores, 3)
+    (1, 0.022)
+    >>> plan(few, 1000.0, 100_000).shards
+    24
+    """
+    model = 4.0 * (2 * DIMENSIONS * labels + labels**2)
+    shards = max(1, math.ceil(model / LARGEST))
+    work = 1.0 if shards == 1 else SHARDED_WORK
+    cells = constants.cell_seconds * labels * work
+    seconds = (
+        constants.hash_seconds
+        + constants.spark_seconds
+        + constants.buckets * (constants.bucket_seconds + cells)
+    )
+    sent = 0.0 if shards == 1 else ROUNDS * shards * constants.hashed_bytes * per_second
+    cores = per_second * seconds
+    return Plan(per_second, model, shards, cores, LABELLED * cores, sent)

@@ -1,0 +1,138 @@
+"""The figures of Spark as Markdown: speeds, what is fixed, and what a cluster must have."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks.spark.sizing import Constants, plan
+from benchmarks.tables import markdown, provenance
+
+TASKS = (
+    ("fit centroid", "`fit`, centroid"),
+    ("fit centroid, words not counted first", "`fit`, centroid, `exact=False`"),
+    ("fit margin", "`fit`, margin"),
+    ("fit margin, words not counted first", "`fit`, margin, `exact=False`"),
+    ("predict centroid", "`predict`, centroid"),
+    ("predict margin", "`predict`, margin"),
+)
+DAY = 86_400
+DEMANDS = ((10**7, 200), (10**8, 1_000), (10**9, 200), (10**9, 10_000), (10**9, 100_000))
+"""Documents a day, and labels."""
+
+
+def speeds(study: dict[str, Any]) -> str:
+    """Documents a second beyond what is fixed, beside one process; and what is fixed."""
+    rounds = study["rounds"]
+    body = []
+    for task, title in TASKS:
+        plain = task.partition(",")[0]
+        one, every = (_line(rounds, ("alone", cores), plain) for cores in ("one core", "all cores"))
+        cells = [title, _rate(one), _rate(every)]
+        for executors in ("1", "2"):
+            line = _line(rounds, (executors, "sizes"), task)
+            cells.append(f"{_rate(line)}, × {one[1] / line[1]:.2f}")
+        cells.append(f"{_line(rounds, ('2', 'sizes'), task)[0]:.1f} s")
+        body.append(cells)
+    heads = ["", "one process, one core", "one process, all cores", "1 executor", "2 executors",
+             "fixed, 2 executors"]  # fmt: skip
+    return (
+        f"{markdown(heads, body)}\n\n{study['corpus']}, {_documents(study):,} documents; "
+        f"{provenance(study)}"
+    )
+
+
+def overheads(study: dict[str, Any]) -> str:
+    """What is paid once, or per job or batch, however few the documents are."""
+    rounds, constants = study["rounds"], study["constants"]
+
+    def taken(name: str) -> str:
+        return f"{median(one['2'][name] for one in rounds):.1f} s"
+
+    streamed = [one["2"]["streamed"] for one in rounds]
+    batch = median(one["seconds"] / one["batches"] for one in streamed)
+    few = f"{streamed[0]['documents']} documents"
+    rates = constants["models"]
+    rows = [
+        ["a session: the driver's Java, and executors asked for", taken("session")],
+        ["executors and their Python are up", taken("executors")],
+        ["the first fit: compiled kernels are loaded", taken("first fit")],
+        [f"a batch of a stream of {few}: predicted, learnt, kept", f"{batch:.1f} s"],
+        ["a model packed, unpacked, merged",
+         ", ".join(f"{rates[name] / 1e6:,.0f} MB/s" for name in ("pack", "unpack", "merge"))],
+    ]  # fmt: skip
+    return markdown(["what", "takes"], rows)
+
+
+def sizing(study: dict[str, Any]) -> str:
+    """What the measured constants ask for, up to internet scale."""
+    constants = measured(study)
+    rows = []
+    for documents, labels in DEMANDS:
+        found = plan(constants, documents / DAY, labels)
+        rows.append(
+            [
+                f"10{_power(documents)}",
+                f"{labels:,}",
+                f"{found.per_second:,.0f}",
+                f"{found.model_bytes / 1e9:,.1f} GB",
+                f"{found.shards:,}",
+                f"{found.predict_cores:,.0f}",
+                f"{found.network_bytes / 1e6:,.0f} MB/s",
+                f"{found.learn_cores:,.1f}",
+            ]
+        )
+    heads = ["documents a day", "labels", "a second", "model", "shards", "cores that predict",
+             "sent to shards", "cores that learn 3 %"]  # fmt: skip
+    return f"{markdown(heads, rows)}\n\n{_said(constants)}"
+
+
+def measured(study: dict[str, Any]) -> Constants:
+    """The constants of the model, from what was measured."""
+    found = study["constants"]
+    labels = [row["labels"] for row in found["labels"]]
+    cells = [row["predict margin"] / 2_000 / row["buckets margin"] for row in found["labels"]]
+    per_cell, per_bucket = np.polyfit(labels, cells, 1)
+    one = _line(study["rounds"], ("alone", "one core"), "predict margin")
+    spark = _line(study["rounds"], ("1", "sizes"), "predict margin")
+    return Constants(
+        hash_seconds=found["hashing"]["per document"],
+        hashed_bytes=found["hashing"]["bytes"],
+        buckets=found["hashing"]["bytes"] / 8,
+        cell_seconds=float(per_cell),
+        bucket_seconds=max(0.0, float(per_bucket)),
+        spark_seconds=max(0.0, spark[1] - one[1]),
+    )
+
+
+def _line(rounds: list[dict[str, Any]], where: tuple[str, str], task: str) -> tuple[float, float]:
+    """Seconds that are fixed, and seconds per document: through the medians of all sizes."""
+    rows = [one[where[0]][where[1]] for one in rounds]
+    sizes = [row["documents"] for row in rows[0]]
+    times = [median(one[at][task] for one in rows) for at in range(len(sizes))]
+    slope, fixed = np.polyfit(sizes, times, 1, w=1 / np.sqrt(sizes))
+    return max(0.0, float(fixed)), float(slope)
+
+
+def _rate(line: tuple[float, float]) -> str:
+    return f"{1 / line[1] / 1000:,.0f} k/s"
+
+
+def _documents(study: dict[str, Any]) -> int:
+    return int(study["rounds"][0]["2"]["sizes"][-1]["documents"])
+
+
+def _power(number: int) -> str:
+    return "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in str(len(str(number)) - 1))
+
+
+def _said(constants: Constants) -> str:
+    return (
+        f"Constants of one core: {constants.hash_seconds * 1e6:.0f} µs to hash a document into "
+        f"{constants.buckets:.0f} buckets ({constants.hashed_bytes:,.0f} bytes), "
+        f"{constants.cell_seconds * 1e9:.2f} ns per bucket and label, "
+        f"{constants.bucket_seconds * 1e9:.0f} ns per bucket, "
+        f"{constants.spark_seconds * 1e6:.0f} µs that Spark adds per document."
+    )

@@ -1,0 +1,149 @@
+"""Fits on Spark beside one process: what parts side by side, and rounds between them, change."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.corpora import Corpus
+from benchmarks.tables import f1, markdown
+from clasher import Clasher, LabelSets
+from experiments.kinds.merging import MOST, scores
+
+CENTROIDS: dict[str, dict[str, Any]] = {
+    "centroid, tf": {"rule": "centroid", "weighting": "tf"},
+    "centroid": {"rule": "centroid"},
+}
+COUNTED = ("frequencies", "counts", "together")
+
+
+def centroids(stream: Corpus, partitions: list[int]) -> Iterator[dict[str, Any]]:
+    """Word counts known beforehand or not; how far sums and predictions are from one process."""
+    train, test, truth = _cut(stream)
+    for way, settings in CENTROIDS.items():
+        one = _alone(train, settings)
+        about = {"corpus": stream.name, "way": way, "documents": len(train)}
+        yield about | {"partitions": 1} | scores(one, test, truth)
+        for parts in partitions:
+            for exact in (True, False):
+                model = _fitted(train, parts, settings | {"exact": exact})
+                found = {"partitions": parts, "exact": exact} | _differences(model, one, test)
+                yield about | found | scores(model, test, truth)
+
+
+def margins(stream: Corpus, partitions: list[int], rounds: list[int]) -> Iterator[dict[str, Any]]:
+    """The margin rule, whose parts hear of each other more or less often."""
+    train, test, truth = _cut(stream)
+    about = {"corpus": stream.name, "documents": len(train)}
+    yield about | {"partitions": 1, "rounds": 0} | scores(_alone(train, {}), test, truth)
+    for parts in partitions:
+        for often in rounds:
+            model = _fitted(train, parts, {"rounds": often})
+            yield about | {"partitions": parts, "rounds": often} | scores(model, test, truth)
+
+
+def _cut(stream: Corpus) -> tuple[Corpus, Any, LabelSets]:
+    """Four fifths to learn, and the texts and labels of the last."""
+    stream = stream.head(MOST)
+    cut = len(stream) * 4 // 5
+    return stream.head(cut), stream.texts[cut:], LabelSets.of(stream.labels[cut:])
+
+
+def _alone(train: Corpus, settings: dict[str, Any]) -> Clasher:
+    model = Clasher(**settings)
+    model.learn_many(train.texts, train.labels)
+    return model
+
+
+def _fitted(train: Corpus, parts: int, how: dict[str, Any]) -> Clasher:
+    from benchmarks.spark.frames import in_parts, table
+    from clasher.adapters.spark import fit, session
+
+    spark = session("local[2]", {"spark.driver.memory": "4g"})
+    with tempfile.TemporaryDirectory() as folder:
+        return fit(in_parts(spark, table(train), parts, Path(folder)), **how)
+
+
+def _differences(model: Clasher, one: Clasher, test: Any) -> dict[str, Any]:
+    """Whether all that is counted is equal, how far sums are apart, how many predictions differ."""
+    order = [model._index.numbers[label] for label in one.labels]
+    labels, ours, theirs = len(order), model._state, one._state
+    counted = {
+        "frequencies": np.array_equal(ours.frequencies, theirs.frequencies),
+        "counts": np.array_equal(ours.counts[order], theirs.counts[:labels]),
+        "together": np.array_equal(
+            ours.together[np.ix_(order, order)], theirs.together[:labels, :labels]
+        ),
+    }
+    apart = np.abs(ours.rows[:, 0, order] - theirs.rows[:, 0, :labels]).max()
+    pairs = zip(model.predict_many(test), one.predict_many(test), strict=True)
+    return {
+        "counted": all(counted[name] for name in COUNTED),
+        "sums": float(f"{apart / np.abs(theirs.rows[:, 0]).max():.1e}"),
+        "others": sum(a != b for a, b in pairs),
+    }
+
+
+# ── the page ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def blocks(results: dict[str, Any]) -> dict[str, str]:
+    """The tables of spark.md."""
+    return {"centroids": _centroids(results["centroids"]), "margins": _margins(results["margins"])}
+
+
+def _centroids(rows: list[dict[str, Any]]) -> str:
+    one: dict[tuple[str, str], dict[str, Any]] = {}
+    body = []
+    for row in rows:
+        key = row["corpus"], row["way"]
+        if row["partitions"] == 1:
+            one[key] = row
+            body.append([*key, "one process", "", _both(row), "", "", "", ""])
+            continue
+        body.append(
+            [
+                *key,
+                f"{row['partitions']} partitions",
+                "yes" if row["exact"] else "no",
+                _both(row),
+                _change(row, one[key]),
+                "equal" if row["counted"] else "differ",
+                f"{row['sums']:.0e}",
+                f"{row['others']:,}",
+            ]
+        )
+    heads = ["stream", "rule", "learnt by", "words counted first", "F1", "change", "counts", "sums",
+             "predictions that differ"]  # fmt: skip
+    return markdown(heads, body)
+
+
+def _margins(rows: list[dict[str, Any]]) -> str:
+    one = {row["corpus"]: row for row in rows if row["partitions"] == 1}
+    often = sorted({row["rounds"] for row in rows} - {0})
+    body: dict[tuple[str, int], list[str]] = {}
+    for row in rows:
+        if row["partitions"] > 1:
+            key = row["corpus"], row["partitions"]
+            alone = one[row["corpus"]]
+            cells = body.setdefault(key, [key[0], str(key[1]), _both(alone)])
+            cells.append(f"{_both(row)} ({_change(row, alone)})")
+    heads = ["stream", "partitions", "one process"]
+    return markdown([*heads, *(_times(count) for count in often)], list(body.values()))
+
+
+def _times(count: int) -> str:
+    return f"{count} round{'' if count == 1 else 's'}"
+
+
+def _change(row: dict[str, Any], one: dict[str, Any]) -> str:
+    changes = [row[name] - one[name] for name in ("macro_f1", "micro_f1")]
+    return " / ".join(f"{change:+.3f}".replace("0.", ".") for change in changes)
+
+
+def _both(row: dict[str, Any]) -> str:
+    return f"{f1(row['macro_f1'])} / {f1(row['micro_f1'])}"

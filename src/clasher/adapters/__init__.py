@@ -1,0 +1,1 @@
+"""Other people's frameworks: each package here imports one optional library."""

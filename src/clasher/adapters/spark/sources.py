@@ -1,0 +1,199 @@
+"""Files and Kafka topics as data frames of documents: columns ``id``, ``text``, ``labels``.
+
+Beside them stand ``place`` (where a document comes from), ``error`` and ``raw`` (what is wrong with
+one that is none, and what it is), and the columns that put the documents of a batch in order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType
+
+from clasher.adapters.spark.columns import column
+from clasher.adapters.spark.records import PLACE, VALUE, Reading
+from clasher.errors import StreamError
+from clasher.io.addresses import Address
+from clasher.io.formats import Source
+from clasher.io.judging import missing_column
+from clasher.io.records import DEFAULT_SEPARATOR
+
+FILE_ORDER = ("file", "start")
+"""Files by their names, their parts by where they begin."""
+KAFKA_ORDER = ("partition", "offset")
+
+
+def read_files(
+    spark: SparkSession,
+    paths: Sequence[str],
+    reading: Reading,
+    *,
+    format: str | None = None,  # noqa: A002
+) -> DataFrame:
+    """Files, or folders of files: JSON lines, CSV, TSV or Parquet.
+
+    ``format`` tells which, or their names do. Paths may be of any file system that Spark knows.
+    """
+    return _documents(spark.read, list(paths), reading, _kind(paths, format))
+
+
+def watch_files(
+    spark: SparkSession,
+    folder: str,
+    reading: Reading,
+    *,
+    format: str | None = None,  # noqa: A002
+    files: int | None = None,
+) -> DataFrame:
+    """A folder that files arrive in, as a stream of at most ``files`` of them a batch.
+
+    Tables (CSV, TSV, Parquet) must have a first file when the stream begins: it tells the columns.
+    """
+    kind = _kind([folder], format)
+    reader: Any = spark.readStream
+    if files is not None:
+        reader = reader.option("maxFilesPerTrigger", files)
+    if kind != "jsonl":
+        reader = reader.schema(_read(_tabular(spark.read, kind), kind, folder).schema)
+    return _documents(reader, folder, reading, kind)
+
+
+def watch_kafka(spark: SparkSession, address: str, reading: Reading) -> DataFrame:
+    """A topic of Kafka, as a stream: ``kafka://broker:9092/topic?start=earliest&max=10000``.
+
+    ``start`` is where a new query begins (``latest`` otherwise), ``max`` how many messages a batch
+    may have; options with a dot are settings of the client: ``security.protocol=SSL``. A record
+    without an id gets its place as one. Read by Spark's own connector where that is installed,
+    else by ``kafka_source``.
+    """
+    parts = Address.of(address)
+    if parts.scheme != "kafka" or not parts.host or not parts.path:
+        raise StreamError(f"{parts.shown}: is not of the form kafka://broker:9092/topic")
+    client = {name: value for name, value in parts.options.items() if "." in name}
+    plain = {name: value for name, value in parts.options.items() if name not in client}
+    replace(parts, options=plain).check_options(("start", "max"))
+    options = {
+        "kafka.bootstrap.servers": f"{parts.host}:{parts.port or 9092}",
+        "subscribe": parts.path,
+        "startingOffsets": parts.choice("start", ["latest", "earliest"]),
+        **{f"kafka.{name}": value for name, value in client.items()},
+    }
+    if "max" in parts.options:
+        options["maxOffsetsPerTrigger"] = str(int(parts.number("max", 1)))
+    messages = _messages(spark, options)
+    place = sf.concat(
+        sf.col("topic"), sf.lit("["), sf.col("partition"), sf.lit("]@"), sf.col("offset")
+    )
+    rows = messages.select("value", place.alias(PLACE), "partition", "offset")
+    return reading.read(rows).withColumn("id", sf.coalesce("id", PLACE))
+
+
+def _messages(spark: SparkSession, options: dict[str, str]) -> DataFrame:
+    try:
+        return spark.readStream.format("kafka").options(**options).load()
+    except AnalysisException as error:
+        if "kafka" not in str(error):
+            raise
+    from clasher.adapters.spark.kafka_source import NAME, KafkaSource
+
+    spark.dataSource.register(KafkaSource)
+    return spark.readStream.format(NAME).options(**options).load()
+
+
+def _kind(paths: Sequence[str], format: str | None) -> str:  # noqa: A002
+    if format is None and all(os.path.isdir(path) for path in paths):
+        return "jsonl"
+    kinds = {Source.of(path, format).kind for path in paths}
+    if len(kinds) > 1 or "arrow" in kinds:
+        raise StreamError(
+            f"Spark reads jsonl, csv, tsv or parquet files, of one kind at a time. Got "
+            f"{', '.join(sorted(kinds))}; convert them, or name the kind with --format"
+        )
+    return kinds.pop()
+
+
+def _documents(reader: Any, paths: Any, reading: Reading, kind: str) -> DataFrame:
+    df = _read(_tabular(reader, kind), "text" if kind == "jsonl" else kind, paths)
+    where = sf.col("_metadata.file_path").alias("file")
+    start = sf.col("_metadata.file_block_start").alias("start")
+    if kind != "jsonl":
+        return df.select(*_columns(df, reading, str(paths)), where, start)
+    place = sf.concat(
+        sf.col("_metadata.file_path"), sf.lit(", after byte "), sf.col("_metadata.file_block_start")
+    )
+    line = sf.col("value").cast("binary").alias(VALUE)
+    return reading.read(df.select(line, place.alias(PLACE), where, start))
+
+
+def _tabular(reader: Any, kind: str) -> Any:
+    if kind in ("csv", "tsv"):
+        separator = "," if kind == "csv" else "\t"
+        return reader.options(header=True, sep=separator, multiLine=True, escape='"')
+    return reader
+
+
+def _read(reader: Any, kind: str, paths: Any) -> DataFrame:
+    try:
+        df: DataFrame = reader.format("csv" if kind == "tsv" else kind).load(paths)
+    except AnalysisException as error:
+        told = str(error).partition("\n")[0].partition(" SQLSTATE")[0].partition("] ")[2]
+        raise StreamError(f"Spark finds nothing to read: {told}") from error
+    return df
+
+
+def _columns(df: DataFrame, reading: Reading, source: str) -> list[Column]:
+    """The columns of documents in a table."""
+    fields, nothing = reading.fields, sf.lit(None).cast("string")
+    text = _found(df, fields.text or "", "text", source)
+    own = _named(df, fields.id) if fields.id is not None else None
+    columns = [
+        (nothing if own is None else own.cast("string")).alias("id"),
+        text.cast("string").alias("text"),
+        nothing.alias("error"),
+        nothing.alias("raw"),
+        sf.col("_metadata.file_path").alias(PLACE),
+    ]
+    if reading.labelled:
+        labels = _found(df, fields.labels, "labels", source)
+        kind = df.select(labels.alias("labels")).schema["labels"].dataType
+        columns.append(_labels(labels, kind, reading).alias("labels"))
+    return columns
+
+
+def _named(df: DataFrame, name: str) -> Column | None:
+    """A column; dots reach into nested ones, a column of that very name goes first."""
+    if name in df.columns:
+        return column(name)
+    first, *rest = name.split(".")
+    return sf.col(f"`{first}`.{'.'.join(rest)}") if rest and first in df.columns else None
+
+
+def _found(df: DataFrame, name: str, option: str, source: str) -> Column:
+    if (found := _named(df, name)) is None:
+        raise missing_column(source, name, option, df.columns)
+    return found
+
+
+def _labels(labels: Column, kind: DataType, reading: Reading) -> Column:
+    """Labels as they are, or out of one text."""
+    if isinstance(kind, ArrayType | MapType):
+        return labels
+    if not isinstance(kind, StringType):
+        raise StreamError(
+            f"column {reading.fields.labels!r} holds {kind.simpleString()}, not labels; name "
+            f"another one with --labels FIELD"
+        )
+    separator = reading.fields.separator or DEFAULT_SEPARATOR
+    pieces = sf.split(labels, f"\\Q{separator}\\E")
+    named = sf.filter(sf.transform(pieces, lambda piece: _stripped(piece)), lambda name: name != "")
+    return sf.when(_stripped(labels) != "", named)
+
+
+def _stripped(text: Column) -> Column:
+    return sf.regexp_replace(text, r"^\s+|\s+$", "")

@@ -1,0 +1,187 @@
+"""What ``clasher spark`` does: a session, a source, a job, and what there is to tell of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clasher.app import notes
+from clasher.app.figures import bytes_, counted
+from clasher.app.wanted import Wanted
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from clasher.adapters.spark.batches import Progress
+    from clasher.adapters.spark.records import Reading
+    from clasher.analyzer import Tokenizer
+    from clasher.model import Clasher
+
+SCRIPT = Path(__file__).parent / "submit" / "clasher_spark.py"
+LOOK = 0.5  # seconds between two looks at whether to stop
+
+
+@dataclass(frozen=True, kw_only=True)
+class Records:
+    """What is read, as the command line says it."""
+
+    text: str
+    labels: str
+    id: str
+    label_separator: str | None
+    format: str | None
+    partial: bool = False
+
+    def reading(
+        self, *, labelled: bool = True, stopping: bool = True, required: bool = True
+    ) -> Reading:
+        """How to read it."""
+        from clasher.adapters.spark.records import Reading
+        from clasher.io.records import Fields
+
+        fields = Fields(self.text, self.labels, self.id, self.label_separator)
+        return Reading(fields, labelled, self.partial, stopping, required)
+
+
+@contextmanager
+def opened(master: str | None, conf: tuple[str, ...]) -> Iterator[SparkSession]:
+    """A session, which ends with the command unless it was there before."""
+    from pyspark.sql import SparkSession
+
+    from clasher.adapters.spark import session
+
+    before = SparkSession.getActiveSession()
+    spark = session(master, dict(pair.split("=", 1) for pair in conf))
+    if before is not None:
+        yield spark
+        return
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def fit(
+    spark: SparkSession, paths: tuple[str, ...], records: Records, path: str, wanted: Wanted,
+    *, rounds: int, exact: bool, skip: bool, quiet: bool,
+) -> None:  # fmt: skip
+    """Learn files into a model file."""
+    from clasher.adapters import spark as adapter
+    from clasher.adapters.spark.columns import Columns
+    from clasher.adapters.spark.sources import read_files
+
+    begun = wanted.load(path) if os.path.exists(path) else wanted.create()
+    reading = records.reading(stopping=not skip)
+    df = read_files(spark, paths, reading, format=records.format)
+    if skip:
+        df = df.where(Columns().is_sound(df))
+    model = adapter.fit(df, begun, id="id", rounds=rounds, exact=exact)
+    model.save(path)
+    learnt = counted(model.documents - begun.documents, "document")
+    notes.say(f"learnt {learnt}; saved {path}: {_told(model, path)}", quiet=quiet)
+
+
+def predict(
+    spark: SparkSession, paths: tuple[str, ...], records: Records, path: str, output: str,
+    tokenizer: Tokenizer | None, *, scores: bool, skip: bool, quiet: bool,
+) -> None:  # fmt: skip
+    """Label files, as JSON lines in a folder."""
+    from clasher.adapters import spark as adapter
+    from clasher.adapters.spark.sources import read_files
+    from clasher.errors import SettingError
+    from clasher.model import Clasher
+
+    if os.path.exists(output):
+        raise SettingError(f"--output {output}: is there already; name a folder that is new")
+    model = Clasher.load(path, tokenizer=tokenizer)
+    reading = records.reading(labelled=False, stopping=not skip)
+    df = read_files(spark, paths, reading, format=records.format)
+    df = df.where("error is null").select("id", "text")
+    found = adapter.predict(df, model, scores="scores" if scores else None)
+    kept = found.drop("text").withColumnRenamed("predicted", "labels")
+    with adapter.plainly():
+        kept.write.json(output)
+    notes.say(f"wrote {output}", quiet=quiet)
+
+
+def stream(
+    spark: SparkSession, source: str, records: Records, folder: str, wanted: Wanted,
+    *, begun: str | None, to: str | None, letters: str | None, every: float | None, once: bool,
+    files: int | None, learn_on: str, quiet: bool,
+) -> None:  # fmt: skip
+    """Predict and learn until there is no more, or until it is told to stop."""
+    from clasher.adapters import spark as adapter
+    from clasher.adapters.spark import sinks
+    from clasher.adapters.spark.sources import FILE_ORDER, KAFKA_ORDER, watch_files, watch_kafka
+    from clasher.model import Clasher
+
+    reading = records.reading(stopping=False, required=False)
+    if source.startswith("kafka://"):
+        df, order = watch_kafka(spark, source, reading), KAFKA_ORDER
+    else:
+        df = watch_files(spark, source, reading, format=records.format, files=files)
+        order = FILE_ORDER
+    writes = [sinks.to_folder(to)] if to is not None else []
+    writes += [sinks.dead_letters(letters)] if letters is not None else []
+    tokenizer = wanted.analysis.get("tokenizer")
+    model = None if begun is None else Clasher.load(begun, tokenizer=tokenizer)
+    settings = {} if model is not None else _settings(wanted, folder)
+    trigger = {"availableNow": True} if once else {"processingTime": f"{every or 1:g} seconds"}
+    with adapter.stream(
+        df, folder, model, id="id", order=order, learn_on=learn_on, trigger=trigger,
+        write=sinks.to_all(writes), told=None if quiet else _tell, tokenizer=tokenizer, **settings,
+    ) as running, _told_to_stop() as stopping:  # fmt: skip
+        while not stopping and not running.wait(LOOK):
+            pass
+        running.stop()
+        documents, labels = running.model.documents, len(running.model.labels)
+    notes.say(
+        f"{folder}: {counted(documents, 'document')}, {counted(labels, 'label')}", quiet=quiet
+    )
+
+
+def _settings(wanted: Wanted, folder: str) -> dict[str, Any]:
+    """The settings of a new model; a folder that has one keeps its own."""
+    from clasher.errors import SettingError
+
+    chosen = wanted.settings()
+    if not (Path(folder) / "snapshots").exists():
+        return {name: getattr(chosen, name) for name in chosen.__dataclass_fields__}
+    if wanted.given or wanted.paper or wanted.analysis.keys() - {"tokenizer"}:
+        raise SettingError(
+            f"{folder} has a model, whose settings stay as they are: leave them out to go on with "
+            f"it, or name another folder"
+        )
+    return {}
+
+
+@contextmanager
+def _told_to_stop() -> Iterator[list[int]]:
+    """A list that is no longer empty when SIGTERM or Ctrl-C has come."""
+    asked: list[int] = []
+    kinds = (signal.SIGTERM, signal.SIGINT)
+    before = {kind: signal.signal(kind, lambda number, _: asked.append(number)) for kind in kinds}
+    try:
+        yield asked
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
+
+
+def _tell(progress: Progress) -> None:
+    bad = f", {counted(progress.bad, 'bad row')}" if progress.bad else ""
+    f1 = ""
+    if progress.micro_f1 is not None and progress.macro_f1 is not None:
+        f1 = f"; F1 so far {progress.macro_f1:.3f} macro, {progress.micro_f1:.3f} micro"
+    notes.say(f"batch {progress.batch}: {counted(progress.rows, 'row')}{bad}{f1}")
+
+
+def _told(model: Clasher, path: str) -> str:
+    parts = counted(model.documents, "document"), counted(len(model.labels), "label")
+    return ", ".join([*parts, bytes_(os.path.getsize(path))])

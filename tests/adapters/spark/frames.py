@@ -1,0 +1,27 @@
+"""Data frames whose partitions are known, in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from benchmarks.spark.frames import SCHEMA, cut, table
+
+__all__ = ["PARTITIONS", "SETTINGS", "cut", "in_partitions", "table"]
+
+SETTINGS = {"dimensions": 512, "max_labels": 32}
+PARTITIONS = 6
+
+
+def in_partitions(spark: Any, rows: pa.Table, order: Sequence[slice]) -> Any:
+    """A data frame whose partitions are these slices of the rows, in this order."""
+
+    class Part:
+        def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for part in batch.column(0).to_pylist():
+                    yield from rows[order[part]].to_batches()
+
+    return spark.range(0, len(order), 1, len(order)).mapInArrow(Part(), SCHEMA)

@@ -1,0 +1,135 @@
+"""Files as documents: the same rows, whatever they are stored in."""
+
+from __future__ import annotations
+
+import gzip
+
+import msgspec
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from clasher.errors import StreamError
+from clasher.io.records import Fields
+from tests.conftest import optional
+
+sources = optional("clasher.adapters.spark.sources", "spark")
+Reading = optional("clasher.adapters.spark.records", "spark").Reading
+
+ROWS = [
+    {"id": 1, "text": "wheat, corn\nand more", "labels": ["grain", "corn"]},
+    {"id": 2, "text": "naïve “gold”", "labels": []},
+    {"id": 3, "text": "nothing", "labels": None},
+]
+
+
+def as_text(labels):
+    return "" if labels is None else "|".join(labels) or "|"
+
+
+def jsonl(path):
+    path.write_bytes(msgspec.json.Encoder().encode_lines(ROWS))
+
+
+def zipped(path):
+    path.write_bytes(gzip.compress(msgspec.json.Encoder().encode_lines(ROWS)))
+
+
+def delimited(separator):
+    def write(path):
+        flat = [row | {"labels": as_text(row["labels"])} for row in ROWS]
+        options = pyarrow.csv.WriteOptions(delimiter=separator)
+        pyarrow.csv.write_csv(pa.Table.from_pylist(flat), path, options)
+
+    return write
+
+
+def parquet(path):
+    kinds = [("id", pa.int64()), ("text", pa.string()), ("labels", pa.list_(pa.string()))]
+    pq.write_table(pa.Table.from_pylist(ROWS, pa.schema(kinds)), path)
+
+
+WRITERS = {
+    "news.jsonl": jsonl, "news.jsonl.gz": zipped, "news.csv": delimited(","),
+    "news.tsv": delimited("\t"), "news.parquet": parquet,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_files_of_every_kind(spark, tmp_path, name):
+    WRITERS[name](tmp_path / name)
+    df = sources.read_files(spark, [str(tmp_path / name)], Reading(Fields()))
+    rows = df.orderBy("id").collect()
+    assert [(row.id, row.text, row.labels) for row in rows] == [
+        (str(row["id"]), row["text"], row["labels"]) for row in ROWS
+    ]
+    assert all(name in row.place and name in row.file and row.error is None for row in rows)
+
+
+@pytest.mark.parametrize("name", ["news.jsonl", "news.csv", "news.parquet"])
+def test_a_folder_is_watched(spark, tmp_path, name):
+    (tmp_path / "inbox").mkdir()
+    WRITERS[name](tmp_path / "inbox" / name)
+    kind = name.rpartition(".")[2]
+    df = sources.watch_files(
+        spark, str(tmp_path / "inbox"), Reading(Fields()), format=kind, files=1
+    )
+    query = df.writeStream.format("memory").queryName("watched").trigger(availableNow=True).start()
+    assert query.awaitTermination(60)
+    assert sorted(row.id for row in spark.table("watched").collect()) == ["1", "2", "3"]
+
+
+def test_fields_have_names_and_reach_into_others(spark, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"payload": {"body": "oil"}, "topics": "a; b"}\n\n')
+    fields = Fields(text="payload.body", labels="topics", separator=";")
+    (row,) = sources.read_files(spark, [str(tmp_path / "a.jsonl")], Reading(fields)).collect()
+    assert (row.id, row.text, row.labels) == (None, "oil", ["a", "b"])
+    table = pa.Table.from_pylist([{"payload": {"body": "oil"}, "topics": "a; b", "size": 3}])
+    pq.write_table(table, tmp_path / "a.parquet")
+    (row,) = sources.read_files(spark, [str(tmp_path / "a.parquet")], Reading(fields)).collect()
+    assert (row.id, row.text, row.labels) == (None, "oil", ["a", "b"])
+
+
+def test_labels_may_be_objects(spark, tmp_path):
+    (tmp_path / "a.jsonl").write_text(
+        '{"text": "oil", "labels": {"oil": true, "gold": false}}\n{"text": "x", "labels": null}\n'
+    )
+    reading = Reading(Fields(), objects=True)
+    rows = sources.read_files(spark, [str(tmp_path / "a.jsonl")], reading).collect()
+    assert [row.labels for row in rows] == [{"oil": True, "gold": False}, None]
+
+
+BAD = [
+    ('{"text": "wheat"', "broken JSON"),
+    ('{"labels": ["grain"]}', "field 'text' is missing"),
+    ('{"text": "wheat", "labels": 3}', "holds a number, not labels"),
+    ('{"text": "wheat", "labels": {"grain": true}}', "holds an object; say --partial"),
+]
+
+
+@pytest.mark.parametrize(("line", "says"), BAD)
+def test_bad_records_say_what_is_wrong_and_where(spark, tmp_path, line, says):
+    path = tmp_path / "bad.jsonl"
+    path.write_text(f'{{"text": "good", "labels": []}}\n{line}\n')
+    df = sources.read_files(spark, [str(path)], Reading(Fields(), stopping=False))
+    good, bad = df.collect()
+    assert good.text == "good"
+    assert (bad.text, bad.labels, bad.raw) == (None, None, line)
+    assert says in bad.error
+    assert "bad.jsonl, after byte 0" in bad.place
+
+
+def test_what_cannot_be_read_is_told_in_one_line(spark, tmp_path):
+    reading = Reading(Fields())
+    with pytest.raises(StreamError, match=r"to read: Path does not exist: .*/missing\.jsonl\.$"):
+        sources.read_files(spark, [str(tmp_path / "missing.jsonl")], reading)
+    jsonl(tmp_path / "news.jsonl")
+    parquet(tmp_path / "news.parquet")
+    both = [str(tmp_path / "news.jsonl"), str(tmp_path / "news.parquet")]
+    with pytest.raises(StreamError, match=r"of one kind at a time\. Got jsonl, parquet"):
+        sources.read_files(spark, both, reading)
+    with pytest.raises(StreamError, match="has no column 'body', its columns are 'id', 'text'"):
+        sources.read_files(spark, both[1:], Reading(Fields(text="body")))
+    with pytest.raises(StreamError, match="holds bigint, not labels; name another one"):
+        sources.read_files(spark, both[1:], Reading(Fields(labels="id", id="labels")))
