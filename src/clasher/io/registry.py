@@ -30,6 +30,7 @@ CONNECTORS: Final[Mapping[str, Connector]] = {
     "feeds": Connector("feeds", "FeedSource", extra="feeds"),
     "http": Connector("feeds", "FeedSource", extra="feeds"),
     "https": Connector("feeds", "FeedSource", extra="feeds"),
+    "nats": Connector("nats", "NatsSource", "NatsSink", extra="nats"),
     "redis": Connector("redis", "redis_source", "RedisSink", extra="redis"),
     "rediss": Connector("redis", "redis_source", "RedisSink", extra="redis"),
 }
