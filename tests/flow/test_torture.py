@@ -12,11 +12,19 @@ import sys
 import pytest
 
 from tests.conftest import missing
-from tests.flow.redis_server import needs
+from tests.flow import nats_server, redis_server
 
 pytestmark = pytest.mark.compiled
 
-TRIALS = {"files": 12, "folders": 8, "redis": 16, "broker": 10, "joining": 8, "claims": 6}
+TRIALS = {
+    "files": 12,
+    "folders": 8,
+    "redis": 16,
+    "broker": 10,
+    "joining": 8,
+    "claims": 6,
+    "nats": 8,
+}
 BUGS = [
     ("files", "forget-positions"),
     ("files", "run-ahead"),
@@ -29,11 +37,12 @@ BUGS = [
     ("broker", "acknowledge-on-delivery"),
     ("joining", "run-ahead"),
     ("claims", "own-whatever"),
+    ("nats", "forget-positions"),
 ]
 
 
 def torture(*args, folder):
-    if lacking := needs():
+    if lacking := redis_server.needs() + nats_server.needs():
         missing(f"no crashes without {', '.join(lacking)}")
     command = [sys.executable, "-m", "tests.flow.torture", *map(str, args), "--dir", str(folder)]
     return subprocess.run(command, capture_output=True, text=True, env=os.environ, timeout=600)
