@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -40,7 +41,12 @@ PROPERTIES = {
     "node.id": "1",
     "controller.listener.names": "CONTROLLER",
     "inter.broker.listener.name": "PLAINTEXT",
-    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SAFE:SASL_SSL",
+    "listener.name.safe.sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.safe.plain.sasl.jaas.config": "org.apache.kafka.common.security.plain."
+    'PlainLoginModule required user_ann="secret";',
+    "ssl.keystore.type": "PKCS12",
+    "ssl.keystore.password": "clasher",
     "offsets.topic.num.partitions": "1",
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.num.partitions": "1",
@@ -70,11 +76,20 @@ class Broker:
 
     servers: str
     is_real: bool
+    _process: subprocess.Popen[Any]
 
     def url(self, topic: str, **options: Any) -> str:
         """The address of a topic of it."""
         query = f"?{urlencode(options)}" if options else ""
         return f"kafka://{self.servers}/{topic}{query}"
+
+    def pause(self) -> None:
+        """Have it answer nobody."""
+        os.kill(self._process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Have it answer again."""
+        os.kill(self._process.pid, signal.SIGCONT)
 
     def stop(self) -> None:
         """End it."""
@@ -116,19 +131,19 @@ class KafkaServer(Broker):
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
-        ports = [free_port(), free_port()]
-        self.servers = f"127.0.0.1:{ports[0]}"
-        controller = f"127.0.0.1:{ports[1]}"
+        self.servers, self.safe, controller = [f"127.0.0.1:{port}" for port in free_ports(3)]
+        advertised = f"PLAINTEXT://{self.servers},SAFE://{self.safe}"
         settings = PROPERTIES | {
-            "listeners": f"PLAINTEXT://{self.servers},CONTROLLER://{controller}",
-            "advertised.listeners": f"PLAINTEXT://{self.servers}",
+            "listeners": f"{advertised},CONTROLLER://{controller}",
+            "advertised.listeners": advertised,
+            "ssl.keystore.location": str(CACHE / "broker.p12"),
             "controller.quorum.bootstrap.servers": controller,
             "log.dirs": str(folder / "logs"),
         }
+        self.certificate = CACHE / "broker.pem"
         self._properties, self._told = folder / "server.properties", folder / "told"
         lines = [f"{name}={value}\n" for name, value in settings.items()]
         self._properties.write_text("".join(lines))
-        self._process: subprocess.Popen[bytes] | None = None
         subprocess.run(
             [*java(), "kafka.tools.StorageTool", "format", "--standalone",
              "-t", "Y2xhc2hlcnRlc3RrYWZrYQ", "-c", str(self._properties)],
@@ -164,13 +179,12 @@ class KafkaServer(Broker):
 
     def kill(self) -> None:
         """End it as the system would, at once; what it has written stays."""
-        assert self._process is not None
         os.kill(self._process.pid, signal.SIGKILL)
         self._process.wait(PATIENCE)
 
     def stop(self) -> None:
         """End it; nobody needs what it kept."""
-        if self._process is not None and self._process.poll() is None:
+        if self._process.poll() is None:
             self.kill()
 
 
@@ -196,13 +210,30 @@ def download() -> None:
     if run.returncode:
         said = [line for line in run.stdout.splitlines() if "ERROR" in line]
         raise SystemExit(f"Maven has not got Apache Kafka {VERSION}: {said[0] if said else ''}")
+    make_certificate()
     (CACHE / "complete").touch()
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+def make_certificate() -> None:
+    """A certificate for loopback, signed by itself."""
+    store = CACHE / "broker.p12"
+    store.unlink(missing_ok=True)
+    tool = ["keytool", "-alias", "broker", "-keystore", str(store), "-storepass", "clasher"]
+    made = ["-genkeypair", "-keyalg", "EC", "-dname", "CN=127.0.0.1", "-ext", "san=ip:127.0.0.1",
+            "-validity", "3650", "-storetype", "PKCS12"]  # fmt: skip
+    subprocess.run([*tool, *made], check=True, capture_output=True, timeout=PATIENCE)
+    shown = subprocess.run(
+        [*tool, "-exportcert", "-rfc"], check=True, capture_output=True, timeout=PATIENCE
+    )
+    (CACHE / "broker.pem").write_bytes(shown.stdout)
+
+
+def free_ports(how_many: int) -> list[int]:
+    with ExitStack() as stack:
+        found = [stack.enter_context(socket.socket()) for _ in range(how_many)]
+        for one in found:
+            one.bind(("127.0.0.1", 0))
+        return [int(one.getsockname()[1]) for one in found]
 
 
 if __name__ == "__main__":

@@ -16,13 +16,16 @@ from tests.kafka.brokers import Broker
 PATIENCE = 30.0  # seconds
 
 
-def create(broker: Broker, topic: str, partitions: int = 1, **config: str) -> None:
+def create(
+    broker: Broker, topic: str, partitions: int = 1, config: dict[str, str] | None = None
+) -> None:
     """A topic; the mock broker makes its own, with four partitions."""
+    admin = AdminClient({"bootstrap.servers": broker.servers})
     if broker.is_real:
-        named = {name.replace("_", "."): value for name, value in config.items()}
-        wanted = NewTopic(topic, partitions, replication_factor=1, config=named)
-        admin = AdminClient({"bootstrap.servers": broker.servers})
+        wanted = NewTopic(topic, partitions, replication_factor=1, config=config or {})
         admin.create_topics([wanted])[topic].result(PATIENCE)
+    else:
+        admin.list_topics(topic, PATIENCE)
 
 
 def fill(

@@ -32,4 +32,6 @@ def load_function(name: str) -> Callable[..., Any]:
         raise SettingError(f"{name!r} cannot be imported: {error}.") from error
     finally:
         sys.path.remove(os.getcwd())
+    if not callable(function):
+        raise SettingError(f"{name!r} is no function.")
     return function  # type: ignore[no-any-return]

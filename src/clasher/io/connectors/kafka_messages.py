@@ -49,8 +49,13 @@ class Messages:
     ) -> Chunk:
         """Decode messages; those that are ``lost`` go to the dead letters."""
         values: list[Value] = [self._value(message) for message in messages]
-        chunk = self._decoder.chunk(values, [place(message) for message in messages], position)
-        return Chunk(chunk.records, position, [*lost, *chunk.poison]) if lost else chunk
+        places = [place(message) for message in messages]
+        chunk = self._decoder.chunk(values, places, position)
+        if not chunk.poison and not lost:
+            return chunk
+        raw = dict(zip(places, messages, strict=True))  # what came, not what was made of it
+        poison = [one._replace(raw=raw[str(one.place)].value()) for one in chunk.poison]
+        return Chunk(chunk.records, position, [*lost, *poison])
 
     def _value(self, message: Message) -> Value:
         raw = message.value()
@@ -61,7 +66,6 @@ class Messages:
         try:
             return self._object(raw, message)
         except FaultError as fault:
-            fault.raw = raw
             return fault
 
     def _object(self, raw: bytes, message: Message) -> Mapping[str, Any]:
