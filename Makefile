@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compiled test-interpreted torture lint format bench bench-serve experiments java clean
+.PHONY: help demo test test-compiled test-interpreted torture lint format bench bench-serve bench-streams experiments java clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -22,8 +22,9 @@ test-interpreted: $(VENV)/dev java  # one run without the compiler sees every li
 	$(BIN)/python -m coverage report
 
 TRIALS ?= 1000
-torture: $(VENV)/dev  ## kill, cut off and starve a service TRIALS times each; needs root and strace
+torture: $(VENV)/dev  ## kill, cut off and starve a service and streams TRIALS times each; needs root and strace
 	$(BIN)/python -m tests.service.torture --trials $(TRIALS)
+	$(BIN)/python -m tests.flow.torture --trials $(TRIALS)
 
 lint: $(VENV)/dev  ## ruff, mypy, import-linter
 	$(BIN)/ruff check
@@ -37,6 +38,9 @@ format: $(VENV)/dev  ## let ruff put the code into shape
 
 bench: $(VENV)/dev  ## clasher beside Vowpal Wabbit, scikit-learn and River, one after the other
 	$(BIN)/python -m benchmarks all
+
+bench-streams: $(VENV)/dev  ## streams through a model, beside loops that only read them
+	$(BIN)/python -m benchmarks.flowing
 
 bench-serve: $(VENV)/dev  ## the service under load: requests a second, latencies, a soak, recovery
 	$(BIN)/python -m benchmarks.serving
