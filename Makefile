@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compiled test-interpreted torture lint format bench bench-serve bench-spark experiments programs java clean
+.PHONY: help demo test test-compiled test-interpreted torture lint format bench bench-serve bench-spark bench-streams experiments programs java clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -23,9 +23,10 @@ test-interpreted: $(VENV)/dev programs  # one run without the compiler sees ever
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(PARALLEL) -q -m 'not compiled' --cov
 
 TRIALS ?= 1000
-torture: $(VENV)/dev programs  ## kill, cut off and starve a service TRIALS times each; needs root and strace
+torture: $(VENV)/dev programs  ## kill, cut off and starve a service and streams TRIALS times each; needs root and strace
 	@echo "what dying processes say goes to torture.log"
 	$(BIN)/python -m tests.service.torture --trials $(TRIALS) 2>torture.log || { tail -n 3 torture.log; exit 1; }
+	$(BIN)/python -m tests.flow.torture --trials $(TRIALS) 2>>torture.log || { tail -n 3 torture.log; exit 1; }
 
 lint: $(VENV)/dev  ## ruff, mypy, import-linter
 	$(BIN)/ruff check
@@ -40,6 +41,9 @@ format: $(VENV)/dev  ## let ruff put the code into shape
 bench: $(VENV)/dev  ## clasher beside Vowpal Wabbit, scikit-learn and River, one after the other
 	$(BIN)/python -m benchmarks all
 
+bench-streams: $(VENV)/dev  ## streams through a model, beside loops that only read them
+	$(BIN)/python -m benchmarks.flowing
+
 bench-serve: $(VENV)/dev  ## the service under load: requests a second, latencies, a soak, recovery
 	$(BIN)/python -m benchmarks.serving
 
@@ -52,7 +56,8 @@ experiments: $(VENV)/dev java  ## every figure and table of the paper, and beyon
 # What tests and experiments need and pip has not; where we may, we install Debian's.
 JAVA := javac=openjdk-17-jdk-headless
 programs:
-	@tools/programs.sh $(JAVA) chromium=chromium curl=curl strace=strace mkfs.ext4=e2fsprogs mount=mount
+	@tools/programs.sh $(JAVA) chromium=chromium curl=curl strace=strace mkfs.ext4=e2fsprogs mount=mount \
+	  redis-server=redis-server nats-server=nats-server
 
 java:
 	@tools/programs.sh $(JAVA)

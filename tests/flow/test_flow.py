@@ -189,6 +189,9 @@ def test_the_folder_of_a_service_is_refused(folder, tmp_path):
     (tmp_path / "news.jsonl").write_bytes(lines(records(10)))
     with pytest.raises(FolderError, match="is the folder of a service"):
         run(folder, str(tmp_path / "news.jsonl"))
+    run(tmp_path / "run", str(tmp_path / "news.jsonl"))
+    with pytest.raises(FolderError, match="is the folder of clasher run"):
+        Engine(tmp_path / "run")
 
 
 def test_other_settings_are_refused(folder):
@@ -313,7 +316,8 @@ def test_what_goes_wrong_in_a_source_ends_the_flow(folder):
 
     source.before_read = fail
     with pytest.raises(StreamError, match="list: it is broken"):
-        lists(folder, source).run()
+        lists(folder, source, snapshot_documents=10**6).run()
+    assert plain.model_in(folder) == plain.learnt(records(40))  # what was learnt is kept
 
 
 def test_a_source_may_have_all_committed_before_it_goes_on(folder):
@@ -444,6 +448,8 @@ def test_two_parties_cannot_agree(folder):
 def test_a_flow_needs_room_for_documents_to_wait(folder):
     with pytest.raises(SettingError, match="no room for documents to wait"):
         Flow(folder, ListSource([]), [], labels=ListSource([], "labels"), settings=SETTINGS).run()
+    roomy = Settings(dimensions=64, max_labels=16, pending=10)  # and nothing is left of the other
+    Flow(folder, ListSource([]), [], labels=ListSource([], "labels"), settings=roomy).run()
 
 
 @pytest.mark.parametrize("wrong", [{"chunk": 0}, {"ahead": 0}, {"remember": -1}])

@@ -13,7 +13,8 @@ from clasher.errors import SettingError, StreamError
 from clasher.flow.folder import FlowFolder
 from clasher.io.connectors import redis_group, redis_stream
 from clasher.io.connectors.redis_group import GroupSource
-from clasher.io.connectors.redis_stream import Stand, StreamSource
+from clasher.io.connectors.redis_standing import Stand
+from clasher.io.connectors.redis_stream import StreamSource
 from clasher.io.records import Fields
 from clasher.io.registry import source_at
 from clasher.io.streams import Caller

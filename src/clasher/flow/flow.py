@@ -6,19 +6,21 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from clasher.analyzer import Tokenizer
-from clasher.errors import CommitRefusedError, SettingError, StoppedError
+from clasher.errors import CommitRefusedError, SettingError, StoppedError, StreamError
 from clasher.flow import learning
 from clasher.flow.figures import Figures, Meter
-from clasher.flow.folder import FlowFolder, check_settings
+from clasher.flow.folder import FlowFolder, check_settings, model_of
 from clasher.flow.options import Options
 from clasher.flow.outlets import Outlet, Outlets
+from clasher.flow.parties import only_party
 from clasher.flow.patience import Patience
 from clasher.flow.reading import Reader, Settling
 from clasher.io.connectors.files import FileSink
-from clasher.io.streams import Caller, Party, Sink, Source
+from clasher.io.streams import Caller, Sink, Source
 from clasher.model import Clasher
 from clasher.settings import Settings
 
@@ -88,7 +90,8 @@ class Flow:
         self._settings, self._begin_with = settings, begin_with
         self._tell, self._on_progress = tell, on_progress
         self._patience = Patience(self._note_trouble, self.options.give_up)
-        self._party = _only_party(documents, labels, outlets, letters)
+        sinks = [outlet.sink for outlet in outlets] + ([] if letters is None else [letters])
+        self._party = only_party(documents, labels, sinks)
         self._bell = threading.Condition()
         self._meter = Meter()
         self._news = 0  # arrivals since the last snapshot
@@ -107,7 +110,7 @@ class Flow:
         """Run until the streams end, or somebody says to stop; returns the last figures."""
         self._folder = FlowFolder(self._path, self.options.remember, self._tokenizer)
         try:
-            self._caller = Caller(self._folder.runner())
+            self._caller = Caller(self._folder.runner(), tell=self._note_trouble)
             letters = self._letters or FileSink.to(self._folder.dead_letters)
             self._outlets = Outlets(self._given, letters, self._patience, texts=self.options.texts)
             self._readers = self._make_readers()
@@ -139,32 +142,32 @@ class Flow:
     def _open(self) -> None:
         """Take up the snapshot that counts, and open every stream where it left it."""
         if self._folder.is_new:
-            self._state = self._folder.begin(self._first_model())
+            model = self._begin_with or model_of(self._settings or Settings())
+            self._check_room(model)
+            self._state = self._folder.begin(model)
         else:
             what = "" if self._party is None else self._party.name
             self._state = self._patience.until(
                 what, lambda: self._folder.recover(self._party, self._caller)
             )
             check_settings(self._state, self._settings, self._folder.path)
+            self._check_room(self._state.model)
         for line in self._folder.told:
             self._tell(line)
-        if self._labels is not None and not self._state.model.settings.pending:
-            raise SettingError(
-                f"{self._folder.path}: its model has no room for documents to wait for labels; "
-                f"begin a new folder with --pending N"
-            )
-        if self._outlets.open(self._state, self._caller):
-            self._commit(always=True)  # so that each new sink can be cut back to its beginning
+        # A new sink is noted before anything is written to it, so that it can be cut back.
+        if self._outlets.open(self._state, self._caller) and not self._commit(always=True):
+            return  # went back, and opened everything anew
         for reader in self._readers:
             reader.start(self._state.positions.get(reader.source.name), self._caller.id)
         self._news = 0
         self._active_at = self._snapshot_at = time.monotonic()
 
-    def _first_model(self) -> Clasher:
-        if self._begin_with is not None:
-            return self._begin_with
-        settings = Settings() if self._settings is None else self._settings
-        return Clasher(**{name: getattr(settings, name) for name in settings.__dataclass_fields__})
+    def _check_room(self, model: Clasher) -> None:
+        if self._labels is not None and not model.settings.pending:
+            raise SettingError(
+                f"{self._folder.path}: its model has no room for documents to wait for labels; "
+                f"begin a new folder with --pending N"
+            )
 
     def _close(self) -> None:
         for reader in self._readers:
@@ -207,6 +210,10 @@ class Flow:
         except CommitRefusedError as error:
             self._go_back(error)
             return
+        except StreamError:
+            with suppress(StreamError):  # it may be the party that has failed
+                self._commit()
+            raise
         if item is not None:
             self._process(reader, item)
         else:
@@ -296,24 +303,3 @@ class Flow:
         if self._meter.is_due() or at_once:
             self._meter.read(self._state, self._readers[0].lag, self._snapshot_took)
             self._on_progress(self._meter.figures)
-
-
-def _only_party(
-    documents: Source, labels: Source | None, outlets: Sequence[Outlet], letters: Sink | None
-) -> Party | None:
-    """The one party that must agree to snapshots; two could not agree in one step."""
-    if labels is not None and labels.party is not None:
-        raise SettingError(
-            f"{labels.name}: labels cannot come from a group; leave the group out, then their "
-            f"position is kept with the model"
-        )
-    sinks = [outlet.sink for outlet in outlets] + ([] if letters is None else [letters])
-    parties = [documents.party, *(sink.party for sink in sinks)]
-    distinct = list({party.name: party for party in parties if party is not None}.values())
-    if len(distinct) > 1:
-        names = " and ".join(party.name for party in distinct)
-        raise SettingError(
-            f"{names} would each have to agree to every snapshot, which only one can; read without "
-            f"a group, or write without transactions"
-        )
-    return distinct[0] if distinct else None

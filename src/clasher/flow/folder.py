@@ -164,3 +164,8 @@ def check_settings(state: State, wanted: Settings | None, folder: Path) -> None:
             f"{folder}: its model was made with other settings ({names}); leave them out to go on "
             f"with it, or name another folder"
         )
+
+
+def model_of(settings: Settings) -> Clasher:
+    """A model that has learnt nothing."""
+    return Clasher(**{name: getattr(settings, name) for name in settings.__dataclass_fields__})

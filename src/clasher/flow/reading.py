@@ -10,12 +10,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from clasher.errors import StoppedError
+from clasher.errors import StoppedError, StreamError
 from clasher.flow.options import Options
 from clasher.flow.patience import Patience
+from clasher.io.reading import BATCH_BYTES
 from clasher.io.streams import Caller, Chunk, Position, Source
 
 WAIT: Final = 0.25  # seconds that a read may wait: how soon a thread hears that it is to end
@@ -69,6 +71,7 @@ class Reader(Generic[T]):
         self._thread: threading.Thread | None = None
         self._lag: int | None = None
         self._lag_at = 0.0
+        self._most = options.chunk  # fewer where texts are long
 
     def start(self, position: Position, caller_id: str) -> None:
         """Open the source and begin to read after a position."""
@@ -144,6 +147,7 @@ class Reader(Generic[T]):
         try:
             while self._wait_for_room():
                 chunk = self._patience.until(self.source.name, self._read)
+                self._ask_lag(at_once=chunk is None)
                 if chunk is not None:
                     self._put(self._prepare(chunk))
                 elif self.source.is_over:
@@ -160,10 +164,16 @@ class Reader(Generic[T]):
 
     def _read(self) -> Chunk | None:
         """Without waiting at first, so that it is soon known whether there is anything."""
-        chunk = self.source.read(self._options.chunk, WAIT if self._is_idle else 0.0)
-        if chunk is None or time.monotonic() - self._lag_at >= LAG:
-            self._lag, self._lag_at = self.source.lag(), time.monotonic()
+        chunk = self.source.read(self._most, WAIT if self._is_idle else 0.0)
+        if chunk is not None and chunk.records.texts.nbytes > BATCH_BYTES:
+            self._most = max(1, self._most // 2)
         return chunk
+
+    def _ask_lag(self, *, at_once: bool) -> None:
+        if at_once or time.monotonic() - self._lag_at >= LAG:
+            self._lag_at = time.monotonic()
+            with suppress(StreamError):
+                self._lag = self.source.lag()
 
     def _wait_for_room(self) -> bool:
         with self._bell:

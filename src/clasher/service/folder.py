@@ -67,6 +67,8 @@ class DataFolder(LockedFolder):
     """The folder of a service."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        if Path(path, "runner").exists():
+            raise FolderError(f"{path}: is the folder of clasher run; name another one")
         super().__init__(path)
         durable.make_folder(self.models)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests import torturing
 from tests.flow import nats_server, plain, redis_server
 from tests.flow.running import run
-from tests.flow.torture.bugs import BUGS
+from tests.flow.torture.bugs import BUGS, HUNTS
 from tests.flow.torture.trials import JOINING, KINDS
 
 
@@ -30,4 +30,4 @@ def _needs() -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(torturing.main("tests.flow.torture", __doc__, KINDS, BUGS, _needs, _warm_up))
+    sys.exit(torturing.main("tests.flow.torture", __doc__, KINDS, BUGS, _needs, _warm_up, HUNTS))

@@ -14,38 +14,21 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import redis
 
 from clasher.errors import CommitRefusedError, StreamError, UnreachableError
 from clasher.io.addresses import Address
 from clasher.io.connectors import redis_scripts as scripts
-from clasher.io.connectors.redis_server import OPTIONS, Server, has_no_group, order
-from clasher.io.connectors.redis_stream import READING, ZERO, Entries, Entry, Stand
+from clasher.io.connectors.redis_server import OPTIONS, Server
+from clasher.io.connectors.redis_standing import ZERO, Group, Stand, has_no_group, order
+from clasher.io.connectors.redis_stream import READING, Entries, Entry
 from clasher.io.losses import TRIMMED, TRIMMED_PENDING, lost, set_back
 from clasher.io.records import Fields
 from clasher.io.streams import Caller, Chunk, Party, Poison, Position, Source
 
 CLAIM: Final = 600.0  # seconds after which what another has left pending is taken over
-
-
-class Group(NamedTuple):
-    """How a group stands: the last entry that was delivered, how many were, how many will be."""
-
-    last: str
-    read: int | None
-    lag: int | None
-
-    @classmethod
-    def of(cls, answer: Any, name: str) -> Group | None:
-        """Read what ``XINFO GROUPS`` says; None where there is no such group."""
-        groups = [] if isinstance(answer, redis.ResponseError) else answer
-        for group in groups:
-            if group["name"] == name.encode():
-                last = group["last-delivered-id"].decode()
-                return cls(last, group.get("entries-read"), group.get("lag"))
-        return None
 
 
 class GroupSource(Source, Party):
@@ -135,7 +118,7 @@ class GroupSource(Source, Party):
             else:
                 if order(group.last) < order(self._last):
                     raise set_back(self.name, self._last, group.last)
-                self._accept(_trimmed(stand or Stand(), group), TRIMMED)
+                self._accept((stand or Stand()).trimmed_from(group), TRIMMED)
             client.xgroup_createconsumer(self._key, self._group, self._consumer)
 
     def _create(self, stand: Stand, position: Position) -> bool:
@@ -252,7 +235,7 @@ class GroupSource(Source, Party):
         assert stand is not None  # there is a group of it
         assert group is not None
         entries: list[Entry] = answer[0][1] if answer else []
-        gone = _trimmed(stand, group)
+        gone = stand.trimmed_from(group)
         self._accept(gone, TRIMMED)
         if gone:
             self._server.run(scripts.REBASE, [self._key], [self._group, gone])
@@ -299,8 +282,3 @@ class GroupSource(Source, Party):
         if not has_no_group(error):
             return error
         return CommitRefusedError(f"{self.name}: the group was deleted")
-
-
-def _trimmed(stand: Stand, group: Group) -> int:
-    """How many entries were trimmed before anybody was given them."""
-    return 0 if group.read is None else stand.trimmed(group.last, group.read)

@@ -92,24 +92,3 @@ class Server:
     def close(self) -> None:
         """Let go of all connections."""
         self.client.close()
-
-
-def is_missing(answer: object) -> bool:
-    """Whether there is no such stream."""
-    return isinstance(answer, redis.ResponseError) and "no such key" in str(answer).lower()
-
-
-def has_no_group(answer: object) -> bool:
-    """Whether there is no such group."""
-    return isinstance(answer, redis.ResponseError) and str(answer).startswith("NOGROUP")
-
-
-def order(entry: bytes | str) -> tuple[int, int]:
-    """The order of the ids of entries.
-
-    >>> order("1700000000000-7") < order("1700000000001-0")
-    True
-    """
-    text = entry if isinstance(entry, str) else entry.decode()
-    time, _, number = text.partition("-")
-    return int(time), int(number or 0)

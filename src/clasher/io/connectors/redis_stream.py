@@ -3,70 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final
 
-from clasher.errors import StreamError
 from clasher.io.addresses import Address
-from clasher.io.connectors.redis_server import OPTIONS, Server, is_missing, order
+from clasher.io.connectors.redis_server import OPTIONS, Server
+from clasher.io.connectors.redis_standing import ZERO, Stand, order
 from clasher.io.decoding import Decoder, Value
 from clasher.io.judging import FaultError, invalid_utf8
 from clasher.io.losses import TRIMMED, lost, set_back
 from clasher.io.records import Batch, Fields
 from clasher.io.streams import Caller, Chunk, Poison, Position, Source
 
-ZERO: Final = "0-0"
 READING: Final = ("start", "on_loss", "field")
 FIELD: Final = "json"
 
 Entry = tuple[bytes, Mapping[bytes, bytes]]
-
-
-class Stand(NamedTuple):
-    """How a stream stands.
-
-    Attributes
-    ----------
-    added : int
-        Entries that were ever added to it.
-    length : int
-        Entries that are there.
-    first, last : str
-        The first that is there, and the last that was ever added; ``0-0`` where there is none.
-    """
-
-    added: int = 0
-    length: int = 0
-    first: str = ZERO
-    last: str = ZERO
-
-    @classmethod
-    def of(cls, answer: Any, name: str) -> Stand | None:
-        """Read what ``XINFO STREAM`` says; None where there is no stream."""
-        if is_missing(answer):
-            return None
-        if isinstance(answer, Exception):
-            raise answer
-        if "entries-added" not in answer:
-            raise StreamError(f"{name}: is a Redis before 7.0, which does not count its entries")
-        first = answer["first-entry"]
-        return cls(
-            answer["entries-added"],
-            answer["length"],
-            ZERO if first is None else first[0].decode(),
-            answer["last-generated-id"].decode(),
-        )
-
-    def trimmed(self, last: str, read: int) -> int:
-        """How many entries after ``last``, of which ``read`` were added up to it, are gone.
-
-        As long as an entry up to ``last`` is there, none after it was trimmed.
-
-        >>> Stand(added=10, length=4, first="7-0", last="10-0").trimmed("5-0", read=5)
-        1
-        """
-        if self.length and order(self.first) <= order(last):
-            return 0
-        return max(0, self.added - read - self.length)
 
 
 class Entries:
