@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from confluent_kafka import TopicPartition
@@ -97,7 +98,13 @@ def skip_what_is_gone() -> None:
 
 def drop_what_is_too_much() -> None:
     """Lose outputs while a broker takes none."""
-    Outbox.flush = lambda self: None  # type: ignore[method-assign]
+
+    def once(self: Outbox, parcel: Any, outputs: Any) -> None:
+        for output in outputs:
+            with suppress(BufferError):
+                self.producer.produce(parcel.topic, output.value, str(output.id))
+
+    Outbox.put = once  # type: ignore[method-assign]
 
 
 BUGS: dict[str, Callable[[], None]] = {
