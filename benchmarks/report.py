@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import tables
+from benchmarks.flowing import tables as flowing
 from benchmarks.serving import tables as serving
 
 BLOCK = re.compile(r"(<!-- benchmark:(\w+) -->\n).*?(<!-- /benchmark:\2 -->)", re.DOTALL)
@@ -26,6 +27,7 @@ BLOCKS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "flat": ("flat", tables.flat),
     "scaling": ("scaling", tables.scaling),
     "serving": ("serving", serving.table),
+    "flowing": ("flowing", flowing.table),
 }
 """The study each block is made from, and how."""
 

@@ -36,18 +36,22 @@ def main(
     bugs: Collection[str],
     needs: Callable[[], Sequence[str]],
     warm_up: Callable[[], None],
+    hunts: Sequence[tuple[str, str]] = (),
 ) -> int:
-    """Run trials; exit code 1 where one failed."""
+    """Run trials; exit code 1 where one failed, or where a bug that is hunted was not found."""
     given = _arguments(name, about, kinds, bugs, needs)
     warm_up()
     failed = 0
-    for kind in given.kinds or kinds:
+    for kind, bug in hunts if given.hunt else [(one, given.bug) for one in given.kinds or kinds]:
         with tempfile.TemporaryDirectory(dir=given.dir) as base:
-            trials = kinds[kind](Path(base), given.seed, given.bug)
+            trials = kinds[kind](Path(base), given.seed, bug)
             try:
-                failed += _run(kind, trials, given.trials, given.stop)
+                found = _run(kind, trials, given.trials, given.stop or given.hunt)
             finally:
                 trials.close()
+        if given.hunt:
+            print(f"{kind}: {bug} was {'found' if found else 'not found'}", flush=True)
+        failed += not found if given.hunt else found
     return 1 if failed else 0
 
 
@@ -63,6 +67,7 @@ def _arguments(
     parser.add_argument("--trials", type=int, default=1000, help="of each kind")
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     parser.add_argument("--bug", choices=sorted(bugs), help="put a bug there, to see it found")
+    parser.add_argument("--hunt", action="store_true", help="put every bug there, one by one")
     parser.add_argument("--stop", action="store_true", help="at the first failure")
     parser.add_argument("--dir", help="where to work (default: the system's temporary folder)")
     given = parser.parse_args()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
+
+from tests.flow.ports import free_port
 
 PATIENCE = 20.0  # seconds
 
@@ -26,7 +27,7 @@ class RedisServer:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        self.port = _free_port()
+        self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
 
@@ -89,9 +90,3 @@ class RedisServer:
         shutil.rmtree(self.folder)
         shutil.copytree(folder, self.folder)
         self.start()
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])

@@ -132,7 +132,7 @@ def trim_unread(server, folder, options):
 def test_entries_trimmed_before_they_were_read_are_never_skipped(server, folder, options):
     trim_unread(server, folder, options)
     for _ in range(2):  # also not when it is started again
-        with pytest.raises(StreamError, match="3 entries were trimmed before they were read; keep"):
+        with pytest.raises(StreamError, match="3 entries were trimmed before they were read; let"):
             run(folder, server.url("news", **options))
     assert plain.model_in(folder) == plain.learnt(records(100))
 

@@ -32,7 +32,7 @@ GAUGES: Final = {
     "waiting": "Documents that wait for their labels.",
     "early": "Labels that wait for their documents.",
     "labels": "Labels of the model.",
-    "judged": "Documents whose labels came, among the last 2,000.",
+    "judged": "Documents whose labels came, among the last 8,000.",
     "micro_f1": "Micro F1 of these.",
     "macro_f1": "Macro F1 of these.",
     "snapshot": "The number of the last snapshot.",

@@ -29,7 +29,7 @@ class Figures:
     documents_per_second : float
         Over the last ten seconds.
     judged : int
-        Documents whose labels came, among the last 2,000.
+        Documents whose labels came, among the last 8,000.
     micro_f1, macro_f1 : float
         Of these.
     snapshot : int

@@ -6,7 +6,8 @@ are kept, so that each takes the same room.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Final
 
@@ -47,26 +48,39 @@ class Seen:
     ([0, 1, 3], [0])
     """
 
-    def __init__(self, most: int, digests: Iterable[bytes] = ()) -> None:
+    def __init__(self, most: int, digests: Sequence[bytes] = ()) -> None:
         self.most = most
-        self._digests = dict.fromkeys(digests)
+        self._order = deque(digests)
+        self._known = set(digests)
 
     def new(self, digests: Sequence[bytes]) -> list[int]:
         """The places of those that were not there yet; they are, from now on."""
-        if not self.most:
+        if not self.most or self._took_all(digests):
             return list(range(len(digests)))
         found = []
         for place, digest in enumerate(digests):
-            if digest not in self._digests:
-                self._digests[digest] = None
+            if digest not in self._known:
+                self._known.add(digest)
+                self._order.append(digest)
                 found.append(place)
-                if len(self._digests) > self.most:
-                    del self._digests[next(iter(self._digests))]
+                if len(self._order) > self.most:
+                    self._known.discard(self._order.popleft())
         return found
+
+    def _took_all(self, digests: Sequence[bytes]) -> bool:
+        """Take digests at once where all are new, as nearly always; whether they were."""
+        fresh = set(digests)
+        if len(fresh) < len(digests) or not self._known.isdisjoint(fresh):
+            return False
+        self._known |= fresh
+        self._order.extend(digests)
+        gone = [self._order.popleft() for _ in range(len(self._order) - self.most)]
+        self._known.difference_update(gone)
+        return True
 
     def to_plain(self) -> str:
         """Plain text, ready for JSON, the oldest first."""
-        return b"".join(self._digests).hex()
+        return b"".join(self._order).hex()
 
     @classmethod
     def of(cls, plain: str, most: int) -> Seen:

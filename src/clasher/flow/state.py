@@ -8,7 +8,7 @@ exactly what there would have been without a crash, byte for byte.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 from clasher.flow.joining import Window
 from clasher.flow.seen import Seen
@@ -17,6 +17,8 @@ from clasher.model import Clasher
 from clasher.service.identities import Identities
 from clasher.service.judged import Judged
 from clasher.service.quality import Quality
+
+JUDGED: Final = 1000  # documents of a pane: figures are of the last eight
 
 
 @dataclass
@@ -70,7 +72,7 @@ class State(Judged):
     """
 
     def __init__(self, model: Clasher, remember: int) -> None:
-        super().__init__(model)
+        super().__init__(model, JUDGED)
         self.seq = self.turn = 0
         self.positions: dict[str, Position] = {}
         self.sinks: dict[str, Position] = {}
@@ -97,7 +99,7 @@ class State(Judged):
         state.positions, state.sinks = plain["positions"], plain["sinks"]
         state.agreed, state.counts = plain["agreed"], Counts(**plain["counts"])
         state.labels = Identities.of(plain["labels"])
-        state.quality = Quality.of(plain["quality"])
+        state.quality = Quality.of(plain["quality"], JUDGED)
         state.seen = Seen.of(plain["seen"], remember)
         state.seen_labels = Seen.of(plain["seen_labels"], remember)
         state.window = Window.of(plain["window"], model.settings.pending)

@@ -1,8 +1,27 @@
-"""Sources and sinks of records: files, standard input, standard output."""
+"""Sources and sinks of records: files, standard input and output, and streams that are resumed.
+
+``open_stream`` reads files to their end. ``source_at`` and ``sink_at`` open a stream by its address
+(a path, ``redis://…``), to be gone on with where it was left: what ``clasher.flow`` runs on.
+"""
 
 from clasher.io.badrecords import BadRecords
 from clasher.io.files import open_stream
 from clasher.io.records import Batch, Fields
+from clasher.io.registry import sink_at, source_at
 from clasher.io.sink import LineWriter, PredictionWriter
+from clasher.io.streams import Chunk, Party, Sink, Source
 
-__all__ = ["BadRecords", "Batch", "Fields", "LineWriter", "PredictionWriter", "open_stream"]
+__all__ = [
+    "BadRecords",
+    "Batch",
+    "Chunk",
+    "Fields",
+    "LineWriter",
+    "Party",
+    "PredictionWriter",
+    "Sink",
+    "Source",
+    "open_stream",
+    "sink_at",
+    "source_at",
+]

@@ -32,6 +32,7 @@ CONNECTORS: Final[Mapping[str, Connector]] = {
     "http": Connector("feeds", "FeedSource", extra="feeds"),
     "https": Connector("feeds", "FeedSource", extra="feeds"),
     "kafka": Connector("kafka", "kafka_source", "KafkaSink", extra="kafka"),
+    "nats": Connector("nats", "NatsSource", "NatsSink", extra="nats"),
     "redis": Connector("redis", "redis_source", "RedisSink", extra="redis"),
     "rediss": Connector("redis", "redis_source", "RedisSink", extra="redis"),
 }

@@ -10,11 +10,11 @@ from clasher.labels import LabelSets
 from clasher.model import Clasher
 from clasher.pending import Id
 from clasher.service.identities import Identities
-from clasher.service.quality import Quality
+from clasher.service.quality import PANE, Quality
 
 
 class Judged:
-    """A model, the identities of its labels, and how good it is.
+    """A model, the identities of its labels, and how good it is, in panes of judged documents.
 
     Examples
     --------
@@ -26,11 +26,11 @@ class Judged:
     3
     """
 
-    def __init__(self, model: Clasher) -> None:
+    def __init__(self, model: Clasher, pane: int = PANE) -> None:
         self.model = model
         self.labels = Identities()
         self.labels.adopt(model.labels)
-        self.quality = Quality()
+        self.quality = Quality(pane)
 
     def step(
         self, hashed: Hashed, sets: LabelSets, ids: Sequence[Id | None] | None = None

@@ -66,6 +66,8 @@ class Pane:
 class Quality:
     """Judges predictions, by the numbers under which labels keep their identity.
 
+    ``pane`` is the number of judged documents of a pane.
+
     Examples
     --------
     >>> quality = Quality()
@@ -74,7 +76,8 @@ class Quality:
     (1, (1, 0, 0), (0, 1, 0))
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pane: int = PANE) -> None:
+        self.pane = pane
         self.all = Pane()
         self.panes = [Pane()]
 
@@ -84,7 +87,7 @@ class Quality:
         """Count predictions; ``number`` tells the identity of a label."""
         start = 0
         while start < len(truth):
-            room = PANE - self.panes[-1].documents if sign > 0 else len(truth)
+            room = self.pane - self.panes[-1].documents if sign > 0 else len(truth)
             stop = min(len(truth), start + _first_judged(truth, start, room))
             self._count(truth[start:stop], predicted[start:stop], number, sign)
             start = stop
@@ -103,7 +106,7 @@ class Quality:
             pane.documents = max(0, pane.documents + judged)
             for label, row in zip(labels, rows, strict=True):
                 pane.add(label, row, sign)
-        if self.panes[-1].documents >= PANE:
+        if self.panes[-1].documents >= self.pane:
             self.panes = [*self.panes, Pane()][-PANES:]
 
     def drop(self, label: int, into: int | None = None) -> None:
@@ -136,9 +139,9 @@ class Quality:
         return {"all": self.all.to_plain(), "panes": [pane.to_plain() for pane in self.panes]}
 
     @classmethod
-    def of(cls, plain: dict[str, Any]) -> Quality:
+    def of(cls, plain: dict[str, Any], pane: int = PANE) -> Quality:
         """What ``to_plain`` gave."""
-        quality = cls()
+        quality = cls(pane)
         quality.all = Pane.of(plain["all"])
         quality.panes = [Pane.of(pane) for pane in plain["panes"]]
         return quality

@@ -7,9 +7,9 @@ import tempfile
 from pathlib import Path
 
 from tests import torturing
-from tests.flow import plain, redis_server
+from tests.flow import nats_server, plain, redis_server
 from tests.flow.running import run
-from tests.flow.torture.bugs import BUGS
+from tests.flow.torture.bugs import BUGS, HUNTS
 from tests.flow.torture.trials import JOINING, KINDS
 
 
@@ -25,7 +25,9 @@ def _warm_up() -> None:
         run(folder / "model", news, labels=labels, settings=JOINING)
 
 
+def _needs() -> list[str]:
+    return redis_server.needs() + nats_server.needs()
+
+
 if __name__ == "__main__":
-    sys.exit(
-        torturing.main("tests.flow.torture", __doc__, KINDS, BUGS, redis_server.needs, _warm_up)
-    )
+    sys.exit(torturing.main("tests.flow.torture", __doc__, KINDS, BUGS, _needs, _warm_up, HUNTS))

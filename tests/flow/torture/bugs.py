@@ -63,13 +63,13 @@ def commit_first() -> None:
     """Have entries acknowledged before the snapshot that knows them is on disk."""
     commit = Flow._commit
 
-    def hasty(self: Flow) -> None:
+    def hasty(self: Flow, **given: Any) -> bool:
         party = self._party
         if party is not None and self._news:
             after = self._state.agreed.get(party.name, 0)
             position = self._state.positions.get(self._documents.name)
             party.commit(self._caller, self._state.seq + 1, after, position)
-        commit(self)
+        return commit(self, **given)
 
     Flow._commit = hasty  # type: ignore[method-assign]
     FlowFolder._compare = lambda *given: None  # type: ignore[method-assign]
@@ -99,6 +99,14 @@ def own_whatever() -> None:
     """Acknowledge entries whoever they belong to."""
     redis_scripts.COMMIT = redis_scripts.COMMIT.replace("if not owned[ARGV[at]]", "if false")  # type: ignore[misc]
 
+
+HUNTS = [
+    ("files", "forget-positions"), ("files", "run-ahead"), ("files", "write-on"),
+    ("folders", "forget-positions"), ("redis", "newest-snapshot"), ("redis", "oldest-snapshot"),
+    ("redis", "commit-first"), ("redis", "forget-pending"), ("broker", "acknowledge-on-delivery"),
+    ("joining", "run-ahead"), ("claims", "own-whatever"), ("nats", "forget-positions"),
+]  # fmt: skip
+"""Which trials find which bugs."""
 
 BUGS: dict[str, Callable[[], None]] = {
     function.__name__.replace("_", "-"): function

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import shutil
@@ -15,6 +16,7 @@ import msgspec
 
 from clasher.settings import Settings
 from tests.flow import plain
+from tests.flow.nats_server import NatsServer
 from tests.flow.plain import Record
 from tests.flow.redis_server import RedisServer
 from tests.flow.running import run
@@ -207,6 +209,39 @@ class Claims(RedisTrials):
         return found
 
 
+class Nats(Trials):
+    """``kill -9`` at random moments of the flow, or of the server."""
+
+    def __init__(self, base: Path, seed: int, bug: str | None) -> None:
+        super().__init__(base, seed, bug)
+        self.server = NatsServer(base / "nats")
+
+    def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
+        raw = [msgspec.json.encode(row) for row in rows]
+
+        async def publish(js: Any) -> None:
+            await js.add_stream(name=here.name, subjects=[here.name])
+            await js.purge_stream(here.name)
+            await asyncio.gather(*(js.publish(here.name, one) for one in raw))
+
+        self.server.tell(publish)
+        out, folder = here / "out.jsonl", here / "model"
+        given = (folder, self.server.url(here.name), str(out))
+        if draw.random() < 0.5:
+            return self._survive(draw, *given) or once(folder, out, rows)
+        child = Child(self.bug, *given)
+        for _ in range(draw.randint(1, DEATHS)):
+            time.sleep(draw.uniform(0.0, LIFE))
+            self.server.kill()
+            self.server.start()
+            self.deaths += 1
+        code = child.wait()
+        return [f"ended with {code}"] if code else once(folder, out, rows)
+
+    def close(self) -> None:
+        self.server.stop()
+
+
 # ── what is put there ────────────────────────────────────────────────────────────────────────────
 
 
@@ -287,5 +322,5 @@ def read_lines(path: Path) -> list[Record]:
 
 KINDS: dict[str, Callable[[Path, int, str | None], Trials]] = {
     "files": Files, "folders": Folders, "redis": Redis, "broker": Broker, "joining": Joining,
-    "claims": Claims,
+    "claims": Claims, "nats": Nats,
 }  # fmt: skip

@@ -22,21 +22,12 @@ from clasher.errors import CommitRefusedError, StreamError, UnreachableError
 from clasher.io.addresses import Address
 from clasher.io.connectors import redis_scripts as scripts
 from clasher.io.connectors.redis_server import OPTIONS, Server, has_no_group, order
-from clasher.io.connectors.redis_stream import (
-    READING,
-    TRIMMED,
-    ZERO,
-    Entries,
-    Entry,
-    Stand,
-    lost,
-    set_back,
-)
+from clasher.io.connectors.redis_stream import READING, ZERO, Entries, Entry, Stand
+from clasher.io.losses import TRIMMED, TRIMMED_PENDING, lost, set_back
 from clasher.io.records import Fields
 from clasher.io.streams import Caller, Chunk, Party, Poison, Position, Source
 
 CLAIM: Final = 600.0  # seconds after which what another has left pending is taken over
-TRIMMED_PENDING: Final = "were trimmed before they were learnt"
 
 
 class Group(NamedTuple):
@@ -161,7 +152,7 @@ class GroupSource(Source, Party):
             if order(stand.last) < order(last):
                 raise set_back(self.name, last, stand.last)
             if read is not None and (gone := stand.trimmed(last, read)):
-                raise lost(self.name, gone, TRIMMED)
+                raise lost(self.name, gone)
         counted = [] if read is None else ["ENTRIESREAD", read]
         try:
             self._server.client.execute_command(

@@ -10,12 +10,12 @@ from clasher.io.addresses import Address
 from clasher.io.connectors.redis_server import OPTIONS, Server, is_missing, order
 from clasher.io.decoding import Decoder, Value
 from clasher.io.judging import FaultError, invalid_utf8
+from clasher.io.losses import TRIMMED, lost, set_back
 from clasher.io.records import Batch, Fields
 from clasher.io.streams import Caller, Chunk, Poison, Position, Source
 
 ZERO: Final = "0-0"
 READING: Final = ("start", "on_loss", "field")
-TRIMMED: Final = "were trimmed before they were read"
 FIELD: Final = "json"
 
 Entry = tuple[bytes, Mapping[bytes, bytes]]
@@ -179,7 +179,7 @@ class StreamSource(Source):
             raise set_back(self.name, self._last, "nothing" if stand is None else stand.last)
         gone = stand.trimmed(self._last, self._read)
         if gone and not self._skips:
-            raise lost(self.name, gone, TRIMMED)
+            raise lost(self.name, gone)
         self._added = stand.added
         return answer[0][1] if answer else [], gone
 
@@ -190,20 +190,3 @@ class StreamSource(Source):
     def close(self) -> None:
         """Let go of the connections."""
         self._server.close()
-
-
-def lost(name: str, how_many: int, what: str) -> StreamError:
-    """The one sentence for entries that nobody can read any more."""
-    entries = "1 entry" if how_many == 1 else f"{how_many:,} entries"
-    return StreamError(
-        f"{name}: {entries} {what}; keep more of the stream (MAXLEN, MINID), and to go on without "
-        f"them, as dead letters, add the option on_loss=skip"
-    )
-
-
-def set_back(name: str, known: str, there: str) -> StreamError:
-    """The one sentence for a server that remembers less than the model."""
-    return StreamError(
-        f"{name}: was set back: it was read as far as {known}, and knows of {there} now. Restore "
-        f"it, or begin a new folder with this model: --begin-with"
-    )

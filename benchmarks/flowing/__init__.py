@@ -1,0 +1,1 @@
+"""How fast a stream flows through a model, against those who only read it."""

@@ -1,0 +1,186 @@
+"""What is measured of ``clasher run``: each beside a peer, turn by turn, in one process."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchmarks.corpora import Corpus
+from clasher.evaluate import evaluate
+from clasher.flow import Flow, Options, Outlet
+from clasher.io import open_stream
+from clasher.io.registry import sink_at, source_at
+from clasher.model import Clasher
+from tests.flow.redis_server import RedisServer
+
+ROUNDS = 3
+READ = 1000  # entries at a time, here and there
+GROUP, STREAM = "desk", "news"
+
+
+class Plan:
+    """The documents: short ones for a broker, long ones for a file."""
+
+    def __init__(self, short: Corpus, long: Corpus) -> None:
+        self.short, self.long = short, long
+
+
+def redis(plan: Plan) -> dict[str, Any]:
+    """Short texts through Redis, with and without a group, against a loop that reads them only."""
+    lines = _lines(plan.short)
+    with _folder() as here, _server(here) as server:
+        _fill(server, lines)
+        ways: dict[str, Callable[[], float]] = {
+            "bare group": lambda: _bare_group(server, len(lines)),
+            "group": lambda: _flow(server.url(STREAM, group=_fresh(server)), here, len(lines)),
+            "group, to Redis": lambda: _flow(
+                server.url(STREAM, group=_fresh(server)), here, len(lines), server.url("out")
+            ),
+            "bare": lambda: _bare(server, len(lines)),
+            "position": lambda: _flow(server.url(STREAM), here, len(lines)),
+        }
+        rates = _rounds(ways, len(lines))
+    return {
+        "documents": len(lines),
+        "rates": rates,
+        "ratios": _ratios(rates, {"group": "bare group", "group, to Redis": "bare group",
+                                  "position": "bare"}),
+    }  # fmt: skip
+
+
+def files(plan: Plan) -> dict[str, Any]:
+    """Long texts out of a file, against the test-then-train loop of ``clasher evaluate``."""
+    lines = _lines(plan.long)
+    with _folder() as here:
+        news = here / "news.jsonl"
+        news.write_bytes(b"\n".join(lines) + b"\n")
+        ways = {
+            "evaluate": lambda: _evaluate(news),
+            "run": lambda: _flow(str(news), here, len(lines)),
+        }
+        rates = _rounds(ways, len(lines))
+    return {"documents": len(lines), "rates": rates, "ratios": _ratios(rates, {"run": "evaluate"})}
+
+
+STUDIES: dict[str, Callable[[Plan], dict[str, Any]]] = {"redis": redis, "files": files}
+
+
+# ── ours ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _flow(source: str, here: Path, documents: int, sink: str | None = None) -> float:
+    """Seconds that a flow takes, from its start to the last snapshot."""
+    shutil.rmtree(here / "model", ignore_errors=True)
+    out = here / "out.jsonl"
+    out.unlink(missing_ok=True)
+    flow = Flow(
+        here / "model",
+        source_at(source),
+        [Outlet(sink_at(sink or str(out)))],
+        options=Options(chunk=READ, idle=0.0),
+    )
+    start = time.perf_counter()
+    figures = flow.run()
+    seconds = time.perf_counter() - start
+    if figures.documents + figures.duplicates != documents:
+        raise SystemExit(f"{documents:,} documents were sent, {figures.documents:,} learnt")
+    return seconds
+
+
+def _evaluate(news: Path) -> float:
+    start = time.perf_counter()
+    evaluate(Clasher(), ((batch.texts, batch.labels) for batch in open_stream(news)))
+    return time.perf_counter() - start
+
+
+# ── those who only read ──────────────────────────────────────────────────────────────────────────
+
+
+def _bare_group(server: RedisServer, documents: int) -> float:
+    group, client, seen = _fresh(server), server.client, 0
+    start = time.perf_counter()
+    while seen < documents:
+        ((_, entries),) = client.xreadgroup(group, "bare", {STREAM: ">"}, count=READ)
+        client.xack(STREAM, group, *(own for own, _ in entries))
+        seen += len(entries)
+    return time.perf_counter() - start
+
+
+def _bare(server: RedisServer, documents: int) -> float:
+    client, last, seen = server.client, b"0-0", 0
+    start = time.perf_counter()
+    while seen < documents:
+        ((_, entries),) = client.xread({STREAM: last}, count=READ)
+        last = entries[-1][0]
+        seen += len(entries)
+    return time.perf_counter() - start
+
+
+def _fresh(server: RedisServer) -> str:
+    """A group that has read nothing."""
+    server.client.xgroup_destroy(STREAM, GROUP)
+    server.client.delete("out")
+    server.client.xgroup_create(STREAM, GROUP, "0")
+    return GROUP
+
+
+# ── the rounds ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _rounds(ways: dict[str, Callable[[], float]], documents: int) -> dict[str, list[float]]:
+    """Documents a second of each way, in rounds; one before them warms everything up."""
+    for way in ways.values():
+        way()
+    rates: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(ROUNDS):
+        for name, way in ways.items():
+            rates[name].append(documents / way())
+    return rates
+
+
+def _ratios(rates: dict[str, list[float]], peers: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """The median ratio of each way to its peer in the same round."""
+    found = {}
+    for name, peer in peers.items():
+        ratios = [own / other for own, other in zip(rates[name], rates[peer], strict=True)]
+        found[name] = {"peer": peer, "ratio": statistics.median(ratios), "ratios": ratios}
+    return found
+
+
+def _lines(corpus: Corpus) -> list[bytes]:
+    rows = zip(corpus.texts.to_pylist(), corpus.labels.to_pylist(), strict=True)
+    return [
+        msgspec.json.encode({"id": number, "text": text, "labels": labels})
+        for number, (text, labels) in enumerate(rows)
+    ]
+
+
+def _fill(server: RedisServer, lines: list[bytes]) -> None:
+    for start in range(0, len(lines), READ):
+        pipe = server.client.pipeline(transaction=False)
+        for line in lines[start : start + READ]:
+            pipe.xadd(STREAM, {"json": line})
+        pipe.execute()
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+@contextmanager
+def _server(here: Path) -> Iterator[RedisServer]:
+    server = RedisServer(here / "redis")
+    try:
+        yield server
+    finally:
+        server.stop()

@@ -1,0 +1,36 @@
+"""The figures of streams as Markdown."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+from benchmarks.tables import markdown, provenance
+
+TOLD = {
+    "group": "through a Redis group, outputs to a file",
+    "group, to Redis": "through a Redis group, outputs to another stream",
+    "position": "through a Redis stream without a group, outputs to a file",
+    "run": "out of a file, outputs to a file",
+    "bare group": "a loop of redis-py that reads and acknowledges",
+    "bare": "a loop of redis-py that reads",
+    "evaluate": "`clasher evaluate`, which writes nothing",
+}
+
+
+def table(study: dict[str, Any]) -> str:
+    """All that was measured, and how to measure it again."""
+    rows = [row for name, found in study["figures"].items() for row in _rows(name, found)]
+    heads = ["what", "documents/s", "against", "documents/s", "ratio"]
+    return f"{markdown(heads, rows)}\n\n{provenance(study)}"
+
+
+def _rows(study: str, found: dict[str, Any]) -> list[list[str]]:
+    rows = []
+    for name, one in found["ratios"].items():
+        own, peer = (statistics.median(found["rates"][way]) for way in (name, one["peer"]))
+        rows.append(
+            [f"{found['corpus']}, {TOLD[name]}", f"{own:,.0f}", TOLD[one["peer"]], f"{peer:,.0f}",
+             f"{one['ratio']:.2f}"]
+        )  # fmt: skip
+    return rows

@@ -1,0 +1,279 @@
+"""NATS JetStream: messages of a stream after a position; outputs that appear once each.
+
+Reading changes nothing on the server: a consumer is made for as long as it lasts, and begins after
+the position that is kept with the model. Outputs carry an id by which the server passes over those
+that are published again (``Nats-Msg-Id``), within its duplicate window.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from typing import Any, Final, TypeVar
+
+import nats
+from nats.js import api, errors
+
+from clasher.errors import StreamError, UnreachableError
+from clasher.io.addresses import Address
+from clasher.io.decoding import Decoder
+from clasher.io.losses import TRIMMED, lost, set_back
+from clasher.io.records import Batch, Fields
+from clasher.io.streams import Caller, Chunk, Output, Poison, Position, Sink, Source
+
+ANSWER: Final = 2.0  # seconds: a stop waits no longer
+SOON: Final = 0.1  # seconds that a read waits for the server at least
+TOGETHER: Final = 256  # outputs that are on their way at a time
+IDLE: Final = 300.0  # seconds after which the server forgets a consumer
+
+T = TypeVar("T")
+
+
+class Loop:
+    """An event loop in a thread of its own, for those who wait for each answer."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="clasher nats", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run something, and wait for it."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def close(self, client: Any) -> None:
+        """End it, with the client that lives in it."""
+
+        async def end() -> None:
+            if client is not None:
+                with suppress(nats.errors.Error, OSError, asyncio.TimeoutError):
+                    await asyncio.wait_for(client.close(), ANSWER)
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+
+        self.run(end())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()
+
+
+class Server:
+    """A connection, in a loop of its own; it is made when it is needed."""
+
+    def __init__(self, address: Address) -> None:
+        self.name, self.path = address.shown, address.path
+        if not self.path:
+            raise StreamError(f"{self.name}: write nats://host/name, the stream or subject last")
+        self._url = f"nats://{address.host or 'localhost'}:{address.port or 4222}"
+        self._who = {"user": address.user, "password": address.password}
+        self._loop: Loop | None = None
+        self._client: Any = None
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """What goes wrong is told in one line; then the connection is given up."""
+        try:
+            yield
+        except (nats.errors.AuthorizationError, nats.errors.MaxPayloadError) as error:
+            raise StreamError(f"{self.name}: {error}") from error
+        except (errors.NotFoundError, errors.NoStreamResponseError) as error:
+            raise StreamError(f"{self.name}: there is no such stream") from error
+        except (TimeoutError, nats.errors.Error, OSError) as error:
+            self.close()
+            reason = str(error) or type(error).__name__
+            raise UnreachableError(f"{self.name}: does not answer ({reason})") from error
+
+    def run(self, work: Coroutine[Any, Any, T], seconds: float = ANSWER) -> T:
+        """Run something in the loop."""
+        if self._loop is None:
+            self._loop = Loop()
+        return self._loop.run(asyncio.wait_for(work, seconds))
+
+    async def jetstream(self) -> Any:
+        """The streams of the server."""
+        if self._client is None:
+            self._client = await nats.connect(
+                self._url, name="clasher", allow_reconnect=False, connect_timeout=1,
+                error_cb=_say_nothing, **self._who,
+            )  # fmt: skip
+        return self._client.jetstream(timeout=ANSWER)
+
+    def close(self) -> None:
+        """Let go of the connection, and end the loop."""
+        loop, client = self._loop, self._client
+        self._loop = self._client = None
+        if loop is not None:
+            loop.close(client)
+
+
+async def _say_nothing(error: Exception) -> None:
+    """What matters is told where it is asked for."""
+
+
+class NatsSource(Source):
+    """The messages of a stream.
+
+    Options: ``subject=`` for those of a subject only; ``start=end`` to begin with what comes from
+    now on; ``on_loss=skip`` to go on where messages were removed before they were read.
+    """
+
+    def __init__(self, address: Address, fields: Fields) -> None:
+        address.check_options(["subject", "start", "on_loss"])
+        self._server = Server(address)
+        self.name, self.fields = self._server.name, fields
+        self._subject = address.options.get("subject", ">")
+        self._begins_at_end = address.choice("start", ["beginning", "end"]) == "end"
+        self._skips = address.choice("on_loss", ["stop", "skip"]) == "skip"
+        self._decoder = Decoder(self.name, fields)
+        self._messages: Any = None
+        self._lag: int | None = None
+        self._is_beginning = False
+        self._seq, self._digest = 0, ""
+
+    def open(self, position: Position, caller: Caller) -> None:
+        """Go on after the last message that was read."""
+        self._messages = None
+        self._is_beginning = position is None and self._begins_at_end
+        at = position or {"seq": 0, "digest": ""}
+        self._seq, self._digest = at["seq"], at["digest"]
+        with self._server.answering():
+            self._server.run(self._look(position))
+
+    async def _look(self, position: Position) -> None:
+        jetstream = await self._server.jetstream()
+        state = (await jetstream.stream_info(self._server.path)).state
+        if position is None:
+            self._seq = state.last_seq if self._begins_at_end else max(0, state.first_seq - 1)
+            return
+        if state.last_seq < self._seq:
+            raise set_back(self.name, self._seq, state.last_seq)
+        if self._digest and state.first_seq <= self._seq:
+            await self._compare(jetstream)
+        self._count_lost(state)
+
+    async def _compare(self, jetstream: Any) -> None:
+        """Refuse a stream whose message of the last number is another one."""
+        try:
+            message = await jetstream.get_msg(self._server.path, self._seq)
+        except errors.NotFoundError:  # deleted by itself
+            return
+        if _digest(message.data) != self._digest:
+            raise set_back(self.name, self._seq, f"another message {self._seq}")
+
+    def _count_lost(self, state: Any) -> int:
+        gone = max(0, int(state.first_seq) - self._seq - 1)
+        if gone and not self._skips:
+            raise lost(self.name, gone)
+        return gone
+
+    def read(self, most: int, seconds: float) -> Chunk | None:
+        """The next messages."""
+        if self._is_beginning:
+            self._is_beginning = False
+            return Chunk(Batch.empty(), self._position())
+        try:
+            with self._server.answering():
+                return self._server.run(self._fetch(most, max(seconds, SOON)), ANSWER + seconds)
+        except UnreachableError:
+            self._messages = None
+            raise
+
+    async def _fetch(self, most: int, seconds: float) -> Chunk | None:
+        jetstream = await self._server.jetstream()
+        if self._messages is None:
+            self._messages = await jetstream.pull_subscribe(
+                self._subject, stream=self._server.path,
+                config=api.ConsumerConfig(
+                    deliver_policy=api.DeliverPolicy.BY_START_SEQUENCE,
+                    opt_start_seq=self._seq + 1, ack_policy=api.AckPolicy.NONE,
+                    inactive_threshold=IDLE,
+                ),
+            )  # fmt: skip
+        try:
+            messages = await self._messages.fetch(most, timeout=seconds)
+        except nats.errors.TimeoutError:
+            return None
+        letters = await self._letters(jetstream, messages)
+        numbers = [message.metadata.sequence.stream for message in messages]
+        self._seq, self._digest = numbers[-1], _digest(messages[-1].data)
+        self._lag = messages[-1].metadata.num_pending
+        chunk = self._decoder.chunk([m.data for m in messages], numbers, self._position())
+        return Chunk(chunk.records, chunk.position, [*letters, *chunk.poison])
+
+    async def _letters(self, jetstream: Any, messages: Sequence[Any]) -> list[Poison]:
+        """What is missing between messages, where that was not deleted one by one."""
+        if messages[0].metadata.sequence.stream == self._seq + 1:
+            return []
+        gone = self._count_lost((await jetstream.stream_info(self._server.path)).state)
+        return (
+            [Poison(self.name, self._seq, f"{gone:,} entries after it {TRIMMED}")] if gone else []
+        )
+
+    def _position(self) -> Position:
+        return {"seq": self._seq, "digest": self._digest}
+
+    def lag(self) -> int | None:
+        """How many messages were left when it last got some."""
+        return self._lag
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._messages = None
+        self._server.close()
+
+
+class NatsSink(Sink):
+    """Publishes each output to a subject that a stream keeps."""
+
+    def __init__(self, address: Address) -> None:
+        address.check_options([])
+        self._server = Server(address)
+        self.name = self._server.name
+        self._caller = Caller("")
+
+    def open(self, position: Position, caller: Caller) -> None:
+        """See that the server answers."""
+        self._caller = caller
+        with self._server.answering():
+            self._server.run(self._server.jetstream())
+
+    def write(self, outputs: Sequence[Output]) -> None:
+        """Publish outputs; the stream passes over those that it has."""
+        for at in range(0, len(outputs), TOGETHER):
+            with self._server.answering():
+                self._server.run(self._publish(outputs[at : at + TOGETHER]))
+
+    async def _publish(self, outputs: Sequence[Output]) -> None:
+        jetstream = await self._server.jetstream()
+        await asyncio.gather(
+            *(
+                jetstream.publish(
+                    self._server.path, output.value, headers={"Nats-Msg-Id": self._name(output)}
+                )
+                for output in outputs
+            )
+        )
+
+    def _name(self, output: Output) -> str:
+        return f"{self._caller.id}/{_digest(str(output.id).encode() + output.value)}"
+
+    def flush(self) -> Position:
+        """The stream has everything."""
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._server.close()
+
+
+def _digest(content: bytes) -> str:
+    return blake2b(content, digest_size=12).hexdigest()

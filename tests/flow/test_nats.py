@@ -1,0 +1,207 @@
+"""What can happen to a JetStream stream, and what a flow makes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import threading
+
+import msgspec
+import pytest
+
+from clasher.errors import SettingError, StreamError
+from clasher.io.connectors import nats as connector
+from clasher.io.registry import source_at
+from tests.conftest import missing, optional
+from tests.flow import plain
+from tests.flow.nats_server import NatsServer, needs
+from tests.flow.plain import predictions, records
+from tests.flow.running import flow, run
+
+
+@pytest.fixture
+def server(tmp_path):
+    optional("nats", "nats")
+    if lacking := needs():
+        missing(f"no JetStream without {', '.join(lacking)}")
+    server = NatsServer(tmp_path / "nats")
+    server.tell(lambda js: add_streams(js))
+    yield server
+    server.stop()
+
+
+async def add_streams(js):
+    await js.add_stream(name="news", subjects=["news.*"])
+    await js.add_stream(name="out", subjects=["out"])
+
+
+def add(server, rows, subject="news.a"):
+    """Publish records, in order, without waiting for each to be acknowledged."""
+    raw = [row if isinstance(row, bytes) else msgspec.json.encode(row) for row in rows]
+
+    async def publish(js):
+        await asyncio.gather(*(js.publish(subject, one) for one in raw))
+
+    server.tell(publish)
+
+
+def written(server):
+    async def read(js):
+        info = await js.stream_info("out")
+        numbers = range(1, info.state.last_seq + 1)
+        return await asyncio.gather(*(js.get_msg("out", seq) for seq in numbers))
+
+    return [json.loads(message.data) for message in server.tell(read)]
+
+
+def remove(server, seq):
+    """Remove all messages before one."""
+    server.tell(lambda js: js.purge_stream("news", seq=seq))
+
+
+def test_messages_are_learnt_once_and_written_once(server, folder):
+    rows = records(200)
+    add(server, [*rows[:100], b"no record", *rows[100:]])
+    figures = run(folder, server.url("news"), server.url("out"))
+    assert plain.model_in(folder) == plain.learnt(rows)
+    assert written(server) == predictions(rows)
+    assert (figures.poison, figures.lag) == (1, 0)
+    more = records(260)[200:]
+    add(server, more)
+    run(folder, server.url("news"), server.url("out"))
+    assert plain.model_in(folder) == plain.learnt(rows + more)
+
+
+def test_outputs_that_are_written_again_appear_once(server, folder):
+    rows = records(200)
+    add(server, rows)
+    going = flow(folder, server.url("news"), server.url("out"))
+    keep, written_before = going._patience.until, []
+
+    class Crash(BaseException):
+        pass
+
+    def crashing(what, work):
+        result = keep(what, work)
+        if going._news > 40 and not written_before:
+            written_before.append(len(written(server)))
+            raise Crash
+        return result
+
+    going._patience.until = crashing
+    with pytest.raises(Crash):
+        going.run()
+    run(folder, server.url("news"), server.url("out"))
+    assert written_before[0] > 40
+    assert written(server) == predictions(rows)
+    assert plain.model_in(folder) == plain.learnt(rows)
+
+
+def test_only_a_subject_may_be_read_and_only_what_is_new(server, folder, tmp_path):
+    rows = records(60)
+    add(server, rows[:30], "news.a")
+    add(server, rows[30:], "news.b")
+    run(folder, server.url("news", subject="news.b"))
+    assert plain.model_in(folder) == plain.learnt(rows[30:])
+    for _ in range(2):
+        run(tmp_path / "end", server.url("news", start="end"))
+        add(server, rows[:10])
+    assert run(tmp_path / "end", server.url("news", start="end")).documents == 20
+
+
+def test_messages_removed_before_they_were_read_are_never_skipped(server, folder):
+    rows = records(140)
+    add(server, rows[:100])
+    run(folder, server.url("news"))
+    add(server, rows[100:])
+    remove(server, 104)
+    for _ in range(2):
+        with pytest.raises(StreamError, match="3 entries were trimmed before they were read"):
+            run(folder, server.url("news"))
+    figures = run(folder, server.url("news", on_loss="skip"))
+    assert (figures.poison, figures.documents) == (1, 137)
+
+
+def test_messages_removed_on_the_way_are_never_skipped(server, folder):
+    add(server, records(200))
+    going = flow(folder, server.url("news"))
+    read = going._documents.read
+
+    def removing(most, seconds):
+        if going._documents._seq == 100:
+            remove(server, 151)
+            going._documents._messages = None
+        return read(most, seconds)
+
+    going._documents.read = removing
+    with pytest.raises(StreamError, match="50 entries were trimmed before they were read"):
+        going.run()
+
+
+def test_a_reader_that_skips_is_caught(server, folder, monkeypatch):
+    monkeypatch.setattr(connector.NatsSource, "_count_lost", lambda self, state: 0)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        test_messages_removed_before_they_were_read_are_never_skipped(server, folder)
+
+
+def test_removing_what_was_read_is_no_loss(server, folder):
+    rows = records(80)
+    add(server, rows[:50])
+    run(folder, server.url("news"))
+    remove(server, 51)
+    add(server, rows[50:])
+    run(folder, server.url("news"))
+    assert plain.model_in(folder) == plain.learnt(rows)
+
+
+@pytest.mark.parametrize("more", [0, 200])
+def test_a_server_that_was_set_back_is_noticed(server, folder, copy, more):
+    add(server, records(60))
+    server.stop()
+    shutil.copytree(server.folder, copy)
+    server.start()
+    add(server, records(100)[60:])
+    run(folder, server.url("news"))
+    server.stop()
+    shutil.rmtree(server.folder)
+    shutil.copytree(copy, server.folder)
+    server.start()
+    add(server, records(400)[200 : 200 + more])
+    with pytest.raises(StreamError, match="was set back"):
+        run(folder, server.url("news"))
+
+
+def test_a_server_that_is_killed_is_waited_for(server, folder):
+    rows, told = records(300), []
+    add(server, rows)
+    going = flow(folder, server.url("news"), server.url("out"), told=told)
+    read, kills = going._documents.read, []
+
+    def killing(most, seconds):
+        if going._documents._seq in (60, 200) and going._documents._seq not in kills:
+            kills.append(going._documents._seq)
+            server.kill()
+            threading.Timer(0.2, server.start).start()
+        return read(most, seconds)
+
+    going._documents.read = killing
+    going.run()
+    assert kills == [60, 200]
+    assert any("does not answer" in line for line in told)
+    assert plain.model_in(folder) == plain.learnt(rows)
+    assert written(server) == predictions(rows)
+
+
+def test_what_is_not_there_is_told(server, folder):
+    with pytest.raises(StreamError, match="there is no such stream"):
+        run(folder, server.url("nowhere"))
+    add(server, records(3))
+    with pytest.raises(StreamError, match="there is no such stream"):
+        run(folder, server.url("news"), server.url("nobody.listens"))
+    with pytest.raises(StreamError, match=r"does not answer .* gave up after 0\.2 s"):
+        run(folder, "nats://127.0.0.1:1/news", give_up=0.2)
+    with pytest.raises(SettingError, match="there is no option 'group'"):
+        source_at(server.url("news", group="x"))
+    with pytest.raises(StreamError, match="the stream or subject last"):
+        source_at("nats://host")
