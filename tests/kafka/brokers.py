@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 
 VERSION = "4.3.1"
 CACHE = Path(__file__).parents[2] / "build" / f"kafka-{VERSION}"
-PATIENCE = 60.0  # seconds
+PATIENCE = 120.0  # seconds
 JAVA = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m"]
 POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -95,6 +95,15 @@ class Broker:
         """End it."""
 
 
+class RunningBroker(Broker):
+    """A server that somebody else has started."""
+
+    is_real = True
+
+    def __init__(self, servers: str) -> None:
+        self.servers = servers
+
+
 class MockBroker(Broker):
     """The broker that librdkafka brings along, in a process of its own."""
 
@@ -130,6 +139,7 @@ class KafkaServer(Broker):
     is_real = True
 
     def __init__(self, folder: Path) -> None:
+        download()
         folder.mkdir(parents=True)
         self.servers, self.safe, controller = [f"127.0.0.1:{port}" for port in free_ports(3)]
         advertised = f"PLAINTEXT://{self.servers},SAFE://{self.safe}"
@@ -186,6 +196,11 @@ class KafkaServer(Broker):
         """End it; nobody needs what it kept."""
         if self._process.poll() is None:
             self.kill()
+
+
+def is_real() -> bool:
+    """Whether tests are to use a server."""
+    return os.environ.get("CLASHER_KAFKA") == "server"
 
 
 def java() -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -13,9 +12,8 @@ from tests.conftest import optional
 
 optional("confluent_kafka", "kafka")
 
-from tests.kafka.brokers import Broker, KafkaServer, MockBroker, download  # noqa: E402
+from tests.kafka.brokers import Broker, KafkaServer, MockBroker, is_real  # noqa: E402
 
-IS_REAL = os.environ.get("CLASHER_KAFKA") == "server"
 _numbers = count()
 
 
@@ -23,9 +21,7 @@ _numbers = count()
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """The broker of the client, or with ``make test-kafka`` a real one."""
     folder = tmp_path_factory.mktemp("kafka") / "broker"
-    if IS_REAL:
-        download()
-    started: Broker = (KafkaServer if IS_REAL else MockBroker)(folder)
+    started: Broker = (KafkaServer if is_real() else MockBroker)(folder)
     yield started
     started.stop()
 

@@ -16,16 +16,21 @@ from tests.kafka.brokers import Broker
 PATIENCE = 30.0  # seconds
 
 
+def admin(broker: Broker) -> AdminClient:
+    """Whoever may create topics; to be kept until it has answered."""
+    return AdminClient({"bootstrap.servers": broker.servers, "log_level": 0})
+
+
 def create(
     broker: Broker, topic: str, partitions: int = 1, config: dict[str, str] | None = None
 ) -> None:
     """A topic; the mock broker makes its own, with four partitions."""
-    admin = AdminClient({"bootstrap.servers": broker.servers})
+    client = admin(broker)
     if broker.is_real:
         wanted = NewTopic(topic, partitions, replication_factor=1, config=config or {})
-        admin.create_topics([wanted])[topic].result(PATIENCE)
+        client.create_topics([wanted])[topic].result(PATIENCE)
     else:
-        admin.list_topics(topic, PATIENCE)
+        client.list_topics(topic, PATIENCE)
 
 
 def fill(

@@ -6,7 +6,7 @@ import time
 
 import pytest
 from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions
+from confluent_kafka.admin import NewPartitions
 
 from clasher.errors import SettingError, StreamError, UnreachableError
 from clasher.io.connectors import kafka_cluster, kafka_topic
@@ -15,7 +15,7 @@ from clasher.io.streams import Caller
 from tests.flow import plain
 from tests.flow.running import run
 from tests.kafka.brokers import free_ports
-from tests.kafka.messages import create, fill, outputs
+from tests.kafka.messages import admin, create, fill, outputs
 from tests.kafka.torture.bugs import BUGS
 
 PATIENCE = 20.0  # seconds
@@ -38,10 +38,6 @@ def read(source, count, most=1000):
 
 def ids(chunks):
     return [own for chunk in chunks for own in chunk.records.ids]
-
-
-def admin(broker):
-    return AdminClient({"bootstrap.servers": broker.servers})
 
 
 # ── positions ────────────────────────────────────────────────────────────────────────────────────
@@ -122,7 +118,8 @@ def test_partitions_that_are_added_are_read_from_their_beginning(server, topic, 
     monkeypatch.setattr(kafka_topic, "REFRESH", 0.0)
     create(server, topic)
     source = opened(server.url(topic, start="end"))
-    admin(server).create_partitions([NewPartitions(topic, 2)])[topic].result(PATIENCE)
+    client = admin(server)
+    client.create_partitions([NewPartitions(topic, 2)])[topic].result(PATIENCE)
     fill(server, topic, [{"id": "other", "text": "oil"}], 1)
     (chunk,) = read(source, 1)
     assert chunk.records.ids == ["other"]
@@ -134,8 +131,8 @@ def test_partitions_that_are_added_are_read_from_their_beginning(server, topic, 
 
 
 def delete_before(broker, topic, offset):
-    wanted = TopicPartition(topic, 0, offset)
-    admin(broker).delete_records([wanted])[wanted].result(PATIENCE)
+    client, wanted = admin(broker), TopicPartition(topic, 0, offset)
+    client.delete_records([wanted])[wanted].result(PATIENCE)
 
 
 def refuses_what_is_gone(server, topic):
@@ -203,9 +200,10 @@ def test_a_topic_that_was_made_anew_is_another_one(server, topic):
     source.close()
     with pytest.raises(StreamError, match="is not the cluster that was read before"):
         opened(server.url(topic), position | {"cluster": "another"})
-    admin(server).delete_topics([topic])[topic].result(PATIENCE)
+    client = admin(server)
+    client.delete_topics([topic])[topic].result(PATIENCE)
     until = time.monotonic() + PATIENCE
-    while topic in admin(server).list_topics().topics and time.monotonic() < until:
+    while topic in client.list_topics().topics and time.monotonic() < until:
         time.sleep(0.05)
     create(server, topic)
     with pytest.raises(StreamError, match="is not the topic that was read before"):

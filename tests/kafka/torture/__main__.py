@@ -1,4 +1,8 @@
-"""``python -m tests.kafka.torture``: trials, failures and seeds."""
+"""``python -m tests.kafka.torture``: trials, failures and seeds.
+
+A broker is started for each kind; with ``CLASHER_KAFKA_AT=host:port`` that one is used where it need
+not be killed.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,13 @@ from pathlib import Path
 from tests import torturing
 from tests.flow import plain
 from tests.flow.running import run
-from tests.kafka import brokers
-from tests.kafka.torture.bugs import BUGS
+from tests.kafka.brokers import is_real
+from tests.kafka.torture.bugs import BUGS, HUNTS
 from tests.kafka.torture.trials import KINDS
 
 
 def _warm_up() -> None:
     """Load and compile everything once, before processes are forked."""
-    brokers.download()
     with tempfile.TemporaryDirectory() as name:
         news, rows = Path(name, "news.jsonl"), plain.records(50)
         news.write_bytes(plain.lines(rows))
@@ -25,4 +28,5 @@ def _warm_up() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(torturing.main("tests.kafka.torture", __doc__, KINDS, BUGS, list, _warm_up))
+    hunts = [(kind, bug) for kind, bug in HUNTS if (kind != "mock") == is_real()]
+    sys.exit(torturing.main("tests.kafka.torture", __doc__, KINDS, BUGS, list, _warm_up, hunts))

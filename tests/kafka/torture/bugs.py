@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from confluent_kafka import TopicPartition
@@ -53,24 +54,13 @@ def no_fence() -> None:
     GroupSource.claim = unasked  # type: ignore[method-assign]
 
 
-def newest_generation() -> None:
-    """Commit in the generation of now, not in that in which messages were delivered."""
-    claim = GroupSource.claim
-
-    def late(self: GroupSource, position: Any) -> Any:
-        found = claim(self, position)
-        return found and found._replace(generation=self.consumer.consumer_group_metadata())
-
-    GroupSource.claim = late  # type: ignore[method-assign]
-
-
 def keep_what_is_lost() -> None:
     """Go on as if nothing had been when partitions are lost."""
 
     def deaf(self: GroupSource, *given: Any) -> None:
         self._give_back()
 
-    GroupSource._on_lost = deaf  # type: ignore[method-assign]
+    GroupSource._on_lost = GroupSource._on_revoke = deaf  # type: ignore[method-assign]
 
 
 def trust_the_group() -> None:
@@ -97,7 +87,13 @@ def skip_what_is_gone() -> None:
 
 def drop_what_is_too_much() -> None:
     """Lose outputs while a broker takes none."""
-    Outbox.flush = lambda self: None  # type: ignore[method-assign]
+
+    def once(self: Outbox, parcel: Any, outputs: Any) -> None:
+        for output in outputs:
+            with suppress(BufferError):
+                self.producer.produce(parcel.topic, output.value, str(output.id))
+
+    Outbox.put = once  # type: ignore[method-assign]
 
 
 BUGS: dict[str, Callable[[], None]] = {
@@ -105,8 +101,19 @@ BUGS: dict[str, Callable[[], None]] = {
     for function in (
         flows.forget_positions, flows.run_ahead, flows.newest_snapshot, flows.oldest_snapshot,
         flows.commit_first, as_they_come, write_at_once, note_outside, no_fence,
-        newest_generation, keep_what_is_lost, trust_the_group, skip_what_is_gone,
-        drop_what_is_too_much,
+        keep_what_is_lost, trust_the_group, skip_what_is_gone, drop_what_is_too_much,
     )
 }  # fmt: skip
 """By the names under which the command line knows them."""
+
+HUNTS = (
+    ("mock", "forget-positions"),
+    ("mock", "run-ahead"),
+    ("mock", "as-they-come"),
+    ("once", "newest-snapshot"),
+    ("once", "oldest-snapshot"),
+    ("once", "commit-first"),
+    ("once", "write-at-once"),
+    ("once", "note-outside"),
+)
+"""Which kind of trial finds which; the others are found by tests of their own."""

@@ -62,7 +62,7 @@ class KafkaSink(Sink):
             return
         self.close()
         producer = self.cluster.producer(message_timeout_ms=0, queue_buffering_max_kbytes=WAITING)
-        with self.cluster.answering():
+        with self.cluster.answering(producer.poll):
             producer.list_topics(self.cluster.topic, timeout=ANSWER)
         self._outbox = Outbox(self.cluster, producer)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -178,21 +178,26 @@ class Cluster:
         if self.is_down:
             with self.answering():
                 client.list_topics(self.topic, timeout=ANSWER)
-            self.is_down = False
+            self.is_down, self._reason = False, None
 
     @contextmanager
-    def answering(self) -> Iterator[None]:
-        """What goes wrong inside is told in one line."""
+    def answering(self, hear: Callable[[float], object] = lambda seconds: None) -> Iterator[None]:
+        """What goes wrong inside is told in one line.
+
+        Why it does, clients tell when they are polled: ``hear`` does that. Consumers that read
+        must not be polled in passing.
+        """
         try:
             yield
         except KafkaException as error:
+            hear(0)
             raise self.failure(error.args[0]) from error
 
     def failure(self, error: KafkaError) -> StreamError:
         """What an error means: away for now, or for good."""
         code = error.code()
-        if code in DENIED:
-            return StreamError(f"{self.shown}: lets nobody in: {error.str()}")
+        if code in DENIED or (code in AWAY and self._denied is not None):
+            return StreamError(f"{self.shown}: lets nobody in: {self._denied or error.str()}")
         if code in NO_TOPIC:
             return StreamError(f"{self.shown}: there is no such topic; create it first")
         if code == KafkaError.MSG_SIZE_TOO_LARGE:
@@ -201,17 +206,15 @@ class Cluster:
                 f"in the address, and max.message.bytes of the topic"
             )
         if code in AWAY or error.retriable():
-            reason = self._denied or self._reason or error.str()
-            if self._denied is not None:
-                return StreamError(f"{self.shown}: lets nobody in: {reason}")
+            reason = self._reason or error.str()
             return UnreachableError(f"{self.shown}: does not answer ({reason})")
         return StreamError(f"{self.shown}: {error.str()}")
 
     # ── what is there ────────────────────────────────────────────────────────────────────────
 
     def look(self, client: Consumer) -> Topic:
-        """The topic as it is now."""
-        found = self._metadata(client)
+        """The topic as it is now; for a client that does not read yet."""
+        found = self._metadata(client, hear=client.poll)
         with self.answering():
             own = self._id_of_topic() if has_controller(found) else None
         return Topic(str(found.cluster_id), own, sorted(found.topics[self.topic].partitions))
@@ -220,8 +223,8 @@ class Cluster:
         """The partitions of the topic."""
         return sorted(self._metadata(client).topics[self.topic].partitions)
 
-    def _metadata(self, client: Consumer) -> Any:
-        with self.answering():
+    def _metadata(self, client: Consumer, **options: Any) -> Any:
+        with self.answering(**options):
             found = client.list_topics(self.topic, timeout=ANSWER)
         error = found.topics[self.topic].error
         if error is not None:
@@ -234,6 +237,17 @@ class Cluster:
         return str(asked[self.topic].result().topic_id)
 
 
+@contextmanager
+def raising_fatal_errors() -> Iterator[None]:
+    """Raise fatal errors of clients as what they are, also where callbacks come after them."""
+    try:
+        yield
+    except SystemError as error:
+        if isinstance(error.__cause__, KafkaException):
+            raise error.__cause__ from None
+        raise
+
+
 def has_controller(metadata: Any) -> bool:
     """Whether there is somebody to create topics, and to say more about them than their names."""
     return metadata.controller_id in metadata.brokers
@@ -241,11 +255,12 @@ def has_controller(metadata: Any) -> bool:
 
 def fetch(consumer: Consumer, most: int, seconds: float) -> list[Message]:
     """What is there, without waiting for more; where nothing is, what comes first in time."""
-    found = consumer.consume(most, 0)
-    if found or not seconds:
-        return found
-    first = consumer.poll(seconds)
-    return [] if first is None else [first, *consumer.consume(most - 1, 0)]
+    with raising_fatal_errors():
+        found = consumer.consume(most, 0)
+        if found or not seconds:
+            return found
+        first = consumer.poll(seconds)
+        return [] if first is None else [first, *consumer.consume(most - 1, 0)]
 
 
 def _settings(address: Address) -> dict[str, str]:

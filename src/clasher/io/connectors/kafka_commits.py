@@ -17,13 +17,12 @@ from typing import Any, Final
 
 import msgspec
 from confluent_kafka import (
-    IsolationLevel,
     KafkaError,
     KafkaException,
     Message,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from clasher.errors import StreamError, UnreachableError
 from clasher.io.connectors.kafka_cluster import ANSWER, Cluster, fetch, has_controller
@@ -55,7 +54,7 @@ class Commits:
         if self._is_there:
             return
         admin, name = self.cluster.admin(), self.cluster.topic
-        with self.cluster.answering():
+        with self.cluster.answering(admin.poll):
             # A topic that is asked for by its name may be made, as others are.
             found = admin.list_topics(timeout=ANSWER)
             if not has_controller(found):
@@ -91,13 +90,16 @@ class Commits:
 
     def end(self) -> int:
         """Where the topic ends, what is not committed yet included."""
-        admin, place = self.cluster.admin(), TopicPartition(self.cluster.topic, 0)
-        wanted = {place: OffsetSpec.latest()}  # type: ignore[no-untyped-call]
-        with self.cluster.answering():
-            asked = admin.list_offsets(
-                wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=ANSWER
-            )
-            return int(asked[place].result().offset)
+        consumer = self.cluster.consumer(isolation_level="read_uncommitted")
+        try:
+            with self.cluster.answering(consumer.poll):
+                place = TopicPartition(self.cluster.topic, 0)
+                ends = consumer.get_watermark_offsets(place, timeout=ANSWER)
+        finally:
+            consumer.close()
+        if ends is None:
+            raise UnreachableError(f"{self.cluster.shown}: does not answer")
+        return ends[1]
 
     def read(self) -> Mapping[str, Any]:
         """All that is committed; ``UnreachableError`` where that is not known soon."""
@@ -138,7 +140,9 @@ class Scan:
         until = time.monotonic() + seconds
         while not self._is_done and (left := until - time.monotonic()) > 0:
             self._cluster.check(self._consumer)
-            for message in fetch(self._consumer, PIECE, left):
+            with self._cluster.answering():
+                found = fetch(self._consumer, PIECE, left)
+            for message in found:
                 self._take(message)
         return self._is_done
 

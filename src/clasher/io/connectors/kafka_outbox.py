@@ -9,7 +9,13 @@ from typing import Final, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from clasher.errors import UnreachableError
-from clasher.io.connectors.kafka_cluster import ANSWER, DENIED, NO_TOPIC, Cluster
+from clasher.io.connectors.kafka_cluster import (
+    ANSWER,
+    DENIED,
+    NO_TOPIC,
+    Cluster,
+    raising_fatal_errors,
+)
 from clasher.io.streams import Output
 
 WAITING: Final = 65_536  # kB of messages that may wait
@@ -32,7 +38,7 @@ class Parcel(NamedTuple):
 
 
 class Outbox:
-    """Hands messages to a producer, in order, each once.
+    """Hands messages to a producer, in order, each once; none after one that will never come.
 
     Parameters
     ----------
@@ -65,29 +71,42 @@ class Outbox:
                     f"{self._cluster.shown}: takes nothing; {len(self.producer):,} messages wait"
                 )
         self._given = (), 0
-        self.producer.poll(0)
+        self._serve(0)
 
     def _put_one(self, parcel: Parcel, output: Output) -> bool:
         until = time.monotonic() + ANSWER
-        while True:
+        while self.failed is None:
             try:
                 self.producer.produce(
                     parcel.topic, output.value, str(output.id), headers=parcel.headers,
                     on_delivery=self._report,
                 )  # fmt: skip
             except BufferError:
-                self.producer.poll(SERVE)
+                self._serve(SERVE)
                 if time.monotonic() > until:
                     return False
             except KafkaException as error:
                 self._report(error.args[0], None)
-                return True
             else:
-                return True
+                break
+        return True
+
+    def _serve(self, seconds: float) -> None:
+        """Hear what became of messages, for some seconds at most."""
+        try:
+            with raising_fatal_errors():
+                self.producer.poll(seconds)
+        except KafkaException as error:
+            self._report(error.args[0], None)
 
     def flush(self) -> None:
-        """Return when everything is where it belongs."""
-        left = self.producer.flush(ANSWER)
+        """Return when everything is where it belongs, or it is clear that it never will be."""
+        left = 0
+        try:
+            with raising_fatal_errors():
+                left = self.producer.flush(ANSWER)
+        except KafkaException as error:
+            self._report(error.args[0], None)
         if self.failed is None and left:
             raise UnreachableError(f"{self._cluster.shown}: takes nothing; {left:,} messages wait")
 
@@ -103,4 +122,4 @@ class Outbox:
     def close(self) -> None:
         """Let go; what is still on its way is given up."""
         self.producer.purge()
-        self.producer.flush(0)
+        self._serve(0)

@@ -183,7 +183,8 @@ class TopicSource(Source):
                 self._judge(error, partition)
 
     def _poll(self, most: int, seconds: float) -> list[Message]:
-        return fetch(self.consumer, most, seconds)
+        with self._cluster.answering():
+            return fetch(self.consumer, most, seconds)
 
     def _judge(self, error: KafkaError, partition: int) -> None:
         """What went wrong with a partition."""
@@ -193,8 +194,8 @@ class TopicSource(Source):
         if not self._fetched[partition] < low:
             raise set_back(self._cluster.shown, partition, self._fetched[partition], high)
         self._note_loss(partition, self._fetched[partition], low)
-        self._fetched[partition] = low
-        self.consumer.seek(self._at(partition))
+        self._fetched[partition], self._paused = low, set()
+        self.consumer.assign([self._at(own) for own in self._fetched])
 
     def _make_room(self) -> None:
         """Read no more of a partition of which much waits for the others."""

@@ -98,7 +98,7 @@ class Transactions(Party):
                 queue_buffering_max_kbytes=WAITING,
             )
         if not self._is_alone:
-            with self.cluster.answering():
+            with self.cluster.answering(self._producer.poll):
                 self._producer.init_transactions(ANSWER)
             self._is_alone = True
         self._last = self.commits.read().get(runner_key(caller), {"snapshot": 0})["snapshot"]
