@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks import corpora
@@ -29,6 +30,7 @@ LIBRARIES = ("clasher", "numpy", "numba", "pyarrow", "pyspark")
 RESULTS = Path(__file__).parents[1] / "results"
 DOCUMENT = corpora.PROJECT / "docs" / "spark.md"
 EXECUTORS = (1, 2)
+COPIES = (1, 2)  # of the stream: jobs of so many documents
 SMALL = 1_000  # documents of a job that takes next to nothing but what it takes anyway
 
 
@@ -50,8 +52,11 @@ def measure(given: argparse.Namespace, arguments: list[str]) -> dict[str, Any]:
     about["corpus"] = f"{corpus.name}, {len(corpus.label_names)} labels"
     with tempfile.TemporaryDirectory(prefix="clasher-") as name:
         folder = Path(name)
-        for size in (min(SMALL, len(corpus)), len(corpus) // 2, len(corpus)):
-            _write(corpus.head(size), folder / str(size))
+        small = min(SMALL, len(corpus))
+        _write(table(corpus.head(small)), folder / str(small))
+        for copies in COPIES:
+            rows = pa.concat_tables([table(corpus)] * copies)
+            _write(rows, folder / str(len(rows)))
         rounds = [_round(folder) for _ in range(given.repeats)]
         return about | {"rounds": rounds, "constants": _run("constants", name)}
 
@@ -79,10 +84,9 @@ def _run(*arguments: str) -> dict[str, Any]:
     return found
 
 
-def _write(corpus: corpora.Corpus, folder: Path) -> None:
+def _write(rows: pa.Table, folder: Path) -> None:
     """A file for every partition."""
     folder.mkdir(exist_ok=True)
-    rows = table(corpus)
     for number, inside in enumerate(cut(len(rows), PARTS)):
         pq.write_table(rows[inside], folder / f"{number}.parquet")
 

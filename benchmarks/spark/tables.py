@@ -79,9 +79,9 @@ def sizing(study: dict[str, Any]) -> str:
                 f"{found.per_second:,.0f}",
                 f"{found.model_bytes / 1e9:,.1f} GB",
                 f"{found.shards:,}",
-                f"{found.predict_cores:,.0f}",
+                f"{found.predict_cores:,.1f}",
                 f"{found.network_bytes / 1e6:,.0f} MB/s",
-                f"{found.learn_cores:,.1f}",
+                f"{found.learn_cores:,.2f}",
             ]
         )
     heads = ["documents a day", "labels", "a second", "model", "shards", "cores that predict",
@@ -117,7 +117,7 @@ def _line(rounds: list[dict[str, Any]], where: tuple[str, str], task: str) -> tu
 
 
 def _rate(line: tuple[float, float]) -> str:
-    return f"{1 / line[1] / 1000:,.0f} k/s"
+    return f"{1 / line[1] / 1000:,.0f} k/s" if line[1] > 0 else "too few documents"
 
 
 def _documents(study: dict[str, Any]) -> int:

@@ -99,7 +99,7 @@ def cluster(folder: Path, master: str, executors: str) -> dict[str, Any]:
         spark = session(master, conf)
         spark.sparkContext.setLogLevel("ERROR")
     with timed(took, "executors"):
-        spark.range(0, PARTS, 1, PARTS).mapInArrow(iter, "id bigint").count()
+        spark.range(0, PARTS, 1, PARTS).mapInArrow(lambda rows: rows, "id bigint").count()
     with timed(took, "first fit"):
         begun = fit(_frame(spark, folder, sizes(folder)[0]), rule="centroid")
     rows = []

@@ -36,7 +36,7 @@ def check_equal(ours, theirs):
     np.testing.assert_allclose(by_name(ours, "norms"), by_name(theirs, "norms"), rtol=1e-5)
 
 
-@pytest.mark.parametrize("parts", [1, 3, 20])
+@pytest.mark.parametrize("parts", [1, 3, pytest.param(20, marks=pytest.mark.compiled)])
 def test_partitions_merged_are_one_pass(spark, corpus, parts):
     """With TF-IDF; twenty are more than one task merges at a time."""
     df = in_partitions(spark, table(corpus), cut(len(corpus), parts))
@@ -66,6 +66,7 @@ def test_the_same_partitions_give_the_same_model_byte_for_byte(spark, corpus):
     assert file_bytes(fit(df, **SMALL)) == file_bytes(fit(df, **SMALL))
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("rule", ["margin", "mistake", "perceptron"])
 def test_rules_that_learn_from_mistakes(spark, corpus, rule):
     """Counts are those of one pass; rounds let partitions hear of each other."""

@@ -14,6 +14,7 @@ adapter = optional("clasher.adapters.spark", "spark")
 shard_files = optional("clasher.adapters.spark.shard_files", "spark")
 
 
+@pytest.mark.compiled  # interpreted, tasks are tested without a cluster
 @pytest.mark.parametrize("how", [
     {"rule": "margin"}, {"rule": "centroid"}, {"rule": "perceptron"},
     {"rule": "mistake", "depth": 2},

@@ -119,17 +119,17 @@ def test_spark_submit_runs_it_until_it_is_told_to_stop(tmp_path):
     ]
     environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     environment.pop("PYSPARK_SUBMIT_ARGS")
-    process = subprocess.Popen(
-        [*map(str, command), *SMALL], stderr=subprocess.PIPE, env=environment, text=True,
-        start_new_session=True,
-    )  # fmt: skip
-    try:
-        for line in process.stderr:
-            if line.startswith("batch 0: 10 rows"):
-                os.killpg(process.pid, signal.SIGTERM)
-        assert process.wait(600) in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+    with subprocess.Popen(
+        [*map(str, command), "-m", str(tmp_path / "m"), *SMALL], stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, env=environment, text=True, start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            for line in process.stdout:
+                if line.startswith("batch 0: 10 rows"):
+                    os.killpg(process.pid, signal.SIGTERM)
+            assert process.wait(600) in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
     (found,) = (tmp_path / "m" / "snapshots").glob("*1/model.clasher")
     assert Clasher.load(found).documents == 10
