@@ -35,8 +35,8 @@ def main(arguments: list[str]) -> int:
     for study in given.studies or STUDIES:
         say(study)
         corpus = named[study]
-        figures[study] = STUDIES[study](Plan(short, long)) | {
-            "corpus": f"{corpus.name} ({len(corpus):,})"
+        figures[study] = STUDIES[study](Plan(short, long, given.limit)) | {
+            "corpus": f"{corpus.name} ({len(corpus):,}, {given.limit:,} sent)"
         }
         say("    " + json.dumps(figures[study]["ratios"]))
     save(about | {"figures": figures}, given.results)

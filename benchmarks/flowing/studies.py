@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +30,13 @@ GROUP, STREAM = "desk", "news"
 class Plan:
     """The documents: short ones for a broker, long ones for a file."""
 
-    def __init__(self, short: Corpus, long: Corpus) -> None:
-        self.short, self.long = short, long
+    def __init__(self, short: Corpus, long: Corpus, documents: int) -> None:
+        self.short, self.long, self.documents = short, long, documents
 
 
 def redis(plan: Plan) -> dict[str, Any]:
     """Short texts through Redis, with and without a group, against a loop that reads them only."""
-    lines = _lines(plan.short)
+    lines = _lines(plan.short, plan.documents)
     with _folder() as here, _server(here) as server:
         _fill(server, lines)
         ways: dict[str, Callable[[], float]] = {
@@ -58,7 +59,7 @@ def redis(plan: Plan) -> dict[str, Any]:
 
 def files(plan: Plan) -> dict[str, Any]:
     """Long texts out of a file, against the test-then-train loop of ``clasher evaluate``."""
-    lines = _lines(plan.long)
+    lines = _lines(plan.long, plan.documents)
     with _folder() as here:
         news = here / "news.jsonl"
         news.write_bytes(b"\n".join(lines) + b"\n")
@@ -155,11 +156,12 @@ def _ratios(rates: dict[str, list[float]], peers: dict[str, str]) -> dict[str, d
     return found
 
 
-def _lines(corpus: Corpus) -> list[bytes]:
+def _lines(corpus: Corpus, documents: int) -> list[bytes]:
+    """So many records; a corpus that has fewer is gone through again, under other ids."""
     rows = zip(corpus.texts.to_pylist(), corpus.labels.to_pylist(), strict=True)
     return [
         msgspec.json.encode({"id": number, "text": text, "labels": labels})
-        for number, (text, labels) in enumerate(rows)
+        for number, (text, labels) in zip(range(documents), cycle(rows), strict=False)
     ]
 
 

@@ -97,7 +97,7 @@ def forget_pending() -> None:
 
 def own_whatever() -> None:
     """Acknowledge entries whoever they belong to."""
-    redis_scripts.COMMIT = redis_scripts.COMMIT.replace("if not owned[ARGV[at]]", "if false")  # type: ignore[misc]
+    redis_scripts.COMMIT = redis_scripts.COMMIT.replace("if at <= #ids then", "if false then")  # type: ignore[misc]
 
 
 HUNTS = [

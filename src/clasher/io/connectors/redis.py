@@ -50,10 +50,10 @@ class RedisSink(Sink):
         """Add entries; after a lost answer, some of them twice."""
         for at in range(0, len(outputs), PIECE):
             values = [output.value for output in outputs[at : at + PIECE]]
+            lengths = " ".join([str(len(value)) for value in values])
+            arguments = [self._field, self._most, lengths, b"".join(values)]
             with self._server.answering():
-                self._server.run(
-                    scripts.APPEND, [self._server.key], [self._field, self._most, *values]
-                )
+                self._server.run(scripts.APPEND, [self._server.key], arguments)
 
     def flush(self) -> Position:
         """The server has everything; how safe it is there is its own affair."""

@@ -23,7 +23,7 @@ from clasher.io.addresses import Address
 from clasher.io.connectors import redis_scripts as scripts
 from clasher.io.connectors.redis_server import OPTIONS, Server
 from clasher.io.connectors.redis_standing import ZERO, Group, Stand, has_no_group, order
-from clasher.io.connectors.redis_stream import READING, Entries, Entry
+from clasher.io.connectors.redis_stream import READING, Entries, Entry, entries_of
 from clasher.io.losses import TRIMMED, TRIMMED_PENDING, lost, set_back
 from clasher.io.records import Fields
 from clasher.io.streams import Caller, Chunk, Party, Poison, Position, Source
@@ -61,6 +61,7 @@ class GroupSource(Source, Party):
         self._last, self._read, self._through = at["last"], at["read"], at["through"]
         self._acknowledged: int = at["through"]
         self._unacknowledged: deque[bytes] = deque()  # in the order in which they were delivered
+        self._in_order = True  # as they are delivered: what was claimed is not
         self._pending_after: str | None = ZERO  # None: what was pending is all delivered
         self._claimed_at = 0.0
 
@@ -76,7 +77,8 @@ class GroupSource(Source, Party):
         through = self._acknowledged if position is None else position["through"]
         with self._lock, self._server.answering():
             mine = list(islice(self._unacknowledged, through - self._acknowledged))
-            arguments = [self._group, caller.id, number, after, *sorted(mine, key=order)]
+            ids = b" ".join(mine if self._in_order else _ascending(mine))
+            arguments = [self._group, caller.id, number, after, ids]
             try:
                 said, what = self._server.run(scripts.COMMIT, [self._key, self._markers], arguments)
             except redis.ResponseError as error:
@@ -85,6 +87,7 @@ class GroupSource(Source, Party):
             for _ in mine:
                 self._unacknowledged.popleft()
             self._acknowledged = through
+            self._in_order = self._in_order or not self._unacknowledged
             if what > len(self._unacknowledged):
                 # A process that is gone may have had a word on its way that delivered something.
                 self._pending_after = ZERO
@@ -183,15 +186,16 @@ class GroupSource(Source, Party):
     def _pending(self, most: int) -> Chunk | None:
         """What was delivered to us before, and is not in hand."""
         while self._pending_after is not None:
-            answer = self._server.client.execute_command(
-                "XREADGROUP", "GROUP", self._group, self._consumer, "COUNT", most,
-                "STREAMS", self._key, self._pending_after,
+            page = entries_of(
+                self._server.run(
+                    scripts.READ, [self._key],
+                    [most, self._pending_after, self._group, self._consumer],
+                )
             )  # fmt: skip
-            page: list[Entry] = answer[0][1] if answer else []
             self._pending_after = page[-1][0].decode() if page else None
             in_hand = set(self._unacknowledged)
             found = [entry for entry in page if entry[0] not in in_hand]
-            gone = [own for own, fields in found if not fields]
+            gone = [own for own, flat in found if not flat]
             self._accept(len(gone), TRIMMED_PENDING)
             if found:
                 entries = [entry for entry in found if entry[1]]
@@ -213,11 +217,7 @@ class GroupSource(Source, Party):
             self._server.client.xack(self._key, self._group, *gone)
         # What was taken from us and comes back is in hand already: nobody else can commit it.
         in_hand = set(self._unacknowledged)
-        entries = [
-            (own, dict(zip(flat[::2], flat[1::2], strict=True)))
-            for own, flat in taken
-            if own not in in_hand
-        ]
+        entries = [(own, flat) for own, flat in taken if own not in in_hand]
         if not entries and not gone:
             return None
         return self._delivered(entries, [], self._trimmed_letters(gone))
@@ -226,15 +226,12 @@ class GroupSource(Source, Party):
         """What nobody was given yet, read in one step with a look whether any of it was trimmed."""
         about, groups, answer = self._server.together(
             ["XINFO STREAM", self._key], ["XINFO GROUPS", self._key],
-            ["XREADGROUP", "GROUP", self._group, self._consumer, "COUNT", most,
-             "STREAMS", self._key, ">"],
+            ["EVAL", scripts.READ, 1, self._key, most, ">", self._group, self._consumer],
         )  # fmt: skip
-        if isinstance(answer, Exception):
-            raise answer
+        entries = entries_of(answer)
         stand, group = Stand.of(about, self.name), Group.of(groups, self._group)
         assert stand is not None  # there is a group of it
         assert group is not None
-        entries: list[Entry] = answer[0][1] if answer else []
         gone = stand.trimmed_from(group)
         self._accept(gone, TRIMMED)
         if gone:
@@ -254,7 +251,10 @@ class GroupSource(Source, Party):
         ids = [*gone, *(own for own, _ in entries)]
         self._unacknowledged.extend(ids)
         self._through += len(ids)
-        self._last = max([self._last, *(own.decode() for own in ids)], key=order)
+        if ids:
+            newest = max(ids[-1], gone[-1] if gone else ids[-1], key=order).decode()
+            self._in_order = self._in_order and not gone and order(ids[0]) > order(self._last)
+            self._last = max(self._last, newest, key=order)
         position = {"last": self._last, "read": self._read, "through": self._through}
         return self._entries.chunk(entries, position, letters)
 
@@ -282,3 +282,7 @@ class GroupSource(Source, Party):
         if not has_no_group(error):
             return error
         return CommitRefusedError(f"{self.name}: the group was deleted")
+
+
+def _ascending(ids: list[bytes]) -> list[bytes]:
+    return sorted(ids, key=order)

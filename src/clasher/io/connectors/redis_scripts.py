@@ -4,16 +4,45 @@ from __future__ import annotations
 
 from typing import Final
 
+READ: Final = """
+-- Read entries and return them in four texts: clients take long over many small answers.
+-- KEYS: the stream
+-- ARGV: how many at most, after which id, and where there is one the group and the consumer
+-- Returns the ids, how many texts each entry has, how long these are, and all of them together.
+local answer
+if ARGV[3] then
+  answer = redis.pcall('XREADGROUP', 'GROUP', ARGV[3], ARGV[4], 'COUNT', ARGV[1],
+                       'STREAMS', KEYS[1], ARGV[2])
+else
+  answer = redis.pcall('XREAD', 'COUNT', ARGV[1], 'STREAMS', KEYS[1], ARGV[2])
+end
+if answer and answer.err then return answer end
+local ids, counts, lengths, texts = {}, {}, {}, {}
+for _, entry in ipairs(answer and answer[1][2] or {}) do
+  local flat = entry[2] or {}
+  ids[#ids + 1] = entry[1]
+  counts[#counts + 1] = #flat
+  for _, text in ipairs(flat) do
+    lengths[#lengths + 1] = #text
+    texts[#texts + 1] = text
+  end
+end
+return {table.concat(ids, ' '), table.concat(counts, ' '), table.concat(lengths, ' '),
+        table.concat(texts)}
+"""
+
 COMMIT: Final = """
 -- Acknowledge entries, if all of them are still ours, and store the number of the snapshot.
 -- KEYS: the stream, the hash of markers
--- ARGV: group, consumer, number, number before, ids in ascending order
+-- ARGV: group, consumer, number, number before, ids in ascending order with blanks between them
 -- Returns what became of it, and how many entries of ours are still pending, or what is amiss.
 local group, consumer, number, before = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local page = 1000
+local ids = {}
+for id in string.gmatch(ARGV[5], '%S+') do ids[#ids + 1] = id end
 local pending, summary = 0, redis.pcall('XPENDING', KEYS[1], group)
 if summary.err then
-  if #ARGV > 4 then return summary end  -- without a group there is nothing to acknowledge
+  if #ids > 0 then return summary end  -- without a group there is nothing to acknowledge
 else
   for _, one in ipairs(summary[4] or {}) do
     if one[1] == consumer then pending = tonumber(one[2]) end
@@ -22,23 +51,21 @@ end
 local said = redis.call('HGET', KEYS[2], consumer) or '0'
 if said == number then return {'done', pending} end
 if said ~= before then return {'set back', said} end
-if #ARGV > 4 then
-  local owned, from, last = {}, ARGV[5], ARGV[#ARGV]
-  while true do
-    local found = redis.call('XPENDING', KEYS[1], group, from, last, page, consumer)
-    for _, entry in ipairs(found) do owned[entry[1]] = true end
-    if #found < page then break end
-    from = '(' .. found[page][1]
+local at, from = 1, ids[1]
+while at <= #ids do
+  local found = redis.call('XPENDING', KEYS[1], group, from, ids[#ids], page, consumer)
+  for _, entry in ipairs(found) do
+    if entry[1] == ids[at] then at = at + 1 end
   end
-  for at = 5, #ARGV do
-    if not owned[ARGV[at]] then return {'lost', ARGV[at]} end
-  end
-  for at = 5, #ARGV, page do
-    redis.call('XACK', KEYS[1], group, unpack(ARGV, at, math.min(at + page - 1, #ARGV)))
-  end
+  if #found < page then break end
+  from = '(' .. found[page][1]
+end
+if at <= #ids then return {'lost', ids[at]} end
+for first = 1, #ids, page do
+  redis.call('XACK', KEYS[1], group, unpack(ids, first, math.min(first + page - 1, #ids)))
 end
 redis.call('HSET', KEYS[2], consumer, number)
-return {'done', pending - (#ARGV - 4)}
+return {'done', pending - #ids}
 """
 
 CLAIM: Final = """
@@ -82,14 +109,18 @@ end
 """
 
 APPEND: Final = """
--- Add an entry for each value.
+-- Add an entry for each value; they come as one text, for clients take long over many small ones.
 -- KEYS: the stream
--- ARGV: field, how many entries to keep (0: all), values
-for at = 3, #ARGV do
+-- ARGV: field, how many entries to keep (0: all), how long the values are, all of them together
+local start = 1
+for length in string.gmatch(ARGV[3], '%d+') do
+  local stop = start + tonumber(length)
+  local value = string.sub(ARGV[4], start, stop - 1)
+  start = stop
   if ARGV[2] == '0' then
-    redis.call('XADD', KEYS[1], '*', ARGV[1], ARGV[at])
+    redis.call('XADD', KEYS[1], '*', ARGV[1], value)
   else
-    redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[2], '*', ARGV[1], ARGV[at])
+    redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[2], '*', ARGV[1], value)
   end
 end
 """

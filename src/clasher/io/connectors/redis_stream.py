@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
 
 from clasher.io.addresses import Address
+from clasher.io.connectors import redis_scripts as scripts
 from clasher.io.connectors.redis_server import OPTIONS, Server
 from clasher.io.connectors.redis_standing import ZERO, Stand, order
 from clasher.io.decoding import Decoder, Value
@@ -17,7 +18,8 @@ from clasher.io.streams import Caller, Chunk, Poison, Position, Source
 READING: Final = ("start", "on_loss", "field")
 FIELD: Final = "json"
 
-Entry = tuple[bytes, Mapping[bytes, bytes]]
+Entry: TypeAlias = tuple[bytes, Sequence[bytes]]
+"""The id of an entry, and its fields: names and values in turn; none where it was trimmed."""
 
 
 class Entries:
@@ -32,11 +34,14 @@ class Entries:
         self, entries: Sequence[Entry], position: Position, lost: Sequence[Poison] = ()
     ) -> Chunk:
         """Decode entries; those that are ``lost`` go to the dead letters."""
-        values = [self._value(fields) for _, fields in entries]
+        values = [self._value(flat) for _, flat in entries]
         chunk = self._decoder.chunk(values, [own.decode() for own, _ in entries], position)
         return Chunk(chunk.records, position, [*lost, *chunk.poison]) if lost else chunk
 
-    def _value(self, fields: Mapping[bytes, bytes]) -> Value:
+    def _value(self, flat: Sequence[bytes]) -> Value:
+        if flat[0] == self._field:
+            return flat[1]
+        fields = dict(zip(flat[::2], flat[1::2], strict=True))
         if self._field in fields:
             return fields[self._field]
         if self._required:
@@ -46,6 +51,27 @@ class Entries:
         except UnicodeDecodeError as error:
             raw = bytes(error.object)
             return FaultError(invalid_utf8(raw).problem, raw=raw)
+
+
+def entries_of(answer: Any) -> list[Entry]:
+    """What ``redis_scripts.READ`` gave.
+
+    >>> entries_of([b"1-0 2-0", b"2 0", b"4 2", b"jsonok"])
+    [(b'1-0', [b'json', b'ok']), (b'2-0', [])]
+    """
+    if isinstance(answer, Exception):
+        raise answer
+    ids, counts, lengths, content = answer
+    texts, start = [], 0
+    for length in map(int, lengths.split()):
+        texts.append(content[start : start + length])
+        start += length
+    entries: list[Entry] = []
+    at = 0
+    for own, count in zip(ids.split(), map(int, counts.split()), strict=True):
+        entries.append((own, texts[at : at + count]))
+        at += count
+    return entries
 
 
 class StreamSource(Source):
@@ -119,11 +145,9 @@ class StreamSource(Source):
         """What is there, read in one step with a look at how many before it were trimmed."""
         key = self._server.key
         about, answer = self._server.together(
-            ["XINFO STREAM", key], ["XREAD", "COUNT", most, "STREAMS", key, self._last]
+            ["XINFO STREAM", key], ["EVAL", scripts.READ, 1, key, most, self._last]
         )
-        stand = Stand.of(about, self.name)
-        if isinstance(answer, Exception):
-            raise answer
+        stand, found = Stand.of(about, self.name), entries_of(answer)
         if stand is None or order(stand.last) < order(self._last):
             if self._last == ZERO:
                 return [], 0  # nobody has added anything yet
@@ -132,7 +156,7 @@ class StreamSource(Source):
         if gone and not self._skips:
             raise lost(self.name, gone)
         self._added = stand.added
-        return answer[0][1] if answer else [], gone
+        return found, gone
 
     def lag(self) -> int | None:
         """How many entries were added beyond those that were read."""
