@@ -29,9 +29,13 @@ def flow(
     transactional: bool = False,
     settings: Settings | None = SETTINGS,
     told: list[str] | None = None,
+    enough: int | None = None,
     **options: Any,
 ) -> Flow:
-    """A flow that ends when there is nothing more; the options are those of ``Options``."""
+    """A flow that ends when there is nothing more; the options are those of ``Options``.
+
+    One that knows how many documents are ``enough`` ends with them.
+    """
     ways = [Outlet(sink_at(route.url), route) for route in map(Route.of, routes)]
     documents, outlets = (
         source_at(source),
@@ -39,7 +43,7 @@ def flow(
     )
     if transactional:
         commit_as_one(documents, [outlet.sink for outlet in outlets])
-    return Flow(
+    made = Flow(
         folder,
         documents,
         outlets,
@@ -48,7 +52,9 @@ def flow(
         settings=None if (folder / "model.clasher").exists() else settings,
         options=Options(**OFTEN | options),
         tell=(lambda line: None) if told is None else told.append,
+        on_progress=lambda figures: made.stop() if figures.documents == enough else None,
     )
+    return made
 
 
 def run(*given: Any, **options: Any) -> Figures:

@@ -12,9 +12,12 @@ import sys
 
 import pytest
 
+from tests.kafka.brokers import is_real
 from tests.kafka.torture.bugs import HUNTS
 
 pytestmark = pytest.mark.compiled
+
+of_the_client = pytest.mark.skipif(is_real(), reason="with the broker of the client: make test")
 
 
 def torture(*args, at=None):
@@ -41,10 +44,12 @@ def finds_all(run, kind):
         assert one != kind or f"{kind}: {bug} was found" in run.stdout
 
 
+@of_the_client
 def test_each_document_is_learnt_once():
     survives(torture("mock", "--trials", 10), mock=10)
 
 
+@of_the_client
 def test_bugs_are_caught():
     finds_all(torture("--hunt", "--trials", 60), "mock")
 

@@ -1,7 +1,7 @@
 """``python -m tests.kafka.torture``: trials, failures and seeds.
 
-A broker is started for each kind; with ``CLASHER_KAFKA_AT=host:port`` that one is used where it need
-not be killed.
+A broker is started for each kind; with ``CLASHER_KAFKA_AT=host:port`` that one is used where it
+need not be killed.
 """
 
 from __future__ import annotations

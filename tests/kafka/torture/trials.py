@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import secrets
 import shutil
 import signal
 import time
@@ -27,9 +28,9 @@ COUNT = 240  # documents of a topic
 PARTITIONS = 4
 DEATHS = 2  # at most, of a trial
 SNAPSHOT = 20  # documents between two snapshots
-MOMENT = 0.06  # seconds after a snapshot at which a flow is killed, at most
+MOMENT = 0.12  # seconds after a snapshot at which a flow is killed, at most
 WIDE = 0.02  # seconds between what is noted and its commit
-OFTEN = {"idle": 0.2, "snapshot_documents": SNAPSHOT}
+OFTEN = {"idle": 5.0, "enough": COUNT, "snapshot_documents": SNAPSHOT}
 SOON = {"session.timeout.ms": 1000, "heartbeat.interval.ms": 200}
 POISON = (b"{", b"\xff", b'{"text": 7}', b"[]", None)
 
@@ -54,7 +55,7 @@ class Trials:
         here.mkdir()
         rows = plain.records(COUNT, draw.randrange(2**32))
         self.documents += len(rows)
-        return self._try(here, f"news-{draw.randrange(2**32):x}", rows, draw)
+        return self._try(here, f"news-{secrets.token_hex(4)}", rows, draw)
 
     def _try(self, here: Path, topic: str, rows: list[Record], draw: random.Random) -> list[str]:
         raise NotImplementedError
@@ -121,10 +122,10 @@ class Once(Kill):
     """``kill -9`` at random moments; outputs come once, with the snapshot, in a transaction."""
 
     def survive(self, draw: random.Random, *given: Any, **options: Any) -> list[str]:
-        return super().survive(draw, *given, transactional=True, idle=1.5, **options)
+        return super().survive(draw, *given, transactional=True, **options)
 
     def _options(self, draw: random.Random) -> dict[str, Any]:
-        return draw.choice([{}, {"group": f"desk-{draw.randrange(2**32)}", **SOON}])
+        return draw.choice([{}, {"group": f"desk-{secrets.token_hex(4)}", **SOON}])
 
     def _written(self, out: str, rows: list[Record]) -> list[str]:
         written = outputs(self.broker, out)
@@ -140,7 +141,7 @@ class Server(Once):
         return KafkaServer(self.base / "broker")
 
     def survive(self, draw: random.Random, folder: Path, *given: Any, **options: Any) -> list[str]:
-        flow = partial(self.child, folder, *given, transactional=True, idle=1.5, **options)
+        flow = partial(self.child, folder, *given, transactional=True, **options)
         child = flow()
         await_snapshot(child, folder, moments(draw)[0])
         assert isinstance(self.broker, KafkaServer)

@@ -153,7 +153,6 @@ class Transactions(Party):
             self._try(outbox, caller, number, position)
         if self._failure is not None:
             self._look_again(self._failure, caller, number)
-        self._is_open, self._last = False, number
         if self.group is not None:
             self.group.settled(position)
 
@@ -166,6 +165,7 @@ class Transactions(Party):
             if claim is not None:
                 outbox.producer.send_offsets_to_transaction(claim.offsets, claim.generation, ANSWER)
             outbox.producer.commit_transaction(ANSWER)
+            self._is_open, self._last = False, number
         except KafkaException as error:
             reason: KafkaError = error.args[0]
             if reason.retriable() and not reason.txn_requires_abort() and not reason.fatal():
