@@ -16,6 +16,7 @@ from tests.service.plain import file_bytes
 from tests.test_merging import by_name
 
 fit = optional("clasher.adapters.spark", "spark").fit
+tree = optional("clasher.adapters.spark.tree", "spark")
 
 EXACT = ("frequencies", "counts", "together", "seen", "totals")
 
@@ -36,9 +37,10 @@ def check_equal(ours, theirs):
     np.testing.assert_allclose(by_name(ours, "norms"), by_name(theirs, "norms"), rtol=1e-5)
 
 
-@pytest.mark.parametrize("parts", [1, 3, pytest.param(20, marks=pytest.mark.compiled)])
-def test_partitions_merged_are_one_pass(spark, corpus, parts):
-    """With TF-IDF; twenty are more than one task merges at a time."""
+@pytest.mark.parametrize(("parts", "fan"), [(1, 16), (3, 16), (5, 2)])
+def test_partitions_merged_are_one_pass(spark, corpus, parts, fan, monkeypatch):
+    """With TF-IDF; the last ones in a tree of three levels."""
+    monkeypatch.setattr(tree, "FAN", fan)
     df = in_partitions(spark, table(corpus), cut(len(corpus), parts))
     model = fit(df, rule="centroid", **SMALL)
     whole = one_pass(corpus, rule="centroid")
@@ -72,7 +74,7 @@ def test_rules_that_learn_from_mistakes(spark, corpus, rule):
     """Counts are those of one pass; rounds let partitions hear of each other."""
     df = in_partitions(spark, table(corpus), cut(len(corpus), 3))
     whole = one_pass(corpus, rule=rule)
-    for rounds in (1, 4):
+    for rounds in (1, 2):
         model = fit(df, rule=rule, rounds=rounds, exact=rounds == 1, **SMALL)
         np.testing.assert_array_equal(model._state.frequencies, whole._state.frequencies)
         assert (model.documents, model.labelled) == (whole.documents, whole.labelled)

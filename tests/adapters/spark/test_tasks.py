@@ -57,7 +57,7 @@ def test_counted_learnt_and_merged_partitions_are_one_pass(corpus, monkeypatch):
     for number, part in enumerate(inside):
         monkeypatch.setattr(parts, "partition", lambda number=number: number)
         learnt += parts.Learn(start, COLUMNS)([batch(corpus, part)])
-    with packing.Gathered(tree.Merge()(learnt)) as gathered:
+    with packing.Gathered(tree.Merge(fan=4)(learnt)) as gathered:
         assert gathered.numbers == [0]
         deltas.take_over(begun, gathered.take(0))
     check_equal(begun, one_pass(corpus, rule="centroid"))

@@ -27,6 +27,8 @@ from clasher.io.records import DEFAULT_SEPARATOR
 FILE_ORDER = ("file", "start")
 """Files by their names, their parts by where they begin."""
 KAFKA_ORDER = ("partition", "offset")
+STARTS = {"beginning": "earliest", "end": "latest"}
+"""Where a new query begins, in our words and in Spark's."""
 
 
 def read_files(
@@ -65,12 +67,12 @@ def watch_files(
 
 
 def watch_kafka(spark: SparkSession, address: str, reading: Reading) -> DataFrame:
-    """A topic of Kafka, as a stream: ``kafka://broker:9092/topic?start=earliest&max=10000``.
+    """A topic of Kafka, as a stream: ``kafka://broker:9092/topic?start=end&max=10000``.
 
-    ``start`` is where a new query begins (``latest`` otherwise), ``max`` how many messages a batch
-    may have; options with a dot are settings of the client: ``security.protocol=SSL``. A record
-    without an id gets its place as one. Read by Spark's own connector where that is installed,
-    else by ``kafka_source``.
+    ``start`` is where a new query begins (``beginning`` otherwise), ``max`` how many messages a
+    batch may have; options with a dot are settings of the client: ``security.protocol=SSL``. A
+    record without an id gets its place as one. Read by Spark's own connector where that is
+    installed, else by ``kafka_source``.
     """
     parts = Address.of(address)
     if parts.scheme != "kafka" or not parts.host or not parts.path:
@@ -81,7 +83,7 @@ def watch_kafka(spark: SparkSession, address: str, reading: Reading) -> DataFram
     options = {
         "kafka.bootstrap.servers": f"{parts.host}:{parts.port or 9092}",
         "subscribe": parts.path,
-        "startingOffsets": parts.choice("start", ["latest", "earliest"]),
+        "startingOffsets": STARTS[parts.choice("start", list(STARTS))],
         **{f"kafka.{name}": value for name, value in client.items()},
     }
     if "max" in parts.options:

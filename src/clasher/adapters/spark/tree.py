@@ -19,17 +19,18 @@ FAN = 16  # models that become one at a time
 
 @dataclass(frozen=True)
 class Merge:
-    """A task: makes one model of every ``FAN`` neighbours, in the order of their numbers.
+    """A task: makes one model of every ``fan`` neighbours, in the order of their numbers.
 
     The order is always the same, so the result is, whichever of them were ready first.
     """
 
+    fan: int
     tokenizer: Tokenizer | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of pieces in, rows of pieces out."""
         with packing.Gathered(batches, self.tokenizer) as gathered:
-            for group, numbers in groupby(gathered.numbers, lambda number: number // FAN):
+            for group, numbers in groupby(gathered.numbers, lambda number: number // self.fan):
                 first, *others = numbers
                 model = gathered.take(first)
                 for number in others:
@@ -45,6 +46,7 @@ def merged(parts: DataFrame, count: int, tokenizer: Tokenizer | None = None) -> 
     while count > 1:
         count = -(-count // FAN)
         group = sf.floor(sf.col("number") / FAN).cast("int")
-        parts = parts.repartitionById(count, group).mapInArrow(Merge(tokenizer), packing.SCHEMA)
+        task = Merge(FAN, tokenizer)
+        parts = parts.repartitionById(count, group).mapInArrow(task, packing.SCHEMA)
     with packing.Gathered(parts.toArrow().to_batches(), tokenizer) as gathered:
         return gathered.take(gathered.numbers[0]) if gathered.numbers else None
