@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compiled test-interpreted torture lint format bench bench-serve bench-spark bench-streams experiments programs java clean
+.PHONY: help demo test test-compiled test-interpreted test-kafka torture lint format bench bench-serve bench-spark bench-streams experiments programs java clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -21,6 +21,11 @@ test-compiled: $(VENV)/dev programs
 
 test-interpreted: $(VENV)/dev programs  # one run without the compiler sees every line of the kernels
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(PARALLEL) -q -m 'not compiled' --cov
+
+test-kafka: $(VENV)/dev  ## run what has to do with Kafka against a real broker, which Maven gets
+	@tools/programs.sh $(JAVA) mvn=maven
+	$(BIN)/python -m tests.kafka.maven
+	CLASHER_KAFKA=server $(BIN)/python -m pytest $(PARALLEL) tests/kafka
 
 TRIALS ?= 1000
 torture: $(VENV)/dev programs  ## kill, cut off and starve a service and streams TRIALS times each; needs root and strace

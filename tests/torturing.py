@@ -42,7 +42,9 @@ def main(
     given = _arguments(name, about, kinds, bugs, needs)
     warm_up()
     failed = 0
-    for kind, bug in hunts if given.hunt else [(one, given.bug) for one in given.kinds or kinds]:
+    wanted = given.kinds or kinds
+    hunted = [(kind, bug) for kind, bug in hunts if kind in wanted]
+    for kind, bug in hunted if given.hunt else [(one, given.bug) for one in wanted]:
         with tempfile.TemporaryDirectory(dir=given.dir) as base:
             trials = kinds[kind](Path(base), given.seed, bug)
             try:

@@ -14,6 +14,7 @@ import pytest
 from clasher.io.registry import CONNECTORS
 from tests.conftest import missing, optional
 from tests.flow.feed_server import FeedServer, Reply, item, rss
+from tests.kafka.brokers import MockBroker
 
 pytestmark = pytest.mark.compiled
 
@@ -41,6 +42,7 @@ def is_like(told: str, real: str) -> bool:
 def shell(tmp_path, server):
     """Runs commands where the files of the examples are, with servers on loopback."""
     optional("feedparser", "feeds")
+    optional("confluent_kafka", "kafka")
     if shutil.which("redis-cli") is None:
         missing("redis-cli is missing (package redis-tools)")
     binaries = tmp_path / "bin"
@@ -53,6 +55,7 @@ def shell(tmp_path, server):
         if name in FILES and not (tmp_path / name).exists():
             (tmp_path / name).write_text("".join(f"{line}\n" for line in told))
     (tmp_path / "more.jsonl").write_text(MORE)
+    broker = MockBroker(tmp_path)
     web = FeedServer()
     web.replies["/feed.xml"] = Reply(body=rss(item(1, "Wheat", "grain")))
 
@@ -60,6 +63,7 @@ def shell(tmp_path, server):
         for told, real in (
             ("redis://localhost:6379", f"redis://127.0.0.1:{server.port}"),
             ("http://localhost:8080", web.url("")),
+            ("localhost:9092", broker.servers),
         ):
             command = command.replace(told, real)
         path = f"{binaries}:{os.environ['PATH']}"
@@ -72,6 +76,7 @@ def shell(tmp_path, server):
 
     yield run
     web.close()
+    broker.stop()
 
 
 def test_the_examples_are_what_happens(shell):

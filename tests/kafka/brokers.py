@@ -1,12 +1,8 @@
-"""Brokers on loopback: the one that the client brings along, and a real server.
-
-``python -m tests.kafka.brokers`` downloads the server.
-"""
+"""Brokers on loopback: the one that the client brings along, and a real server."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -17,25 +13,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from tests.kafka.maven import BUILD, jars
+
 VERSION = "4.3.1"
-CACHE = Path(__file__).parents[2] / "build" / f"kafka-{VERSION}"
+CACHE = BUILD / f"kafka-{VERSION}"
 PATIENCE = 120.0  # seconds
 JAVA = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m"]
-POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>clasher</groupId>
-  <artifactId>test-kafka</artifactId>
-  <version>1</version>
-  <packaging>pom</packaging>
-  <dependencies>
-    <dependency>
-      <groupId>org.apache.kafka</groupId>
-      <artifactId>kafka_2.13</artifactId>
-      <version>{VERSION}</version>
-    </dependency>
-  </dependencies>
-</project>
-"""
 PROPERTIES = {
     "process.roles": "broker,controller",
     "node.id": "1",
@@ -57,7 +40,9 @@ PROPERTIES = {
     "share.coordinator.state.topic.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
-    # transactions of the dead end soon
+    # a broker that was killed is let in again soon, and transactions of the dead end soon
+    "broker.session.timeout.ms": "1000",
+    "broker.heartbeat.interval.ms": "200",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
     "log.retention.ms": "-1",  # times in tests are of long ago
 }
@@ -187,15 +172,15 @@ class KafkaServer(Broker):
         except KafkaException:
             return False
 
-    def kill(self) -> None:
-        """End it as the system would, at once; what it has written stays."""
-        os.kill(self._process.pid, signal.SIGKILL)
+    def end(self, how: int = signal.SIGKILL) -> None:
+        """End it, as the system would by default, at once; what it has written stays."""
+        os.kill(self._process.pid, how)
         self._process.wait(PATIENCE)
 
     def stop(self) -> None:
         """End it; nobody needs what it kept."""
         if self._process.poll() is None:
-            self.kill()
+            self.end()
 
 
 def is_real() -> bool:
@@ -209,24 +194,10 @@ def java() -> list[str]:
 
 
 def download() -> None:
-    """Get the server by its Maven coordinates, once."""
-    if (CACHE / "complete").exists():
-        return
-    for program in ("mvn", "java"):
-        if shutil.which(program) is None:
-            raise SystemExit(f"no Kafka server without {program} (packages maven, default-jre)")
-    CACHE.mkdir(parents=True, exist_ok=True)
-    (CACHE / "pom.xml").write_text(POM)
-    run = subprocess.run(
-        ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime",
-         "-DoutputDirectory=jars"],
-        cwd=CACHE, capture_output=True, text=True, timeout=900,
-    )  # fmt: skip
-    if run.returncode:
-        said = [line for line in run.stdout.splitlines() if "ERROR" in line]
-        raise SystemExit(f"Maven has not got Apache Kafka {VERSION}: {said[0] if said else ''}")
-    make_certificate()
-    (CACHE / "complete").touch()
+    """Get the server, once."""
+    if not (CACHE / "broker.pem").exists():
+        jars(f"org.apache.kafka:kafka_2.13:{VERSION}", CACHE)
+        make_certificate()
 
 
 def make_certificate() -> None:
@@ -249,7 +220,3 @@ def free_ports(how_many: int) -> list[int]:
         for one in found:
             one.bind(("127.0.0.1", 0))
         return [int(one.getsockname()[1]) for one in found]
-
-
-if __name__ == "__main__":
-    download()

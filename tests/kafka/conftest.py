@@ -28,10 +28,24 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 @pytest.fixture
 def server(broker: Broker) -> KafkaServer:
-    """A real broker."""
-    if not isinstance(broker, KafkaServer):
-        pytest.skip("needs a Kafka server: make test-kafka")
+    """A real broker; tests that need one are those of ``make test-kafka`` alone."""
+    assert isinstance(broker, KafkaServer)
     return broker
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is for the other broker: it has a run of its own."""
+    others = [item for item in items if _needs_other(item)]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]
+
+
+def _needs_other(item: pytest.Item) -> bool:
+    if is_real():
+        return item.get_closest_marker("mock") is not None
+    here = item.path.is_relative_to(Path(__file__).parent)
+    return here and "server" in getattr(item, "fixturenames", ())
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from clasher.errors import StreamError, UnreachableError
 from clasher.io.addresses import Address
 from clasher.io.connectors import kafka_commits
 from clasher.io.connectors.kafka_cluster import Cluster
-from clasher.io.connectors.kafka_commits import Commits, Scan
+from clasher.io.connectors.kafka_commits import PARTITION, Commits, Scan
 from tests.kafka.messages import admin, create
 
 PATIENCE = 20.0  # seconds
@@ -25,7 +25,7 @@ def note(broker, topic, who):
     producer = Producer({"bootstrap.servers": broker.servers, "transactional.id": f"{topic}-{who}"})
     producer.init_transactions(PATIENCE)
     producer.begin_transaction()
-    producer.produce(topic, b'{"snapshot":7}', f"runner/{who}")
+    producer.produce(topic, b'{"snapshot":7}', f"runner/{who}", PARTITION)
     assert producer.flush(PATIENCE) == 0
     return producer
 

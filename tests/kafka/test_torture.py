@@ -12,12 +12,9 @@ import sys
 
 import pytest
 
-from tests.kafka.brokers import is_real
 from tests.kafka.torture.bugs import HUNTS
 
 pytestmark = pytest.mark.compiled
-
-of_the_client = pytest.mark.skipif(is_real(), reason="with the broker of the client: make test")
 
 
 def torture(*args, at=None):
@@ -44,14 +41,14 @@ def finds_all(run, kind):
         assert one != kind or f"{kind}: {bug} was found" in run.stdout
 
 
-@of_the_client
+@pytest.mark.mock
 def test_each_document_is_learnt_once():
     survives(torture("mock", "--trials", 10), mock=10)
 
 
-@of_the_client
+@pytest.mark.mock
 def test_bugs_are_caught():
-    finds_all(torture("--hunt", "--trials", 60), "mock")
+    finds_all(torture("mock", "--hunt", "--trials", 60), "mock")
 
 
 def test_each_document_is_learnt_and_written_once(server):
@@ -62,9 +59,9 @@ def test_each_document_is_learnt_by_one_of_two_who_come_and_go(server):
     survives(torture("rebalances", "--trials", 3, at=server), rebalances=3)
 
 
-def test_a_broker_may_be_killed_too(server):
-    survives(torture("server", "--trials", 2), server=2)
+def test_a_broker_may_be_killed_and_restarted_too(server):
+    survives(torture("broker", "restart", "--trials", 2), broker=2, restart=2)
 
 
 def test_bugs_of_transactions_are_caught(server):
-    finds_all(torture("--hunt", "--trials", 60, at=server), "once")
+    finds_all(torture("once", "--hunt", "--trials", 60, at=server), "once")

@@ -118,7 +118,8 @@ def stream(
     """Predict and learn until there is no more, or until it is told to stop."""
     from clasher.adapters import spark as adapter
     from clasher.adapters.spark import sinks
-    from clasher.adapters.spark.sources import FILE_ORDER, KAFKA_ORDER, watch_files, watch_kafka
+    from clasher.adapters.spark.kafka_topics import KAFKA_ORDER, watch_kafka
+    from clasher.adapters.spark.sources import FILE_ORDER, watch_files
     from clasher.model import Clasher
 
     reading = records.reading(stopping=False, required=False)

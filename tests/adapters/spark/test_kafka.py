@@ -14,7 +14,7 @@ from tests.service.plain import file_bytes
 
 kafka = optional("confluent_kafka", "kafka")
 stream = optional("clasher.adapters.spark", "spark").stream
-sources = optional("clasher.adapters.spark.sources", "spark")
+topics = optional("clasher.adapters.spark.kafka_topics", "spark")
 source = optional("clasher.adapters.spark.kafka_source", "spark")
 Reading = optional("clasher.adapters.spark.records", "spark").Reading
 
@@ -60,9 +60,9 @@ def test_a_topic_is_learnt_batch_by_batch_and_gone_on_with(spark, corpus, broker
     told, written = [], []
 
     def run():
-        df = sources.watch_kafka(spark, address, READING)
+        df = topics.watch_kafka(spark, address, READING)
         with stream(
-            df, tmp_path / "m", order=sources.KAFKA_ORDER, trigger=ONCE, told=told.append,
+            df, tmp_path / "m", order=topics.KAFKA_ORDER, trigger=ONCE, told=told.append,
             write=lambda rows, _: written.extend(rows.select("id", "error").collect()), **SMALL,
         ) as running:  # fmt: skip
             running.wait()
@@ -119,7 +119,7 @@ def test_positions_that_are_not_there_end_the_query(broker):
 
 def test_what_cannot_be_read_is_told_in_one_line(spark, broker, monkeypatch):
     with pytest.raises(StreamError, match="is not of the form kafka://broker:9092/topic"):
-        sources.watch_kafka(spark, "kafka://broker", READING)
+        topics.watch_kafka(spark, "kafka://broker", READING)
     with pytest.raises(StreamError, match="needs the option 'subscribe'"):
         source.KafkaReader({"kafka.bootstrap.servers": "x"})
     monkeypatch.setattr(source, "PATIENCE", 1.0)

@@ -13,7 +13,6 @@ from pathlib import Path
 from tests import torturing
 from tests.flow import plain
 from tests.flow.running import run
-from tests.kafka.brokers import is_real
 from tests.kafka.torture.bugs import BUGS, HUNTS
 from tests.kafka.torture.trials import KINDS
 
@@ -28,5 +27,4 @@ def _warm_up() -> None:
 
 
 if __name__ == "__main__":
-    hunts = [(kind, bug) for kind, bug in HUNTS if (kind != "mock") == is_real()]
-    sys.exit(torturing.main("tests.kafka.torture", __doc__, KINDS, BUGS, list, _warm_up, hunts))
+    sys.exit(torturing.main("tests.kafka.torture", __doc__, KINDS, BUGS, list, _warm_up, HUNTS))

@@ -36,9 +36,12 @@ def write_at_once() -> None:
 def note_outside() -> None:
     """Note the number of a snapshot before its transaction is committed, and not in it."""
     note = Transactions._note
+    outside: list[Outbox] = []
 
     def early(self: Transactions, outbox: Any, *given: Any) -> None:
-        note(self, Outbox(self.cluster, self.cluster.producer()), *given)
+        if not outside:
+            outside.append(Outbox(self.cluster, self.cluster.producer()))
+        note(self, outside[0], *given)
 
     Transactions._note = early  # type: ignore[method-assign]
 

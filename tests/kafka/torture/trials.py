@@ -134,18 +134,20 @@ class Once(Kill):
         return [f"{len(written)} outputs, {len({row['id'] for row in written})} of {len(rows)}"]
 
 
-class Server(Once):
+class BrokerEnds(Kill):
     """``kill -9`` of the broker at random moments, and sometimes of the flow too."""
+
+    how = signal.SIGKILL
 
     def _broker(self) -> Broker:
         return KafkaServer(self.base / "broker")
 
     def survive(self, draw: random.Random, folder: Path, *given: Any, **options: Any) -> list[str]:
-        flow = partial(self.child, folder, *given, transactional=True, **options)
+        flow = partial(self.child, folder, *given, **options)
         child = flow()
         await_snapshot(child, folder, moments(draw)[0])
         assert isinstance(self.broker, KafkaServer)
-        self.broker.kill()
+        self.broker.end(self.how)
         self.deaths += 1
         if draw.random() < 0.5:
             child.kill()
@@ -154,6 +156,16 @@ class Server(Once):
             child = flow()
         code = child.wait()
         return [f"ended with {code}"] if code else []
+
+
+class BrokerRestarts(Once, BrokerEnds):
+    """The broker is stopped and started at random moments, and transactions go on.
+
+    It is not killed: a lone one that is while it commits may never tell partitions so, and leave a
+    transaction that hangs, for ``kafka-transactions.sh`` to end.
+    """
+
+    how = signal.SIGTERM
 
 
 class Rebalances(Trials):
@@ -271,5 +283,6 @@ def learnt(folder: Path, rows: Sequence[Record]) -> list[str]:
 
 
 KINDS: dict[str, Callable[[Path, int, str | None], Trials]] = {
-    "mock": Mock, "kill": Kill, "once": Once, "server": Server, "rebalances": Rebalances,
+    "mock": Mock, "kill": Kill, "once": Once, "broker": BrokerEnds,
+    "restart": BrokerRestarts, "rebalances": Rebalances,
 }  # fmt: skip

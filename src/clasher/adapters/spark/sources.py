@@ -1,4 +1,4 @@
-"""Files and Kafka topics as data frames of documents: columns ``id``, ``text``, ``labels``.
+"""Files as data frames of documents: columns ``id``, ``text``, ``labels``.
 
 Beside them stand ``place`` (where a document comes from), ``error`` and ``raw`` (what is wrong with
 one that is none, and what it is), and the columns that put the documents of a batch in order.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -19,16 +18,12 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType
 from clasher.adapters.spark.columns import column
 from clasher.adapters.spark.records import PLACE, VALUE, Reading
 from clasher.errors import StreamError
-from clasher.io.addresses import Address
 from clasher.io.formats import Source
 from clasher.io.judging import missing_column
 from clasher.io.records import DEFAULT_SEPARATOR
 
 FILE_ORDER = ("file", "start")
 """Files by their names, their parts by where they begin."""
-KAFKA_ORDER = ("partition", "offset")
-STARTS = {"beginning": "earliest", "end": "latest"}
-"""Where a new query begins, in our words and in Spark's."""
 
 
 def read_files(
@@ -64,48 +59,6 @@ def watch_files(
     if kind != "jsonl":
         reader = reader.schema(_read(_tabular(spark.read, kind), kind, folder).schema)
     return _documents(reader, folder, reading, kind)
-
-
-def watch_kafka(spark: SparkSession, address: str, reading: Reading) -> DataFrame:
-    """A topic of Kafka, as a stream: ``kafka://broker:9092/topic?start=end&max=10000``.
-
-    ``start`` is where a new query begins (``beginning`` otherwise), ``max`` how many messages a
-    batch may have; options with a dot are settings of the client: ``security.protocol=SSL``. A
-    record without an id gets its place as one. Read by Spark's own connector where that is
-    installed, else by ``kafka_source``.
-    """
-    parts = Address.of(address)
-    if parts.scheme != "kafka" or not parts.host or not parts.path:
-        raise StreamError(f"{parts.shown}: is not of the form kafka://broker:9092/topic")
-    client = {name: value for name, value in parts.options.items() if "." in name}
-    plain = {name: value for name, value in parts.options.items() if name not in client}
-    replace(parts, options=plain).check_options(("start", "max"))
-    options = {
-        "kafka.bootstrap.servers": f"{parts.host}:{parts.port or 9092}",
-        "subscribe": parts.path,
-        "startingOffsets": STARTS[parts.choice("start", list(STARTS))],
-        **{f"kafka.{name}": value for name, value in client.items()},
-    }
-    if "max" in parts.options:
-        options["maxOffsetsPerTrigger"] = str(int(parts.number("max", 1)))
-    messages = _messages(spark, options)
-    place = sf.concat(
-        sf.col("topic"), sf.lit("["), sf.col("partition"), sf.lit("]@"), sf.col("offset")
-    )
-    rows = messages.select("value", place.alias(PLACE), "partition", "offset")
-    return reading.read(rows).withColumn("id", sf.coalesce("id", PLACE))
-
-
-def _messages(spark: SparkSession, options: dict[str, str]) -> DataFrame:
-    try:
-        return spark.readStream.format("kafka").options(**options).load()
-    except AnalysisException as error:
-        if "kafka" not in str(error):
-            raise
-    from clasher.adapters.spark.kafka_source import NAME, KafkaSource
-
-    spark.dataSource.register(KafkaSource)
-    return spark.readStream.format(NAME).options(**options).load()
 
 
 def _kind(paths: Sequence[str], format: str | None) -> str:  # noqa: A002

@@ -28,6 +28,7 @@ from clasher.errors import StreamError, UnreachableError
 from clasher.io.connectors.kafka_cluster import ANSWER, Cluster, fetch, has_controller
 
 TOPIC: Final = "clasher-commits"
+PARTITION: Final = 0  # of which all is one order, however many others there are
 PIECE: Final = 1000  # messages read at a time
 COMPACTED: Final = {
     "cleanup.policy": "compact",
@@ -93,7 +94,7 @@ class Commits:
         consumer = self.cluster.consumer(isolation_level="read_uncommitted")
         try:
             with self.cluster.answering(consumer.poll):
-                place = TopicPartition(self.cluster.topic, 0)
+                place = TopicPartition(self.cluster.topic, PARTITION)
                 ends = consumer.get_watermark_offsets(place, timeout=ANSWER)
         finally:
             consumer.close()
@@ -107,7 +108,8 @@ class Commits:
         try:
             if not scan.step(ANSWER):
                 raise UnreachableError(
-                    f"{self.cluster.shown}: waits for the transaction of another runner to end"
+                    f"{self.cluster.shown}: waits for the transaction of another runner to end; "
+                    f"one that never does is found by kafka-transactions.sh find-hanging"
                 )
         finally:
             scan.close()
@@ -133,7 +135,7 @@ class Scan:
         self._consumer = self._cluster.consumer(
             isolation_level="read_committed", auto_offset_reset="earliest", fetch_wait_max_ms=50
         )
-        self._consumer.assign([TopicPartition(self._cluster.topic, 0, 0)])
+        self._consumer.assign([TopicPartition(self._cluster.topic, PARTITION, 0)])
 
     def step(self, seconds: float) -> bool:
         """Read on for some seconds at most; whether it is done."""

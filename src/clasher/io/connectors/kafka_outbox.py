@@ -31,10 +31,11 @@ def is_for_good(error: KafkaError) -> bool:
 
 
 class Parcel(NamedTuple):
-    """Where outputs go, and with what headers."""
+    """Where outputs go, and with what headers; by default keys decide on partitions."""
 
     topic: str
     headers: Headers
+    partition: int = -1
 
 
 class Outbox:
@@ -78,8 +79,8 @@ class Outbox:
         while self.failed is None:
             try:
                 self.producer.produce(
-                    parcel.topic, output.value, str(output.id), headers=parcel.headers,
-                    on_delivery=self._report,
+                    parcel.topic, output.value, str(output.id), parcel.partition,
+                    headers=parcel.headers, on_delivery=self._report,
                 )  # fmt: skip
             except BufferError:
                 self._serve(SERVE)

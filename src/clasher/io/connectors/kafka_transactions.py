@@ -15,7 +15,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from clasher.errors import CommitRefusedError, StreamError, UnreachableError
 from clasher.io.connectors.kafka_cluster import ANSWER, Cluster
-from clasher.io.connectors.kafka_commits import Commits
+from clasher.io.connectors.kafka_commits import PARTITION, Commits
 from clasher.io.connectors.kafka_outbox import WAITING, Outbox, Parcel, is_for_good
 from clasher.io.streams import Caller, Output, Party, Position
 
@@ -179,7 +179,7 @@ class Transactions(Party):
         if self._noted != number:
             notes = {**places, runner_key(caller): {"snapshot": number}}
             outputs = [Output(key, msgspec.json.encode(value)) for key, value in notes.items()]
-            outbox.put(Parcel(self.cluster.topic, []), outputs)
+            outbox.put(Parcel(self.cluster.topic, [], PARTITION), outputs)
             self._noted = number
         outbox.flush()
         if outbox.failed is not None:
