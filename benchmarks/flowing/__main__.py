@@ -18,7 +18,7 @@ from benchmarks.measure import version
 from benchmarks.report import update
 from benchmarks.runner import header, save, say
 
-LIBRARIES = ("clasher", "numpy", "numba", "msgspec", "redis")
+LIBRARIES = ("clasher", "numpy", "numba", "msgspec", "redis", "confluent-kafka")
 RESULTS = Path(__file__).parents[1] / "results"
 DOCUMENT = corpora.PROJECT / "docs" / "streams.md"
 
@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
     given = _parser().parse_args(arguments)
     short = _corpus(given.data, "goemotions", given.limit)
     long = _corpus(given.data, "arxiv", given.limit)
-    named = {"redis": short, "files": long}
+    named = {"redis": short, "kafka": short, "files": long}
     about = header("flowing", arguments, ROUNDS)
     about["command"] = " ".join(["python -m benchmarks.flowing", *arguments])
     about["versions"] = {library: version(library) for library in LIBRARIES}

@@ -8,17 +8,18 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import cycle
+from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from benchmarks.corpora import Corpus
+from benchmarks.flowing import topics
 from clasher.evaluate import evaluate
 from clasher.flow import Flow, Options, Outlet
 from clasher.io import open_stream
-from clasher.io.registry import sink_at, source_at
+from clasher.io.registry import commit_as_one, sink_at, source_at
 from clasher.model import Clasher
 from tests.flow.redis_server import RedisServer
 
@@ -71,23 +72,50 @@ def files(plan: Plan) -> dict[str, Any]:
     return {"documents": len(lines), "rates": rates, "ratios": _ratios(rates, {"run": "evaluate"})}
 
 
-STUDIES: dict[str, Callable[[Plan], dict[str, Any]]] = {"redis": redis, "files": files}
+def kafka(plan: Plan) -> dict[str, Any]:
+    """Short texts through Kafka: from a position, in a group, in transactions."""
+    lines = _lines(plan.short, plan.documents)
+    with _folder() as here, topics.started(here) as broker:
+        topics.fill(broker, STREAM, lines)
+        numbers = count()
+
+        def flow(group: bool = False, **given: Any) -> float:
+            options = {"group": f"{GROUP}-{next(numbers)}"} if group else {}
+            return _flow(broker.url(STREAM, **options), here, len(lines), **given)
+
+        ways: dict[str, Callable[[], float]] = {
+            "bare topic": lambda: topics.read(broker, STREAM, len(lines)),
+            "topic": flow,
+            "bare members": lambda: topics.read_as_group(
+                broker, STREAM, len(lines), f"bare-{next(numbers)}"
+            ),
+            "members": lambda: flow(group=True),
+            "transactions": lambda: flow(group=True, sink=broker.url("out"), transactional=True),
+        }
+        rates = _rounds(ways, len(lines))
+    peers = {"topic": "bare topic", "members": "bare members", "transactions": "bare members"}
+    return {"documents": len(lines), "rates": rates, "ratios": _ratios(rates, peers)}
+
+
+STUDIES: dict[str, Callable[[Plan], dict[str, Any]]] = {
+    "redis": redis, "kafka": kafka, "files": files,
+}  # fmt: skip
 
 
 # ── ours ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _flow(source: str, here: Path, documents: int, sink: str | None = None) -> float:
+def _flow(
+    source: str, here: Path, documents: int, sink: str | None = None, transactional: bool = False
+) -> float:
     """Seconds that a flow takes, from its start to the last snapshot."""
     shutil.rmtree(here / "model", ignore_errors=True)
     out = here / "out.jsonl"
     out.unlink(missing_ok=True)
-    flow = Flow(
-        here / "model",
-        source_at(source),
-        [Outlet(sink_at(sink or str(out)))],
-        options=Options(chunk=READ, idle=0.0),
-    )
+    read, written = source_at(source), sink_at(sink or str(out))
+    if transactional:
+        commit_as_one(read, [written])
+    flow = Flow(here / "model", read, [Outlet(written)], options=Options(chunk=READ, idle=0.0))
     start = time.perf_counter()
     figures = flow.run()
     seconds = time.perf_counter() - start

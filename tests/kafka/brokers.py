@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from tests.kafka.maven import BUILD, jars
 VERSION = "4.3.1"
 CACHE = BUILD / f"kafka-{VERSION}"
 PATIENCE = 120.0  # seconds
-JAVA = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m"]
+QUICK = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m"]
 PROPERTIES = {
     "process.roles": "broker,controller",
     "node.id": "1",
@@ -123,9 +124,10 @@ class KafkaServer(Broker):
 
     is_real = True
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, java: Sequence[str] = QUICK) -> None:
         download()
         folder.mkdir(parents=True)
+        self._java = [*java, "-cp", f"{CACHE / 'jars'}/*"]
         self.servers, self.safe, controller = [f"127.0.0.1:{port}" for port in free_ports(3)]
         advertised = f"PLAINTEXT://{self.servers},SAFE://{self.safe}"
         settings = PROPERTIES | {
@@ -140,7 +142,7 @@ class KafkaServer(Broker):
         lines = [f"{name}={value}\n" for name, value in settings.items()]
         self._properties.write_text("".join(lines))
         subprocess.run(
-            [*java(), "kafka.tools.StorageTool", "format", "--standalone",
+            [*self._java, "kafka.tools.StorageTool", "format", "--standalone",
              "-t", "Y2xhc2hlcnRlc3RrYWZrYQ", "-c", str(self._properties)],
             check=True, capture_output=True, timeout=PATIENCE,
         )  # fmt: skip
@@ -150,7 +152,7 @@ class KafkaServer(Broker):
         """Start it, or start it again with what it kept."""
         with self._told.open("ab") as told:
             self._process = subprocess.Popen(
-                [*java(), "kafka.Kafka", str(self._properties)],
+                [*self._java, "kafka.Kafka", str(self._properties)],
                 stdout=told, stderr=told, start_new_session=True,
             )  # fmt: skip
         until = time.monotonic() + PATIENCE
@@ -188,15 +190,10 @@ def is_real() -> bool:
     return os.environ.get("CLASHER_KAFKA") == "server"
 
 
-def java() -> list[str]:
-    """How to run what was downloaded."""
-    return [*JAVA, "-cp", f"{CACHE / 'jars'}/*"]
-
-
 def download() -> None:
     """Get the server, once."""
     if not (CACHE / "broker.pem").exists():
-        jars(f"org.apache.kafka:kafka_2.13:{VERSION}", CACHE)
+        jars(CACHE, f"org.apache.kafka:kafka_2.13:{VERSION}")
         make_certificate()
 
 

@@ -16,19 +16,31 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <artifactId>test-kafka</artifactId>
   <version>1</version>
   <packaging>pom</packaging>
-  <dependencies>
-    <dependency>
-      <groupId>{0}</groupId>
-      <artifactId>{1}</artifactId>
-      <version>{2}</version>
-    </dependency>
+  <dependencies>{}
   </dependencies>
 </project>
 """
+DEPENDENCY = """
+    <dependency>
+      <groupId>{}</groupId>
+      <artifactId>{}</artifactId>
+      <version>{}</version>
+      {}
+    </dependency>"""
+ALONE = """<exclusions><exclusion>
+        <groupId>*</groupId><artifactId>*</artifactId>
+      </exclusion></exclusions>"""
+CONNECTED = (
+    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+    "org.apache.kafka:kafka-clients:3.9.1",
+    "org.apache.commons:commons-pool2:2.12.1",
+)
+"""Spark's connector and what it needs that Spark has not, in the newest versions to be had."""
 
 
-def jars(coordinates: str, folder: Path) -> Path:
-    """The jars of something and of all that it needs, downloaded once."""
+def jars(folder: Path, *coordinates: str, alone: bool = False) -> Path:
+    """Jars, with all that they need unless ``alone``, downloaded once."""
     found = folder / "jars"
     if (folder / "complete").exists():
         return found
@@ -36,7 +48,8 @@ def jars(coordinates: str, folder: Path) -> Path:
         if shutil.which(program) is None:
             raise SystemExit(f"nothing of Java without {program} (packages maven, default-jre)")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "pom.xml").write_text(POM.format(*coordinates.split(":")))
+    wanted = [DEPENDENCY.format(*one.split(":"), ALONE if alone else "") for one in coordinates]
+    (folder / "pom.xml").write_text(POM.format("".join(wanted)))
     run = subprocess.run(
         ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime",
          "-DoutputDirectory=jars"],
@@ -44,18 +57,15 @@ def jars(coordinates: str, folder: Path) -> Path:
     )  # fmt: skip
     if run.returncode:
         said = [line for line in run.stdout.splitlines() if "ERROR" in line]
-        raise SystemExit(f"Maven has not got {coordinates}: {said[0] if said else ''}")
+        raise SystemExit(f"Maven has not got {coordinates[0]}: {said[0] if said else ''}")
     (folder / "complete").touch()
     return found
 
 
 def spark_connector() -> list[Path]:
     """Spark's own connector to Kafka."""
-    import pyspark
-
-    version = pyspark.__version__
-    name = f"spark-sql-kafka-0-10_2.13:{version}"
-    return sorted(jars(f"org.apache.spark:{name}", BUILD / f"spark-kafka-{version}").glob("*.jar"))
+    found = jars(BUILD / "spark-kafka", *CONNECTED, alone=True)
+    return sorted(found.glob("*.jar"))
 
 
 if __name__ == "__main__":
