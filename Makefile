@@ -28,10 +28,12 @@ test-kafka: $(VENV)/dev  ## run what has to do with Kafka against a real broker,
 	CLASHER_KAFKA=server $(BIN)/python -m pytest $(PARALLEL) tests/kafka
 
 TRIALS ?= 1000
-torture: $(VENV)/dev programs  ## kill, cut off and starve a service and streams TRIALS times each; needs root and strace
+torture: $(VENV)/dev programs  ## kill, cut off and starve a service, streams and brokers TRIALS times each; needs root, strace, mvn
 	@echo "what dying processes say goes to torture.log"
 	$(BIN)/python -m tests.service.torture --trials $(TRIALS) 2>torture.log || { tail -n 3 torture.log; exit 1; }
 	$(BIN)/python -m tests.flow.torture --trials $(TRIALS) 2>>torture.log || { tail -n 3 torture.log; exit 1; }
+	@# those of Kafka take seconds each
+	$(BIN)/python -m tests.kafka.torture --trials $$(( $(TRIALS) / 10 )) 2>>torture.log || { tail -n 3 torture.log; exit 1; }
 
 lint: $(VENV)/dev  ## ruff, mypy, import-linter
 	$(BIN)/ruff check
