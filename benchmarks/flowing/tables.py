@@ -15,6 +15,7 @@ TOLD = {
     "members": "through a Kafka group, outputs to a file",
     "transactions": "through a Kafka group, outputs to another topic in transactions",
     "bare topic": "a loop of confluent-kafka that reads",
+    "decoding topic": "a loop of confluent-kafka that reads, with `json.loads`",
     "bare members": "a loop of confluent-kafka that joins a group, reads and commits",
     "run": "out of a file, outputs to a file",
     "bare group": "a loop of redis-py that reads and acknowledges",
@@ -32,10 +33,10 @@ def table(study: dict[str, Any]) -> str:
 
 def _rows(study: str, found: dict[str, Any]) -> list[list[str]]:
     rows = []
-    for name, one in found["ratios"].items():
-        own, peer = (statistics.median(found["rates"][way]) for way in (name, one["peer"]))
+    for one in found["ratios"]:
+        own, peer = (statistics.median(found["rates"][one[way]]) for way in ("way", "peer"))
         rows.append(
-            [f"{found['corpus']}, {TOLD[name]}", f"{own:,.0f}", TOLD[one["peer"]], f"{peer:,.0f}",
-             f"{one['ratio']:.2f}"]
+            [f"{found['corpus']}, {TOLD[one['way']]}", f"{own:,.0f}", TOLD[one["peer"]],
+             f"{peer:,.0f}", f"{one['ratio']:.2f}"]
         )  # fmt: skip
     return rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.kafka.brokers import KafkaServer
 from tests.kafka.messages import create
 
-READ = 1000  # messages at a time
+READ = 4000  # messages at a time
 PARTITIONS = 4
 PATIENCE = 60.0  # seconds
 
@@ -43,12 +43,17 @@ def fill(broker: KafkaServer, topic: str, lines: Sequence[bytes]) -> None:
         raise SystemExit("the broker does not take the documents")
 
 
-def read(broker: KafkaServer, topic: str, documents: int) -> float:
-    """Seconds of a loop that reads all values from the beginning."""
+def read(
+    broker: KafkaServer,
+    topic: str,
+    documents: int,
+    decode: Callable[[bytes], object] | None = None,
+) -> float:
+    """Seconds of a loop that reads, and perhaps decodes, all values from the beginning."""
     start = time.perf_counter()
     consumer = _consumer(broker, "bare")
     consumer.assign([TopicPartition(topic, own, 0) for own in range(PARTITIONS)])
-    _read(consumer, documents)
+    _read(consumer, documents, decode)
     seconds = time.perf_counter() - start
     consumer.close()
     return seconds
@@ -74,10 +79,14 @@ def _consumer(broker: KafkaServer, group: str) -> Consumer:
     return Consumer(settings)
 
 
-def _read(consumer: Consumer, documents: int) -> None:
+def _read(
+    consumer: Consumer, documents: int, decode: Callable[[bytes], object] | None = None
+) -> None:
     seen, until = 0, time.monotonic() + PATIENCE
     while seen < documents:
         values = [message.value() for message in consumer.consume(READ, 0.1)]
         seen += len(values)
+        if decode is not None:
+            values = list(map(decode, values))
         if time.monotonic() > until:
             raise SystemExit(f"{seen:,} of {documents:,} messages came")

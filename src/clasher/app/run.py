@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from clasher.service.snapshots import MODEL
 from clasher.settings import Settings
 
 WAITING = 10_000  # documents that may wait for labels where nothing else is said
+YOUNG = 50_000  # objects that are made between two looks of the collector
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,11 +90,19 @@ def run(streams: Streams, wanted: Wanted, *, quiet: bool) -> None:
             settings=settings, begin_with=begin_with, tokenizer=wanted.analysis.get("tokenizer"),
             options=streams.options(), tell=notes.warn, on_progress=bar.flowed,
         )  # fmt: skip
+        calm_collector()
         with _stopping(flow) as asked, _shown_to_prometheus(flow, streams.metrics, quiet=quiet):
             figures = flow.run()
     notes.say(summary(figures, streams.folder), quiet=quiet)
     if signal.SIGINT in asked:
         notes.leave_interrupted(figures.documents)
+
+
+def calm_collector() -> None:
+    """Have the collector look at what is new only, and not at every few documents."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(YOUNG)
 
 
 def _model(streams: Streams, wanted: Wanted) -> tuple[Settings | None, Clasher | None]:

@@ -30,7 +30,7 @@ class Options:
         Whether outputs hold the text of the document too.
     """
 
-    chunk: int = 1000
+    chunk: int = 4000
     ahead: int = 2
     snapshot_documents: int = 200_000
     snapshot_seconds: float = 30.0

@@ -10,18 +10,9 @@ from __future__ import annotations
 
 from collections import deque
 from heapq import heappop, heappush
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
-
-
-class Placed(NamedTuple, Generic[T]):
-    """Something of a partition, its time, and how much room it takes."""
-
-    time: int
-    partition: int
-    size: int
-    item: T
 
 
 class Merge(Generic[T]):
@@ -37,15 +28,15 @@ class Merge(Generic[T]):
     []
     >>> merge.add(1, 20, "b")
     >>> merge.add(1, 10, "a, which is late")
-    >>> [placed.item for placed in merge.take(9)]  # who knows what comes next of it
+    >>> merge.take(9)  # who knows what comes next of it
     ['b', 'a, which is late']
     >>> merge.end(1)
-    >>> [placed.item for placed in merge.take(9)]
+    >>> merge.take(9)
     ['c']
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[int, deque[Placed[T]]] = {}
+        self._waiting: dict[int, deque[tuple[int, int, T]]] = {}  # time, size and what it is
         self._heads: list[tuple[int, int]] = []  # time and partition of what is first in each
         self._ended: set[int] = set()
         self.awaited: set[int] = set()
@@ -65,7 +56,7 @@ class Merge(Generic[T]):
         if not waiting:
             heappush(self._heads, (time, partition))
             self.awaited.discard(partition)
-        waiting.append(Placed(time, partition, size, item))
+        waiting.append((time, size, item))
         self._ended.discard(partition)
         self.held[partition] += size
 
@@ -79,24 +70,24 @@ class Merge(Generic[T]):
         """Whether nothing waits, and nothing is waited for."""
         return not self._heads and not self.awaited
 
-    def take(self, most: int) -> list[Placed[T]]:
+    def take(self, most: int) -> list[T]:
         """What is next, as far as that is known."""
-        taken: list[Placed[T]] = []
+        taken: list[T] = []
         while self._heads and not self.awaited and len(taken) < most:
             partition = heappop(self._heads)[1]
             waiting = self._waiting[partition]
             # As long as no other partition comes before it, one goes on without looking around.
             limit = self._heads[0] if self._heads else None
             while len(taken) < most:
-                placed = waiting.popleft()
-                taken.append(placed)
-                self.held[partition] -= placed.size
+                _, size, item = waiting.popleft()
+                taken.append(item)
+                self.held[partition] -= size
                 if not waiting:
                     if partition not in self._ended:
                         self.awaited.add(partition)
                     break
-                if limit is not None and (waiting[0].time, partition) > limit:
+                if limit is not None and (waiting[0][0], partition) > limit:
                     break
             if waiting:
-                heappush(self._heads, (waiting[0].time, partition))
+                heappush(self._heads, (waiting[0][0], partition))
         return taken

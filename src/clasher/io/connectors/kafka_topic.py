@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from clasher.errors import StreamError, UnreachableError
 from clasher.io.addresses import Address
 from clasher.io.connectors.kafka_cluster import ANSWER, Cluster, Topic, check_options, fetch
-from clasher.io.connectors.kafka_merging import Merge, Placed
+from clasher.io.connectors.kafka_merging import Merge
 from clasher.io.connectors.kafka_messages import Messages
 from clasher.io.functions import load_function
 from clasher.io.records import Fields
@@ -169,14 +169,16 @@ class TopicSource(Source):
             self._looked_at = time.monotonic()
 
     def _fetch(self, most: int, seconds: float) -> None:
-        for message in self._poll(most, seconds):
+        messages = self._poll(most, seconds)
+        fetched, add = self._fetched, self._merge.add  # which a poll may change
+        for message in messages:
             partition, error = message.partition(), message.error()
             assert partition is not None
             if error is None:
                 offset = message.offset() or 0
-                if offset >= self._fetched[partition]:
-                    self._fetched[partition] = offset + 1
-                    self._merge.add(partition, message.timestamp()[1], message, len(message))
+                if offset >= fetched[partition]:
+                    fetched[partition] = offset + 1
+                    add(partition, message.timestamp()[1], message, len(message))
             elif error.code() == KafkaError._PARTITION_EOF:
                 self._merge.end(partition)
             else:
@@ -209,17 +211,17 @@ class TopicSource(Source):
             self.consumer.resume([self._at(own) for own in empty])
         self._paused = (self._paused | new) - empty
 
-    def _deliver(self, taken: list[Placed[Message]]) -> Chunk:
+    def _deliver(self, taken: list[Message]) -> Chunk:
         self._moved_at = time.monotonic()
         lost, self._lost = self._lost, []
-        for last in {placed.partition: placed for placed in taken}.values():
-            self._places[last.partition] = (last.item.offset() or 0) + 1
+        for partition, last in {message.partition(): message for message in taken}.items():
+            self._places[partition or 0] = (last.offset() or 0) + 1
         position = {
             "cluster": self._topic.cluster,
             "topic": self._topic.id,
             "next": {str(own): place for own, place in sorted(self._places.items())},
         }
-        return self._messages.chunk([placed.item for placed in taken], position, lost)
+        return self._messages.chunk(taken, position, lost)
 
     def _check_silence(self) -> None:
         silent = sorted(self._merge.awaited)
