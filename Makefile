@@ -17,10 +17,12 @@ PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 test: test-compiled test-interpreted  ## run the whole test suite, compiled and interpreted
 
 test-compiled: $(VENV)/dev programs
-	$(BIN)/python -m pytest $(PARALLEL)
+	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=
 
-test-interpreted: $(VENV)/dev programs  # one run without the compiler sees every line of the kernels
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(PARALLEL) -q -m 'not compiled' --cov
+# A run without the compiler sees every line of the kernels; what is built on them need not come again.
+ABOVE := $(addprefix --ignore=tests/,adapters app dashboard datasets flow io kafka server service)
+test-interpreted: $(VENV)/dev programs
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(PARALLEL) $(ABOVE) -q -m 'not compiled' --cov --cov-append
 
 test-kafka: $(VENV)/dev  ## run what has to do with Kafka against a real broker, which Maven gets
 	@tools/programs.sh $(JAVA) mvn=maven
