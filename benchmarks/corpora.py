@@ -71,6 +71,12 @@ def load(path: Path) -> Corpus:
     return Corpus(path.stem, texts, labels, "as stored")
 
 
+def beginning(folder: Path, name: str, documents: int) -> Corpus:
+    """The first documents of a corpus, or of one that is made up where it is not there."""
+    path = folder / f"{name}.parquet"
+    return (load(path) if path.exists() else synthetic(documents)).head(documents)
+
+
 def synthetic(
     documents: int = 20_000,
     labels: int = 100,

@@ -131,6 +131,15 @@ def header(study: str, arguments: list[str], repeats: int) -> dict[str, Any]:
     }
 
 
+def known(study: str, folder: Path) -> dict[str, Any]:
+    """The figures that were measured last time, by part of a study."""
+    path = folder / f"{study}.json"
+    if not path.exists():
+        return {}
+    figures: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["figures"]
+    return figures
+
+
 def save(study: dict[str, Any], folder: Path) -> Path:
     """Write a study's results to ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)

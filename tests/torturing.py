@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import random
+import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 
 class Trials(Protocol):
@@ -25,6 +28,8 @@ class Trials(Protocol):
     def close(self) -> None:
         """Leave nothing behind."""
 
+
+CRASHED = 70  # a child that raised: not the end that was meant for it
 
 Kinds = Mapping[str, Callable[[Path, int, "str | None"], Trials]]
 
@@ -98,3 +103,16 @@ def _run(kind: str, trials: Trials, count: int, stop: bool) -> int:
         flush=True,
     )
     return len(failed)
+
+
+def leave_after(work: Callable[[], object]) -> NoReturn:
+    """Do something and end, whatever happens: a child must never go on as its parent."""
+    code = CRASHED
+    try:
+        work()
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)

@@ -10,13 +10,12 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 from benchmarks import corpora
 from benchmarks.flowing.studies import ROUNDS, STUDIES, Plan
 from benchmarks.measure import version
 from benchmarks.report import update
-from benchmarks.runner import header, save, say
+from benchmarks.runner import header, known, save, say
 
 LIBRARIES = ("clasher", "numpy", "numba", "msgspec", "redis", "confluent-kafka")
 RESULTS = Path(__file__).parents[1] / "results"
@@ -25,13 +24,13 @@ DOCUMENT = corpora.PROJECT / "docs" / "streams.md"
 
 def main(arguments: list[str]) -> int:
     given = _parser().parse_args(arguments)
-    short = _corpus(given.data, "goemotions", given.limit)
-    long = _corpus(given.data, "arxiv", given.limit)
+    short = corpora.beginning(given.data, "goemotions", given.limit)
+    long = corpora.beginning(given.data, "arxiv", given.limit)
     named = {"redis": short, "kafka": short, "files": long}
     about = header("flowing", arguments, ROUNDS)
     about["command"] = " ".join(["python -m benchmarks.flowing", *arguments])
     about["versions"] = {library: version(library) for library in LIBRARIES}
-    figures = _known(given.results) if given.studies else {}
+    figures = known("flowing", given.results) if given.studies else {}
     for study in given.studies or STUDIES:
         say(study)
         corpus = named[study]
@@ -43,20 +42,6 @@ def main(arguments: list[str]) -> int:
     for path in update([given.into], given.results):
         say(f"wrote the table of {path}")
     return 0
-
-
-def _corpus(folder: Path, name: str, limit: int) -> corpora.Corpus:
-    path = folder / f"{name}.parquet"
-    found = corpora.load(path) if path.exists() else corpora.synthetic(limit)
-    return found.head(limit)
-
-
-def _known(results: Path) -> dict[str, Any]:
-    path = results / "flowing.json"
-    if not path.exists():
-        return {}
-    known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["figures"]
-    return known
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -11,12 +11,11 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 from benchmarks import corpora
 from benchmarks.measure import machine, version
 from benchmarks.report import update
-from benchmarks.runner import header, save, say
+from benchmarks.runner import header, known, save, say
 from benchmarks.serving.studies import STUDIES, Plan
 
 LIBRARIES = ("clasher", "numpy", "numba", "msgspec", "fastapi", "uvicorn", "uvloop", "apsw")
@@ -26,13 +25,13 @@ DOCUMENT = corpora.PROJECT / "docs" / "service.md"
 
 def main(arguments: list[str]) -> int:
     given = _parser().parse_args(arguments)
-    corpus = _corpus(given.data, given.limit)
+    corpus = corpora.beginning(given.data, "arxiv", given.limit)
     plan = Plan(corpus, given.seconds, given.minutes)
     about = header("serving", arguments, 1)
     about["command"] = " ".join(["python -m benchmarks.serving", *arguments])
     about["versions"] = {library: version(library) for library in LIBRARIES}
     about["corpus"] = f"{corpus.name}, {len(corpus.label_names)} labels"
-    figures = _known(given.results) if given.studies else {}
+    figures = known("serving", given.results) if given.studies else {}
     for study in given.studies or STUDIES:
         say(study)
         load = machine()["load_before"]
@@ -44,20 +43,6 @@ def main(arguments: list[str]) -> int:
     for path in update([given.into], given.results):
         say(f"wrote the table of {path}")
     return 0
-
-
-def _corpus(folder: Path, limit: int) -> corpora.Corpus:
-    path = folder / "arxiv.parquet"
-    found = corpora.load(path) if path.exists() else corpora.synthetic(limit)
-    return found.head(limit)
-
-
-def _known(results: Path) -> dict[str, Any]:
-    path = results / "serving.json"
-    if not path.exists():
-        return {}
-    known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["figures"]
-    return known
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
 
 def measure(given: argparse.Namespace, arguments: list[str]) -> dict[str, Any]:
     """Everything, in one run."""
-    corpus = _corpus(given.data, given.limit)
+    corpus = corpora.beginning(given.data, "arxiv", given.limit)
     about = header("spark", arguments, given.repeats)
     about["command"] = " ".join(["python -m benchmarks.spark", *arguments])
     about["versions"] = {library: version(library) for library in LIBRARIES}
@@ -89,12 +89,6 @@ def _write(rows: pa.Table, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     for number, inside in enumerate(cut(len(rows), PARTS)):
         pq.write_table(rows[inside], folder / f"{number}.parquet")
-
-
-def _corpus(folder: Path, limit: int) -> corpora.Corpus:
-    path = folder / "arxiv.parquet"
-    found = corpora.load(path) if path.exists() else corpora.synthetic(limit)
-    return found.head(limit)
 
 
 def _parser() -> argparse.ArgumentParser:

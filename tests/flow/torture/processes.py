@@ -6,15 +6,14 @@ import os
 import signal
 import sys
 import time
-import traceback
 from collections.abc import Callable
 from typing import Any
 
 from clasher.flow.folder import FlowFolder
 from tests.flow.running import run
 from tests.flow.torture.bugs import BUGS
+from tests.torturing import leave_after
 
-CRASHED = 70  # a child that raised: not the end that was meant for it
 PATIENCE = 60.0  # seconds, after which a child hangs
 WIDE = 0.004  # seconds between the phases of a commit
 
@@ -27,7 +26,7 @@ class Forked:
         self._code: int | None = None
         self.pid = os.fork()
         if not self.pid:
-            _leave_after(work)
+            leave_after(work)
 
     def signal(self, number: int) -> None:
         """Send it a signal."""
@@ -85,16 +84,3 @@ def widen() -> None:
         confirm(self, *given)
 
     FlowFolder.keep, FlowFolder.confirm = slow_keep, slow_confirm  # type: ignore[method-assign]
-
-
-def _leave_after(work: Callable[[], Any]) -> None:
-    """Do something and end, whatever happens: a child must never go on as its parent."""
-    code = CRASHED
-    try:
-        work()
-        code = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stderr.flush()
-        os._exit(code)

@@ -9,17 +9,15 @@ import signal
 import socket
 import sys
 import time
-import traceback
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from clasher.errors import ClasherError
 from tests.service.torture.bugs import BUGS
 from tests.service.torture.check import Ack, failures
 from tests.service.torture.load import Plan, run
+from tests.torturing import leave_after
 
 NOT_OPENED = 75  # told in one line
-CRASHED = 70  # a child that raised: not the end that was meant for it
 PATIENCE = 60.0  # seconds, after which a child hangs
 
 
@@ -33,7 +31,7 @@ class Child:
         self.pid = os.fork()
         if not self.pid:
             here.close()
-            _leave_after(lambda: self._live(plan, bug, there, waits))
+            leave_after(lambda: self._live(plan, bug, there, waits))
         there.close()
 
     @staticmethod
@@ -107,23 +105,10 @@ def checked(plan: Plan, acks: Sequence[Ack], bug: str | None = None) -> list[str
             with os.fdopen(writer, "w") as out:
                 json.dump(found, out)
 
-        _leave_after(tell)
+        leave_after(tell)
     os.close(writer)
     with os.fdopen(reader) as answers:
         told = answers.read()
     os.waitpid(pid, 0)
     found: list[str] = json.loads(told) if told else ["whoever looked at the folder crashed"]
     return found
-
-
-def _leave_after(work: Callable[[], Any]) -> None:
-    """Do something and end, whatever happens: a child must never go on as its parent."""
-    code = CRASHED
-    try:
-        work()
-        code = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stderr.flush()
-        os._exit(code)
