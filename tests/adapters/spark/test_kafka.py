@@ -126,3 +126,13 @@ def test_what_cannot_be_read_is_told_in_one_line(spark, broker, monkeypatch):
     nowhere = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "x", "kafka.log_level": "0"}
     with pytest.raises(StreamError, match=r"^127\.0\.0\.1:1: "):
         source.KafkaReader(nowhere).initialOffset()
+
+
+def test_a_broker_that_is_not_there_is_told_in_one_line(spark, tmp_path):
+    """Also where the reading is done by a worker of Spark."""
+    df = topics.watch_kafka(spark, "kafka://127.0.0.1:1/news", READING)
+    with (
+        stream(df, tmp_path / "m", trigger=ONCE, **SMALL) as running,
+        pytest.raises(StreamError, match=r"^127\.0\.0\.1:1: "),
+    ):
+        running.wait()

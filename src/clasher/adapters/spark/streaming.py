@@ -16,6 +16,7 @@ from clasher import deltas
 from clasher.adapters.spark.batches import Batches, Learnt, Progress, Write
 from clasher.adapters.spark.columns import Columns
 from clasher.adapters.spark.predicting import LABELS, with_columns
+from clasher.adapters.spark.telling import raised_in
 from clasher.analyzer import Tokenizer
 from clasher.errors import FolderError, SettingError
 from clasher.model import Clasher
@@ -50,11 +51,12 @@ class Stream:
         """
         try:
             ended = self._wait(seconds)
-        except StreamingQueryException:
+        except StreamingQueryException as error:
             self._open.close()
-            if self._batches.failure is not None:
-                raise self._batches.failure from None
-            raise
+            own = self._batches.failure or raised_in(str(error))
+            if own is None:
+                raise
+            raise own from None
         if ended:
             self._open.close()
         return ended

@@ -27,7 +27,8 @@ OPTIONS: Final = ("config",)
 OURS: Final = frozenset({
     "acks", "auto.offset.reset", "bootstrap.servers", "enable.auto.commit",
     "enable.auto.offset.store", "enable.idempotence", "enable.partition.eof", "group.id",
-    "group.instance.id", "group.protocol", "partition.assignment.strategy", "transactional.id",
+    "group.instance.id", "group.protocol", "max.in.flight", "max.in.flight.requests.per.connection",
+    "partition.assignment.strategy", "transactional.id",
 })  # fmt: skip
 
 DENIED: Final = (
@@ -132,8 +133,14 @@ class Cluster:
         return consumer
 
     def producer(self, **settings: Any) -> Producer:
-        """A producer whose messages come once, in order, and only report failures."""
-        common = {"enable_idempotence": True, "delivery_report_only_error": True, "linger_ms": 5}
+        """A producer whose messages come in order and only report failures.
+
+        They come at least once; in transactions, once.
+        """
+        # One request at a time keeps the order, as sequence numbers would; but those end a producer
+        # for good where a broker has lost count of them.
+        in_order = {} if "transactional_id" in settings else {"max_in_flight": 1}
+        common = {"acks": "all", "delivery_report_only_error": True, "linger_ms": 5, **in_order}
         producer: Producer = self._make(Producer, common | settings)
         return producer
 
