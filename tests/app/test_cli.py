@@ -145,6 +145,7 @@ def test_a_missing_library_is_named(library, monkeypatch, capsys):
 
 def test_main_ends_with_the_exit_code(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["clasher", "evaluate", "missing.jsonl"])
+    monkeypatch.setattr("os._exit", sys.exit)  # threads of other tests may still be there
     with pytest.raises(SystemExit) as exit_:
         main()
     assert exit_.value.code == 2

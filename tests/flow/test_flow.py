@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clasher import Clasher
-from clasher.errors import FolderError, SettingError, StreamError
+from clasher.errors import FolderError, SettingError, StreamError, UnreachableError
 from clasher.flow import Flow, Options, Outlet
 from clasher.service import folder as locking
 from clasher.service.engine import Engine
@@ -341,9 +341,12 @@ def test_a_settling_that_cannot_be_is_told(folder):
     going = lists(folder, source, sink)
     ends: list[str] = []
 
+    def down():
+        raise UnreachableError("kept: it is down")
+
     def settle(source):
         if source.at == 60:
-            sink.down = 10**6
+            sink.flush = down
             threading.Timer(0.05, going.stop).start()
             try:
                 source.caller.settle()

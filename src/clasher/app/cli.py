@@ -35,7 +35,7 @@ def _leave(code: object) -> None:
 
     It holds the lock of standard input, and Python would abort over that on its way out.
     """
-    waiting = any(thread.daemon for thread in threading.enumerate())
+    waiting = any(thread.name.startswith("clasher") for thread in threading.enumerate())
     if waiting and isinstance(code, int):
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
