@@ -345,7 +345,7 @@ def test_a_settling_that_cannot_be_is_told(folder):
         raise UnreachableError("kept: it is down")
 
     def settle(source):
-        if source.at == 60:
+        if source.at == 80:  # some came after the snapshot of the first 60
             sink.flush = down
             threading.Timer(0.05, going.stop).start()
             try:
