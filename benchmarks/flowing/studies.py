@@ -176,11 +176,11 @@ def _rounds(ways: dict[str, Callable[[], float]], documents: int) -> dict[str, l
     """Documents a second of each way, in rounds; one before them warms everything up."""
     for way in ways.values():
         way()
-    calm_collector()  # as ``clasher run`` does, for all of them
     rates: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(ROUNDS):
-        for name, way in ways.items():
-            rates[name].append(documents / way())
+    with calm_collector():  # as ``clasher run`` does, for all of them
+        for _ in range(ROUNDS):
+            for name, way in ways.items():
+                rates[name].append(documents / way())
     return rates
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import pytest
 
 from clasher import Clasher
 from clasher.app.progress import Bar
+from clasher.app.run import calm_collector
 from clasher.flow import Figures
 from tests.app.running import SMALL, jsonl, one_line, records, run, start, stream
 from tests.app.test_progress import Terminal
@@ -256,3 +258,10 @@ def test_what_comes_is_seen_at_once(model):
         process.stdin = None
         process.communicate(timeout=PATIENCE)
     assert os.path.exists(model / "model.clasher")
+
+
+def test_the_collector_is_as_before_when_it_is_over():
+    before = gc.get_threshold(), gc.get_freeze_count()
+    with calm_collector():
+        assert gc.get_threshold() != before[0]
+    assert (gc.get_threshold(), gc.get_freeze_count()) == before

@@ -90,19 +90,29 @@ def run(streams: Streams, wanted: Wanted, *, quiet: bool) -> None:
             settings=settings, begin_with=begin_with, tokenizer=wanted.analysis.get("tokenizer"),
             options=streams.options(), tell=notes.warn, on_progress=bar.flowed,
         )  # fmt: skip
-        calm_collector()
-        with _stopping(flow) as asked, _shown_to_prometheus(flow, streams.metrics, quiet=quiet):
+        with (
+            _stopping(flow) as asked,
+            _shown_to_prometheus(flow, streams.metrics, quiet=quiet),
+            calm_collector(),
+        ):
             figures = flow.run()
     notes.say(summary(figures, streams.folder), quiet=quiet)
     if signal.SIGINT in asked:
         notes.leave_interrupted(figures.documents)
 
 
-def calm_collector() -> None:
+@contextmanager
+def calm_collector() -> Iterator[None]:
     """Have the collector look at what is new only, and not at every few documents."""
+    before = gc.get_threshold()
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def _model(streams: Streams, wanted: Wanted) -> tuple[Settings | None, Clasher | None]:
