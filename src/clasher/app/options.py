@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,6 +27,44 @@ class SectionOption(click.Option):
 def option(*names: str, section: str, **attributes: Any) -> Callable[[F], F]:
     """An option under the heading ``section``."""
     return click.option(*names, cls=SectionOption, section=section, **attributes)
+
+
+def with_options(function: F, options: Iterable[Callable[[F], F]]) -> F:
+    """A command with options, which its help lists in this order."""
+    for add in reversed(list(options)):
+        function = add(function)
+    return function
+
+
+def handing_over(
+    options: Iterable[Callable[[Any], Any]], gather: Callable[[dict[str, Any]], dict[str, Any]]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command options; ``gather`` takes what they say and makes its arguments of that."""
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def command(**given: Any) -> None:
+            made = gather(given)
+            function(**made, **given)
+
+        return with_options(command, options)
+
+    return decorate
+
+
+def taken(given: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """What the options of these names say, as far as the command has them; not given any more.
+
+    >>> given = {"text": "body", "quiet": True}
+    >>> taken(given, ["text", "labels"]), given
+    ({'text': 'body'}, {'quiet': True})
+    """
+    return {name: given.pop(name) for name in names if name in given}
+
+
+def chosen(values: dict[str, Any]) -> dict[str, Any]:
+    """Those that somebody has said something about."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def output_option(*names: str, **attributes: Any) -> Callable[[F], F]:

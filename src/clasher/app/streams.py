@@ -15,7 +15,7 @@ from clasher.ahead import read_ahead
 from clasher.app import notes
 from clasher.app.figures import counted
 from clasher.app.files import keep_inputs
-from clasher.app.options import option, parse_policy
+from clasher.app.options import handing_over, option, parse_policy, taken
 from clasher.app.progress import Bar
 from clasher.errors import SettingError
 
@@ -169,19 +169,17 @@ def stream_options(
                      "append it to FILE, with what is wrong and where."),
     ]  # fmt: skip
 
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        @functools.wraps(function)
-        def command(**given: Any) -> None:
-            names = Stream.__dataclass_fields__
-            values = {name: given.pop(name) for name in names if name in given}
-            if not texts:
-                values["text"] = None
-            if not labelled:  # a field that is not looked at, and none of the others
-                values |= {"labels": values["text"] + values["id"], "label_separator": None}
-            function(stream=Stream(**values), **given)
+    def gather(given: dict[str, Any]) -> dict[str, Any]:
+        values = taken(given, Stream.__dataclass_fields__)
+        if not texts:
+            values["text"] = None
+        if not labelled:
+            values |= unlooked_at(values)
+        return {"stream": Stream(**values)}
 
-        for add in reversed(options):
-            command = add(command)
-        return command
+    return handing_over(options, gather)
 
-    return decorate
+
+def unlooked_at(values: dict[str, Any]) -> dict[str, Any]:
+    """For a command that wants no labels: a field that is not looked at, and none of the others."""
+    return {"labels": values["text"] + values["id"], "label_separator": None}

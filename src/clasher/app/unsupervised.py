@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from clasher.app.analysis import ANALYSIS
-from clasher.app.options import option
+from clasher.app.options import chosen, handing_over, option, taken
 from clasher.app.wanted import CHOICES
 
 vector_option = functools.partial(option, section="Model")
@@ -35,19 +35,14 @@ _OPTIONS = {
 
 def vector_options(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command the settings of vectors as options; those given come as ``vectors``."""
+    analysis = dict(ANALYSIS)
+    return handing_over([*_OPTIONS.values(), *analysis.values()], _gather)(function)
 
-    @functools.wraps(function)
-    def command(**given: Any) -> None:
-        vectors, analysis = (
-            {name: value for name in names if (value := given.pop(name)) is not None}
-            for names in (_OPTIONS, dict(ANALYSIS))
-        )
-        if analysis:
-            from clasher.analyzer import Analyzer
 
-            vectors["analyzer"] = Analyzer(**analysis)
-        function(vectors=vectors, **given)
+def _gather(given: dict[str, Any]) -> dict[str, Any]:
+    vectors, analysis = (chosen(taken(given, names)) for names in (_OPTIONS, dict(ANALYSIS)))
+    if analysis:
+        from clasher.analyzer import Analyzer
 
-    for add in reversed([*_OPTIONS.values(), *dict(ANALYSIS).values()]):
-        command = add(command)
-    return command
+        vectors["analyzer"] = Analyzer(**analysis)
+    return {"vectors": vectors}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clasher.app.analysis import ANALYSIS, check_analysis
-from clasher.app.options import option
+from clasher.app.options import chosen, handing_over, option, taken
 from clasher.errors import SettingError
 
 if TYPE_CHECKING:
@@ -103,22 +103,13 @@ class Wanted:
 
 def settings_options(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command the settings of a model as options, and hand them over as ``wanted``."""
-
-    @functools.wraps(function)
-    def command(paper: str | None, **given: Any) -> None:
-        settings, analysis = (
-            {name: given.pop(name) for name in names} for names in (_NAMES, dict(ANALYSIS))
-        )
-        wanted = Wanted(_chosen(settings), None if paper is None else int(paper), _chosen(analysis))
-        function(wanted=wanted, **given)
-
-    for _, add in reversed([*_OPTIONS, *ANALYSIS]):
-        command = add(command)
-    return command
+    return handing_over([add for _, add in [*_OPTIONS, *ANALYSIS]], _gather)(function)
 
 
-def _chosen(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
+def _gather(given: dict[str, Any]) -> dict[str, Any]:
+    settings, analysis = (chosen(taken(given, names)) for names in (_NAMES, dict(ANALYSIS)))
+    paper = given.pop("paper")
+    return {"wanted": Wanted(settings, None if paper is None else int(paper), analysis)}
 
 
 def _choice(name: str, text: str) -> tuple[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from clasher.app.options import Command, option, output_option, quiet_option
+from clasher.app.options import Command, option, output_option, quiet_option, with_options
 from clasher.app.streams import field_options
 from clasher.app.wanted import Wanted, settings_options
 
@@ -24,9 +24,7 @@ _running = functools.partial(option, section="Running")
 
 
 def _fields(function: Any) -> Any:
-    for add in reversed(field_options(labelled=True)):
-        function = add(function)
-    return function
+    return with_options(function, field_options(labelled=True))
 
 
 @click.command(

@@ -13,11 +13,14 @@ from clasher.app.files import check_model_file
 from clasher.app.options import (
     Command,
     Exemplified,
+    handing_over,
     model_option,
     option,
     output_option,
     quiet_option,
+    taken,
 )
+from clasher.app.streams import unlooked_at
 from clasher.app.wanted import Wanted, settings_options
 
 if TYPE_CHECKING:
@@ -88,21 +91,15 @@ def records_options(*, labelled: bool) -> Callable[[Any], Any]:
                      help="Labels are objects label → true or false; the rest is unknown."),
         ]  # fmt: skip
 
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        @functools.wraps(function)
-        def command(**given: Any) -> None:
-            from clasher.app.sparking import Records
+    def gather(given: dict[str, Any]) -> dict[str, Any]:
+        from clasher.app.sparking import Records
 
-            values = {name: given.pop(name) for name in _NAMES if name in given}
-            if not labelled:  # a field that is not looked at, and none of the others
-                values |= {"labels": values["text"] + values["id"], "label_separator": None}
-            function(records=Records(**values), **given)
+        values = taken(given, _NAMES)
+        if not labelled:
+            values |= unlooked_at(values)
+        return {"records": Records(**values)}
 
-        for add in reversed(options):
-            command = add(command)
-        return command
-
-    return decorate
+    return handing_over(options, gather)
 
 
 def session_options(function: Callable[..., None]) -> Callable[..., None]:
