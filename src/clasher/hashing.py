@@ -87,7 +87,9 @@ class Hasher:
 
     def hash_many(self, texts: Any) -> Hashed:
         """Hash a column of documents; what is hashed already passes through."""
-        return texts if isinstance(texts, Hashed) else self._hash(as_buffers(texts))
+        if isinstance(texts, Hashed):
+            return texts
+        return self._hash(texts if isinstance(texts, Buffers) else as_buffers(texts))
 
     def batches(self, texts: Any, size: int) -> Iterator[Hashed]:
         """Hash documents in batches, each while the one before it is being used."""

@@ -138,6 +138,11 @@ class HashedTfidf:
         return int(self._state.totals[DOCUMENTS])
 
     @property
+    def lead(self) -> bool:
+        """Whether the first words of a text weigh more."""
+        return self._setting.lead
+
+    @property
     def nbytes(self) -> int:
         """Bytes of all that is learnt; they never grow."""
         return sum(array.nbytes for array in self._state)
