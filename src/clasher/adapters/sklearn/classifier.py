@@ -16,6 +16,7 @@ from clasher.adapters.sklearn.targets import (
     MATRIX,
     SETS,
     Targets,
+    Values,
     as_values,
     read_targets,
     united,
@@ -71,6 +72,10 @@ class ClasherClassifier(ClassifierMixin, Fitted):  # type: ignore[misc]
     """
 
     _core = "model_"
+    model_: Clasher
+    classes_: Values
+    _kind: str
+    _is_sparse: bool
 
     def __init__(
         self,
@@ -180,7 +185,7 @@ class ClasherClassifier(ClassifierMixin, Fitted):  # type: ignore[misc]
 
     # ── predicting ───────────────────────────────────────────────────────────────────────────
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Any:
         """Labels in the form that y had: an array of them, a matrix, or an array of sets."""
         return self._decided(X).predicted()
 

@@ -89,16 +89,16 @@ def as_values(labels: Iterable[Any]) -> Values:
 
 
 def _kind_of(y: Any) -> str:
-    if isinstance(y, LabelSets):
+    if isinstance(y, LabelSets | pa.Array | pa.ChunkedArray):
         return SETS
     if issparse(y) or getattr(y, "ndim", 1) > 1:
         return MATRIX if y.shape[1] != 1 else SINGLE
-    if isinstance(y, pa.Array | pa.ChunkedArray) or not isinstance(y, Iterable | np.ndarray):
-        return SETS if isinstance(y, pa.Array | pa.ChunkedArray) else SINGLE
-    first = next((entry for entry in y if entry is not None), None)
+    if not hasattr(y, "__iter__"):
+        return SINGLE
+    first: Any = next((entry for entry in y if entry is not None), None)
     if isinstance(first, set | frozenset | Mapping):
         return SETS
-    if isinstance(first, list | tuple | np.ndarray) or type(first).__module__[:6] == "polars":
+    if hasattr(first, "__len__") and not isinstance(first, str | bytes):
         return MATRIX if len(first) and np.asarray(first).dtype.kind in "biuf" else SETS
     return SINGLE if first is not None or not len(y) else SETS
 
@@ -107,8 +107,8 @@ def _read_single(y: Any) -> Targets:
     if issparse(y):
         y = y.toarray()
     given = column_or_1d(y, warn=True)
-    if given.dtype.kind == "O":
-        as_values(given.tolist())
+    if given.dtype.kind == "O" or isinstance(y, list | tuple):  # NumPy makes text of a mixture
+        as_values(y if isinstance(y, list | tuple) else given.tolist())
     given = check_array(given, ensure_2d=False, dtype=None, input_name="y")
     check_classification_targets(given)
     values, numbers = np.unique(given, return_inverse=True)

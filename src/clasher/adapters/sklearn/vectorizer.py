@@ -75,6 +75,7 @@ class HashedTfidfVectorizer(OneToOneFeatureMixin, TransformerMixin, Fitted):  # 
     """
 
     _core = "vectors_"
+    vectors_: HashedTfidf
 
     def __init__(
         self,
