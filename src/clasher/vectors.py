@@ -55,8 +55,10 @@ class Weighed(NamedTuple):
             from scipy.sparse import csr_array
         except ImportError as error:
             raise MissingExtraError.of("A sparse array", "sparse") from error
+        is_small = len(self.buckets) <= np.iinfo(np.int32).max
+        indptr = self.indptr.astype(np.int32 if is_small else np.int64)  # many solvers want 32 bits
         sparse = csr_array(
-            (self.weights.copy(), self.buckets.copy(), self.indptr),
+            (self.weights.copy(), self.buckets.copy(), indptr),
             shape=(self.documents, dimensions),
         )
         sparse.eliminate_zeros()

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+from sklearn.linear_model import SGDClassifier
 
 from clasher import Analyzer, Clasher, HashedTfidf
 from clasher.adapters.sklearn import HashedTfidfVectorizer
@@ -102,6 +103,12 @@ def test_sparse_matrices_are_of_the_kind_that_scikit_learn_gives():
     if "sparse_interface" in sklearn.get_config():
         with sklearn.config_context(sparse_interface="sparray"):
             assert isinstance(HashedTfidfVectorizer(M).fit_transform(NEWS), csr_array)
+
+
+def test_solvers_that_want_32_bits_take_the_vectors():
+    X = HashedTfidfVectorizer(M).fit_transform(NEWS)
+    assert X.indices.dtype == X.indptr.dtype == np.int32
+    assert SGDClassifier(random_state=0).fit(X, [0, 1, 1, 0]).predict(X).shape == (4,)
 
 
 def test_names_of_buckets_and_words():
