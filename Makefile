@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compiled test-interpreted test-kafka torture lint format bench bench-serve bench-spark bench-streams experiments programs java clean
+.PHONY: help demo test test-compiled test-interpreted test-kafka torture lint format bench bench-serve bench-sklearn bench-spark bench-streams experiments programs java clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -55,6 +55,9 @@ bench-streams: $(VENV)/dev  ## streams through a model, beside loops that only r
 
 bench-serve: $(VENV)/dev  ## the service under load: requests a second, latencies, a soak, recovery
 	$(BIN)/python -m benchmarks.serving
+
+bench-sklearn: $(VENV)/dev  ## the estimators for scikit-learn beside scikit-learn's own
+	$(BIN)/python -m benchmarks.estimators
 
 bench-spark: $(VENV)/dev java  ## Spark on this machine: one process, one executor and two
 	$(BIN)/python -m benchmarks.spark

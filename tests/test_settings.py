@@ -40,7 +40,8 @@ valid = st.builds(
         ("max_labels", "an integer from 1 to 16777216", [0, -1, 2**24 + 1, 2.5, None, False]),
         ("seed", "an integer from 0 to 9223372036854775807", [-1, 2**63, 0.0, "0", None]),
         ("rule", "one of 'margin', 'centroid', 'mistake', 'perceptron'", ["mode1", None, 1, []]),
-        ("weighting", "one of 'tfidf', 'tf', 'icf', 'icsdf', 'chi2', 'ig', 'or', 'gini'",
+        ("weighting", "one of 'tfidf', 'tf', 'icf', 'icsdf', 'chi2', 'ig', 'or', 'gini', "
+         "'given'",
          ["idf", "chi", None]),
         ("similarity", "one of 'cosine', 'euclidean'", ["l1", None]),
         ("tf", "one of 'log', 'count'", ["raw", None]),

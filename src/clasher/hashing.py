@@ -20,7 +20,7 @@ import numpy.typing as npt
 from clasher.analysis import Analysis, most_grams, most_words
 from clasher.analyzer import Analyzer
 from clasher.errors import SettingError
-from clasher.hashed import NO_RECORDS, HashedWords, room_for_words, trimmed
+from clasher.hashed import NO_RECORDS, HashedWords, given, room_for_words, trimmed
 from clasher.hashed import Hashed as Hashed
 from clasher.kernels.documents import hash_documents, hash_documents_and_words
 from clasher.kernels.grams import WHOLE, emit, fold_documents, pairs_of
@@ -81,9 +81,15 @@ class Hasher:
         indptr = np.array([0, len(buckets)], np.int64)
         return Hashed(indptr, buckets, counts, HashedWords.none(1), self.analysis)
 
+    def given(self, indptr: Any, buckets: Any, counts: Any) -> Hashed:
+        """Documents that were made elsewhere for as many buckets; see ``Clasher.given_many``."""
+        return given(indptr, buckets, counts, self.dimensions, self.analysis)
+
     def hash_many(self, texts: Any) -> Hashed:
         """Hash a column of documents; what is hashed already passes through."""
-        return texts if isinstance(texts, Hashed) else self._hash(as_buffers(texts))
+        if isinstance(texts, Hashed):
+            return texts
+        return self._hash(texts if isinstance(texts, Buffers) else as_buffers(texts))
 
     def batches(self, texts: Any, size: int) -> Iterator[Hashed]:
         """Hash documents in batches, each while the one before it is being used."""

@@ -225,6 +225,22 @@ class Clasher(Watching, Revising, Merging):
         """Hash documents ahead of time: reads no state, so it may run in another thread."""
         return self._hasher.hash_many(texts)
 
+    def given_many(self, indptr: Any, buckets: Any, weights: Any) -> Hashed:
+        """Documents that are vectors already, for all that takes many documents.
+
+        Document ``d`` has ``weights[indptr[d]:indptr[d + 1]]`` in ``buckets[indptr[d]:indptr[d +
+        1]]``, each bucket once: the rows of a sparse matrix. With ``weighting="given"`` they are
+        taken as they are (scaled to unit length with ``norm="l2"``); other weightings take them
+        for the counts of words.
+
+        >>> model = Clasher(4, weighting="given")
+        >>> rows = model.given_many([0, 2, 3], [0, 1, 3], [0.5, 2.0, -1.0])
+        >>> model.learn_many(rows, [{"left"}, {"right"}])
+        >>> model.predict_many(rows)[0]
+        {'left'}
+        """
+        return self._hasher.given(indptr, buckets, weights)
+
     def learn_many(
         self,
         texts: Any,

@@ -27,9 +27,11 @@ RULES = {"margin": MARGIN, "centroid": CENTROID, "mistake": MISTAKE, "perceptron
 MEASURES = {"icf": ICF, "icsdf": ICSDF, "chi2": CHI2, "ig": IG, "or": ODDS, "gini": GINI}
 """The weightings that ask what labels tell of words (section 3.6)."""
 WITH_IDF = ("tfidf", "icf", "icsdf")
+GIVEN = "given"
+"""The weighting of documents that come with their weights."""
 CHOICES: dict[str, tuple[str, ...]] = {
     "rule": tuple(RULES),
-    "weighting": ("tfidf", "tf", *MEASURES),
+    "weighting": ("tfidf", "tf", *MEASURES, GIVEN),
     "similarity": ("cosine", "euclidean"),
     "tf": ("log", "count"),
     "norm": ("l2", "none"),
@@ -55,7 +57,8 @@ class Settings:
     weighting
         ``tfidf`` (Algorithm 3) or ``tf`` (Algorithm 2); or what labels tell of words (section
         3.6): ``icf`` and ``icsdf`` scale TF-IDF by how few labels a word comes with, ``chi2``,
-        ``ig``, ``or`` and ``gini`` scale TF by how much labels depend on it.
+        ``ig``, ``or`` and ``gini`` scale TF by how much labels depend on it. ``given`` takes the
+        weights that documents come with (``Clasher.given_many``) as they are, up to ``norm``.
     similarity
         How the nearest prototype is found: ``cosine`` or ``euclidean`` (Eq. 12).
     tf
@@ -145,6 +148,9 @@ class Settings:
         if self.depth > 1 and self.weighting not in WITH_IDF:
             wanted = f"1 with weighting {self.weighting!r}, which asks for no document frequencies"
             raise SettingError.of("depth", wanted, self.depth)
+        if self.words and self.weighting == GIVEN:
+            wanted = "False with weighting 'given', whose documents come without words"
+            raise SettingError.of("words", wanted, self.words)
         if self.analyzer is None:
             object.__setattr__(self, "analyzer", analyzer_for(self.rule))
         if not isinstance(self.analyzer, Analyzer):
@@ -170,7 +176,7 @@ class Settings:
     @property
     def keeps_words(self) -> bool:
         """Whether words behind buckets are kept: where asked to, and for alarms to name them."""
-        return self.words or self.detector != "none"
+        return (self.words or self.detector != "none") and self.weighting != GIVEN
 
     def differences(self, other: Settings) -> list[str]:
         """The names of the settings that differ."""
@@ -189,9 +195,9 @@ class Settings:
             rule=RULES[self.rule],
             idf=self.weighting in WITH_IDF,
             measure=MEASURES.get(self.weighting, NO_MEASURE),
-            log_tf=self.tf == "log",
+            log_tf=self.tf == "log" and self.weighting != GIVEN,
             unit=self.norm == "l2",
-            lead=self.rule == "margin",
+            lead=self.rule == "margin" and self.weighting != GIVEN,
             conservative=self.conservative and self.depth > 1,
             euclidean=self.similarity == "euclidean",
             learnt_cut=self.rule == "margin" and self.threshold is None,

@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher import memory, storage
+from clasher import words as behind
 from clasher.analyzer import Analyzer, Tokenizer
 from clasher.errors import MissingExtraError, SettingError
 from clasher.hashing import Hashed, Hasher
 from clasher.kernels.state import DOCUMENTS, State
 from clasher.kernels.vectors import count_documents, weigh_documents
+from clasher.kernels.words import vote
 from clasher.settings import Settings
 
 if TYPE_CHECKING:
@@ -53,8 +55,10 @@ class Weighed(NamedTuple):
             from scipy.sparse import csr_array
         except ImportError as error:
             raise MissingExtraError.of("A sparse array", "sparse") from error
+        is_small = len(self.buckets) <= np.iinfo(np.int32).max
+        indptr = self.indptr.astype(np.int32 if is_small else np.int64)  # many solvers want 32 bits
         sparse = csr_array(
-            (self.weights.copy(), self.buckets.copy(), self.indptr),
+            (self.weights.copy(), self.buckets.copy(), indptr),
             shape=(self.documents, dimensions),
         )
         sparse.eliminate_zeros()
@@ -71,8 +75,11 @@ class HashedTfidf:
 
     Parameters
     ----------
-    dimensions, weighting, tf, norm, seed, half_life, analyzer
+    dimensions, weighting, tf, norm, seed, words, half_life, analyzer
         As for :class:`clasher.settings.Settings`, but for weightings that ask for labels.
+    lead
+        Let the first words of a text weigh more, as they do for the margin rule. Not noted in the
+        file.
 
     Examples
     --------
@@ -100,8 +107,10 @@ class HashedTfidf:
         tf: str = "log",
         norm: str = "l2",
         seed: int = 0,
+        words: bool = False,
         half_life: float | None = None,
         analyzer: Analyzer | None = None,
+        lead: bool = False,
     ) -> None:
         check_weighting(weighting, "HashedTfidf")
         settings = Settings(
@@ -110,23 +119,30 @@ class HashedTfidf:
             tf=tf,
             norm=norm,
             seed=seed,
+            words=words,
             half_life=half_life,
             analyzer=Analyzer() if analyzer is None else analyzer,
         )
-        self._set_up(settings, memory.allocate(settings))
+        self._set_up(settings, memory.allocate(settings), lead)
 
-    def _set_up(self, settings: Settings, state: State) -> None:
+    def _set_up(self, settings: Settings, state: State, lead: bool) -> None:
         self.settings = settings
-        self._setting = settings.for_kernels()._replace(lead=False)
+        self._setting = settings.for_kernels()._replace(lead=lead)
         self._hasher = Hasher(
-            settings.dimensions, settings.seed, settings.analyzer, keep_words=settings.depth > 1
-        )
+            settings.dimensions, settings.seed, settings.analyzer,
+            keep_words=settings.keeps_words or settings.depth > 1,
+        )  # fmt: skip
         self._state = memory.without_labels(state, settings)
 
     @property
     def documents(self) -> int:
         """How many documents were counted."""
         return int(self._state.totals[DOCUMENTS])
+
+    @property
+    def lead(self) -> bool:
+        """Whether the first words of a text weigh more."""
+        return self._setting.lead
 
     @property
     def nbytes(self) -> int:
@@ -140,6 +156,17 @@ class HashedTfidf:
         """Hash documents ahead of time: reads no state, so it may run in another thread."""
         return self._hasher.hash_many(texts)
 
+    def given_many(self, indptr: Any, buckets: Any, counts: Any) -> Hashed:
+        """Documents that were counted elsewhere, for all that takes many documents.
+
+        The rows of a sparse matrix, as for ``Clasher.given_many``.
+        """
+        return self._hasher.given(indptr, buckets, counts)
+
+    def word_of(self, bucket: int) -> str | None:
+        """The word behind a bucket, where one is known; needs ``words=True``."""
+        return behind.word_of(self._state, bucket)
+
     # ── counting and weighing ────────────────────────────────────────────────────────────────
 
     def partial_fit(self, texts: Any, y: object = None) -> Self:
@@ -150,6 +177,7 @@ class HashedTfidf:
                 hashed.indptr, hashed.buckets, words.indptr, words.places, words.keys,
                 self._state, self._setting, memory.work_for(self._state, len(words.keys)),
             )  # fmt: skip
+            self._vote(hashed)
         return self
 
     def transform(self, texts: Any) -> csr_array:
@@ -189,20 +217,35 @@ class HashedTfidf:
                 words.indptr, words.places, words.keys, self._state, self._setting,
                 memory.work_for(self._state, len(words.keys)), counting, weights,
             )  # fmt: skip
+            if counting:
+                self._vote(hashed)
             yield Weighed(hashed.indptr, hashed.buckets, weights)
+
+    def _vote(self, hashed: Hashed) -> None:
+        if self.settings.keeps_words:
+            vote(hashed.indptr, hashed.buckets, hashed.words, self._state)
 
     # ── the file ─────────────────────────────────────────────────────────────────────────────
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file, whole or not at all: that of a model without labels."""
-        storage.save(path, self.settings, [], self._state)
+    def save(self, path: str | os.PathLike[str], *, durable: bool = True) -> None:
+        """Write it to a file, whole or not at all: that of a model without labels.
+
+        A file that need not be there after a power cut may do without being ``durable``.
+        """
+        storage.save(path, self.settings, [], self._state, durable=durable)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None) -> Self:
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        tokenizer: Tokenizer | None = None,
+        lead: bool = False,
+    ) -> Self:
         """Read what ``save`` wrote, or take the word statistics out of a model file."""
         settings, _, state, _ = storage.load(path, tokenizer)
         vectors = cls.__new__(cls)
-        vectors._set_up(settings, state)
+        vectors._set_up(settings, state, lead)
         return vectors
 
 

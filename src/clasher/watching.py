@@ -69,6 +69,11 @@ class Watching(Parts):
             part = self._advance(hashed.part(start, stop), sets[start:stop], predicting)
             parts.append(part)
             if is_due:
-                named = functools.partial(word_of, self._state)
+                keeps = self.settings.keeps_words
+                named = functools.partial(word_of, self._state) if keeps else _unnamed
                 self._watch.look(self._state, self._index.names, named)
         return LabelSets.join(parts)
+
+
+def _unnamed(bucket: int) -> None:
+    """No word stands for a bucket where documents come without words."""

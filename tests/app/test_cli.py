@@ -12,7 +12,7 @@ from clasher.app.cli import main
 from clasher.app.group import COMMANDS, cli
 from clasher.app.wanted import CHOICES
 from clasher.settings import CHOICES as KNOWN
-from clasher.settings import Settings
+from clasher.settings import GIVEN, Settings
 from tests.app.running import SMALL, one_line, run, start, stream
 
 HEAVY = {"numba", "numpy", "pyarrow", "rich", "msgspec", "safetensors"}
@@ -85,7 +85,8 @@ def test_examples_parse(line):
 
 
 def test_choices_are_those_of_the_library():
-    assert CHOICES == KNOWN
+    of_text = tuple(name for name in KNOWN["weighting"] if name != GIVEN)
+    assert KNOWN | {"weighting": of_text} == CHOICES
 
 
 def test_help_tells_the_defaults_of_the_library():

@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from clasher import packing
 from clasher.analyzer import Tokenizer
 from clasher.model import Clasher
 
@@ -26,18 +28,12 @@ _ARROW = pa.schema([("number", pa.int64()), ("place", pa.int64()), ("content", p
 
 def packed(model: Clasher) -> bytes:
     """A model as the content of its file."""
-    with tempfile.TemporaryDirectory(prefix="clasher-") as folder:
-        path = Path(folder, "model")
-        model.save(path, durable=False)
-        return path.read_bytes()
+    return packing.packed(partial(model.save, durable=False))
 
 
 def unpacked(content: bytes, tokenizer: Tokenizer | None = None) -> Clasher:
     """The model of such a content."""
-    with tempfile.TemporaryDirectory(prefix="clasher-") as folder:
-        path = Path(folder, "model")
-        path.write_bytes(content)
-        return Clasher.load(path, tokenizer=tokenizer)
+    return packing.unpacked(content, partial(Clasher.load, tokenizer=tokenizer))
 
 
 def in_pieces(number: int, model: Clasher) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,143 @@
+"""What is measured of the estimators: each beside scikit-learn's own, turn by turn, in one process.
+
+The first seven tenths of a corpus are learnt, the rest is predicted.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+from sklearn.linear_model import SGDClassifier
+from sklearn.metrics import f1_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MultiLabelBinarizer
+
+from benchmarks.corpora import SEED, Corpus
+from clasher import Analyzer
+from clasher.adapters.sklearn import ClasherClassifier, HashedTfidfVectorizer
+
+ROUNDS = 3
+LEARNT = 0.7  # of a corpus
+DIMENSIONS = 65536
+
+
+class Split(NamedTuple):
+    """A corpus as scikit-learn takes it."""
+
+    texts: list[str]
+    later: list[str]
+    truth: npt.NDArray[np.int64]
+    later_truth: npt.NDArray[np.int64]
+
+
+Run = tuple[float, float, float]
+"""Seconds, macro F1, micro F1."""
+
+
+def split(corpus: Corpus) -> Split:
+    texts, labels = corpus.texts.to_pylist(), corpus.labels.to_pylist()
+    matrix = MultiLabelBinarizer().fit_transform(labels)
+    at = int(len(texts) * LEARNT)
+    return Split(texts[:at], texts[at:], matrix[:at], matrix[at:])
+
+
+def vectors(parts: Split) -> dict[str, Any]:
+    """Text to vectors; how good they are, the same linear model tells."""
+    ways: dict[str, Callable[[], Run]] = {
+        "hashed": lambda: _vectors(HashedTfidfVectorizer(DIMENSIONS), parts),
+        "hashed, rich": lambda: _vectors(
+            HashedTfidfVectorizer(DIMENSIONS, analyzer=Analyzer.rich(), lead=True), parts
+        ),
+        "hashing": lambda: _vectors(_theirs(), parts),
+    }
+    return _measured(ways, "hashing", len(parts.texts) + len(parts.later))
+
+
+def classifiers(parts: Split) -> dict[str, Any]:
+    """Text to labels: to learn and to predict."""
+    ways: dict[str, Callable[[], Run]] = {
+        "classifier": lambda: _labels(ClasherClassifier(DIMENSIONS), parts),
+        "pipeline": lambda: _labels(
+            make_pipeline(HashedTfidfVectorizer(DIMENSIONS), ClasherClassifier()), parts
+        ),
+        "linear": lambda: _labels(make_pipeline(_theirs(), _linear()), parts),
+    }
+    return _measured(ways, "linear", len(parts.texts) + len(parts.later))
+
+
+STUDIES: dict[str, Callable[[Split], dict[str, Any]]] = {
+    "vectors": vectors, "classifiers": classifiers,
+}  # fmt: skip
+
+
+def _theirs() -> Pipeline:
+    """Their IDF wants all documents at once, and their vectorizer has none."""
+    return make_pipeline(HashingVectorizer(n_features=DIMENSIONS, norm=None), TfidfTransformer())
+
+
+def _linear() -> OneVsRestClassifier:
+    return OneVsRestClassifier(SGDClassifier(random_state=SEED))
+
+
+def _vectors(vectorizer: Any, parts: Split) -> Run:
+    start = time.perf_counter()
+    learnt = vectorizer.fit_transform(parts.texts)
+    later = vectorizer.transform(parts.later)
+    seconds = time.perf_counter() - start
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of labels that the learnt part has nothing of
+        predicted = _linear().fit(learnt, parts.truth).predict(later)
+    return seconds, *_quality(parts.later_truth, predicted)
+
+
+def _labels(classifier: Any, parts: Split) -> Run:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        start = time.perf_counter()
+        predicted = classifier.fit(parts.texts, parts.truth).predict(parts.later)
+        seconds = time.perf_counter() - start
+    return seconds, *_quality(parts.later_truth, predicted)
+
+
+def _quality(truth: Any, predicted: Any) -> tuple[float, float]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        return f1_score(truth, predicted, average="macro"), f1_score(
+            truth, predicted, average="micro"
+        )
+
+
+def _measured(ways: dict[str, Callable[[], Run]], peer: str, documents: int) -> dict[str, Any]:
+    """Each way in rounds; one before them warms everything up."""
+    quality = {name: way()[1:] for name, way in ways.items()}
+    rates: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(ROUNDS):
+        for name, way in ways.items():
+            rates[name].append(documents / way()[0])
+    return {
+        "documents": documents,
+        "rates": rates,
+        "quality": {name: {"macro": own[0], "micro": own[1]} for name, own in quality.items()},
+        "ratios": [
+            {
+                "way": name,
+                "peer": peer,
+                "speed": statistics.median(
+                    own / other for own, other in zip(rates[name], rates[peer], strict=True)
+                ),
+                "macro": quality[name][0] / max(quality[peer][0], 1e-9),
+                "micro": quality[name][1] / max(quality[peer][1], 1e-9),
+            }
+            for name in ways
+            if name != peer
+        ],
+    }

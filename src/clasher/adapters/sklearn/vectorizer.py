@@ -1,0 +1,185 @@
+"""Hashed TF-IDF that is learnt online, as a transformer."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from sklearn import get_config
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from clasher.adapters.sklearn.fitted import Fitted, plain
+from clasher.analyzer import Analyzer
+from clasher.errors import SettingError
+from clasher.hashing import Hashed
+from clasher.text import Buffers
+from clasher.vectors import HashedTfidf, Weighed
+
+BUCKET = "bucket"
+
+
+class HashedTfidfVectorizer(OneToOneFeatureMixin, TransformerMixin, Fitted):  # type: ignore[misc]
+    """Text to hashed TF-IDF vectors, the IDF being learnt online: no vocabulary, bounded memory.
+
+    What ``HashingVectorizer`` and ``TfidfTransformer`` do together, in one pass and with
+    ``partial_fit``: words are hashed to signed buckets, and weighed by document frequencies that
+    are counted on the way. A matrix of counts that was made elsewhere, by a ``HashingVectorizer``
+    say, is weighed in the same way.
+
+    Parameters
+    ----------
+    dimensions : int
+        Number of buckets. For a matrix, its columns.
+    weighting : {"tfidf", "tf"}
+        Whether words are weighed by their document frequencies.
+    tf : {"log", "count"}
+        1 + ln of a bucket's count, or the count itself.
+    norm : {"l2", "none"}
+        Whether every document is scaled to unit length.
+    seed : int
+        Seed of the hash functions.
+    words : bool
+        Keep a word for each bucket, for ``get_feature_names_out``.
+    half_life : float, optional
+        A document that was counted so many documents ago counts half.
+    analyzer : clasher.Analyzer, optional
+        How text is cut into words.
+    lead : bool
+        Let the first words of a text weigh more, as the margin rule of ``Clasher`` does.
+    sparse_output : bool
+        Whether to give sparse matrices; ``set_output`` with data frames needs dense ones.
+    column : str, optional
+        The column of text, where X is a table.
+
+    Attributes
+    ----------
+    vectors_ : clasher.HashedTfidf
+        What was counted.
+    takes_text_ : bool
+        Whether it was fitted with text; else ``n_features_in_`` is the number of columns.
+
+    Examples
+    --------
+    >>> from clasher.adapters.sklearn import HashedTfidfVectorizer
+    >>> vectorizer = HashedTfidfVectorizer(dimensions=1024, words=True)
+    >>> for day in (["wheat and corn", "corn and oil"], ["oil and gas", "gas and corn"]):
+    ...     vectorizer = vectorizer.partial_fit(day)
+    >>> X = vectorizer.transform(["corn or wheat"])
+    >>> X.shape
+    (1, 1024)
+    >>> [str(name).partition(":")[2] for name in vectorizer.get_feature_names_out()[X.indices]]
+    ['wheat', '', 'corn']
+    """
+
+    _core = "vectors_"
+    vectors_: HashedTfidf
+
+    def __init__(
+        self,
+        dimensions: int = 65536,
+        *,
+        weighting: str = "tfidf",
+        tf: str = "log",
+        norm: str = "l2",
+        seed: int = 0,
+        words: bool = False,
+        half_life: float | None = None,
+        analyzer: Analyzer | None = None,
+        lead: bool = False,
+        sparse_output: bool = True,
+        column: str | None = None,
+    ) -> None:
+        self.dimensions = dimensions
+        self.weighting = weighting
+        self.tf = tf
+        self.norm = norm
+        self.seed = seed
+        self.words = words
+        self.half_life = half_life
+        self.analyzer = analyzer
+        self.lead = lead
+        self.sparse_output = sparse_output
+        self.column = column
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Count the words of documents, anew; ``y`` is not looked at."""
+        self._counted(X, reset=True)
+        return self
+
+    def partial_fit(self, X: Any, y: object = None) -> Self:
+        """Count the words of more documents; ``y`` is not looked at."""
+        self._counted(X, reset=not self.__sklearn_is_fitted__())
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Weigh documents by what was counted, as if each were the next one; changes nothing."""
+        check_is_fitted(self)
+        return self._matrix(self.vectors_.to_arrays(self._read(X)))
+
+    def fit_transform(self, X: Any, y: object = None) -> Any:
+        """What ``fit`` and then ``transform`` give: all documents are weighed by all of them."""
+        documents = self._counted(X, reset=True)
+        return self._matrix(self.vectors_.to_arrays(documents))
+
+    def partial_fit_transform(self, X: Any, y: object = None) -> Any:
+        """Weigh each document by those before it, then count it: what a stream needs.
+
+        A document's weights do not depend on those that come after it, nor on how the stream was
+        cut into calls.
+        """
+        documents = self._read(X, reset=not self.__sklearn_is_fitted__())
+        return self._matrix(self.vectors_.step_arrays(documents))
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """A name for each bucket, with its word where one is kept; a matrix keeps its names.
+
+        Parameters
+        ----------
+        input_features
+            The names of the columns of a matrix; not looked at for text.
+        """
+        check_is_fitted(self)
+        if not self.takes_text_:
+            names: npt.NDArray[np.object_] = super().get_feature_names_out(input_features)
+            return names
+        return np.array([self._name(k) for k in range(self.vectors_.settings.dimensions)], object)
+
+    def _name(self, bucket: int) -> str:
+        word = self.vectors_.word_of(bucket) if self.vectors_.settings.words else None
+        return f"{BUCKET}{bucket}" if word is None else f"{BUCKET}{bucket}:{word}"
+
+    def _counted(self, X: Any, reset: bool) -> Hashed:
+        """Count documents; returns them hashed, so that they can be weighed at once."""
+        read = self._read(X, reset=reset)
+        documents = self.vectors_.hash_many(read)
+        self.vectors_.partial_fit(documents)
+        return documents
+
+    def _begun(self, texts: Buffers | None) -> HashedTfidf:
+        given = {name: plain(value) for name, value in self.get_params(deep=False).items()}
+        for name in ("sparse_output", "column"):
+            del given[name]
+        if texts is None:
+            for name in ("words", "lead"):
+                if given[name]:
+                    wanted = "False for a matrix, which has no words"
+                    raise SettingError.of(name, wanted, given[name], type(self).__name__)
+            given["dimensions"] = max(2, self.n_features_in_)
+        return HashedTfidf(**given)
+
+    def _matrix(self, weighed: Weighed) -> Any:
+        dimensions = self.vectors_.settings.dimensions if self.takes_text_ else self.n_features_in_
+        if not self.sparse_output:
+            return weighed.to_dense(dimensions)
+        sparse = weighed.to_sparse(dimensions)
+        # scikit-learn 1.9 and later let their users choose
+        arrays = get_config().get("sparse_interface", "spmatrix") == "sparray"
+        return sparse if arrays else csr_matrix(sparse)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
