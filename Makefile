@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compiled test-interpreted test-kafka torture lint format bench bench-serve bench-spark bench-streams experiments programs java clean
+.PHONY: help demo test test-compiled test-interpreted test-kafka torture lint format bench bench-river bench-serve bench-spark bench-streams experiments programs java clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -52,6 +52,9 @@ bench: $(VENV)/dev  ## clasher beside Vowpal Wabbit, scikit-learn and River, one
 
 bench-streams: $(VENV)/dev  ## streams through a model, beside loops that only read them
 	$(BIN)/python -m benchmarks.flowing
+
+bench-river: $(VENV)/dev  ## clasher in River's loop, beside River's own pipeline
+	$(BIN)/python -m benchmarks.river
 
 bench-serve: $(VENV)/dev  ## the service under load: requests a second, latencies, a soak, recovery
 	$(BIN)/python -m benchmarks.serving

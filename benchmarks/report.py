@@ -16,6 +16,7 @@ from typing import Any
 
 from benchmarks import tables
 from benchmarks.flowing import tables as flowing
+from benchmarks.river import tables as river
 from benchmarks.serving import tables as serving
 from benchmarks.spark import tables as spark
 
@@ -32,6 +33,7 @@ BLOCKS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "overheads": ("spark", spark.overheads),
     "sizing": ("spark", spark.sizing),
     "flowing": ("flowing", flowing.table),
+    "river": ("river", river.table),
 }
 """The study each block is made from, and how."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,6 +15,7 @@ from clasher import words as behind
 from clasher.analyzer import Analyzer, Tokenizer
 from clasher.errors import LabelCapacityError, LabelError, SettingError, require_positive
 from clasher.explain import Explanation, WordWeight, explain
+from clasher.features import hash_features
 from clasher.hashing import Hashed
 from clasher.kernels.clash import predict_documents, step_documents
 from clasher.kernels.state import DOCUMENTS, LABELLED, NOW, State
@@ -224,6 +225,16 @@ class Clasher(Watching, Revising, Merging):
     def hash_many(self, texts: Any) -> Hashed:
         """Hash documents ahead of time: reads no state, so it may run in another thread."""
         return self._hasher.hash_many(texts)
+
+    def hash_features(self, documents: Iterable[Mapping[Any, Any]]) -> Hashed:
+        """Hash documents that are names with values: what ``learn_many`` and others then take.
+
+        >>> model = Clasher(1024, weighting="tf", analyzer=Analyzer(features=True))
+        >>> model.learn_many(model.hash_features([{"wheat": 2}, {"gold": 0.5}]), [{"a"}, {"b"}])
+        >>> model.predict_many(model.hash_features([{"gold": 1}]))[0]
+        {'b'}
+        """
+        return hash_features(self._hasher, documents)
 
     def learn_many(
         self,

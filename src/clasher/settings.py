@@ -191,7 +191,7 @@ class Settings:
             measure=MEASURES.get(self.weighting, NO_MEASURE),
             log_tf=self.tf == "log",
             unit=self.norm == "l2",
-            lead=self.rule == "margin",
+            lead=self.rule == "margin" and not self.analyzer.features,  # which have no order
             conservative=self.conservative and self.depth > 1,
             euclidean=self.similarity == "euclidean",
             learnt_cut=self.rule == "margin" and self.threshold is None,

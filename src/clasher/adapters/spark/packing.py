@@ -1,8 +1,4 @@
-"""Models on their way between machines: as files, whole or in pieces.
-
-They travel as the model file that ``save`` writes: nothing of ours is pickled, and a checksum tells
-that what arrives is what was sent.
-"""
+"""Models on their way between machines, in pieces of their files."""
 
 from __future__ import annotations
 
@@ -22,22 +18,6 @@ SCHEMA = "number bigint, place bigint, content binary"
 """Pieces of models: which model, where in its file, and what stands there."""
 
 _ARROW = pa.schema([("number", pa.int64()), ("place", pa.int64()), ("content", pa.binary())])
-
-
-def packed(model: Clasher) -> bytes:
-    """A model as the content of its file."""
-    with tempfile.TemporaryDirectory(prefix="clasher-") as folder:
-        path = Path(folder, "model")
-        model.save(path, durable=False)
-        return path.read_bytes()
-
-
-def unpacked(content: bytes, tokenizer: Tokenizer | None = None) -> Clasher:
-    """The model of such a content."""
-    with tempfile.TemporaryDirectory(prefix="clasher-") as folder:
-        path = Path(folder, "model")
-        path.write_bytes(content)
-        return Clasher.load(path, tokenizer=tokenizer)
 
 
 def in_pieces(number: int, model: Clasher) -> Iterator[pa.RecordBatch]:
