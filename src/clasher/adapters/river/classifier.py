@@ -134,8 +134,10 @@ depth, conservative, words, half_life, detector, analyzer
         if not names:
             return Decisions()
         model = self.model
-        of_text = isinstance(x, str) and not model.settings.analyzer.features  # the shortest way
-        predicted = model.predict(x) if of_text else model.predict_many(self._hashed([x]))[0]
+        if isinstance(x, str) and not model.settings.analyzer.features:  # the shortest way
+            predicted = model.predict(x)
+        else:
+            predicted = model.predict_many(self._hashed([x]))[0]
         return Decisions((naming.given(name, self._kind), name in predicted) for name in names)
 
     def predict_proba_one(self, x: Document, **kwargs: Any) -> Probabilities:
