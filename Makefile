@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compiled test-interpreted test-kafka torture lint format bench bench-river bench-serve bench-spark bench-streams experiments programs java clean
+.PHONY: help demo test test-compiled test-interpreted test-kafka test-annif torture lint format bench bench-river bench-serve bench-spark bench-streams experiments programs java clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -28,6 +28,17 @@ test-kafka: $(VENV)/dev  ## run what has to do with Kafka against a real broker,
 	@tools/programs.sh $(JAVA) mvn=maven
 	$(BIN)/python -m tests.kafka.maven
 	CLASHER_KAFKA=server $(BIN)/python -m pytest $(PARALLEL) tests/kafka
+
+# Annif wants older versions of much that we use: it has an environment of its own.
+test-annif: $(VENV)-annif/made  ## run what has to do with Annif, against Annif itself
+	$(VENV)-annif/bin/python -m pytest -p no:cacheprovider tests/adapters/annif
+
+$(VENV)-annif/made: pyproject.toml
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	@echo "Installing clasher[annif] into $(@D) …"
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[annif,server]' \
+	  httpx hypothesis pytest
+	@touch $@
 
 TRIALS ?= 1000
 torture: $(VENV)/dev programs  ## kill, cut off and starve a service, streams and brokers TRIALS times each; needs root, strace, mvn
