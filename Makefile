@@ -86,7 +86,7 @@ java:
 	@tools/programs.sh $(JAVA)
 
 clean:  ## remove the environment and all caches
-	rm -rf $(VENV) build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/streams experiments/cache
+	rm -rf $(VENV) $(VENV)-annif build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/streams experiments/cache
 	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An environment is made once per set of extras, and again when the dependencies change.
