@@ -12,11 +12,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from clasher import Clasher
-from tests.server.serving import serve
+from tests.server.serving import process
 
 pytest.importorskip("annif", reason="annif is missing: make test-annif")
 
@@ -87,11 +86,11 @@ def test_what_cannot_be(
 
 
 def test_it_asks_a_service(library: Path, tmp_path: Path) -> None:
-    with serve(tmp_path / "service") as served:
-        lessons = [line.split("\t") for line in TRAINED.splitlines()]
-        documents = [{"text": text, "labels": [uri.strip("<>")]} for text, uri in lessons]
-        taught = httpx.post(f"{served.url}/v1/learn", json={"documents": documents})
-        assert taught.status_code == 200
+    lessons = [line.split("\t") for line in TRAINED.splitlines()]
+    documents = [{"text": text, "labels": [uri.strip("<>")]} for text, uri in lessons]
+    with process(tmp_path / "service") as served:
+        with served.client as client:
+            client.post("/v1/learn", json={"documents": documents}).raise_for_status()
         path = library / "projects.cfg"
-        path.write_text(path.read_text().replace("http://127.0.0.1:8000", served.url))
+        path.write_text(path.read_text().replace("8000", str(served.port)))
         assert best(annif(library, "suggest", "served", given="silver & gold")) == METAL
