@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compiled test-interpreted test-kafka torture lint format bench bench-serve bench-sklearn bench-spark bench-streams experiments programs java clean
+.PHONY: help demo test test-compiled test-interpreted test-kafka test-annif torture lint format bench bench-river bench-serve bench-sklearn bench-spark bench-streams experiments programs java clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -28,6 +28,17 @@ test-kafka: $(VENV)/dev  ## run what has to do with Kafka against a real broker,
 	@tools/programs.sh $(JAVA) mvn=maven
 	$(BIN)/python -m tests.kafka.maven
 	CLASHER_KAFKA=server $(BIN)/python -m pytest $(PARALLEL) tests/kafka
+
+# Annif wants older versions of much that we use: it has an environment of its own.
+test-annif: $(VENV)-annif/made  ## run what has to do with Annif, against Annif itself
+	$(VENV)-annif/bin/python -m pytest -p no:cacheprovider tests/adapters/annif
+
+$(VENV)-annif/made: pyproject.toml
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	@echo "Installing clasher[annif] into $(@D) …"
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[annif,server]' \
+	  httpx hypothesis pytest
+	@touch $@
 
 TRIALS ?= 1000
 torture: $(VENV)/dev programs  ## kill, cut off and starve a service, streams and brokers TRIALS times each; needs root, strace, mvn
@@ -53,6 +64,9 @@ bench: $(VENV)/dev  ## clasher beside Vowpal Wabbit, scikit-learn and River, one
 bench-streams: $(VENV)/dev  ## streams through a model, beside loops that only read them
 	$(BIN)/python -m benchmarks.flowing
 
+bench-river: $(VENV)/dev  ## clasher in River's loop, beside River's own pipeline
+	$(BIN)/python -m benchmarks.river
+
 bench-serve: $(VENV)/dev  ## the service under load: requests a second, latencies, a soak, recovery
 	$(BIN)/python -m benchmarks.serving
 
@@ -75,7 +89,7 @@ java:
 	@tools/programs.sh $(JAVA)
 
 clean:  ## remove the environment and all caches
-	rm -rf $(VENV) build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/streams experiments/cache
+	rm -rf $(VENV) $(VENV)-annif build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/streams experiments/cache
 	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An environment is made once per set of extras, and again when the dependencies change.

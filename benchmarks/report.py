@@ -17,6 +17,7 @@ from typing import Any
 from benchmarks import tables
 from benchmarks.estimators import tables as estimators
 from benchmarks.flowing import tables as flowing
+from benchmarks.river import tables as river
 from benchmarks.serving import tables as serving
 from benchmarks.spark import tables as spark
 
@@ -34,6 +35,7 @@ BLOCKS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "sizing": ("spark", spark.sizing),
     "flowing": ("flowing", flowing.table),
     "estimators": ("estimators", estimators.table),
+    "river": ("river", river.table),
 }
 """The study each block is made from, and how."""
 

@@ -179,7 +179,7 @@ def _streamed(spark: Any, folder: Path, scratch: Path) -> dict[str, Any]:
 
 def constants(folder: Path) -> dict[str, Any]:
     """What a document and a label take on one core, and how fast models are sent and merged."""
-    from clasher.adapters.spark import packing
+    from clasher.adapters.packing import packed, unpacked
 
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     warm_up()
@@ -195,10 +195,10 @@ def constants(folder: Path) -> dict[str, Any]:
     }
     model = Clasher()
     model.learn_many(rows["text"], rows["labels"])
-    content, mine = packing.packed(model), model.copy()
+    content, mine = packed(model), model.copy()
     steps: dict[str, Callable[[], Any]] = {
-        "pack": lambda: packing.packed(model),
-        "unpack": lambda: packing.unpacked(content),
+        "pack": lambda: packed(model),
+        "unpack": lambda: unpacked(content, Clasher.load),
         "merge": lambda: mine.merge(model),
     }
     for name, step in steps.items():

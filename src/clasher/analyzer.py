@@ -58,6 +58,9 @@ class Analyzer:
     pairs
         Documents of fewer words than this give the pairs of neighbouring words too, each counting
         half a word: short texts say little, and order adds to it.
+    features
+        Documents are no text but features, names with values (:mod:`clasher.features`): nothing is
+        cut, and the other settings do not matter.
 
     Examples
     --------
@@ -80,12 +83,13 @@ class Analyzer:
     snowball: str | None = None
     marks: bool = False
     pairs: int = 0
+    features: bool = False
 
     def __post_init__(self) -> None:
         least = self.min_length
         if isinstance(least, bool) or not isinstance(least, int) or not 1 <= least <= 1000:
             raise _refusal("min_length", "an integer from 1 to 1000", least)
-        for name in ("strip_html", "strip_urls", "fold_numbers", "marks"):
+        for name in ("strip_html", "strip_urls", "fold_numbers", "marks", "features"):
             if not isinstance(getattr(self, name), bool):
                 raise _refusal(name, "True or False", getattr(self, name))
         if type(self.pairs) is not int or not 0 <= self.pairs <= MOST_PAIRED:
@@ -140,6 +144,8 @@ class Analyzer:
             if isinstance(value, tuple):
                 values[name] = list(value)
         values["tokenizer"] = None if self.tokenizer is None else name_of(self.tokenizer)
+        if not self.features:  # model files of text are older than this setting
+            del values["features"]
         return values
 
     @classmethod

@@ -19,7 +19,7 @@
      │    ├── ConflictError               something else was said in the meantime
      │    ├── RefusedError (ValueError)   what was asked for does not fit the labels of now
      │    └── FolderError                 a data folder in use, or not what it should be
-     └── MissingExtraError (ImportError)  an optional library that is not installed
+     └── MissingExtraError (ImportError)  an optional library that is missing or too old
 
 Each message says what is wrong, where, and what to do about it.
 """
@@ -144,7 +144,7 @@ class FolderError(ServiceError):
 
 
 class MissingExtraError(ClasherError, ImportError):
-    """An optional library is needed and not installed."""
+    """An optional library is needed and not installed, or too old."""
 
     @classmethod
     def of(cls, what: str, extra: str) -> MissingExtraError:
@@ -154,6 +154,16 @@ class MissingExtraError(ClasherError, ImportError):
         Writing a report needs an optional library: pip install 'clasher[report]'
         """
         return cls(f"{what} needs an optional library: pip install 'clasher[{extra}]'")
+
+    @classmethod
+    def too_old(cls, library: str, found: str, wanted: str, extra: str) -> MissingExtraError:
+        """Say which version of a library is needed.
+
+        >>> print(MissingExtraError.too_old("River", "0.15.0", "0.22", "river"))
+        River 0.15.0 is too old, 0.22 is needed: pip install --upgrade 'clasher[river]'
+        """
+        remedy = f"pip install --upgrade 'clasher[{extra}]'"
+        return cls(f"{library} {found} is too old, {wanted} is needed: {remedy}")
 
 
 def require_positive(owner: str, parameter: str, value: object) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from clasher.errors import SettingError
 from clasher.kernels.hashing import Records
 
 _NO_WORDS = (
@@ -106,46 +105,3 @@ def trimmed(records: Records, data: npt.NDArray[np.uint8]) -> HashedWords:
         indptr, places[noted].copy(), keys[noted].copy(), starts[noted].copy(),
         stops[noted].copy(), data,
     )  # fmt: skip
-
-
-def given(indptr: Any, buckets: Any, counts: Any, dimensions: int, analysis: str) -> Hashed:
-    """Documents whose buckets were made elsewhere, all that kernels rely on looked at."""
-    made = Hashed(
-        np.ascontiguousarray(indptr, np.int64),
-        np.ascontiguousarray(buckets, np.int32),
-        np.ascontiguousarray(counts, np.float32),
-        HashedWords.none(max(len(indptr) - 1, 0)),
-        analysis,
-    )
-    indptr, buckets, counts = made.indptr, made.buckets, made.counts
-    if (
-        not len(indptr)
-        or indptr[0] != 0
-        or indptr[-1] != len(buckets)
-        or (np.diff(indptr) < 0).any()
-    ):
-        raise _refusal(
-            "indptr", "where each document begins, from 0 to the number of buckets", indptr
-        )
-    if len(counts) != len(buckets) or not np.isfinite(counts).all():
-        raise _refusal("weights", "a finite number for each bucket", counts)
-    if len(buckets) and not (buckets.min() >= 0 and buckets.max() < dimensions):
-        raise _refusal("buckets", f"numbers from 0 to {dimensions - 1}", buckets)
-    if not _are_distinct(indptr, buckets):
-        raise _refusal("buckets", "each once in a document; add up what is there twice", buckets)
-    return made
-
-
-def _are_distinct(indptr: npt.NDArray[np.int64], buckets: npt.NDArray[np.int32]) -> bool:
-    """Whether no document has a bucket twice: seen at a glance where they ascend."""
-    rises = np.ones(len(buckets) + 1, np.bool_)
-    rises[1:-1] = buckets[1:] > buckets[:-1]
-    rises[indptr] = True
-    if rises.all():
-        return True
-    documents = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    return len(np.unique(documents << 32 | buckets)) == len(buckets)
-
-
-def _refusal(parameter: str, wanted: str, got: object) -> SettingError:
-    return SettingError.of(parameter, wanted, got, "given_many")

@@ -19,11 +19,12 @@ import numpy.typing as npt
 
 from clasher.analysis import Analysis, most_grams, most_words
 from clasher.analyzer import Analyzer
-from clasher.errors import SettingError
-from clasher.hashed import NO_RECORDS, HashedWords, given, room_for_words, trimmed
+from clasher.errors import SettingError, TextError
+from clasher.hashed import NO_RECORDS, HashedWords, room_for_words, trimmed
 from clasher.hashed import Hashed as Hashed
 from clasher.kernels.documents import hash_documents, hash_documents_and_words
-from clasher.kernels.grams import WHOLE, emit, fold_documents, pairs_of
+from clasher.kernels.features import fold_values
+from clasher.kernels.grams import WHOLE, Words, emit, fold_documents, pairs_of
 from clasher.kernels.hashing import PAIR, Records, finalise, place
 from clasher.spans import Offsets
 from clasher.text import Buffers, as_buffers, one_buffer
@@ -81,10 +82,6 @@ class Hasher:
         indptr = np.array([0, len(buckets)], np.int64)
         return Hashed(indptr, buckets, counts, HashedWords.none(1), self.analysis)
 
-    def given(self, indptr: Any, buckets: Any, counts: Any) -> Hashed:
-        """Documents that were made elsewhere for as many buckets; see ``Clasher.given_many``."""
-        return given(indptr, buckets, counts, self.dimensions, self.analysis)
-
     def hash_many(self, texts: Any) -> Hashed:
         """Hash a column of documents; what is hashed already passes through."""
         if isinstance(texts, Hashed):
@@ -114,6 +111,7 @@ class Hasher:
 
         Words as they are written, n-grams as the stretch of text that they cover.
         """
+        self._check_text()
         cleaned, origin = self._steps.clean(one_buffer(text), tracing=True)
         words = self._steps.words(cleaned)
         at_character = Offsets(text, words, cleaned, origin)
@@ -137,7 +135,19 @@ class Hasher:
                 found.append(Word(*span, int(bucket), float(PAIR) * int(sign)))
         return found
 
+    def fold(self, words: Words, values: npt.NDArray[np.float32]) -> Hashed:
+        """Fold words into buckets that count what they are told to, not one each."""
+        documents, most = len(words.indptr) - 1, len(words.keys)
+        indptr, buckets, counts = _room(documents, most)
+        records = room_for_words(documents, most, most) if self.keep_words else NO_RECORDS
+        fold_values(
+            words, values, self.dimensions, self._scratch()[-1], indptr, buckets, counts,
+            self.keep_words, records,
+        )  # fmt: skip
+        return self._hashed(indptr, buckets, counts, records, words.data)
+
     def _hash(self, texts: Buffers) -> Hashed:
+        self._check_text()
         cleaned, _ = self._steps.clean(texts)
         if self._by_scan:
             return self._hash_by_scan(cleaned)
@@ -181,6 +191,13 @@ class Hasher:
         documents = len(indptr) - 1
         kept = trimmed(records, data) if self.keep_words else HashedWords.none(documents)
         return Hashed(indptr, buckets[:used], counts[:used], kept, self.analysis)
+
+    def _check_text(self) -> None:
+        if self.analyzer.features:
+            raise TextError(
+                "the model learns from features, not from text; give it what its hash_features "
+                "makes of names and values"
+            )
 
     def _check(self, hashed: Hashed) -> None:
         """Refuse what would be misread; compiled kernels would even read beyond their arrays."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,6 +15,7 @@ from clasher import words as behind
 from clasher.analyzer import Analyzer, Tokenizer
 from clasher.errors import LabelCapacityError, LabelError, SettingError, require_positive
 from clasher.explain import Explanation, WordWeight, explain
+from clasher.features import hash_features, take_rows
 from clasher.hashing import Hashed
 from clasher.kernels.clash import predict_documents, step_documents
 from clasher.kernels.state import DOCUMENTS, LABELLED, NOW, State
@@ -225,7 +226,7 @@ class Clasher(Watching, Revising, Merging):
         """Hash documents ahead of time: reads no state, so it may run in another thread."""
         return self._hasher.hash_many(texts)
 
-    def given_many(self, indptr: Any, buckets: Any, weights: Any) -> Hashed:
+    def take_rows(self, indptr: Any, buckets: Any, weights: Any) -> Hashed:
         """Documents that are vectors already, for all that takes many documents.
 
         Document ``d`` has ``weights[indptr[d]:indptr[d + 1]]`` in ``buckets[indptr[d]:indptr[d +
@@ -234,12 +235,22 @@ class Clasher(Watching, Revising, Merging):
         for the counts of words.
 
         >>> model = Clasher(4, weighting="given")
-        >>> rows = model.given_many([0, 2, 3], [0, 1, 3], [0.5, 2.0, -1.0])
+        >>> rows = model.take_rows([0, 2, 3], [0, 1, 3], [0.5, 2.0, -1.0])
         >>> model.learn_many(rows, [{"left"}, {"right"}])
         >>> model.predict_many(rows)[0]
         {'left'}
         """
-        return self._hasher.given(indptr, buckets, weights)
+        return take_rows(self._hasher, indptr, buckets, weights)
+
+    def hash_features(self, documents: Iterable[Mapping[Any, Any]]) -> Hashed:
+        """Hash documents that are names with values: what ``learn_many`` and others then take.
+
+        >>> model = Clasher(1024, weighting="tf", analyzer=Analyzer(features=True))
+        >>> model.learn_many(model.hash_features([{"wheat": 2}, {"gold": 0.5}]), [{"a"}, {"b"}])
+        >>> model.predict_many(model.hash_features([{"gold": 1}]))[0]
+        {'b'}
+        """
+        return hash_features(self._hasher, documents)
 
     def learn_many(
         self,

@@ -58,7 +58,7 @@ class Settings:
         ``tfidf`` (Algorithm 3) or ``tf`` (Algorithm 2); or what labels tell of words (section
         3.6): ``icf`` and ``icsdf`` scale TF-IDF by how few labels a word comes with, ``chi2``,
         ``ig``, ``or`` and ``gini`` scale TF by how much labels depend on it. ``given`` takes the
-        weights that documents come with (``Clasher.given_many``) as they are, up to ``norm``.
+        weights that documents come with (``Clasher.take_rows``) as they are, up to ``norm``.
     similarity
         How the nearest prototype is found: ``cosine`` or ``euclidean`` (Eq. 12).
     tf
@@ -178,6 +178,11 @@ class Settings:
         """Whether words behind buckets are kept: where asked to, and for alarms to name them."""
         return (self.words or self.detector != "none") and self.weighting != GIVEN
 
+    @property
+    def _has_order(self) -> bool:
+        """Whether the words of documents come one after another, as they do in text."""
+        return self.weighting != GIVEN and not self.analyzer.features
+
     def differences(self, other: Settings) -> list[str]:
         """The names of the settings that differ."""
         return [f.name for f in fields(self) if getattr(self, f.name) != getattr(other, f.name)]
@@ -197,7 +202,7 @@ class Settings:
             measure=MEASURES.get(self.weighting, NO_MEASURE),
             log_tf=self.tf == "log" and self.weighting != GIVEN,
             unit=self.norm == "l2",
-            lead=self.rule == "margin" and self.weighting != GIVEN,
+            lead=self.rule == "margin" and self._has_order,
             conservative=self.conservative and self.depth > 1,
             euclidean=self.similarity == "euclidean",
             learnt_cut=self.rule == "margin" and self.threshold is None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from clasher import memory, storage
+from clasher import features, memory, storage
 from clasher import words as behind
 from clasher.analyzer import Analyzer, Tokenizer
 from clasher.errors import MissingExtraError, SettingError
@@ -156,12 +156,12 @@ class HashedTfidf:
         """Hash documents ahead of time: reads no state, so it may run in another thread."""
         return self._hasher.hash_many(texts)
 
-    def given_many(self, indptr: Any, buckets: Any, counts: Any) -> Hashed:
+    def take_rows(self, indptr: Any, buckets: Any, counts: Any) -> Hashed:
         """Documents that were counted elsewhere, for all that takes many documents.
 
-        The rows of a sparse matrix, as for ``Clasher.given_many``.
+        The rows of a sparse matrix, as for ``Clasher.take_rows``.
         """
-        return self._hasher.given(indptr, buckets, counts)
+        return features.take_rows(self._hasher, indptr, buckets, counts)
 
     def word_of(self, bucket: int) -> str | None:
         """The word behind a bucket, where one is known; needs ``words=True``."""

@@ -19,7 +19,7 @@ from clasher.errors import ClasherError
 COMMANDS = (
     "evaluate", "learn", "late", "unlearn", "predict", "explain", "inspect", "labels", "merge",
     "plan", "clusters", "similar", "datasets", "run", "serve", "token", "log", "replay",
-    "spark", "demo", "synth",
+    "spark", "annif", "demo", "synth",
 )  # fmt: skip
 NO_READER = 141  # 128 + SIGPIPE
 EXAMPLES = """

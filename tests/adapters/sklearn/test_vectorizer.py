@@ -73,7 +73,7 @@ def test_counts_made_elsewhere_are_weighed_the_same(documents):
     counts = csr_array((hashed.counts, hashed.buckets, hashed.indptr), shape=(len(texts), M))
     counts.data += (counts.data == 0) * 1.0  # a matrix has no zeros that count
     vectors = HashedTfidf(M)
-    given_counts = vectors.given_many(counts.indptr, counts.indices, counts.data)
+    given_counts = vectors.take_rows(counts.indptr, counts.indices, counts.data)
     expected = vectors.partial_fit(given_counts).to_dense(given_counts)
     for matrix in (counts, csr_matrix(counts), counts.toarray()):
         found = HashedTfidfVectorizer().fit_transform(matrix).toarray()

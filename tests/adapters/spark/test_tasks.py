@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from clasher import Clasher, deltas, shards
+from clasher.adapters.packing import packed
 from clasher.errors import StreamError, TextError
 from clasher.io.records import Fields
 from tests.adapters.spark.test_fitting import SMALL, check_equal, one_pass
@@ -41,7 +42,7 @@ def batch(corpus, inside=slice(None)):
 
 
 def sent(model):
-    return Held(predicting.Sent(packing.packed(model), None))
+    return Held(predicting.Sent(packed(model), None))
 
 
 def test_counted_learnt_and_merged_partitions_are_one_pass(corpus, monkeypatch):
@@ -53,7 +54,7 @@ def test_counted_learnt_and_merged_partitions_are_one_pass(corpus, monkeypatch):
         (row,) = parts.Count(begun.settings, Columns(labels=None))([batch(corpus, part)])
         found = row.to_pylist()[0]
         counted[found["number"]] = parts.Counted(found["documents"], found["frequencies"])
-    start = Held(parts.Start(packing.packed(begun), counted))
+    start = Held(parts.Start(packed(begun), counted))
     for number, part in enumerate(inside):
         monkeypatch.setattr(parts, "partition", lambda number=number: number)
         learnt += parts.Learn(start, COLUMNS)([batch(corpus, part)])

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from clasher.adapters.packing import packed, unpacked
 from clasher.adapters.sklearn.inputs import features_of, texts_of
 from clasher.errors import TextError
 from clasher.hashing import Hashed
 from clasher.model import Clasher
-from clasher.packing import packed, unpacked
 from clasher.text import Buffers, as_buffers
 from clasher.vectors import HashedTfidf
 
@@ -39,7 +38,7 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
             setattr(self, self._core, self._begun(texts))
         if texts is not None:
             return texts
-        rows: Hashed = getattr(self, self._core).given_many(*features_of(X))
+        rows: Hashed = getattr(self, self._core).take_rows(*features_of(X))
         return rows
 
     def _texts(self, X: Any, reset: bool) -> Buffers | None:
@@ -71,7 +70,7 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
             given = {"tokenizer": core.settings.analyzer.tokenizer}
             if isinstance(core, HashedTfidf):
                 given["lead"] = core.lead
-            state[self._core] = packed(partial(core.save, durable=False)), given
+            state[self._core] = packed(core), given
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -79,7 +78,7 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
         if self._core in state:
             content, given = state[self._core]
             kind = HashedTfidf if "lead" in given else Clasher
-            state[self._core] = unpacked(content, partial(kind.load, **given))
+            state[self._core] = unpacked(content, kind.load, **given)
         super().__setstate__(state)
 
 

@@ -15,7 +15,7 @@ from clasher.text import Buffers, as_buffers, plain_text
 
 
 class Features(NamedTuple):
-    """The rows of a sparse matrix, as ``given_many`` takes them."""
+    """The rows of a sparse matrix, as ``take_rows`` takes them."""
 
     indptr: npt.NDArray[np.int64]
     columns: npt.NDArray[np.int32]

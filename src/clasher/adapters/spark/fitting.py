@@ -7,6 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from clasher import deltas
+from clasher.adapters.packing import packed
 from clasher.adapters.spark import packing
 from clasher.adapters.spark.columns import Columns, column
 from clasher.adapters.spark.parts import ALL, COUNTED, Count, Counted, Learn, Start, Turn
@@ -102,7 +103,7 @@ def learn(
 ) -> None:
     """One round: all partitions begin with the model, which takes over what they have learnt."""
     deltas.make_room(model)
-    start = Start(packing.packed(_beginning(model)))
+    start = Start(packed(_beginning(model)))
     counts = exact and model.settings.weighting in WITH_IDF
     if counts:
         start = Start(start.model, _counted(documents, model, columns, turn))

@@ -1,21 +1,15 @@
-"""Models on their way between machines: as files, whole or in pieces.
-
-They travel as the model file that ``save`` writes: nothing of ours is pickled, and a checksum tells
-that what arrives is what was sent.
-"""
+"""Models on their way between machines, in pieces of their files."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from clasher import packing
 from clasher.analyzer import Tokenizer
 from clasher.model import Clasher
 
@@ -24,16 +18,6 @@ SCHEMA = "number bigint, place bigint, content binary"
 """Pieces of models: which model, where in its file, and what stands there."""
 
 _ARROW = pa.schema([("number", pa.int64()), ("place", pa.int64()), ("content", pa.binary())])
-
-
-def packed(model: Clasher) -> bytes:
-    """A model as the content of its file."""
-    return packing.packed(partial(model.save, durable=False))
-
-
-def unpacked(content: bytes, tokenizer: Tokenizer | None = None) -> Clasher:
-    """The model of such a content."""
-    return packing.unpacked(content, partial(Clasher.load, tokenizer=tokenizer))
 
 
 def in_pieces(number: int, model: Clasher) -> Iterator[pa.RecordBatch]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark import Broadcast, TaskContext
 
 from clasher import deltas
+from clasher.adapters.packing import unpacked
 from clasher.adapters.spark import packing
 from clasher.adapters.spark.columns import Columns, Documents, in_pieces
 from clasher.analyzer import Tokenizer
@@ -115,7 +116,7 @@ class Learn:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of documents in, rows of pieces out; a partition without documents has none."""
         number, start = partition(), self.start.value
-        model = packing.unpacked(start.model, self.tokenizer)
+        model = unpacked(start.model, Clasher.load, tokenizer=self.tokenizer)
         before = start.before(model, number)
         part = deltas.begin(model, before)
         for rows in self.turn.rows(batches):

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from clasher.adapters.spark import packing
+from clasher.adapters.packing import packed, unpacked
 from clasher.adapters.spark.columns import Columns, column, in_pieces
 from clasher.adapters.spark.session import context_of
 from clasher.analyzer import Tokenizer
@@ -97,7 +97,7 @@ class Sent:
 
 def sending(df: DataFrame, model: Clasher) -> Broadcast[Sent]:
     """Send a model to all executors."""
-    content = packing.packed(model)
+    content = packed(model)
     sent = Sent(content, model.settings.analyzer.tokenizer)
     return context_of(df).broadcast(sent)
 
@@ -111,7 +111,7 @@ def received(sent: Broadcast[Sent]) -> Clasher:
     digest = sent.value.digest
     if digest not in _latest:
         _latest.clear()
-        _latest[digest] = packing.unpacked(sent.value.content, sent.value.tokenizer)
+        _latest[digest] = unpacked(sent.value.content, Clasher.load, tokenizer=sent.value.tokenizer)
     return _latest[digest]
 
 

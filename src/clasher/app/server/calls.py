@@ -8,13 +8,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar, cast
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from clasher.app.server.limits import JSON, LINES, LONGEST_LINE, MOST_DOCUMENTS, media_type
+from clasher.app.server.limits import FORM, JSON, LINES, LONGEST_LINE, MOST_DOCUMENTS, media_type
 from clasher.app.server.problems import HttpError, invalid
 from clasher.app.server.serving import Service
 from clasher.app.server.shapes import Batch
@@ -25,6 +25,7 @@ from clasher.service.structs import Receipt
 T = TypeVar("T")
 B = TypeVar("B", bound="Batch")
 LINES_AT_ONCE = 500  # decoded or encoded before others get their turn
+MOST_FIELDS = 100  # of a form
 WHO = "x-clasher-who"
 KEY = "idempotency-key"
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -73,6 +74,20 @@ class Call:
         if self.sends(LINES):
             raise HttpError(415, "unsupported-type", f"{LINES} is not taken here", f"send {JSON}")
         return _decoded(await self.request.body() or b"{}", shape)
+
+    async def form(self, shape: type[T]) -> T:
+        """The body, a form, of which every field is taken once."""
+        if not self.sends(FORM):
+            raise HttpError(415, "unsupported-type", "a form is taken here", f"send {FORM}")
+        try:
+            fields = parse_qsl(
+                (await self.request.body()).decode(), keep_blank_values=True, errors="strict",
+                max_num_fields=MOST_FIELDS,
+            )  # fmt: skip
+        except ValueError as error:
+            detail = f"the form cannot be read: {error}"
+            raise HttpError(400, "malformed", detail, "send a form in UTF-8") from error
+        return _converted(dict(fields), shape, "$")
 
     async def batch(self, shape: type[B], one: type[T]) -> B:
         """Documents: as a batch, as one alone, or as JSON lines."""

@@ -26,6 +26,8 @@ LONGEST_LINE = 16 * 2**20  # bytes: the longest text with every character escape
 EXPANDED_AT_ONCE = 2**18  # bytes: so little that others do not wait for it
 
 JSON, LINES, BYTES = "application/json", "application/x-ndjson", "application/octet-stream"
+FORM = "application/x-www-form-urlencoded"
+TAKES_FORMS = "/v1/annif/suggest"  # nothing else: pages of others can send forms, and never JSON
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +150,7 @@ class Body:
             or b"transfer-encoding" in self._headers
         )
         self.media_type = media_type(self._headers.get(b"content-type", b""))
+        self._takes_forms = scope["path"].endswith(TAKES_FORMS)
         self._most, seconds = bounds.limits.of(self.media_type)
         self._until = asyncio.get_running_loop().time() + seconds
         self._expander: _Expander | None = None
@@ -157,7 +160,8 @@ class Body:
         """Refuse what the head says already."""
         if self.is_complete:
             return
-        if self.media_type not in (JSON, LINES, BYTES):
+        is_form = self.media_type == FORM and self._takes_forms
+        if self.media_type not in (JSON, LINES, BYTES) and not is_form:
             raise HttpError(
                 415, "unsupported-type", f"a body of type {self.media_type!r} is not understood",
                 f"send {JSON} or {LINES}", headers={"accept": f"{JSON}, {LINES}"},

@@ -97,6 +97,13 @@ class Explain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     top: Annotated[int, Meta(ge=1, le=100)] = 3
 
 
+class ForAnnif(Struct, frozen=True, kw_only=True):
+    """A text, and how many subjects Annif wants of it; what else Annif tells does not matter."""
+
+    text: Text
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 10
+
+
 class Undo(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The version of the answer that is to be taken back: see its receipt."""
 
@@ -197,6 +204,26 @@ class Explanations(Struct, frozen=True, kw_only=True):
     """Why these labels, the best first; offsets are characters of the text."""
 
     explanations: list[Explained]
+
+
+class Suggestion(Struct, frozen=True, kw_only=True):
+    """A subject, by its URI and by a name, and how probable it is."""
+
+    uri: str
+    label: str
+    score: float
+
+
+class Suggestions(Struct, frozen=True, kw_only=True):
+    """Subjects, the best first."""
+
+    results: list[Suggestion]
+
+
+class Project(Struct, frozen=True, kw_only=True):
+    """What Annif asks of a project before it asks for suggestions."""
+
+    is_trained: bool
 
 
 class RecentList(Struct, frozen=True, kw_only=True):

@@ -1,5 +1,5 @@
 """All operations: importing this package makes ``OPERATIONS`` complete, in this order."""
 
-from clasher.app.server.routes import predicting, teaching, labels, watching, models, about  # noqa
+from clasher.app.server.routes import predicting, teaching, labels, watching, models, annif, about  # noqa
 
-__all__ = ["about", "labels", "models", "predicting", "teaching", "watching"]
+__all__ = ["about", "annif", "labels", "models", "predicting", "teaching", "watching"]

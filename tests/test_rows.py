@@ -21,7 +21,7 @@ def test_weights_that_are_counts_give_the_model_of_counts(stream, rule, similari
     counting.learn_many(texts, labels)
     hashed = counting.hash_many(texts)
     model = Clasher(M, weighting="given", **how)
-    rows = model.given_many(hashed.indptr, hashed.buckets, hashed.counts)
+    rows = model.take_rows(hashed.indptr, hashed.buckets, hashed.counts)
     model.learn_many(rows, labels)
     assert model.scores_many(rows).tobytes() == counting.scores_many(texts).tobytes()
     assert model.predict_many(rows) == counting.predict_many(texts)
@@ -33,10 +33,10 @@ def test_the_order_of_buckets_is_no_lead(order):
     weights = np.arange(1.0, 6.0)
     model = Clasher(8, weighting="given")
     for shuffled in (list(range(5)), list(order)):
-        rows = model.given_many([0, 5], shuffled, weights[shuffled])
+        rows = model.take_rows([0, 5], shuffled, weights[shuffled])
         model.learn_many(rows, [{"a"}])
     scores = [
-        model.scores_many(model.given_many([0, 5], own, weights[list(own)]))[0, 0]
+        model.scores_many(model.take_rows([0, 5], own, weights[list(own)]))[0, 0]
         for own in (range(5), order)
     ]
     np.testing.assert_allclose(scores[0], scores[1], rtol=1e-5)
@@ -45,7 +45,7 @@ def test_the_order_of_buckets_is_no_lead(order):
 @pytest.mark.parametrize(
     ("indptr", "buckets", "weights", "what"),
     [
-        ([], [], [], "'indptr' parameter of given_many"),
+        ([], [], [], "'indptr' parameter of take_rows"),
         ([1, 2], [0, 1], [1, 1], "'indptr' parameter"),
         ([0, 3], [0, 1], [1, 1], "'indptr' parameter"),
         ([0, 2, 1, 2], [0, 1], [1, 1], "'indptr' parameter"),
@@ -59,11 +59,11 @@ def test_the_order_of_buckets_is_no_lead(order):
 )
 def test_what_kernels_could_not_bear_is_refused(indptr, buckets, weights, what):
     with pytest.raises(SettingError, match=what):
-        Clasher(M).given_many(indptr, buckets, weights)
+        Clasher(M).take_rows(indptr, buckets, weights)
 
 
 def test_the_same_bucket_in_two_documents_is_no_double():
-    assert Clasher(M).given_many([0, 2, 4], [3, 1, 1, 3], [1.0] * 4).documents == 2
+    assert Clasher(M).take_rows([0, 2, 4], [3, 1, 1, 3], [1.0] * 4).documents == 2
 
 
 def test_given_documents_have_no_words():

@@ -1,0 +1,1 @@
+"""Clashing beside River's own way with multi-label text, in River's own loop."""

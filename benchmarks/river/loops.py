@@ -1,0 +1,89 @@
+"""``evaluate.progressive_val_score`` over one stream, for each way of doing it, turn by turn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.corpora import Corpus
+from benchmarks.peers.river_pipeline import DIMENSIONS, RATES, build
+
+ROUNDS = 3
+OURS = ("text", "features", "batches")
+WAYS = (*OURS, *(f"river-{rate}" for rate in RATES))
+Stream = list[tuple[str, dict[str, bool]]]
+
+
+def compare(corpus: Corpus) -> dict[str, Any]:
+    """Documents a second and scores of each way; the scores are those of the last round."""
+    stream = documents(corpus)
+    rates: dict[str, list[float]] = {way: [] for way in WAYS}
+    scores: dict[str, dict[str, float]] = {}
+    _run("text", stream[:50])  # kernels are compiled once
+    _run("features", stream[:50])
+    for _ in range(ROUNDS):
+        for way in WAYS:
+            seconds, scores[way] = _run(way, stream)
+            rates[way].append(len(stream) / seconds)
+    return {
+        "documents": len(stream),
+        "labels": len(corpus.label_names),
+        "rates": rates,
+        "scores": scores,
+    }
+
+
+def documents(corpus: Corpus) -> Stream:
+    """The stream as River has it: every document tells of every label whether it has it."""
+    names = corpus.label_names
+    rows = zip(corpus.texts.to_pylist(), corpus.labels.to_pylist(), strict=True)
+    return [(text, {name: name in set(labels) for name in names}) for text, labels in rows]
+
+
+def _run(way: str, stream: Stream) -> tuple[float, dict[str, float]]:
+    """Test, then train; the measures are taken after the clock has stopped."""
+    from river import metrics
+
+    measures = {
+        "micro_f1": metrics.multioutput.MicroAverage(metrics.F1()),
+        "macro_f1": metrics.multioutput.MacroAverage(metrics.F1()),
+    }
+    began = time.perf_counter()
+    predicted = (_in_batches if way == "batches" else _one_by_one)(_model(way), stream)
+    seconds = time.perf_counter() - began
+    for (_, truth), found in zip(stream, predicted, strict=True):
+        for measure in measures.values():
+            measure.update(truth, {name: found.get(name, False) for name in truth})
+    return seconds, {name: measure.get() for name, measure in measures.items()}
+
+
+def _one_by_one(model: Any, stream: Stream) -> list[dict[str, bool]]:
+    predicted = []
+    for text, labels in stream:
+        predicted.append(model.predict_one(text))
+        model.learn_one(text, labels)
+    return predicted
+
+
+def _in_batches(model: Any, stream: Stream, size: int = 100) -> list[dict[str, bool]]:
+    predicted = []
+    for start in range(0, len(stream), size):
+        texts, labels = zip(*stream[start : start + size], strict=True)
+        predicted += model.predict_many(list(texts))
+        model.learn_many(list(texts), list(labels))
+    return predicted
+
+
+def _model(way: str) -> Any:
+    from river import feature_extraction
+
+    from clasher.adapters.river import ClasherClassifier
+
+    ways: dict[str, Callable[[], Any]] = {
+        "text": lambda: ClasherClassifier(DIMENSIONS),
+        "batches": lambda: ClasherClassifier(DIMENSIONS),
+        "features": lambda: feature_extraction.TFIDF() | ClasherClassifier(DIMENSIONS),
+        **{f"river-{rate}": lambda rate=rate: build("PerOutputClassifier", rate) for rate in RATES},
+    }
+    return ways[way]()

@@ -1,0 +1,3 @@
+from tests.conftest import optional
+
+optional("river", "river")
