@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import pytest
 from confluent_kafka import KafkaException
 
 from clasher.errors import CommitRefusedError, StoppedError, UnreachableError
+from clasher.io.connectors import kafka_transactions
 from clasher.io.connectors.kafka_group import GroupSource
 from clasher.io.registry import source_at
 from clasher.io.streams import Caller
@@ -227,3 +229,43 @@ def test_a_model_may_join_a_group_later(server, topic, folder):
     fill(server, topic, rows[60:])
     run(folder, server.url(topic))
     assert plain.model_in(folder) == plain.learnt(rows)
+
+
+class Falling:
+    """A producer whose broker falls silent when a commit is asked for the first time."""
+
+    def __init__(self, producer, server):
+        self._producer, self._server, self.asked = producer, server, 0
+
+    def __getattr__(self, name):
+        return getattr(self._producer, name)
+
+    def __len__(self):
+        return len(self._producer)
+
+    def commit_transaction(self, seconds):
+        self.asked += 1
+        if self.asked == 1:
+            self._server.pause()
+        self._producer.commit_transaction(seconds)
+
+
+def test_a_commit_that_got_no_answer_is_gone_on_with(server, topic, members, monkeypatch):
+    create(server, topic, 2)
+    fill(server, topic, plain.records(20))
+    first = members("a", **{"session.timeout.ms": 20_000})
+    until(lambda: len(first.pending) == 20, first)
+    outbox = first.source.transactions.start(Caller(first.name))
+    outbox.producer = Falling(outbox.producer, server)
+    monkeypatch.setattr(kafka_transactions, "ANSWER", 0.3)
+    try:
+        with pytest.raises(UnreachableError):
+            first.commit()
+    finally:
+        server.resume()
+    end = time.monotonic() + PATIENCE
+    while not first.number and time.monotonic() < end:
+        with suppress(UnreachableError):
+            first.commit()
+    assert (first.number, outbox.producer.asked > 1) == (1, True)
+    assert first.source.transactions.commits.read()[f"runner/{first.name}"] == {"snapshot": 1}

@@ -49,6 +49,8 @@ AWAY: Final = (
     KafkaError._MSG_TIMED_OUT,
     KafkaError._WAIT_COORD,
     KafkaError._IN_PROGRESS,
+    KafkaError.INVALID_REPLICATION_FACTOR,  # fewer brokers are there than a topic is to have
+    KafkaError._UNKNOWN_PARTITION,  # of a topic that is there: a broker that has just come
 )
 NO_TOPIC: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC)
 

@@ -77,6 +77,8 @@ class Transactions(Party):
         self._outbox: Outbox | None = None
         self._failure: KafkaError | None = None
         self._is_open = False
+        self._ending = 0  # the number whose commit was asked for
+        self._claim: Claim | None = None  # of what was noted
         self._noted = self._last = 0
 
     # ── beginning and ending ─────────────────────────────────────────────────────────────────
@@ -102,7 +104,8 @@ class Transactions(Party):
                 self._producer.init_transactions(ANSWER)
             self._is_alone = True
         self._last = self.commits.read().get(runner_key(caller), {"snapshot": 0})["snapshot"]
-        self._is_open, self._noted = False, 0
+        self._is_open = False
+        self._noted = self._ending = 0
         self._outbox = Outbox(self.cluster, self._producer)
         return self._outbox
 
@@ -157,13 +160,16 @@ class Transactions(Party):
             self.group.settled(position)
 
     def _try(self, outbox: Outbox, caller: Caller, number: int, position: Position) -> None:
-        claim = None if self.group is None else self.group.claim(position)
+        """Go through the steps of a commit, or go on with the one that got no answer."""
         self._begin(outbox)
         try:
-            self._note(outbox, caller, number, {} if claim is None else claim.notes)
-            # Only now, so that whoever gets the partitions next finds the notes before it.
-            if claim is not None:
-                outbox.producer.send_offsets_to_transaction(claim.offsets, claim.generation, ANSWER)
+            if self._ending != number:
+                self._note(outbox, caller, number, position)
+                # Only now, so that whoever gets the partitions next finds the notes before it.
+                if self._claim is not None:
+                    offsets, generation = self._claim.offsets, self._claim.generation
+                    outbox.producer.send_offsets_to_transaction(offsets, generation, ANSWER)
+                self._ending = number
             outbox.producer.commit_transaction(ANSWER)
             self._is_open, self._last = False, number
         except KafkaException as error:
@@ -175,8 +181,10 @@ class Transactions(Party):
             self._failure = reason
             self._drop()
 
-    def _note(self, outbox: Outbox, caller: Caller, number: int, places: Mapping[str, Any]) -> None:
+    def _note(self, outbox: Outbox, caller: Caller, number: int, position: Position) -> None:
         if self._noted != number:
+            self._claim = None if self.group is None else self.group.claim(position)
+            places = {} if self._claim is None else self._claim.notes
             notes = {**places, runner_key(caller): {"snapshot": number}}
             outputs = [Output(key, msgspec.json.encode(value)) for key, value in notes.items()]
             outbox.put(Parcel(self.cluster.topic, [], PARTITION), outputs)
