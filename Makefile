@@ -31,7 +31,7 @@ test-kafka: $(VENV)/dev  ## run what has to do with Kafka against a real broker,
 
 # Annif wants older versions of much that we use: it has an environment of its own.
 test-annif: $(VENV)-annif/made  ## run what has to do with Annif, against Annif itself
-	$(VENV)-annif/bin/python -m pytest -p no:cacheprovider tests/adapters/annif
+	$(VENV)-annif/bin/python -m pytest -p no:cacheprovider tests/adapters/annif src/clasher/adapters/annif
 
 $(VENV)-annif/made: pyproject.toml
 	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)

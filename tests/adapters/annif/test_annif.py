@@ -17,8 +17,6 @@ import pytest
 from clasher import Clasher
 from tests.server.serving import process
 
-pytest.importorskip("annif", reason="annif is missing: make test-annif")
-
 DOCUMENT = Path(__file__).parents[3] / "docs" / "annif.md"
 GRAIN, METAL, RYE = (f"http://example.org/{name}" for name in ("grain", "metal", "rye"))
 TRAINED = f"wheat and corn fell\t<{GRAIN}>\ngold and silver rose\t<{METAL}>\n" * 5
