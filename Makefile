@@ -25,7 +25,7 @@ test-interpreted: $(VENV)/dev programs
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(PARALLEL) $(ABOVE) -q -m 'not compiled' --cov --cov-append
 
 # What needs an extra is left out there, even where every change is checked and all else may not be.
-CORE := $(addprefix tests/,io $(addsuffix .py,$(addprefix test_,bounded evaluate explain golden hashing memory model public settings storage)))
+CORE := $(addsuffix .py,$(addprefix tests/test_,display evaluate explain frames hashing memory public settings))
 test-core: $(VENV)-core/test-core  ## run the tests of the core where no extra is installed
 	CI=false $(VENV)-core/bin/python -m pytest -q $(CORE)
 

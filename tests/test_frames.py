@@ -29,7 +29,7 @@ def polars(data):
 
 
 def datasets(data):
-    return optional("datasets", "test").Dataset.from_dict(data)
+    return optional("datasets.arrow_dataset", "test").Dataset.from_dict(data)
 
 
 def shuffled_datasets(data):
