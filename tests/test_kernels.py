@@ -190,14 +190,14 @@ def test_arrow_and_python_buffers_share_one_compilation():
 
     hasher = Hasher(64)
     hasher.hash_many(["oil prices"])
-    compiled = len(hash_documents.signatures)
+    compiled = len(hash_documents.compiled.signatures)
     hasher.hash_one("oil")
     hasher.hash_many([])
     hasher.hash_many(pa.array(["oil"]))
     hasher.hash_many(pa.array(["oil", "gas"], pa.large_string())[1:])
     hasher.hash_many(pa.chunked_array([["oil"], ["gas"]]))
     hasher.hash_many(pa.array([], pa.string()))
-    assert len(hash_documents.signatures) == compiled
+    assert len(hash_documents.compiled.signatures) == compiled
 
 
 @pytest.mark.compiled
@@ -205,7 +205,8 @@ def test_all_states_share_one_compilation():
     from clasher.kernels.clash import predict_documents, step_documents
 
     taught("margin").predict("oil")
-    compiled = len(step_documents.signatures), len(predict_documents.signatures)
+    kernels = step_documents.compiled, predict_documents.compiled
+    compiled = [len(kernel.signatures) for kernel in kernels]
     for rule in REGIONS:
         model = taught(rule, threshold=0.3, at_least_one=False, max_labels=100)
         model.step_many(TEXTS, [{"a"}] * len(TEXTS))
@@ -213,7 +214,7 @@ def test_all_states_share_one_compilation():
         model._state = memory.grow(model._state, model.settings, 90)
         model.predict("oil")
         model.observe("oil")
-    assert (len(step_documents.signatures), len(predict_documents.signatures)) == compiled
+    assert [len(kernel.signatures) for kernel in kernels] == compiled
 
 
 TEACH = """
@@ -226,7 +227,7 @@ buckets, ids, yes = np.zeros(1, np.int32), np.zeros(1, np.int32), np.ones(1, np.
 work = memory.work_for(state)
 work.scores[:], work.x[:] = 0.0, 1.0
 teach(state, settings.for_kernels(), buckets, 1.0, -1, 0, np.uint8(1), ids, yes, 1, work)
-print(float(state.rows[0, 0, 0]), sum(teach.stats.cache_hits.values()))
+print(float(state.rows[0, 0, 0]), sum(teach.compiled.stats.cache_hits.values()))
 """
 
 

@@ -119,6 +119,18 @@ def test_importing_the_package_loads_nothing_heavy():
     assert run.stdout == "set()\n"
 
 
+def test_numba_is_imported_with_the_first_document_only():
+    script = """
+import sys
+from clasher import Clasher, LabelSets
+LabelSets.of([{"oil"}])
+assert "numba" not in sys.modules
+Clasher(64, max_labels=4).observe("oil")
+assert "numba" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
 def test_nothing_is_pickled():
     """Neither written nor read: a model file cannot run code."""
     for module in pkgutil.walk_packages(clasher.__path__, "clasher."):

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from clasher import display
 from clasher.ahead import HeldInterrupt, read_ahead
 from clasher.alarms import Alarm
 from clasher.errors import LabelError, StreamError, require_positive
@@ -103,6 +104,22 @@ class Evaluation(Figures, Reached):
             point.cumulative.macro_f1 * point.labels / self.labels if self.labels else 0.0
             for point in self.curve
         ]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the figures, the curve of micro F1, the most frequent labels."""
+        heads = ["documents", "labels", "macro F1", "micro F1", "documents/s"]
+        figures = (f"{self.macro_f1:.3f}", f"{self.micro_f1:.3f}")
+        line = (self.documents, self.labels, *figures, f"{self.documents_per_second:,.0f}")
+        frequent = sorted(self.per_label, key=lambda row: -row.support)[:10]
+        return display.card(
+            "Test, then train",
+            display.rows(heads, [line]),
+            display.curve("micro F1 along the stream", [p.window.micro_f1 for p in self.curve]),
+            display.rows(
+                ["label", "documents", "F1"],
+                [(row.label, row.support, f"{row.f1:.3f}") for row in frequent],
+            ),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON, the main figures first."""

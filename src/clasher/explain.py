@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from clasher import memory
+from clasher import display, memory
 from clasher.errors import LabelError
 from clasher.hashing import Hasher, Word
 from clasher.kernels.clash import choose, clash, shown
@@ -97,6 +97,16 @@ class Explanation:
         lines += [f"  {weight:+.3f}  {word}" for word, weight in self.words[:10]]
         lines += [f"  {weight:+.3f}  ({name})" for name, weight in self.other.items()]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the words on green and red, and what did not come from words."""
+        given = "given" if self.predicted else "not given"
+        nearest = "no region" if self.region is None else f"region {self.region}"
+        return display.card(
+            f"{self.label}: {given}, {self.probability:.3f}; {nearest}, {self.similarity:.3f}",
+            f"<p>{display.weighted(self.words)}</p>",
+            display.rows(["beside words", ""], [(k, f"{v:+.3f}") for k, v in self.other.items()]),
+        )
 
 
 def explain(

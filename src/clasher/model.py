@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from clasher import memory, storage
+from clasher import display, memory, storage
 from clasher import words as behind
 from clasher.analyzer import Analyzer, Tokenizer
 from clasher.errors import LabelCapacityError, LabelError, SettingError, require_positive
@@ -150,6 +150,16 @@ class Clasher(Watching, Revising, Merging):
         return (
             f"<Clasher rule={self.settings.rule!r} dimensions={self.settings.dimensions} "
             f"labels={len(self._index)} documents={self.documents}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the model, and the labels that it was taught most."""
+        support = sorted(self.support.items(), key=lambda pair: -pair[1])
+        counts = (self.documents, self.labelled, len(self._index), f"{self.nbytes / 1e6:.1f} MB")
+        return display.card(
+            f"Clasher: rule {self.settings.rule}, {self.settings.dimensions:,} dimensions",
+            display.rows(["documents", "with labels", "labels", "memory"], [counts]),
+            display.rows(["label", "documents"], support[:10]),
         )
 
     # ── one document ─────────────────────────────────────────────────────────────────────────

@@ -102,6 +102,8 @@ def arrow_chunks(values: Any) -> list[pa.Array] | None:
             chunks = [values]
         elif isinstance(values, pa.ChunkedArray):
             chunks = values.chunks
+        elif isinstance(values, pa.Table):
+            chunks = values.to_struct_array().chunks
         elif hasattr(values, "__arrow_c_stream__"):
             chunks = pa.chunked_array(values).chunks
         elif hasattr(values, "__arrow_c_array__"):
@@ -155,12 +157,19 @@ def _from_objects(texts: Iterable[Any]) -> Buffers:
     return Buffers(np.frombuffer(b"".join(encoded), np.uint8), offsets)
 
 
+def _not_text(kind: pa.DataType) -> str:
+    if not pa.types.is_struct(kind):
+        return f"a column of documents must hold text. Got {kind} instead."
+    names = ", ".join(repr(field.name) for field in kind)
+    return f"got a table with the columns {names}; take one of text: table['text']"
+
+
 def _from_arrow(chunks: list[pa.Array]) -> Buffers:
     plain = []
     for chunk in filter(len, chunks):
         text = plain_text(chunk)
         if text is None:
-            raise TextError(f"a column of documents must hold text. Got {chunk.type} instead.")
+            raise TextError(_not_text(chunk.type))
         plain.append(text)
     if not plain:
         return Buffers(np.frombuffer(b"", np.uint8), np.zeros(1, np.int64))

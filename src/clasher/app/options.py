@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from clasher.app.completion import propose_files
 from clasher.app.files import STANDARD_STREAM
 
 DEAD_LETTER = "dead-letter"
@@ -95,6 +96,7 @@ class Exemplified(click.Command):
     def __init__(self, *args: Any, examples: str, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
         self.examples = examples
+        propose_files(self.params)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples line by line, as they are."""

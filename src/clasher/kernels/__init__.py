@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import config, njit
+
+_COMPILING = threading.RLock()  # kernels ask for the kernels that they call
 
 
 @functools.cache
@@ -23,6 +25,46 @@ def _sources() -> str:
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+class Kernel:
+    """A function that is compiled on first use, and so is Numba imported.
+
+    That takes longer than all other imports together, and nobody waits for it who only looks.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self._options = options
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the loop."""
+        return self.compiled(*arguments)
+
+    @functools.cached_property
+    def compiled(self) -> Any:
+        """Numba's dispatcher; the function itself where nothing is compiled."""
+        with _COMPILING:
+            if "compiled" in vars(self):  # by another thread, meanwhile
+                return vars(self)["compiled"]
+            return _compiled(self.__wrapped__, self._options)  # type: ignore[attr-defined]
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What Numba asks for where a kernel calls this one."""
+        return self.compiled._numba_type_
+
+
+def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    from numba import config, njit
+
+    if config.DISABLE_JIT:  # hashes wrap around silently, as they do compiled, in every thread
+        return np.errstate(all="ignore")(function)
+    compiled = njit(cache=True, **options)(function)
+    cache = compiled._cache
+    if hasattr(cache, "_cache_file"):
+        cache._cache_file._source_stamp = _sources()
+    return compiled
 
 
 def kernel(
@@ -39,14 +81,7 @@ def kernel(
     """
     if function is None:
         return functools.partial(kernel, allocating=allocating, **options)
-    if config.DISABLE_JIT:  # hashes wrap around silently, as they do compiled, in every thread
-        return np.errstate(all="ignore")(function)
-    options = {"nogil": True, "error_model": "numpy", "_nrt": allocating, **options}
-    compiled = njit(cache=True, **options)(function)
-    cache = compiled._cache
-    if hasattr(cache, "_cache_file"):
-        cache._cache_file._source_stamp = _sources()
-    return compiled
+    return Kernel(function, {"nogil": True, "error_model": "numpy", "_nrt": allocating, **options})
 
 
 def inlined(function: Callable[..., Any]) -> Any:
