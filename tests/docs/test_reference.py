@@ -42,16 +42,6 @@ def test_every_public_name_is_documented(package: str, reference: set[str]) -> N
     assert not missing, f"docs/api*.md has no line “::: NAME” for {sorted(missing)}"
 
 
-def test_the_reference_names_nothing_that_is_not_there(reference: set[str]) -> None:
-    for name in reference:
-        module, _, attribute = name.rpartition(".")
-        if module.startswith("clasher.adapters"):
-            optional(module, module.split(".")[2])
-        elif attribute not in ("adapters", "spark"):
-            found = importlib.import_module(module)
-            assert hasattr(found, attribute) or importlib.util.find_spec(name), name
-
-
 def test_the_tree_of_errors_is_that_of_the_library() -> None:
     from clasher import errors
 
