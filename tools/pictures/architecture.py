@@ -11,7 +11,7 @@ from tools.pictures.svg import BLUE, FAINT, RULE, Picture
 CONTRACT = Path(__file__).parents[2] / "pyproject.toml"
 BANDS = {  # by the first module of each
     "app": "what people see",
-    "adapters": "where documents come from and go",
+    "adapters": "streams and frameworks",
     "evaluate": "what is done with models",
     "model": "the model",
     "memory": "what it is made of",
@@ -67,7 +67,7 @@ def draw() -> Picture:
 
 
 def _wide(module: str) -> float:
-    return 16 + 7.4 * len(module)
+    return 18 + 7.8 * len(module)
 
 
 def _rows(modules: list[str]) -> list[list[str]]:
