@@ -15,7 +15,7 @@ EXAMPLES = """
     clasher run --from news.jsonl --to labelled.jsonl --model ./news
     clasher run --from inbox/ --to - --model ./news --route sport=sport.jsonl
     clasher run --from 'redis://localhost/news?group=desk' --model ./news
-    clasher run --from kafka://host/in --to kafka://host/out --transactional -m news
+    clasher run --from kafka://h/in --to kafka://h/out --transactional -m ./m
     clasher run --from https://example.org/feed.xml --to - --model ./news
 """
 
