@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo packages test test-core test-compiled test-interpreted test-kafka test-annif torture lint format bench bench-river bench-serve bench-sklearn bench-spark bench-streams experiments programs java clean
+.PHONY: help demo packages test test-core test-compiled test-interpreted test-kafka test-annif torture lint format docs bench bench-river bench-serve bench-sklearn bench-spark bench-streams experiments programs java clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -61,6 +61,12 @@ lint: $(VENV)/dev  ## ruff, mypy, import-linter
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(VENV)/dev  ## write the references and pictures anew, and build the site, strictly: build/site/index.html
+	$(BIN)/python -m tools.commands
+	$(BIN)/python -m tools.pictures
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "see build/site/index.html"
 
 format: $(VENV)/dev  ## let ruff put the code into shape
 	$(BIN)/ruff check --fix

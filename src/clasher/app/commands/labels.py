@@ -51,14 +51,14 @@ def command(
     tokenizer: Tokenizer | None,
     quiet: bool,
 ) -> None:
-    r"""List the labels of a model, or change them.
+    """List the labels of a model, or change them.
 
     \b
     list               every label and how many documents taught it
     rename OLD NEW     call a label by another name
     merge LABEL INTO   make one label of two, under the second name
     retire LABEL       forget a label and all that was learnt of it
-    """
+    """  # noqa: D301  # click wants the character, not its name
     wanted = ACTIONS[action]
     if len(names) != len(wanted):
         needs = " ".join(wanted) or "no label"

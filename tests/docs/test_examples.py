@@ -1,0 +1,39 @@
+"""The console examples of the first pages are what happens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import console
+from tests.conftest import optional
+
+pytestmark = pytest.mark.compiled
+
+DOCS = Path(__file__).parents[2] / "docs"
+START, ERRORS = DOCS / "start.md", DOCS / "errors.md"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    optional("click", "cli")
+    optional("fastapi", "server")  # of which one of the errors is
+    console.write_shown(START, ("news.jsonl", "inbox.csv"), tmp_path)
+    return tmp_path
+
+
+def test_the_first_five_minutes_are_what_happens(folder: Path) -> None:
+    console.check(START, console.shell(folder))
+
+
+def test_errors_are_what_is_said(folder: Path) -> None:
+    news = (folder / "news.jsonl").read_text()
+    (folder / "bad.jsonl").write_text(news + 'no JSON\n{"id": 9, "labels": ["grain"]}\n')
+    (folder / "news.dat").write_text(news)
+    (folder / "answers.jsonl").write_text('{"id": 9, "labels": ["grain"]}\n')
+    run = console.shell(folder)
+    run("clasher learn news.jsonl --model news.clasher")
+    run("clasher learn news.jsonl --model small.clasher --dimensions 1024")
+    (folder / "cut.clasher").write_bytes((folder / "news.clasher").read_bytes()[:3000])
+    console.check(ERRORS, run)

@@ -1,0 +1,65 @@
+"""Every public name, command and option is documented, and what is generated is up to date."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+import clasher
+import clasher.adapters
+from tests.conftest import optional
+from tools.commands import PAGE, page, walk
+
+DOCS = Path(__file__).parents[2] / "docs"
+PACKAGES = ("clasher", "clasher.bounds", "clasher.datasets", "clasher.flow", "clasher.io")
+
+
+def adapters() -> list[str]:
+    return [
+        one.name for one in pkgutil.iter_modules(clasher.adapters.__path__, "clasher.adapters.")
+    ]
+
+
+@pytest.fixture(scope="module")
+def reference() -> set[str]:
+    """What the pages of the Python reference name, in directives or in code."""
+    text = "".join(path.read_text() for path in sorted(DOCS.glob("api*.md")))
+    return set(re.findall(r"^::: ([\w.]+)$", text, re.MULTILINE)) | set(
+        re.findall(r"`(clasher[\w.]+)`", text)
+    )
+
+
+@pytest.mark.parametrize("package", [*PACKAGES, *adapters()])
+def test_every_public_name_is_documented(package: str, reference: set[str]) -> None:
+    extra = package.removeprefix("clasher.adapters.")
+    module = optional(package, extra) if extra != package else importlib.import_module(package)
+    missing = {f"{package}.{name}" for name in module.__all__} - reference
+    assert not missing, f"docs/api*.md has no line “::: NAME” for {sorted(missing)}"
+
+
+def test_the_tree_of_errors_is_that_of_the_library() -> None:
+    from clasher import errors
+
+    tree = (errors.__doc__ or "").split("\n\n")[1].replace("``", "`").splitlines()
+    shown = (DOCS / "api.md").read_text()
+    for line in tree:
+        assert line.rstrip() in shown, line
+
+
+def test_the_reference_of_commands_is_up_to_date() -> None:
+    assert PAGE.read_text() == page(), "write it anew: python -m tools.commands"
+
+
+def test_every_command_and_option_is_documented() -> None:
+    sections = dict(re.findall(r"^## `([^`]+)`\n(.*?)(?=^## |\Z)", PAGE.read_text(), re.M | re.S))
+    for context in walk():
+        section = sections[context.command_path]
+        for parameter in context.command.params:
+            if isinstance(parameter, click.Option):
+                for name in (*parameter.opts, *parameter.secondary_opts):
+                    assert name in section, f"{context.command_path} {name}"

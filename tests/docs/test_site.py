@@ -1,0 +1,59 @@
+"""The site builds strictly, asks no other host for anything, and fits a phone."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.browser import chromium
+from tests.conftest import optional
+
+ROOT = Path(__file__).parents[2]
+FETCHED = re.compile(r'(?:<script[^>]*src|<link[^>]*href|<img[^>]*src)="(?:https?:)?//')
+PAGES = ("", "docs/clashing/", "docs/commands/", "docs/api/", "benchmarks/", "docs/architecture/")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    optional("material", "docs")
+    optional("mkdocstrings", "docs")
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
+        cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True,
+        timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 30
+    for page in pages:
+        assert not FETCHED.search(page.read_text()), page
+    for style in site.rglob("*.css"):
+        assert not re.search(r"@import|url\((?:['\"])?https?:", style.read_text()), style
+
+
+def test_signatures_and_examples_are_in_the_reference(site: Path) -> None:
+    text = (site / "docs" / "api" / "index.html").read_text()
+    assert 'id="clasher.Clasher.learn_many"' in text
+    assert 'id="clasher.Clasher.merge"' in text  # of a mixin
+
+
+def test_pages_fit_a_phone_and_ask_no_other_host(site: Path) -> None:
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": 390, "height": 844})
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        for path in PAGES:
+            page.goto(f"file://{site}/{path}index.html")
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= 390, f"{path} is {wide} pixels wide"
+        assert not [url for url in asked if not url.startswith(("file:", "data:"))]
