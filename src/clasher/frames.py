@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from clasher.errors import StreamError, require_positive
 
+__all__ = ["batches", "columns"]
+
 
 def columns(
     frame: Any, text: str = "text", labels: str | None = "labels"
