@@ -37,6 +37,25 @@ class ListSource(Source):
         pass
 
 
+class HesitantSource(ListSource):
+    """A list whose second half comes late: nobody answers for a while."""
+
+    silent = 20  # reads
+
+    def read(self, most: int, seconds: float) -> Chunk | None:
+        half = len(self.rows) // 2
+        if self.at < half:
+            return super().read(min(most, half - self.at), seconds)
+        if self.silent:
+            self.silent -= 1
+            return None
+        return super().read(most, seconds)
+
+    @property
+    def knows_end(self) -> bool:
+        return self.at == len(self.rows)
+
+
 class AgreedSource(ListSource, Party):
     """A list that must agree to snapshots; ``log`` outlives the flow, as a broker would."""
 

@@ -15,7 +15,7 @@ from clasher.service import folder as locking
 from clasher.service.engine import Engine
 from clasher.settings import Settings
 from tests.flow import plain
-from tests.flow.doubles import AgreedSource, ListSink, ListSource
+from tests.flow.doubles import AgreedSource, HesitantSource, ListSink, ListSource
 from tests.flow.plain import SETTINGS, lines, predictions, records
 from tests.flow.running import OFTEN, flow, run
 from tests.service.plain import file_bytes
@@ -272,6 +272,12 @@ def test_a_stream_that_does_not_answer_is_given_up_when_told_to(folder):
     sink.down = 10**6
     with pytest.raises(StreamError, match=r"it is down; gave up after 0\.2 s"):
         lists(folder, ListSource(records(40)), sink, give_up=0.2).run()
+
+
+def test_silence_is_no_end_while_nobody_answers(folder):
+    rows = records(100)
+    assert lists(folder, HesitantSource(rows), idle=0.0).run().documents == 100
+    assert plain.model_in(folder) == plain.learnt(rows)
 
 
 def test_a_stop_finishes_what_is_in_hand(folder):

@@ -109,7 +109,7 @@ def test_a_runner_that_comes_back_is_the_member_it_was(server, topic, members):
     generation = first.source._generation
     first.close()
     first.open()
-    until(lambda: first.source._knows_end(), first)
+    until(lambda: first.source.knows_end, first)
     assert first.source._generation != generation  # another process, in the generation of before
     assert (first.learnt, first.pending) == ([f"d{n}" for n in range(20)], [])
 
@@ -122,7 +122,7 @@ def test_what_was_delivered_is_committed_before_partitions_are_given_up(server, 
     first = members("a")
     until(lambda: len(first.pending) == 40, first)
     second = members("b")
-    until(lambda: len(second.source._fetched) == 1 and second.source._knows_end(), first, second)
+    until(lambda: len(second.source._fetched) == 1 and second.source.knows_end, first, second)
     assert sorted(first.learnt) == sorted(row["id"] for row in rows)
     assert (second.learnt, second.pending, first.refused) == ([], [], 0)
     fill(server, topic, [{"id": "new 0", "text": "oil"}], 0)

@@ -221,7 +221,7 @@ class Flow:
 
     def _has_ended(self) -> bool:
         with self._bell:
-            if not all(reader.is_idle for reader in self._readers):
+            if not all(reader.is_at_end for reader in self._readers):
                 self._active_at = time.monotonic()
                 return False
             silence = time.monotonic() - self._active_at

@@ -50,6 +50,8 @@ class Reader(Generic[T]):
     ----------
     is_idle : bool
         Whether the source had nothing more when it was last asked.
+    is_at_end : bool
+        Whether it also knew that there was nothing more.
     is_over : bool
         Whether its end was reached, and everything was taken.
     """
@@ -66,7 +68,7 @@ class Reader(Generic[T]):
         self._prepare, self._bell, self._patience = prepare, bell, patience
         self._options = options
         self._ready: deque[T | Settling] = deque()
-        self._is_idle = self._has_ended = self._is_closing = False
+        self._is_idle = self._has_ended = self._knows_end = self._is_closing = False
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
         self._lag: int | None = None
@@ -82,7 +84,7 @@ class Reader(Generic[T]):
             self._end()
         self._patience.until(self.source.name, lambda: self.source.open(position, caller))
         self._ready.clear()
-        self._is_idle = self._has_ended = self._is_closing = False
+        self._is_idle = self._has_ended = self._knows_end = self._is_closing = False
         self._error = None
         self._thread = threading.Thread(target=self._run, name="clasher reader", daemon=True)
         self._thread.start()
@@ -91,6 +93,11 @@ class Reader(Generic[T]):
     def is_idle(self) -> bool:
         """Whether there is nothing now, to the best of anybody's knowledge."""
         return not self._ready and (self._is_idle or self._has_ended) and self._error is None
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether there is nothing now, and the source knows."""
+        return self.is_idle and self._knows_end
 
     @property
     def lag(self) -> int | None:
@@ -151,10 +158,10 @@ class Reader(Generic[T]):
                 if chunk is not None:
                     self._put(self._prepare(chunk))
                 elif self.source.is_over:
-                    self._note(idle=True, ended=True)
+                    self._note_silence(ended=True)
                     return
                 else:
-                    self._note(idle=True)
+                    self._note_silence()
         except StoppedError:
             return
         except BaseException as error:  # whatever it is, it belongs to the flow
@@ -186,9 +193,10 @@ class Reader(Generic[T]):
             self._is_idle = False
             self._bell.notify_all()
 
-    def _note(self, *, idle: bool, ended: bool = False) -> None:
+    def _note_silence(self, *, ended: bool = False) -> None:
+        knows_end = self.source.knows_end
         with self._bell:
-            self._is_idle, self._has_ended = idle, ended
+            self._is_idle, self._has_ended, self._knows_end = True, ended, knows_end
             self._bell.notify_all()
 
     def _settle(self) -> None:

@@ -171,6 +171,8 @@ class Source(ABC):
         Which fields of a record hold what.
     is_over : bool
         Whether the stream has an end and all of it was read. An endless stream never is.
+    knows_end : bool
+        Whether a read that brings nothing says that there is nothing now, not that nobody answers.
     party : Party | None
         The source itself, where it must agree to snapshots.
     """
@@ -179,6 +181,11 @@ class Source(ABC):
     fields: Fields
     is_over: bool = False
     party: Party | None = None
+
+    @property
+    def knows_end(self) -> bool:
+        """Asked after ``read``, from the same thread."""
+        return True
 
     @abstractmethod
     def open(self, position: Position, caller: Caller) -> None:

@@ -135,9 +135,7 @@ class Once(Kill):
 
 
 class BrokerEnds(Kill):
-    """``kill -9`` of the broker at random moments, and sometimes of the flow too."""
-
-    how = signal.SIGKILL
+    """The broker is killed, or stopped, at random moments, and sometimes the flow killed too."""
 
     def _broker(self) -> Broker:
         return KafkaServer(self.base / "broker")
@@ -147,7 +145,7 @@ class BrokerEnds(Kill):
         child = flow()
         await_snapshot(child, folder, moments(draw)[0])
         assert isinstance(self.broker, KafkaServer)
-        self.broker.end(self.how)
+        self.broker.end(draw.choice([signal.SIGKILL, signal.SIGTERM]))
         self.deaths += 1
         if draw.random() < 0.5:
             child.kill()
@@ -158,14 +156,8 @@ class BrokerEnds(Kill):
         return [f"ended with {code}"] if code else []
 
 
-class BrokerRestarts(Once, BrokerEnds):
-    """The broker is stopped and started at random moments, and transactions go on.
-
-    It is not killed: a lone one that is while it commits may never tell partitions so, and leave a
-    transaction that hangs, for ``kafka-transactions.sh`` to end.
-    """
-
-    how = signal.SIGTERM
+class BrokerEndsOnce(Once, BrokerEnds):
+    """The same, and outputs come once: transactions go on where the broker left them."""
 
 
 class Rebalances(Trials):
@@ -284,5 +276,5 @@ def learnt(folder: Path, rows: Sequence[Record]) -> list[str]:
 
 KINDS: dict[str, Callable[[Path, int, str | None], Trials]] = {
     "mock": Mock, "kill": Kill, "once": Once, "broker": BrokerEnds,
-    "restart": BrokerRestarts, "rebalances": Rebalances,
+    "broker-once": BrokerEndsOnce, "rebalances": Rebalances,
 }  # fmt: skip

@@ -141,8 +141,12 @@ class Cluster:
         """
         # One request at a time keeps the order, as sequence numbers would; but those end a producer
         # for good where a broker has lost count of them.
-        in_order = {} if "transactional_id" in settings else {"max_in_flight": 1}
-        common = {"acks": "all", "delivery_report_only_error": True, "linger_ms": 5, **in_order}
+        in_order = {"max_in_flight": 1}
+        # Whoever bootstraps anew forgets the broker that a transaction waits for, and waits for
+        # ever when that comes back (librdkafka 5511).
+        patient = {"metadata_recovery_strategy": "none"}
+        own = patient if "transactional_id" in settings else in_order
+        common = {"acks": "all", "delivery_report_only_error": True, "linger_ms": 5, **own}
         producer: Producer = self._make(Producer, common | settings)
         return producer
 

@@ -130,8 +130,10 @@ class GroupSource(TopicSource):
         self._forget_scan()
         return True
 
-    def _knows_end(self) -> bool:
-        return self._generation is not None and self._given is None and super()._knows_end()
+    @property
+    def knows_end(self) -> bool:
+        """Whether all partitions were read to their ends."""
+        return self._generation is not None and self._given is None and super().knows_end
 
     def _poll(self, most: int, seconds: float) -> list[Message]:
         changes = self._changes

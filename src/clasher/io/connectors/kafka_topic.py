@@ -145,7 +145,7 @@ class TopicSource(Source):
         self._cluster.check(self.consumer)
         self._look_around()
         # Whether there is anything is known when the broker has said so, which takes a moment.
-        until = time.monotonic() + (seconds if self._knows_end() else max(seconds, KNOW))
+        until = time.monotonic() + (seconds if self.knows_end else max(seconds, KNOW))
         wait = 0.0
         while True:
             self._fetch(most, wait)
@@ -154,11 +154,13 @@ class TopicSource(Source):
                 self._make_room()
                 return self._deliver(taken)
             wait = until - time.monotonic()
-            if wait <= 0 or (not seconds and self._knows_end()):
+            if wait <= 0 or (not seconds and self.knows_end):
                 self._check_silence()
                 return None
 
-    def _knows_end(self) -> bool:
+    @property
+    def knows_end(self) -> bool:
+        """Whether all partitions were read to their ends."""
         return self._merge.is_at_end
 
     def _look_around(self) -> None:
