@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo packages test test-core test-compiled test-interpreted test-kafka test-annif torture lint format docs bench bench-river bench-serve bench-sklearn bench-spark bench-streams experiments programs java clean
+.PHONY: help demo packages test test-compiled test-core test-kafka test-annif torture lint format docs bench bench-river bench-serve bench-sklearn bench-spark bench-streams experiments programs java clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -14,20 +14,21 @@ demo: $(VENV)/all  ## learn from the docstrings of this Python, live, and write 
 
 # a file of tests stays in one process; more of them at a time than this need much memory
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
-test: test-compiled test-interpreted  ## run the whole test suite, compiled and interpreted
+test: test-compiled test-core  ## run the whole test suite, and the core alone, also without the compiler
+	$(BIN)/python -m coverage report
 
+# both runs together are looked at
+COVERAGE := --cov --cov-report= --cov-fail-under=0
 test-compiled: $(VENV)/dev programs
-	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report= --cov-fail-under=0
+	$(BIN)/python -m pytest $(PARALLEL) $(COVERAGE)
 
-# A run without the compiler sees every line of the kernels; what is built on them need not come again.
-ABOVE := $(addprefix --ignore=tests/,adapters app dashboard datasets flow io kafka server service)
-test-interpreted: $(VENV)/dev programs
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(PARALLEL) $(ABOVE) -q -m 'not compiled' --cov --cov-append
-
-# What needs an extra is left out there, even where every change is checked and all else may not be.
-CORE := $(addsuffix .py,$(addprefix tests/test_,display evaluate explain frames hashing memory public settings))
-test-core: $(VENV)-core/test-core  ## run the tests of the core where no extra is installed
-	CI=false $(VENV)-core/bin/python -m pytest -q $(CORE)
+# What needs an extra is left out there, even where every change is checked and nothing else may be. A run without the
+# compiler sees every line of the kernels, the other that they compile.
+ALONE := CI=false $(VENV)-core/bin/python -m pytest -q $(PARALLEL)
+COMPILED := $(addsuffix .py,$(addprefix tests/test_,evaluate explain hashing model))
+test-core: $(VENV)-core/test-core  ## run the tests of the core where no extra is installed, without the compiler too
+	$(ALONE) $(COMPILED)
+	NUMBA_DISABLE_JIT=1 $(ALONE) src tests/test_*.py --doctest-ignore-import-errors -m 'not compiled' $(COVERAGE) --cov-append
 
 packages: $(VENV)/dev  ## build wheel and sdist twice, and use them on every Python at hand
 	$(BIN)/python tools/packages.py --all

@@ -4,19 +4,15 @@ import sys
 
 import numba
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clasher import Clasher, LabelSets
 from clasher.errors import LabelCapacityError, LabelError
-from clasher.kernels.state import LABELS
 from clasher.label_columns import COMPLETE, PARTIAL, UNLABELLED
 from clasher.labels import LabelIndex
-from tests.models import RULES, state_bytes
+from tests.models import state_bytes
 
 EXAMPLES = settings(max_examples=40 if numba.config.DISABLE_JIT else 150)
 names = st.text(min_size=1, max_size=4)
@@ -94,130 +90,6 @@ def test_numbers_do_not_depend_on_the_order_within_a_document(labels, data):
     for entry in labels:
         order += sorted(set(entry or ()) - set(order))
     assert LabelSets.of(labels).names == LabelSets.of(shuffled).names == order
-
-
-LISTS = [["oil", "gold"], [], ["gold", "grain", "gold"], ["漢字"]]
-
-COLUMNS = {
-    "tuples": lambda: [tuple(entry) for entry in LISTS],
-    "frozen sets": lambda: [frozenset(entry) for entry in LISTS],
-    "keys": lambda: [dict.fromkeys(entry).keys() for entry in LISTS],
-    "generator": lambda: (entry for entry in LISTS),
-    "numpy": lambda: np.array(LISTS, object),
-    "list": lambda: pa.array(LISTS),
-    "large_list": lambda: pa.array(LISTS, pa.large_list(pa.large_string())),
-    "list_view": lambda: pa.array(LISTS, pa.list_view(pa.string())),
-    "large_list_view": lambda: pa.array(LISTS, pa.large_list_view(pa.string_view())),
-    "views": lambda: pa.array(LISTS, pa.list_(pa.string_view())),
-    "dictionary": lambda: pa.array(LISTS, pa.list_(pa.dictionary(pa.int32(), pa.string()))),
-    "sliced": lambda: pa.array([["before"], *LISTS, ["after"]])[1:-1],
-    "sliced view": lambda: pa.array([["before"], *LISTS], pa.list_view(pa.string()))[1:],
-    "chunked": lambda: pa.chunked_array([LISTS[:1], LISTS[1:]]),
-    "pandas": lambda: pd.Series(LISTS),
-    "pandas sets": lambda: pd.Series([set(entry) for entry in LISTS]),
-    "pandas Arrow": lambda: pd.Series(LISTS, dtype=pd.ArrowDtype(pa.list_(pa.string()))),
-    "polars": lambda: pl.Series(LISTS),
-    "polars categories": lambda: pl.Series(LISTS, dtype=pl.List(pl.Categorical)),
-}
-
-
-@pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS.keys())
-def test_all_columns_give_the_same_sets(column):
-    sets = LabelSets.of(column())
-    assert sets.names == ["gold", "oil", "grain", "漢字"]
-    assert read(sets) == [stated(entry) for entry in LISTS]
-
-
-MAPPINGS = [{"oil": True, "gold": False}, None, {"oil": False}]
-BOOLEAN_MAP = pa.map_(pa.string(), pa.bool_())
-
-
-@pytest.mark.parametrize(
-    "column",
-    [
-        pa.array(MAPPINGS),
-        pa.array([entry and list(entry.items()) for entry in MAPPINGS], BOOLEAN_MAP),
-        pa.chunked_array([pa.array(MAPPINGS[:1]), pa.array(MAPPINGS[1:], pa.array(MAPPINGS).type)]),
-        pd.Series(MAPPINGS),
-        pd.Series([MAPPINGS[0], float("nan"), MAPPINGS[2]]),
-        pd.Series(MAPPINGS, dtype=pd.ArrowDtype(pa.array(MAPPINGS).type)),
-        pl.Series(MAPPINGS),
-    ],
-    ids=["struct", "map", "chunked", "pandas", "pandas NaN", "pandas Arrow", "polars"],
-)
-def test_columns_of_mappings(column):
-    assert read(LabelSets.of(column)) == [stated(entry) for entry in MAPPINGS]
-
-
-def test_a_pandas_column_may_mix_lists_and_mappings():
-    assert read(LabelSets.of(pd.Series([["oil"], {"gold": False}, None]))) == [
-        (COMPLETE, {"oil"}, set()), (PARTIAL, set(), {"gold"}), (UNLABELLED, set(), set()),
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "column",
-    [
-        pa.nulls(2),
-        [None, None],
-        pa.array([None, None], pa.list_(pa.string())),
-        pa.array([None, []], pa.list_(pa.null()))[:1],
-    ],
-)
-def test_columns_without_labels(column):
-    sets = LabelSets.of(column)
-    assert set(sets.known.tolist()) == {UNLABELLED}
-    assert list(sets) == [set()] * len(column)
-
-
-def test_a_null_list_hides_its_values():
-    lists = pa.ListArray.from_arrays(
-        pa.array([0, 1, 2], pa.int32()), pa.array(["a", "b"]), mask=pa.array([True, False])
-    )
-    assert read(LabelSets.of(lists)) == [(UNLABELLED, set(), set()), (COMPLETE, {"b"}, set())]
-
-
-def test_equal_entries_of_a_dictionary_are_one_label():
-    values = pa.DictionaryArray.from_arrays([0, 1], pa.array(["oil", "oil"]))
-    assert LabelSets.of(pa.ListArray.from_arrays([0, 1, 2], values)).names == ["oil"]
-
-
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        ("oil", r"a sequence with one entry per document\. Got str instead"),
-        (b"oil", r"a sequence with one entry per document\. Got bytes instead"),
-        ({"oil": True}, r"a sequence with one entry per document\. Got dict instead"),
-        (None, r"a sequence with one entry per document\. Got NoneType instead"),
-        (5, r"a sequence with one entry per document\. Got int instead"),
-        ([{"a"}, "oil"], r"document 1: labels must be .* Got 'oil' instead; write {'oil'}\."),
-        ([b"oil"], r"document 0: labels must be .* Got b'oil' instead\.$"),
-        ([{"a"}, 5], r"document 1: labels must be a set or list of text, .* Got 5 instead\.$"),
-        ([{"a"}, {1}], r"document 1: a label must be non-empty text, .* Got 1 instead"),
-        ([["a", None]], r"document 0: a label must be non-empty text, .* Got None instead"),
-        ([{1: True}], r"document 0: a label must be non-empty text, .* Got 1 instead"),
-        ([{"a"}, {""}], r"document 1: a label must be non-empty text, .* Got '' instead"),
-        ([{"a"}, {"\ud800"}], r"document 1: .* without lone surrogates\. Got '\\ud800' instead"),
-        ([{"a": None}], r"document 0: label 'a' must be True or False, .* Got None instead"),
-        ([{"a": 1}], r"document 0: label 'a' must be True or False, .* Got 1 instead"),
-        (pa.array([["a"], ["b", ""]]), r"document 1: a label must be non-empty text"),
-        (pa.array([["a"], ["b", None]]), "document 1 has a null among its labels; drop it"),
-        (pa.chunked_array([[["a"]], [["b"], [None]]]), "document 2 has a null among its labels"),
-        (pa.array(["a|b"]), r"must hold lists of text\. Got string instead; split text into lists"),
-        (pa.array([[1]]), r"must hold lists of text\. Got list<item: int64> instead"),
-        (pd.Series(["a"]), r"must hold lists of text\. Got (large_)?string instead"),
-        (pa.array([{"a": 1}]), r"document 0: label 'a' must be True or False"),
-    ],
-)
-def test_what_is_not_labels_is_refused(labels, message):
-    with pytest.raises(LabelError, match=message):
-        LabelSets.of(labels)
-
-
-def test_a_null_of_a_dictionary_is_no_label():
-    values = pa.DictionaryArray.from_arrays([0, 1], pa.array(["oil", None]))
-    with pytest.raises(LabelError, match="document 1 has a null among its labels"):
-        LabelSets.of(pa.ListArray.from_arrays([0, 1, 2], values))
 
 
 # ── label sets as a sequence ─────────────────────────────────────────────────────────────────────
@@ -328,127 +200,6 @@ def test_documents_and_labels_must_be_as_many():
     with pytest.raises(LabelError, match="every document needs an entry of labels"):
         model.step_many(model.hash_many(["a"]), [])
     assert model.documents == 0
-
-
-# ── eviction ─────────────────────────────────────────────────────────────────────────────────────
-
-
-def evicting(rule="margin", max_labels=2, dimensions=64):
-    return Clasher(dimensions, rule=rule, max_labels=max_labels, on_full="evict")
-
-
-def label_state(model, number):
-    """All that the state knows of one label."""
-    state = model._state
-    return {
-        "rows": state.rows[:, :, number],
-        "counts": state.counts[number],
-        "norms": state.norms[number],
-        "scales": state.scales[number],
-        "with": state.together[number] if state.together.size else 0,
-        "of": state.together[:, number] if state.together.size else 0,
-        "seen": state.seen[number],
-        "bias": state.bias[:, number],
-    }
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_the_longest_unseen_label_goes(rule):
-    model = evicting(rule, max_labels=3)
-    for label in ["a", "b", "c", "a"]:
-        model.learn(f"about {label}", {label})
-    model.learn("about d", {"d"})
-    assert model.labels == ["a", "d", "c"]
-    model.learn("nothing of c", {"c": False})  # spoken of, so seen
-    model.learn("about e", {"e"})
-    assert model.labels == ["e", "d", "c"]
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_an_evicted_label_leaves_no_trace(rule):
-    """Its number starts anew as if it had never been given away."""
-    model = evicting(rule, max_labels=2)
-    fresh = Clasher(64, rule=rule, max_labels=2)
-    for _ in range(4):
-        model.learn("oil prices and wheat prices", {"oil", "wheat"})
-        model.learn("wheat harvest", {"wheat"})
-        model.learn("oil rig prices", {"oil"})
-    model.learn("wheat", {"wheat"})
-    unused = label_state(fresh, 0)
-    model.learn("", {"gold": False})  # takes the number of oil, and teaches no weight
-    assert model.labels == ["gold", "wheat"]
-    for name, value in label_state(model, 0).items():
-        if name not in ("seen", "bias"):
-            np.testing.assert_array_equal(value, unused[name], err_msg=name)
-    fresh.learn("", {"gold": False})
-    np.testing.assert_array_equal(label_state(model, 0)["bias"], label_state(fresh, 0)["bias"])
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_labels_of_the_document_are_not_evicted(rule):
-    model = evicting(rule, max_labels=3)
-    for label in ["a", "b", "c"]:
-        model.learn(f"about {label}", {label})
-    model.learn("about two", {"a", "d"})  # a is the longest unseen, but of this document
-    assert model.labels == ["a", "d", "c"]
-    model.learn("about three", ["e", "f", "c"])
-    assert sorted(model.labels) == ["c", "e", "f"]
-
-
-def test_too_many_labels_in_one_document():
-    model = evicting(max_labels=2)
-    model.learn("about a", {"a"})
-    before = state_bytes(model)
-    message = "document 0 has 3 labels, and max_labels is 2; raise max_labels"
-    with pytest.raises(LabelCapacityError, match=message):
-        model.learn("too many", {"x", "y", "z"})
-    assert (model.labels, state_bytes(model)) == (["a"], before)
-    model.learn("three times two", ["x", "y", "x", "y", "x"])
-    assert sorted(model.labels) == ["x", "y"]
-
-
-@pytest.mark.parametrize("rule", RULES)
-@given(
-    st.lists(
-        st.tuples(
-            st.lists(st.sampled_from(["oil", "gas", "corn", "tea"]), max_size=3).map(" ".join),
-            st.one_of(
-                st.sets(st.sampled_from("abcdef"), max_size=2),
-                st.dictionaries(st.sampled_from("abcdef"), st.booleans(), max_size=2),
-                st.none(),
-            ),
-        ),
-        max_size=10,
-    ),
-    st.integers(1, 4),
-)
-@settings(max_examples=15 if numba.config.DISABLE_JIT else 50)
-def test_evicting_does_not_depend_on_how_the_stream_is_cut(rule, stream, cut):
-    texts, labels = [text for text, _ in stream], [known for _, known in stream]
-    whole, parts, singly = (evicting(rule, 2, 16) for _ in range(3))
-    predicted = list(whole.step_many(texts, labels))
-    by_parts = []
-    for at in range(0, len(texts), cut):
-        by_parts += parts.step_many(texts[at : at + cut], labels[at : at + cut])
-    one_by_one = []
-    for text, known in stream:
-        one_by_one.append(singly.predict(text))
-        singly.learn(text, known)
-    assert predicted == by_parts == one_by_one
-    assert whole.labels == parts.labels == singly.labels
-    assert state_bytes(whole) == state_bytes(parts) == state_bytes(singly)
-    assert whole._state.totals[LABELS] == len(whole.labels) <= 2
-
-
-def test_memory_stays_bounded_while_labels_come_and_go():
-    model = evicting("centroid", max_labels=40, dimensions=32)
-    sizes = set()
-    for i in range(200):
-        model.learn(f"word{i} again", {f"label{i}", f"other{i % 7}"})
-        sizes.add(model.nbytes)
-        assert len(model.labels) <= 40
-    assert sizes == {model.max_nbytes, min(sizes)}
-    assert f"label{199}" in model.labels
 
 
 # ── hiding, renaming, removing ───────────────────────────────────────────────────────────────────

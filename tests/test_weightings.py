@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chi2_contingency
 
 from clasher import Analyzer, Clasher, Settings, memory
 from clasher.kernels import classes
@@ -18,6 +17,7 @@ from clasher.kernels.state import LABELLED
 from clasher.settings import MEASURES
 from tests import reference_weightings as plain
 from tests import strategies
+from tests.conftest import optional
 from tests.models import LABELS, RULES, TEXTS, UNSEEN, state_bytes, taught
 
 every_measure = pytest.mark.parametrize("weighting", MEASURES)
@@ -46,12 +46,18 @@ def test_statistics_are_those_of_the_four_counts(weighting, table):
     assert found == pytest.approx(OF[weighting](table), rel=1e-6, abs=1e-6)
 
 
+@pytest.fixture(scope="module")
+def stats():
+    """The tests of SciPy."""
+    return optional("scipy.stats", "sparse")
+
+
 @given(table=st.builds(plain.Table, *[st.integers(1, 50)] * 4))
-def test_plain_statistics_are_those_of_others(table):
+def test_plain_statistics_are_those_of_others(stats, table):
     cells = [[table.A, table.B], [table.C, table.D]]
-    chi2 = chi2_contingency(cells, correction=False).statistic
+    chi2 = stats.chi2_contingency(cells, correction=False).statistic
     assert plain.chi_squared(table) == pytest.approx(chi2)
-    g = chi2_contingency(cells, correction=False, lambda_="log-likelihood").statistic
+    g = stats.chi2_contingency(cells, correction=False, lambda_="log-likelihood").statistic
     assert plain.evidence_of_information(table) == pytest.approx(g, abs=1e-9)
     prior = (table.A + table.B) / table.N  # Gini's is χ² weighed by the label's variance
     gini = 2 * prior * (1 - prior) * chi2

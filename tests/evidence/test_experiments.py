@@ -29,7 +29,7 @@ from experiments.measuring import Place, run
 from experiments.prequential import prequential
 from experiments.rows import Row
 from experiments.streams import Stream, by_days, odd_days
-from tests.test_benchmarks import needs
+from tests.evidence.test_benchmarks import needs
 
 SMALL = Stream("synthetic", documents=120, labels=5)
 

@@ -17,7 +17,7 @@ from benchmarks.peers import SYSTEMS, arff, hoeffding_trees, jvm
 from benchmarks.peers.base import Record, Task
 from benchmarks.peers.hoeffding_trees import HT_ML, HT_PS, Vectors
 from benchmarks.peers.jvm import Program
-from tests.test_benchmarks import needs
+from tests.evidence.test_benchmarks import needs
 
 OIL, GAS, RAIN = "crude oil barrel well", "gas pipe heat cubic", "rain cloud wind storm"
 ODD = [

@@ -17,7 +17,7 @@ from benchmarks.corpora import Corpus
 from benchmarks.peers import SYSTEMS, river_pipeline
 from benchmarks.peers.base import Record, Task
 from benchmarks.peers.online_logistic import EPSILON, OnlineLogistic
-from tests.test_benchmarks import needs
+from tests.evidence.test_benchmarks import needs
 
 OIL, GAS, RAIN = "crude oil barrel well", "gas pipe heat cubic", "rain cloud wind storm"
 

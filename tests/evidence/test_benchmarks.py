@@ -26,8 +26,8 @@ from benchmarks.runner import Job
 from clasher.metrics import Metrics
 from tests.conftest import missing
 
-HERE = Path(__file__).parent
-BENCHMARKS = HERE.parent / "benchmarks"
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 TIMEOUT = 300.0
 
 
