@@ -41,7 +41,8 @@ def fill(
     times: Iterable[int] | None = None,
 ) -> None:
     """Messages one millisecond after the other, or at some times; objects become JSON."""
-    producer = Producer({"bootstrap.servers": broker.servers, "linger.ms": 2})
+    # One request at a time: what a topic that was just made refuses must not come after the rest.
+    producer = Producer({"bootstrap.servers": broker.servers, "linger.ms": 2, "max.in.flight": 1})
     for value, at in zip(values, count() if times is None else times, strict=False):
         raw = msgspec.json.encode(value) if isinstance(value, dict) else value
         producer.produce(topic, raw, partition=partition, timestamp=at + 1)

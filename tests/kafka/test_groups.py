@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, TopicPartition
 
 from clasher.errors import CommitRefusedError, StoppedError, UnreachableError
 from clasher.io.connectors import kafka_transactions
@@ -112,6 +112,14 @@ def test_a_runner_that_comes_back_is_the_member_it_was(server, topic, members):
     until(lambda: first.source.knows_end, first)
     assert first.source._generation != generation  # another process, in the generation of before
     assert (first.learnt, first.pending) == ([f"d{n}" for n in range(20)], [])
+
+
+def test_partitions_that_are_given_while_leaving_are_not_taken(server, topic, members):
+    create(server, topic)
+    first = members("a")
+    first.close()
+    first.source._on_assign(None, [TopicPartition(topic, 0)])  # as a consumer that closes may do
+    assert first.source._given is None
 
 
 def test_what_was_delivered_is_committed_before_partitions_are_given_up(server, topic, members):

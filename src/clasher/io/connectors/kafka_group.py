@@ -72,6 +72,8 @@ class GroupSource(TopicSource):
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """The group gives us partitions; where to go on with them is yet to be found out."""
+        if self._is_leaving:  # heard of while the consumer closes
+            return
         consumer.assign([])
         self._generation = consumer.consumer_group_metadata()
         self._given = sorted(one.partition for one in partitions)
