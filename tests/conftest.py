@@ -4,7 +4,7 @@ import contextlib
 import importlib
 import os
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
@@ -13,8 +13,6 @@ import numba
 import numpy as np
 import pytest
 from hypothesis import settings
-
-from clasher.errors import MissingExtraError
 
 settings.register_profile("clasher", deadline=None, print_blob=True)
 settings.load_profile("clasher")
@@ -70,19 +68,6 @@ def optional(library: str, extra: str) -> ModuleType:
         return importlib.import_module(library)
     except ImportError:
         missing(f"{library} is missing: pip install 'clasher[{extra}]'")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    """A test, or an example, that ends for want of an extra is one that misses something."""
-    try:
-        yield
-    except Exception as error:
-        for one in getattr(error, "failures", [error]):  # those of an example in a docstring
-            raised = getattr(one, "exc_info", (None, one))[1]
-            if isinstance(raised, MissingExtraError):
-                missing(str(raised))
-        raise
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,6 @@ from benchmarks.runner import Job
 from clasher.metrics import Metrics
 from tests.conftest import missing
 
-
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 TIMEOUT = 300.0
 
