@@ -197,3 +197,32 @@ def test_transactions_work_with_any_source(broker, topic, folder):
 def test_what_cannot_be_committed_as_one_is_refused(source, sinks, problem):
     with pytest.raises(SettingError, match=problem):
         commit_as_one(source_at(source), [sink_at(url) for url in sinks])
+
+
+class Fallen:
+    """A client that fails for good and forgets to say why, as theirs does at times."""
+
+    def __init__(self, producer):
+        self._producer = producer
+
+    def __getattr__(self, name):
+        return getattr(self._producer, name)
+
+    def flush(self, seconds):
+        raise SystemError("returned NULL without setting an exception")
+
+
+def test_a_client_that_fails_without_a_word_is_replaced(server, topic):
+    create(server, topic)
+    sink = joined(server.url(topic, commits=f"{topic}-commits"))
+    sink.write(OUT)
+    outbox = sink.party.start(Caller("me"))
+    outbox.producer = Fallen(outbox.producer)
+    with pytest.raises(CommitRefusedError, match="the client has failed for good"):
+        commit(sink, 1)
+    sink.close()
+    sink.open(None, Caller("me"))
+    sink.write(OUT)
+    commit(sink, 1)
+    assert len(outputs(server, topic)) == 3
+    sink.close()

@@ -252,13 +252,17 @@ class Cluster:
 
 @contextmanager
 def raising_fatal_errors() -> Iterator[None]:
-    """Raise fatal errors of clients as what they are, also where callbacks come after them."""
+    """Raise fatal errors of clients as what they are, also where callbacks come after them.
+
+    Such a callback may even wipe out what the error was.
+    """
     try:
         yield
     except SystemError as error:
         if isinstance(error.__cause__, KafkaException):
             raise error.__cause__ from None
-        raise
+        fatal = KafkaError(KafkaError._FATAL, "the client has failed for good", fatal=True)
+        raise KafkaException(fatal) from error
 
 
 def has_controller(metadata: Any) -> bool:
