@@ -12,9 +12,9 @@ PEER = f"river-{RATES[0]}"
 TOLD = {
     "text": "`ClasherClassifier()`",
     "batches": "the same, `predict_many` and `learn_many` of 100",
-    "features": "`TFIDF() \\| ClasherClassifier()`",
+    "features": "`TFIDF() | ClasherClassifier()`",
     **{
-        f"river-{rate}": "`TFIDF() \\| FeatureHasher() \\| PerOutputClassifier(LogisticRegression("
+        f"river-{rate}": "`TFIDF() | FeatureHasher() | PerOutputClassifier(LogisticRegression("
         f"SGD({rate})))`"
         for rate in RATES
     },

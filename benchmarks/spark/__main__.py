@@ -19,36 +19,34 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks import corpora
-from benchmarks.measure import version
-from benchmarks.report import update
-from benchmarks.runner import header, save, say
+from benchmarks.runner import save, say
 from benchmarks.spark.cluster import Cluster
 from benchmarks.spark.frames import cut, table
 from benchmarks.spark.work import PARTS
+from benchmarks.study import Study
 
 LIBRARIES = ("clasher", "numpy", "numba", "pyarrow", "pyspark")
-RESULTS = Path(__file__).parents[1] / "results"
-DOCUMENT = corpora.PROJECT / "docs" / "spark.md"
+STUDY = Study("spark", __doc__, "spark.md", LIBRARIES)
 EXECUTORS = (1, 2)
 COPIES = (1, 2)  # of the stream: jobs of so many documents
 SMALL = 1_000  # documents of a job that takes next to nothing but what it takes anyway
 
 
 def main(arguments: list[str]) -> int:
-    given = _parser().parse_args(arguments)
+    parser = STUDY.parser(160_000)
+    parser.add_argument("--repeats", type=int, default=3, help="rounds (default 3)")
+    parser.add_argument("--report", action="store_true", help="measure nothing")
+    given = parser.parse_args(arguments)
     if not given.report:
         save(measure(given, arguments), given.results)
-    for path in update([given.into], given.results):
-        say(f"wrote the tables of {path}")
+    STUDY.write(given)
     return 0
 
 
 def measure(given: argparse.Namespace, arguments: list[str]) -> dict[str, Any]:
     """Everything, in one run."""
     corpus = corpora.beginning(given.data, "arxiv", given.limit)
-    about = header("spark", arguments, given.repeats)
-    about["command"] = " ".join(["python -m benchmarks.spark", *arguments])
-    about["versions"] = {library: version(library) for library in LIBRARIES}
+    about = STUDY.header(arguments, given.repeats)
     about["corpus"] = f"{corpus.name}, {len(corpus.label_names)} labels"
     with tempfile.TemporaryDirectory(prefix="clasher-") as name:
         folder = Path(name)
@@ -89,21 +87,6 @@ def _write(rows: pa.Table, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     for number, inside in enumerate(cut(len(rows), PARTS)):
         pq.write_table(rows[inside], folder / f"{number}.parquet")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.spark",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--data", type=Path, default=corpora.DATA, help="folder of the corpora")
-    parser.add_argument("--limit", type=int, default=160_000, help="documents of the stream")
-    parser.add_argument("--repeats", type=int, default=3, help="rounds (default 3)")
-    parser.add_argument("--report", action="store_true", help="measure nothing")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--into", type=Path, default=DOCUMENT, metavar="FILE")
-    return parser
 
 
 if __name__ == "__main__":
