@@ -63,7 +63,7 @@ def test_a_broker_may_be_killed_and_restarted_too(server):
     survives(torture("broker", "--trials", 2), broker=2)
 
 
-def test_a_broker_may_be_killed_and_restarted_between_transactions(server):
+def test_a_broker_may_be_restarted_between_transactions(server):
     survives(torture("broker-once", "--trials", 4), **{"broker-once": 4})
 
 
