@@ -1,39 +1,16 @@
 """The kinds of experiments, one module each."""
 
-from experiments.kinds import (
-    bounds,
-    clusters,
-    correlation,
-    drift,
-    labels,
-    margin,
-    merging,
-    spark,
-    systems,
-    text,
-    weightings,
-)
-from experiments.kinds.base import Kind, Study
+from importlib import import_module
 
+from experiments.kinds.base import Kind, Study
+from experiments.kinds.systems import Systems
+
+STUDIES = (
+    "bounds", "clusters", "correlation", "drift", "labels", "margin", "merging", "spark", "text",
+    "weightings",
+)  # fmt: skip
 KINDS: dict[str, Kind] = {
-    "systems": systems.Systems(),
-    **{
-        study.name: study
-        for study in map(
-            Study,
-            (
-                bounds,
-                clusters,
-                correlation,
-                drift,
-                labels,
-                margin,
-                merging,
-                spark,
-                text,
-                weightings,
-            ),
-        )
-    },
+    "systems": Systems(),
+    **{name: Study(import_module(f"experiments.kinds.{name}")) for name in STUDIES},
 }
 """Every kind by its name."""
