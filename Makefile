@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo packages test test-compiled test-core test-kafka test-annif torture lint format docs bench bench-river bench-serve bench-sklearn bench-spark bench-streams experiments programs java clean
+.PHONY: help demo packages test test-compiled test-core test-kafka test-annif torture lint format docs bench bench-river bench-serve bench-sklearn bench-spark bench-start bench-streams experiments programs java clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -72,6 +72,9 @@ docs: $(VENV)/dev  ## write the references and pictures anew, and build the site
 format: $(VENV)/dev  ## let ruff put the code into shape
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+bench-start: $(VENV)/dev  ## how long it takes to import clasher, and to ask for help
+	$(BIN)/python -m benchmarks.starting
 
 bench: $(VENV)/dev  ## clasher beside Vowpal Wabbit, scikit-learn and River, one after the other
 	$(BIN)/python -m benchmarks all

@@ -20,6 +20,7 @@ from benchmarks.flowing import tables as flowing
 from benchmarks.river import tables as river
 from benchmarks.serving import tables as serving
 from benchmarks.spark import tables as spark
+from benchmarks.starting import tables as starting
 
 BLOCK = re.compile(r"(<!-- benchmark:(\w+) -->\n).*?(<!-- /benchmark:\2 -->)", re.DOTALL)
 
@@ -36,6 +37,7 @@ BLOCKS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "flowing": ("flowing", flowing.table),
     "estimators": ("estimators", estimators.table),
     "river": ("river", river.table),
+    "starting": ("starting", starting.table),
 }
 """The study each block is made from, and how."""
 

@@ -38,8 +38,13 @@ class Study:
     page: str
     libraries: tuple[str, ...]
 
-    def parser(self, limit: int, parts: Collection[str] = ()) -> argparse.ArgumentParser:
-        """What can be said at the command line; ``parts`` are those that can be measured alone."""
+    def parser(
+        self, limit: int | None = None, parts: Collection[str] = ()
+    ) -> argparse.ArgumentParser:
+        """What can be said at the command line.
+
+        There is a ``limit`` where streams are read, and ``parts`` can be measured alone.
+        """
         parser = argparse.ArgumentParser(
             prog=f"python -m benchmarks.{self.name}",
             description=self.about,
@@ -49,8 +54,9 @@ class Study:
             parser.add_argument(
                 "parts", nargs="*", choices=[[], *parts], metavar="PART", help=", ".join(parts)
             )
-        parser.add_argument("--data", type=Path, default=corpora.DATA, help="folder of the corpora")
-        parser.add_argument("--limit", type=int, default=limit, help="documents of a stream")
+        if limit is not None:
+            parser.add_argument("--data", type=Path, default=corpora.DATA, help="of the corpora")
+            parser.add_argument("--limit", type=int, default=limit, help="documents of a stream")
         parser.add_argument("--results", type=Path, default=RESULTS)
         page = corpora.PROJECT / "docs" / self.page
         parser.add_argument("--into", type=Path, default=page, metavar="FILE")
