@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from contextlib import suppress
 
@@ -276,4 +277,29 @@ def test_a_commit_that_got_no_answer_is_gone_on_with(server, topic, members, mon
         with suppress(UnreachableError):
             first.commit()
     assert (first.number, outbox.producer.asked > 1) == (1, True)
+    assert first.source.transactions.commits.read()[f"runner/{first.name}"] == {"snapshot": 1}
+
+
+class Deaf(Falling):
+    """A producer that never comes back."""
+
+    def send_offsets_to_transaction(self, *arguments):
+        threading.Event().wait()
+
+
+def test_a_client_that_never_comes_back_is_replaced(server, topic, members, monkeypatch):
+    create(server, topic, 2)
+    fill(server, topic, plain.records(20))
+    first = members("a")
+    until(lambda: len(first.pending) == 20, first)
+    outbox = first.source.transactions.start(Caller(first.name))
+    outbox.producer = Deaf(outbox.producer, server)
+    monkeypatch.setattr(kafka_transactions, "STUCK", 0.2)
+    with pytest.raises(CommitRefusedError, match="the client does not answer"):
+        first.commit()
+    monkeypatch.undo()
+    first.source.close()
+    first.open()
+    until(lambda: len(first.pending) == 20, first)
+    first.commit()
     assert first.source.transactions.commits.read()[f"runner/{first.name}"] == {"snapshot": 1}

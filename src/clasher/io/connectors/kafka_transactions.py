@@ -7,7 +7,8 @@ meanwhile, and the outputs of the sinks that take part. It counts as a whole, or
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
@@ -21,6 +22,7 @@ from clasher.io.streams import Caller, Output, Party, Position
 
 SHORT: Final = 60_000  # milliseconds that a transaction may take
 LONG: Final = 300_000  # where outputs are in it: from the first one on
+STUCK: Final = 10.0  # seconds after which a client will never answer: it was told to in ``ANSWER``
 
 
 class Claim(NamedTuple):
@@ -168,9 +170,10 @@ class Transactions(Party):
                 # Only now, so that whoever gets the partitions next finds the notes before it.
                 if self._claim is not None:
                     offsets, generation = self._claim.offsets, self._claim.generation
-                    outbox.producer.send_offsets_to_transaction(offsets, generation, ANSWER)
+                    send = outbox.producer.send_offsets_to_transaction
+                    self._ask(send, offsets, generation, ANSWER)
                 self._ending = number
-            outbox.producer.commit_transaction(ANSWER)
+            self._ask(outbox.producer.commit_transaction, ANSWER)
             self._is_open, self._last = False, number
         except KafkaException as error:
             reason: KafkaError = error.args[0]
@@ -180,6 +183,29 @@ class Transactions(Party):
                 ) from error
             self._failure = reason
             self._drop()
+
+    def _ask(self, call: Callable[..., object], *arguments: Any) -> None:
+        """Call the client; one that never comes back is left alone, and another made.
+
+        librdkafka may wait for a broker that it has forgotten, whatever its time is (issue 5511).
+        """
+        raised: list[BaseException] = []
+
+        def ask() -> None:
+            try:
+                call(*arguments)
+            except BaseException as error:
+                raised.append(error)
+
+        thread = threading.Thread(target=ask, name="clasher commit", daemon=True)
+        thread.start()
+        thread.join(STUCK)
+        if thread.is_alive():
+            self._outbox = self._producer = None  # which would wait as well
+            reason = KafkaError(KafkaError._TIMED_OUT, "the client does not answer", fatal=True)
+            raise KafkaException(reason)
+        if raised:
+            raise raised[0]
 
     def _note(self, outbox: Outbox, caller: Caller, number: int, position: Position) -> None:
         if self._noted != number:
