@@ -60,11 +60,7 @@ def test_each_document_is_learnt_by_one_of_two_who_come_and_go(server):
 
 
 def test_a_broker_may_be_killed_and_restarted_too(server):
-    survives(torture("broker", "--trials", 2), broker=2)
-
-
-def test_a_broker_may_be_restarted_between_transactions(server):
-    survives(torture("broker-once", "--trials", 4), **{"broker-once": 4})
+    survives(torture("broker", "--trials", 4), broker=4)
 
 
 def test_bugs_of_transactions_are_caught(server):

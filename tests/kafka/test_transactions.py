@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import time
 
 import pytest
@@ -14,6 +15,7 @@ from clasher.io.registry import commit_as_one, sink_at, source_at
 from clasher.io.streams import Caller, Output
 from tests.flow import plain
 from tests.flow.running import run
+from tests.kafka.brokers import KafkaServer
 from tests.kafka.messages import admin, create, fill, found, outputs
 
 PATIENCE = 20.0  # seconds
@@ -97,13 +99,7 @@ def test_a_commit_whose_answer_got_lost_is_asked_for_again(server, topic, monkey
             sink.party.commit(Caller("me"), 1, 0, None)
     finally:
         server.resume()
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        try:
-            sink.party.commit(Caller("me"), 1, 0, None)
-            break
-        except UnreachableError:
-            continue
+    commit_patiently(sink, 1)
     assert sink.party.committed(Caller("me")) == 1
     assert len(outputs(server, topic)) == 3
     sink.close()
@@ -226,3 +222,36 @@ def test_a_client_that_fails_without_a_word_is_replaced(server, topic):
     commit(sink, 1)
     assert len(outputs(server, topic)) == 3
     sink.close()
+
+
+def test_a_transaction_outlives_a_restart_of_the_broker(server, topic, tmp_path):
+    broker = KafkaServer(tmp_path / "broker")
+    try:
+        create(broker, topic)
+        sink = joined(broker.url(topic))
+        sink.write(OUT)
+        commit(sink, 1)
+        sink.write(OUT)
+        sink.flush()
+        broker.end(signal.SIGTERM)
+        broker.start()
+        commit_patiently(sink, 2)
+        assert len(outputs(broker, topic)) == 6
+        sink.close()
+    finally:
+        broker.stop()
+
+
+def commit_patiently(sink, number):
+    """Commit as a runner would: what got no answer is asked for again, what is refused redone."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        try:
+            return commit(sink, number)
+        except UnreachableError:
+            continue
+        except CommitRefusedError:
+            sink.close()
+            sink.open(None, Caller("me"))
+            sink.write(OUT)
+    raise AssertionError("it never came through")

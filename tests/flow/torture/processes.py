@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import sys
@@ -26,6 +27,7 @@ class Forked:
         self._code: int | None = None
         self.pid = os.fork()
         if not self.pid:
+            faulthandler.register(signal.SIGUSR1)
             leave_after(work)
 
     def signal(self, number: int) -> None:
@@ -46,10 +48,12 @@ class Forked:
         return self._code
 
     def wait(self, seconds: float = PATIENCE) -> int:
-        """Wait for its end; one that hangs is killed."""
+        """Wait for its end; one that hangs tells where, and is killed."""
         until = time.monotonic() + seconds
         while self.poll() is None:
             if time.monotonic() > until:
+                self.signal(signal.SIGUSR1)
+                time.sleep(0.5)  # in which it tells
                 self.signal(signal.SIGKILL)
                 until += PATIENCE
             time.sleep(0.002)

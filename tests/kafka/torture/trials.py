@@ -161,8 +161,9 @@ class BrokerEnds(Kill):
 class BrokerEndsOnce(Once, BrokerEnds):
     """The broker is stopped at random moments, and transactions go on where it left them.
 
-    It is not killed: a lone one that is while it commits may lose the mark of it that it has
-    written to a partition, and leave a transaction that hangs, for ``kafka-transactions.sh``.
+    A lone one may lose the mark of a commit that it was just making, more often where it is
+    killed, and leave a transaction that hangs, for ``kafka-transactions.sh``: one trial in some
+    forty ends so, and tells.
     """
 
     ways = (signal.SIGTERM,)
