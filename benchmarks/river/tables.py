@@ -11,7 +11,7 @@ from benchmarks.tables import f1, markdown, provenance
 PEER = f"river-{RATES[0]}"
 TOLD = {
     "text": "`ClasherClassifier()`",
-    "batches": "the same, `predict_many` and `learn_many` of 100",
+    "batches": "`ClasherClassifier()`, `predict_many` and `learn_many` of 100",
     "features": "`TFIDF() | ClasherClassifier()`",
     **{
         f"river-{rate}": "`TFIDF() | FeatureHasher() | PerOutputClassifier(LogisticRegression("
