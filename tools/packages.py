@@ -40,8 +40,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         wheel = build_twice(folder)
-        for python in interpreters() if given.all else [sys.executable]:
-            use(python, wheel, folder)
+        use(sys.executable, wheel, folder)
+        for python in interpreters() if given.all else ():
+            if why := unfit(python, folder):
+                print(f"{python} is left out: {why}")
+            else:
+                use(python, wheel, folder)
 
 
 def build_twice(folder: Path) -> Path:
@@ -70,17 +74,32 @@ def build(place: Path) -> Path:
 
 
 def interpreters() -> Iterator[str]:
-    """One Python of each version that clasher supports: of the path, and of pyenv."""
+    """One Python of each other version from the oldest on: of the path, and of pyenv."""
     roots = [Path(root) for root in os.environ.get("PATH", "").split(os.pathsep)]
     roots += sorted(
         Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob("versions/*/bin")
     )
-    found: dict[tuple[int, int], str] = {sys.version_info[:2]: sys.executable}
+    found: dict[tuple[int, int], str] = {}
     for path in (path for root in roots for path in root.glob("python3.*")):
         named = re.fullmatch(r"python3\.(\d+)", path.name)
         if named and "shims" not in path.parts:  # which stand for versions that may not be there
             found.setdefault((3, int(named[1])), str(path))
+    found.pop(sys.version_info[:2], None)
     return (found[version] for version in sorted(found) if version >= OLDEST)
+
+
+def unfit(python: str, folder: Path) -> str | None:
+    """Why a Python cannot be taken: it makes no environments, or Numba is not there for it yet."""
+    place = tempfile.mkdtemp(dir=folder)
+    numba = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    for why, command in (
+        ("it makes no environments", [python, "-m", "venv", place]),
+        ("there is no Numba for it", [f"{place}/bin/python", *numba, "--only-binary=:all:",
+                                      "--dest", place, "numba"]),
+    ):  # fmt: skip
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            return why
+    return None
 
 
 def use(python: str, wheel: Path, folder: Path) -> None:
