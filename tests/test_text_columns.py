@@ -108,7 +108,7 @@ def test_no_documents(empty):
         (pa.array([1, 2]), r"a column of documents must hold text\. Got int64 instead"),
         (pa.array([b"a"]), r"must hold text\. Got binary instead"),
         (pa.array([1]).dictionary_encode(), r"must hold text\. Got dictionary<values=int64"),
-        (pd.DataFrame({"a": ["b"]}), r"must hold text\. Got struct<a"),
+        (pd.DataFrame({"a": ["b"]}), r"a table with the columns 'a'; take one"),
         ("one text", r"must be a sequence of text\. Got str instead; wrap it in a list"),
         (b"one text", r"must be a sequence of text\. Got bytes instead\.$"),
         (None, r"must be a sequence of text\. Got NoneType instead"),
