@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
+from threading import Event
 from types import FrameType
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from clasher.app.server.predicting import Predictor
 from clasher.app.server.workers import Workers
 from clasher.service.engine import Engine
+from clasher.service.log import Log
 from clasher.service.structs import Document
 from tests.server.serving import LESSONS, PATIENCE, SETTINGS, Served, heard, serve
 
@@ -140,8 +142,14 @@ def test_everything_that_is_done_goes_without_pickle(folder: Path, no_pickle: No
 def test_past_the_queue_others_are_sent_away(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serve(folder) as served:
         served.teach()
-        held: Future[None] = Future()
-        served.engine._writer.call(lambda log: held.result(PATIENCE))  # a disk that is slow
+        begun, held = Event(), Future[None]()
+
+        def slow_disk(log: Log) -> None:
+            begun.set()
+            held.result(PATIENCE)
+
+        served.engine._writer.call(slow_disk)
+        assert begun.wait(PATIENCE)  # else those that come next may still be written before
         served.engine._admission.most = 3
         waiting = [served.engine.learn([Document(text="a", labels=["x"])]) for _ in range(3)]
         answer = served.client.post("/v1/learn", json={"text": "a", "labels": ["x"]})
