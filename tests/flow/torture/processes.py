@@ -16,6 +16,7 @@ from tests.flow.torture.bugs import BUGS
 from tests.torturing import leave_after
 
 PATIENCE = 60.0  # seconds, after which a child hangs
+LAST_WORDS = 5.0  # seconds in which it tells where
 WIDE = 0.004  # seconds between the phases of a commit
 
 
@@ -27,7 +28,7 @@ class Forked:
         self._code: int | None = None
         self.pid = os.fork()
         if not self.pid:
-            faulthandler.register(signal.SIGUSR1)
+            faulthandler.register(signal.SIGUSR1, chain=True)  # it tells where it is, and ends
             leave_after(work)
 
     def signal(self, number: int) -> None:
@@ -48,14 +49,13 @@ class Forked:
         return self._code
 
     def wait(self, seconds: float = PATIENCE) -> int:
-        """Wait for its end; one that hangs tells where, and is killed."""
+        """Wait for its end; one that hangs is to tell where, and killed if it does not."""
         until = time.monotonic() + seconds
+        ways = iter([signal.SIGUSR1])
         while self.poll() is None:
             if time.monotonic() > until:
-                self.signal(signal.SIGUSR1)
-                time.sleep(0.5)  # in which it tells
-                self.signal(signal.SIGKILL)
-                until += PATIENCE
+                self.signal(next(ways, signal.SIGKILL))
+                until += LAST_WORDS
             time.sleep(0.002)
         assert self._code is not None
         return self._code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -17,16 +18,16 @@ from clasher.text import Buffers, as_buffers
 from clasher.vectors import HashedTfidf
 
 
-class Fitted(BaseEstimator):  # type: ignore[misc]
+class Fitted(BaseEstimator, ABC):  # type: ignore[misc]
     """An estimator around something of ours that takes text or features: its ``_core``."""
 
     _core: str
     """The attribute that has it."""
     column: str | None
 
+    @abstractmethod
     def _begun(self, texts: Buffers | None) -> Clasher | HashedTfidf:
         """A core that has learnt nothing, for text or (None) for ``n_features_in_`` features."""
-        raise NotImplementedError
 
     def _read(self, X: Any, *, reset: bool = False) -> Buffers | Hashed:
         """X as the core takes it; ``reset`` makes a new one, for what X is."""
