@@ -133,7 +133,7 @@ def use(model: Clasher) -> None:
     if numba.config.DISABLE_JIT:  # interpreted arithmetic raises where the compiled goes on
         return
     model.predict(TEXT)
-    model.scores(TEXT)
+    model.probabilities(TEXT)
     with contextlib.suppress(ClasherError):  # a setting may forbid it
         model.learn(TEXT, {"oil", "new"})
     model.predict_many([TEXT])

@@ -313,7 +313,7 @@ class Reference(ABC):
         self.learn(document, labels)
         return predicted
 
-    def scores(self, document: Document) -> dict[str, float]:
+    def probabilities(self, document: Document) -> dict[str, float]:
         """The score of every label, as the user sees it."""
         return {j: float(value) for j, value in self.evidence(self.doc_hash(document)).items()}
 
@@ -439,9 +439,9 @@ class LinearClasher(Reference):
         """z_j."""
         return {j: math.fsum(terms) for j, terms in self.terms(x).items()}
 
-    def scores(self, document: Document) -> dict[str, float]:
+    def probabilities(self, document: Document) -> dict[str, float]:
         """σ(z_j)."""
-        return {j: sigmoid(z) for j, z in super().scores(document).items()}
+        return {j: sigmoid(z) for j, z in super().probabilities(document).items()}
 
 
 class PerceptronClasher(LinearClasher):

@@ -208,7 +208,7 @@ class MarginClasher(LinearClasher):
         alpha, beta = self.learnt.odds
         return (self.fixed - alpha) / beta
 
-    def scores(self, document: Document) -> dict[str, float]:
+    def probabilities(self, document: Document) -> dict[str, float]:
         z = self.evidence(self.doc_hash(document))
         return {j: sigmoid(self.learnt.log_odds(z[j])) for j in self.labels}
 

@@ -125,7 +125,7 @@ def test_a_model_is_read_with_its_analyzer(tmp_path, stemmers):
     again = Clasher.load(tmp_path / "model")
     assert again.settings == model.settings
     text = "<b>harvest</b> of 2026 &amp; oil price"
-    assert again.scores(text) == model.scores(text)
+    assert again.probabilities(text) == model.probabilities(text)
     assert again.hash_many([text]).analysis == model.hash_many([text]).analysis
 
 
@@ -133,7 +133,7 @@ def test_a_model_asks_for_its_tokenizer(tmp_path):
     model = saved(tmp_path, tokenizer=as_built_in)
     path = tmp_path / "model"
     again = Clasher.load(path, tokenizer=as_built_in)
-    assert again.scores("oil harvests") == model.scores("oil harvests")
+    assert again.probabilities("oil harvests") == model.probabilities("oil harvests")
     name = "tests.test_analysis:as_built_in"
     with pytest.raises(SettingError) as caught:
         Clasher.load(path)

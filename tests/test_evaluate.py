@@ -109,7 +109,7 @@ def test_evaluation_is_predict_then_learn_for_each_document(rule):
     assert {name: getattr(result, name) for name in metrics.summary()} == metrics.summary()
     assert result.per_label == metrics.per_label()
     assert result.labels == len(metrics.labels) == len(TOPICS)
-    assert model.scores(texts[0]) == same.scores(texts[0])
+    assert model.probabilities(texts[0]) == same.probabilities(texts[0])
 
 
 @settings(max_examples=15, deadline=None)
@@ -157,7 +157,7 @@ def test_labels_reach_the_model_with_a_probability(rule):
     assert result.taught == model.labelled == same.labelled
     assert 15 < result.taught < 60
     assert model.documents == 120
-    assert model.scores(texts[0]) == same.scores(texts[0])
+    assert model.probabilities(texts[0]) == same.probabilities(texts[0])
 
 
 @settings(max_examples=15, deadline=None)

@@ -21,16 +21,15 @@ def total(explanation):
 def check(model, text, label):
     """What every explanation promises."""
     explanation = model.explain(text, label)
-    score = model.scores(text)[label]
+    probability = model.probabilities(text)[label]
     assert explanation.label == label
     assert explanation.predicted == (label in model.predict(text))
-    assert explanation.probability == pytest.approx(score, abs=1e-6)
+    assert explanation.probability == pytest.approx(probability, abs=1e-6)
+    assert total(explanation) == pytest.approx(explanation.evidence, abs=1e-4, rel=1e-4)
     if model.settings.rule in LINEAR:
-        assert total(explanation) == pytest.approx(explanation.score, abs=1e-4, rel=1e-4)
-        assert 1 / (1 + np.exp(-explanation.score)) == pytest.approx(score, abs=1e-6)
+        assert 1 / (1 + np.exp(-explanation.evidence)) == pytest.approx(probability, abs=1e-6)
     else:
-        assert explanation.score == pytest.approx(score, abs=1e-6)
-        assert total(explanation) == pytest.approx(explanation.similarity, abs=1e-4)
+        assert explanation.evidence == explanation.similarity
         assert explanation.other == {}
     if model.settings.rule == "perceptron":
         assert (explanation.region, explanation.similarity) == (None, 0.0)
@@ -45,7 +44,7 @@ def check(model, text, label):
 
 @every_rule
 @pytest.mark.parametrize("similarity", ["cosine", "euclidean"])
-def test_the_parts_make_the_score(rule, similarity):
+def test_the_parts_make_the_evidence(rule, similarity):
     model = taught(rule, similarity=similarity)
     for text in TEXTS + UNSEEN:
         for label in model.labels:
@@ -59,7 +58,7 @@ RAW = {"weighting": "tf", "similarity": "cosine", "tf": "count", "norm": "l2"}
 @given(strategies.streams(max_size=12), strategies.settings(), strategies.words)
 @example([([1, 1, 1, 21], {"ale"})], RAW, [0, 0, 0, 1, 2])  # a cosine that is but rounding
 @EXAMPLES
-def test_the_parts_make_the_score_where_words_collide(rule, stream, how, words):
+def test_the_parts_make_the_evidence_where_words_collide(rule, stream, how, words):
     model = Clasher(8, rule=rule, max_labels=8, **how)
     for own, labels in stream:
         model.learn(strategies.text(own), labels)
@@ -72,7 +71,9 @@ def test_the_best_label_is_explained_by_default(rule):
     model = taught(rule, times=8)
     for text in TEXTS + UNSEEN:
         explanation = model.explain(text)
-        assert model.scores(text)[explanation.label] == max(model.scores(text).values())
+        assert model.probabilities(text)[explanation.label] == max(
+            model.probabilities(text).values()
+        )
         assert explanation.predicted == bool(model.predict(text))
 
 
@@ -156,25 +157,25 @@ def test_there_is_nothing_to_explain_before_the_first_label():
         Clasher(16, max_labels=2).explain("oil")
 
 
-def test_huge_scores_do_not_overflow():
+def test_huge_evidence_does_not_overflow():
     model = Clasher(16, rule="perceptron", tf="count", norm="none", weighting="tf", max_labels=2)
     model.learn("oil " * 100, {"oil"})
     assert model.explain("oil " * 1000, "oil").probability == 1.0
     model.learn("oil " * 300, set())
     explanation = model.explain("oil " * 1000, "oil")
-    assert explanation.score < -1000
-    assert explanation.probability == model.scores("oil " * 1000)["oil"] == 0.0
+    assert explanation.evidence < -1000
+    assert explanation.probability == model.probabilities("oil " * 1000)["oil"] == 0.0
 
 
 def test_shown_as_text():
     model = taught("centroid")
     lines = str(model.explain("gold mine", "gold")).splitlines()
-    assert lines[0].startswith("gold: predicted, score +1.000, region gold (cosine 0.")
+    assert lines[0].startswith("gold: predicted, probability 1.000, evidence +0.")
     assert [line.split()[-1] for line in lines[1:]] == [
         word for word, _ in model.explain("gold mine", "gold").words
     ]
     margin = str(taught("margin").explain("gold mine", "oil"))
-    assert margin.startswith("oil: not predicted, score -")
+    assert margin.startswith("oil: not predicted, probability 0.")
     assert "(bias)" in margin
     assert "(region)" in margin
     assert "no region" in str(taught("perceptron").explain("gold", "oil"))
@@ -192,5 +193,5 @@ def test_spans_show_the_words_where_they_are_written():
     explanation = model.explain(text, "oil")
     assert explanation.spans == sorted(explanation.spans)
     assert "OIL" in {text[span.start : span.stop] for span in explanation.spans}
-    spoken = sum(span.weight for span in explanation.spans)
+    spoken = sum(span.evidence for span in explanation.spans)
     assert spoken == pytest.approx(sum(weight for _, weight in explanation.words))

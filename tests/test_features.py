@@ -100,7 +100,7 @@ def test_what_comes_first_weighs_no_more():
     document = model.hash_features([dict.fromkeys(names, 1.0)])
     assert len(document.buckets) == len(names)
     model.learn_many(document, [{"grain"}])
-    scores = model.scores_many(model.hash_features([{name: 1.0} for name in names]))
+    scores = model.probabilities_many(model.hash_features([{name: 1.0} for name in names]))
     np.testing.assert_allclose(scores, scores[0, 0], rtol=1e-6)
 
 

@@ -156,11 +156,15 @@ def test_rescaling_is_invisible(rule):
         assert 1 <= model._state.clock[NOW] < 2
         assert np.all(model._state.gains < 2)
         assert model.support == twin.support
-        assert np.array_equal(model.scores_many(TEXTS + UNSEEN), twin.scores_many(TEXTS + UNSEEN))
+        assert np.array_equal(
+            model.probabilities_many(TEXTS + UNSEEN), twin.probabilities_many(TEXTS + UNSEEN)
+        )
         for each in (model, twin):
             each.learn(f"gold and {UNSEEN[number]}", {"gold", "oil"})
     assert twin._state.clock[NOW] > 2
-    assert np.array_equal(model.scores_many(TEXTS + UNSEEN), twin.scores_many(TEXTS + UNSEEN))
+    assert np.array_equal(
+        model.probabilities_many(TEXTS + UNSEEN), twin.probabilities_many(TEXTS + UNSEEN)
+    )
 
 
 @pytest.mark.parametrize("rule", ["margin", "centroid"])
@@ -170,7 +174,7 @@ def test_a_label_not_seen_for_long_keeps_its_place(rule):
     model.learn_many(["wheat and corn"] * 4, [{"grain"}] * 4)
     model.learn_many(["crude oil"] * 1500, [{"oil"}] * 1500)
     assert model.support == {"grain": 1, "oil": 2}
-    assert np.all(np.isfinite(model.scores_many(TEXTS)))
+    assert np.all(np.isfinite(model.probabilities_many(TEXTS)))
     assert np.all(model._state.counts[:2] > 0)
     assert model.explain("wheat and corn", "grain").region == "grain"
     model.learn("barley", {"grain"})
@@ -185,7 +189,7 @@ def test_a_thousand_alarms_do_not_overflow(rule):
         model.learn("oil prices rose", {"oil"})
     assert model._state.gains.max() * model._state.clock[NOW] <= LIMIT
     assert all(np.all(np.isfinite(array)) for array in model._state)
-    assert np.all(np.isfinite(model.scores_many(UNSEEN)))
+    assert np.all(np.isfinite(model.probabilities_many(UNSEEN)))
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -201,7 +205,7 @@ def test_without_forgetting_a_document_counts_one(rule):
 def test_a_half_life_of_ages_forgets_nothing(rule):
     endless, plain = taught(rule, half_life=1e12), taught(rule)
     np.testing.assert_allclose(
-        endless.scores_many(UNSEEN), plain.scores_many(UNSEEN), rtol=1e-5, atol=1e-5
+        endless.probabilities_many(UNSEEN), plain.probabilities_many(UNSEEN), rtol=1e-5, atol=1e-5
     )
     assert endless.support == plain.support
 

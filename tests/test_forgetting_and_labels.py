@@ -26,13 +26,13 @@ def faded(model: Clasher) -> np.ndarray:
 def test_settling_changes_nothing_but_units(rule):
     model = taught(rule, half_life=7)
     model.forget(0.3, {"oil"})
-    scores, worth, support = model.scores_many(UNSEEN), faded(model), model.support
+    scores, worth, support = model.probabilities_many(UNSEEN), faded(model), model.support
     documents = model._state.clock[FADED] / model._state.clock[NOW]
     settle(model._state)
     assert model._state.clock.tolist() == pytest.approx([documents, 1.0])
     assert np.all(model._state.gains == 1.0)
     np.testing.assert_allclose(faded(model), worth)
-    np.testing.assert_allclose(model.scores_many(UNSEEN), scores, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(model.probabilities_many(UNSEEN), scores, rtol=1e-4, atol=1e-5)
     assert model.support == support
 
 

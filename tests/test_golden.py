@@ -35,7 +35,7 @@ def learnt(rule: str) -> Clasher:
 
 def answers(model: Clasher) -> dict[str, dict[str, object]]:
     return {
-        text: {"labels": sorted(model.predict(text)), "scores": model.scores(text)}
+        text: {"labels": sorted(model.predict(text)), "probabilities": model.probabilities(text)}
         for text in QUESTIONS
     }
 
@@ -57,7 +57,9 @@ def check(found: dict[str, dict[str, object]], rule: str) -> None:
     assert found.keys() == wanted.keys()
     for text in found:
         assert found[text]["labels"] == wanted[text]["labels"]
-        assert found[text]["scores"] == pytest.approx(wanted[text]["scores"], abs=1e-4)
+        assert found[text]["probabilities"] == pytest.approx(
+            wanted[text]["probabilities"], abs=1e-4
+        )
 
 
 if __name__ == "__main__":

@@ -231,7 +231,7 @@ def test_analyzer_is_used():
 def test_documents_hashed_for_other_dimensions_are_refused(bucket):
     model = Clasher(64, max_labels=2)
     hashed = model.hash_many(["oil"])._replace(buckets=np.array([bucket], np.int32))
-    for use in (model.predict_many, model.scores_many, model.observe_many):
+    for use in (model.predict_many, model.probabilities_many, model.observe_many):
         with pytest.raises(SettingError, match="hashed to more than 64 dimensions"):
             use(hashed)
     with pytest.raises(SettingError, match="with the same settings"):

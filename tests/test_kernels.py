@@ -36,7 +36,7 @@ REGIONS = ("margin", "centroid", "mistake")
 def test_halving_changes_no_mean_fraction_or_cosine(rule, similarity):
     model = taught(rule, similarity=similarity)
     state = model._state
-    scores = model.scores_many(TEXTS + UNSEEN)
+    scores = model.probabilities_many(TEXTS + UNSEEN)
     explained = [model.explain(text, "oil") for text in UNSEEN]
     before = [array.copy() for array in (state.rows[:, 0], state.together, state.counts)]
     for label in (0, 2):
@@ -49,7 +49,7 @@ def test_halving_changes_no_mean_fraction_or_cosine(rule, similarity):
     assert np.array_equal(state.together, together * halved[:, None])
     if rule == "margin":  # looks at how many documents labels had, too
         return
-    assert np.array_equal(model.scores_many(TEXTS + UNSEEN), scores)
+    assert np.array_equal(model.probabilities_many(TEXTS + UNSEEN), scores)
     assert [model.explain(text, "oil") for text in UNSEEN] == explained
 
 
@@ -64,7 +64,7 @@ def test_a_label_is_halved_when_its_documents_reach_the_limit(rule):
     state.rows[:, 0, 0] *= np.float32(factor)
     state.norms[0] = np.square(state.rows[:, 0, 0].astype(np.float64)).sum()
     state.scales[0] = 1 / math.sqrt(state.norms[0])
-    scores = model.scores("crude oil and gold")
+    scores = model.probabilities("crude oil and gold")
     for _ in range(4):
         model.learn("entirely different", {"oil": True})
     assert COUNT_LIMIT / 2 <= state.counts[0] < COUNT_LIMIT / 2 + 4
@@ -73,7 +73,7 @@ def test_a_label_is_halved_when_its_documents_reach_the_limit(rule):
     assert state.norms[0] == pytest.approx(norm, rel=1e-9)
     assert state.scales[0] == pytest.approx(1 / math.sqrt(norm), rel=1e-9)
     if rule != "margin":  # whose weights have learnt from these documents
-        assert model.scores("crude oil and gold") == pytest.approx(scores, abs=1e-4)
+        assert model.probabilities("crude oil and gold") == pytest.approx(scores, abs=1e-4)
 
 
 def test_norms_do_not_drift():
@@ -210,7 +210,7 @@ def test_all_states_share_one_compilation():
     for rule in REGIONS:
         model = taught(rule, threshold=0.3, at_least_one=False, max_labels=100)
         model.step_many(TEXTS, [{"a"}] * len(TEXTS))
-        model.scores_many(model.hash_many(UNSEEN))
+        model.probabilities_many(model.hash_many(UNSEEN))
         model._state = memory.grow(model._state, model.settings, 90)
         model.predict("oil")
         model.observe("oil")

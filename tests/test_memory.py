@@ -59,10 +59,10 @@ def test_growing_changes_no_score(rule):
     twin = taught(rule, max_labels=500)
     twin._state = memory.grow(twin._state, twin.settings, 300)
     for text in ("oil and wheat", "corn ☂"):
-        assert model.scores(text) == twin.scores(text)
+        assert model.probabilities(text) == twin.probabilities(text)
     model.learn("gold and corn", {"gold"})
     twin.learn("gold and corn", {"gold"})
-    assert model.scores("gold") == twin.scores("gold")
+    assert model.probabilities("gold") == twin.probabilities("gold")
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -119,7 +119,7 @@ def test_parts_merged_predict_like_one_pass(parts):
     both = merged(models)
     assert list(both.predict_many(stream.texts)) == list(whole.predict_many(stream.texts))
     np.testing.assert_allclose(
-        both.scores_many(stream.texts), whole.scores_many(stream.texts), rtol=1e-5
+        both.probabilities_many(stream.texts), whole.probabilities_many(stream.texts), rtol=1e-5
     )
 
 

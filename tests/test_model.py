@@ -24,11 +24,11 @@ def test_predicting_changes_nothing(rule):
     before, labels = state_bytes(model), model.labels
     for text in UNSEEN:
         model.predict(text)
-        model.scores(text)
+        model.probabilities(text)
         model.explain(text)
         model.explain(text, "gold")
     model.predict_many(UNSEEN)
-    model.scores_many(UNSEEN)
+    model.probabilities_many(UNSEEN)
     model.hash_many(UNSEEN)
     assert model.labels == labels
     assert state_bytes(model) == before
@@ -56,11 +56,11 @@ def test_many_documents_are_one_after_the_other(rule, stream, how, data):
     assert many.labels == singly.labels
     assert state_bytes(many) == state_bytes(singly)
     assert list(many.predict_many(texts)) == [singly.predict(text) for text in texts]
-    rows = many.scores_many(texts)
+    rows = many.probabilities_many(texts)
     assert rows.dtype == np.float32
     assert rows.shape == (len(texts), len(many.labels))
     for row, text in zip(rows, texts, strict=True):
-        assert dict(zip(many.labels, row.tolist(), strict=True)) == singly.scores(text)
+        assert dict(zip(many.labels, row.tolist(), strict=True)) == singly.probabilities(text)
 
 
 @every_rule
@@ -69,12 +69,15 @@ def test_results_do_not_depend_on_the_batches(rule, size, monkeypatch):
     """Hashing runs ahead and predicting in parallel, batch by batch."""
     whole = taught(rule)
     predicted = whole.step_many(TEXTS, LABELS)
-    answers = list(whole.predict_many(UNSEEN * 3)), whole.scores_many(UNSEEN * 3).tobytes()
+    answers = list(whole.predict_many(UNSEEN * 3)), whole.probabilities_many(UNSEEN * 3).tobytes()
     monkeypatch.setattr(clasher.model, "BATCH", size)
     cut = taught(rule)
     assert cut.step_many(TEXTS, LABELS) == predicted
     assert state_bytes(cut) == state_bytes(whole)
-    assert (list(cut.predict_many(UNSEEN * 3)), cut.scores_many(UNSEEN * 3).tobytes()) == answers
+    assert (
+        list(cut.predict_many(UNSEEN * 3)),
+        cut.probabilities_many(UNSEEN * 3).tobytes(),
+    ) == answers
     cut.observe_many(UNSEEN)
     whole.observe_many(UNSEEN)
     assert state_bytes(cut) == state_bytes(whole)
@@ -87,7 +90,7 @@ def test_hashed_ahead_is_the_same(rule):
     assert state_bytes(direct) == state_bytes(ahead)
     hashed = ahead.hash_many(UNSEEN)
     assert direct.predict_many(UNSEEN) == ahead.predict_many(hashed)
-    assert np.array_equal(direct.scores_many(UNSEEN), ahead.scores_many(hashed))
+    assert np.array_equal(direct.probabilities_many(UNSEEN), ahead.probabilities_many(hashed))
 
 
 @every_rule
@@ -106,9 +109,11 @@ def test_observing_is_learning_without_labels(rule):
 def test_several_threads_may_predict_at_once(rule):
     model = taught(rule)
     texts = (UNSEEN + TEXTS) * 4
-    expected = [(model.predict(text), model.scores(text)) for text in texts]
+    expected = [(model.predict(text), model.probabilities(text)) for text in texts]
     with ThreadPoolExecutor(4) as threads:
-        single = list(threads.map(lambda text: (model.predict(text), model.scores(text)), texts))
+        single = list(
+            threads.map(lambda text: (model.predict(text), model.probabilities(text)), texts)
+        )
         whole = list(threads.map(model.predict_many, [texts] * 8))
     assert single == expected
     assert all(list(sets) == [labels for labels, _ in expected] for sets in whole)
@@ -122,7 +127,7 @@ def test_several_threads_may_predict_at_once(rule):
 def test_labels_above_the_threshold_are_predicted(rule, threshold):
     model = taught(rule, threshold=threshold, at_least_one=False)
     for text in TEXTS + UNSEEN:
-        scores = model.scores(text)
+        scores = model.probabilities(text)
         assert list(scores) == model.labels
         assert all(0 <= score <= 1 for score in scores.values())
         if model.predict(text):
@@ -137,7 +142,7 @@ def test_at_least_one_label_is_predicted(rule):
     lenient = taught(rule, threshold=0.999)
     assert not any(strict.predict_many(UNSEEN))
     for text in ("oil and wheat prices", "corn", "a gold mine of grain"):
-        scores = lenient.scores(text)
+        scores = lenient.probabilities(text)
         assert lenient.predict(text) == {max(scores, key=scores.get)}
     assert lenient.predict("") == set()
 
@@ -165,10 +170,10 @@ def test_a_label_that_never_was_is_not_predicted(rule):
 def test_before_the_first_label(rule):
     model = Clasher(64, rule=rule, max_labels=4)
     assert model.predict("oil") == set()
-    assert model.scores("oil") == {}
+    assert model.probabilities("oil") == {}
     assert list(model.predict_many(["oil", ""])) == [set(), set()]
-    assert model.scores_many(["oil", ""]).shape == (2, 0)
-    assert model.scores_many([]).shape == (0, 0)
+    assert model.probabilities_many(["oil", ""]).shape == (2, 0)
+    assert model.probabilities_many([]).shape == (0, 0)
     assert list(model.step_many([], [])) == []
     assert (model.documents, model.labelled, model.labels) == (0, 0, [])
     model.observe_many(["oil", "gas"])

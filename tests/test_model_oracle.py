@@ -85,8 +85,8 @@ class Twins:
         text, document = strategies.text(words), self.hashed(words)
         assert self.model.labels == self.oracle.labels
         assert self.model.predict(text) == self.oracle.predict(document)
-        assert self.model.scores(text) == pytest.approx(
-            self.oracle.scores(document), rel=1e-3, abs=1e-4
+        assert self.model.probabilities(text) == pytest.approx(
+            self.oracle.probabilities(document), rel=1e-3, abs=1e-4
         )
 
     def step_alike(self, words: list[int], labels: Any) -> None:

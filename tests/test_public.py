@@ -91,7 +91,7 @@ from clasher import *
 model = Clasher(64, max_labels=4)
 model.learn_many(["oil", "wheat"], [{{"energy"}}, {{"grain"}}])
 model.step_many(["oil"], [{{"energy"}}])
-model.predict("oil"), model.scores_many(["oil"]), model.explain("oil")
+model.predict("oil"), model.probabilities_many(["oil"]), model.explain("oil")
 model.unlearn("oil", {{"energy"}})
 model.merge_labels("energy", "grain")
 model.learn_many(["oil", "wheat"], [{{"energy"}}, {{"grain"}}], threads=2)

@@ -137,7 +137,7 @@ def test_eq_13_reads_the_statistics_of_the_winning_region():
     assert model.regions.F["a", "b"] == 1
     assert model.regions.F["b", "a"] == Fraction(1, 3)
     assert model.predict(words(1)) == {"a", "b"}
-    assert model.scores(words(2)) == pytest.approx({"a": 1 / 3, "b": 1})
+    assert model.probabilities(words(2)) == pytest.approx({"a": 1 / 3, "b": 1})
     assert model.predict(words(2)) == {"b"}
 
 
@@ -145,7 +145,7 @@ def test_eq_13_is_strict():
     model = PaperClasher(**COUNTS)
     model.learn(words(1), {"a", "b"})
     model.learn(words(1), {"a"})
-    assert model.scores(words(1)) == {"a": 1, "b": 0.5}
+    assert model.probabilities(words(1)) == {"a": 1, "b": 0.5}
     assert model.predict(words(1)) == {"a"}
 
 
@@ -256,7 +256,7 @@ def test_a_document_without_weight_has_no_region_but_teaches():
     assert model.step(words(1), {"a"}) == set()
     assert model.regions.n == {"a": 1}
     assert not any(model.regions.p["a"].values())
-    assert model.scores(words(1)) == {"a": 0}
+    assert model.probabilities(words(1)) == {"a": 0}
     assert model.predict(words(1)) == model.predict([]) == set()
     assert model.predict(words(2)) == {"a"}  # log(2/1) > 0: a has the only region
 
@@ -266,10 +266,12 @@ def test_predicting_changes_nothing(stream, numbers, rule, settings):
     asked, silent = reference(rule, **settings), reference(rule, **settings)
     for words_, labels in stream:
         asked.predict(strategies.hashed(numbers))
-        asked.scores(strategies.hashed(numbers))
+        asked.probabilities(strategies.hashed(numbers))
         asked.learn(strategies.hashed(words_), labels)
         silent.learn(strategies.hashed(words_), labels)
-    assert asked.scores(strategies.hashed(numbers)) == silent.scores(strategies.hashed(numbers))
+    assert asked.probabilities(strategies.hashed(numbers)) == silent.probabilities(
+        strategies.hashed(numbers)
+    )
 
 
 # ── Linear rules ─────────────────────────────────────────────────────────────────────────────────
@@ -282,7 +284,7 @@ def test_perceptron_by_hand():
     assert model.step(words(1), set()) == {"a"}  # z = 0.1 + 0.2
     assert model.w["a"] == pytest.approx({1: 0.1})
     assert model.b["a"] == 0
-    assert model.scores(words(1))["a"] == pytest.approx(0.524979187479)  # σ(0.1)
+    assert model.probabilities(words(1))["a"] == pytest.approx(0.524979187479)  # σ(0.1)
     assert model.step(words(1), {"a"}) == {"a"}  # right: nothing moves
     assert model.mistakes == {"a": 2}
     model.learn(words(2), {"a": True, "b": False})
@@ -382,7 +384,7 @@ def test_margin_without_weight_moves_biases_only():
     model = MarginClasher()
     assert model.step([], {"a"}) == set()
     assert model.b["a"] == pytest.approx(-3.5010338)
-    assert model.scores([])["a"] == pytest.approx(1 / (1 + math.exp(2 * 3.5010338)))
+    assert model.probabilities([])["a"] == pytest.approx(1 / (1 + math.exp(2 * 3.5010338)))
     assert (model.w["a"], model.a) == ({}, [4, 2.5, 1, 0])
     assert not any(model.learnt.true)
 

@@ -62,7 +62,7 @@ def test_retiring_touches_no_other_label(rule, label):
         np.testing.assert_array_equal(by_name(model, name), array, err_msg=name)
     for text in UNSEEN:
         assert label not in model.predict(text)
-        assert label not in model.scores(text)
+        assert label not in model.probabilities(text)
 
 
 @every_rule
@@ -192,7 +192,7 @@ def test_merged_labels_stay_possible(rule, stream, how):
         if rule != "perceptron":
             np.testing.assert_allclose(state.norms, squared, atol=1e-9)
     model.learn("w1 w2", {"ale"})
-    assert model.scores("w1").keys() == set(model.labels)
+    assert model.probabilities("w1").keys() == set(model.labels)
 
 
 def test_linear_weights_become_the_mean_by_documents():

@@ -23,7 +23,7 @@ def test_weights_that_are_counts_give_the_model_of_counts(stream, rule, similari
     model = Clasher(M, weighting="given", **how)
     rows = model.take_rows(hashed.indptr, hashed.buckets, hashed.counts)
     model.learn_many(rows, labels)
-    assert model.scores_many(rows).tobytes() == counting.scores_many(texts).tobytes()
+    assert model.probabilities_many(rows).tobytes() == counting.probabilities_many(texts).tobytes()
     assert model.predict_many(rows) == counting.predict_many(texts)
 
 
@@ -36,7 +36,7 @@ def test_the_order_of_buckets_is_no_lead(order):
         rows = model.take_rows([0, 5], shuffled, weights[shuffled])
         model.learn_many(rows, [{"a"}])
     scores = [
-        model.scores_many(model.take_rows([0, 5], own, weights[list(own)]))[0, 0]
+        model.probabilities_many(model.take_rows([0, 5], own, weights[list(own)]))[0, 0]
         for own in (range(5), order)
     ]
     np.testing.assert_allclose(scores[0], scores[1], rtol=1e-5)

@@ -157,7 +157,7 @@ def test_each_counter_is_raised_once_per_document(depth, conservative):
 def test_predicting_changes_nothing(depth, conservative):
     model = taught(depth=depth, conservative=conservative)
     before = state_bytes(model)
-    model.predict_many(UNSEEN), model.scores(TEXTS[0]), model.explain(TEXTS[0])
+    model.predict_many(UNSEEN), model.probabilities(TEXTS[0]), model.explain(TEXTS[0])
     assert state_bytes(model) == before
 
 

@@ -246,8 +246,8 @@ def test_a_document_without_words(rule, text):
         model.learn(text, set())
     assert model.predict(text) == set()
     assert model.documents == 12
-    assert model.scores(text).keys() == {"grain", "oil", "empty"}
-    assert all(0 <= score <= 1 for score in model.scores(text).values())
+    assert model.probabilities(text).keys() == {"grain", "oil", "empty"}
+    assert all(0 <= score <= 1 for score in model.probabilities(text).values())
 
 
 # ── the frozen table ─────────────────────────────────────────────────────────────────────────────

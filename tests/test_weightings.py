@@ -108,7 +108,7 @@ def test_words_are_looked_at_when_they_have_grown_by_a_quarter(documents):
 def test_predicting_changes_nothing(rule, weighting):
     model = taught(rule, weighting=weighting)
     before = state_bytes(model)
-    model.predict_many(UNSEEN), model.scores(TEXTS[0]), model.explain(TEXTS[0])
+    model.predict_many(UNSEEN), model.probabilities(TEXTS[0]), model.explain(TEXTS[0])
     assert state_bytes(model) == before
 
 
@@ -249,7 +249,7 @@ def test_growing_saving_and_loading_keep_it_all(rule, weighting, tmp_path):
     loaded._state = memory.grow(loaded._state, loaded.settings, 100)
     loaded.learn_many(TEXTS, LABELS)
     model.learn_many(TEXTS, LABELS)
-    assert loaded.scores("oil and corn") == model.scores("oil and corn")
+    assert loaded.probabilities("oil and corn") == model.probabilities("oil and corn")
 
 
 @every_measure

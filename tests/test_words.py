@@ -146,7 +146,7 @@ def test_weights_are_those_of_a_document_of_one_word(rule, how):
         for word, weight in model.top_words(label, 3):
             explanation = model.explain(word, label)
             if rule == "perceptron" or explanation.region == label:
-                assert weight == pytest.approx(explanation.words[0].weight, rel=1e-5)
+                assert weight == pytest.approx(explanation.words[0].evidence, rel=1e-5)
                 compared += 1
     assert compared >= 3
 

@@ -204,7 +204,7 @@ def others(streams: list[dict[str, Any]]) -> str:
 
 
 def calibration(streams: list[dict[str, Any]]) -> str:
-    """The calibration error of σ(z), and of the probabilities that ``scores`` gives."""
+    """The calibration error of σ(z), and of the probabilities that ``probabilities`` gives."""
     return markdown(
         ["", *(stream["corpus"] for stream in streams)],
         [

@@ -24,18 +24,25 @@ CANCELLED = 0.01  # words whose cosines cancel to less than this part of them do
 
 
 class WordWeight(NamedTuple):
-    """A word of the document, and how much it spoke for the label (negative: against it)."""
+    """A word, and how much it weighs."""
 
     word: str
     weight: float
 
 
+class WordEvidence(NamedTuple):
+    """A word of the document, and its evidence for the label (negative: against it)."""
+
+    word: str
+    evidence: float
+
+
 class Span(NamedTuple):
-    """A stretch of the document, in characters, and how much it spoke for the label."""
+    """A stretch of the document, in characters, and its evidence for the label."""
 
     start: int
     stop: int
-    weight: float
+    evidence: float
 
 
 @dataclass(frozen=True)
@@ -48,22 +55,23 @@ class Explanation:
         The label that is explained.
     predicted : bool
         Whether the model gives it to the document.
-    score : float
-        Log-odds for the linear rules, where ``words`` and ``other`` add up to it; the fraction F̂
-        of the region's documents with this label (Eq. 15) for the paper's rules.
     probability : float
-        What ``scores`` returns for the label.
+        What ``Clasher.probabilities`` returns for the label: for the paper's rules, the fraction F̂
+        of the region's documents that carry it (Eq. 15).
+    evidence : float
+        The sum of ``words`` and ``other``: the log-odds of the label for the linear rules, the
+        cosine of the region for the paper's rules, whose words only choose the region.
     region : str | None
         The label whose prototype is nearest: the region the document clashed into.
     similarity : float
-        Its cosine to the document; for the paper's rules ``words`` add up to it.
-    words : list of (word, weight)
+        Its cosine to the document.
+    words : list of (word, evidence)
         What each word contributed, the weightiest first.
     other : dict
         What did not come from a word: the label's ``bias``, its share of the regions near the
         document (``region``), and how it goes with the best of the ``other labels``.
-    spans : list of (start, stop, weight)
-        Where these words stand in the text, in its order; the weights add up to those of
+    spans : list of (start, stop, evidence)
+        Where these words stand in the text, in its order; their evidence adds up to that of
         ``words``.
 
     Examples
@@ -74,17 +82,17 @@ class Explanation:
     ...     model.learn("gold mine", {"gold"})
     ...     model.learn("oil rig", {"oil"})
     >>> explanation = model.explain("a mine of oil", "gold")
-    >>> [word for word, weight in explanation.words if weight > 0]
+    >>> [word for word, evidence in explanation.words if evidence > 0]
     ['mine']
     """
 
     label: str
     predicted: bool
-    score: float
     probability: float
+    evidence: float
     region: str | None
     similarity: float
-    words: list[WordWeight]
+    words: list[WordEvidence]
     other: dict[str, float] = field(default_factory=dict)
     spans: list[Span] = field(default_factory=list)
 
@@ -93,7 +101,8 @@ class Explanation:
         near = "no region"
         if self.region is not None:
             near = f"region {self.region} (cosine {self.similarity:.2f})"
-        lines = [f"{self.label}: {verdict}, score {self.score:+.3f}, {near}"]
+        sums = f"probability {self.probability:.3f}, evidence {self.evidence:+.3f}"
+        lines = [f"{self.label}: {verdict}, {sums}, {near}"]
         lines += [f"  {weight:+.3f}  {word}" for word, weight in self.words[:10]]
         lines += [f"  {weight:+.3f}  ({name})" for name, weight in self.other.items()]
         return "\n".join(lines)
@@ -126,7 +135,7 @@ def explain(
     chosen = work.chosen[: choose(state, setting, length, labels, work)]
     j = _best(work, state, labels) if asked is None else asked
     x = work.x[: len(buckets)].astype(np.float64)
-    evidence = float(work.scores[j])
+    score = float(work.scores[j])
     similarity = float(work.cosines[region]) if region >= 0 else 0.0
     by_bucket, other = _shares(j, region, work, buckets, x, length, state, setting)
     found = hasher.words(text)
@@ -134,14 +143,21 @@ def explain(
     return Explanation(
         label=index.names[j],
         predicted=bool(np.any(chosen == j)),
-        score=float(log_odds(state, evidence)) if setting.rule == MARGIN else evidence,
-        probability=float(shown(state, setting, evidence)),
+        probability=float(shown(state, setting, score)),
+        evidence=_evidence(score, similarity, state, setting),
         region=index.names[region] if region >= 0 else None,
         similarity=similarity,
         words=words,
         other=other,
         spans=_spans(found, words),
     )
+
+
+def _evidence(score: float, similarity: float, state: State, setting: Setting) -> float:
+    """Return what the words and the rest add up to."""
+    if setting.rule == MARGIN:
+        return float(log_odds(state, score))
+    return score if setting.rule == PERCEPTRON else similarity
 
 
 def _best(work: Work, state: State, labels: int) -> int:
@@ -159,7 +175,7 @@ def _shares(
     state: State,
     setting: Setting,
 ) -> tuple[npt.NDArray[np.float64], dict[str, float]]:
-    """What each bucket contributed to the score of label ``j``, and what came from elsewhere."""
+    """Return the evidence for label ``j`` by bucket, and what came from elsewhere."""
     bias = {"bias": float(state.bias[0, j])}
     if setting.rule == PERCEPTRON:
         one = gain(state, j)
@@ -193,21 +209,21 @@ def _by_word(
     buckets: npt.NDArray[np.int32],
     counts: npt.NDArray[np.float32],
     shares: npt.NDArray[np.float64],
-) -> list[WordWeight]:
+) -> list[WordEvidence]:
     """Split each bucket's share among the words that fell into it, by their signed counts."""
     place = {int(bucket): at for at, bucket in enumerate(buckets)}
     signed: dict[tuple[str, int], float] = defaultdict(float)
     for word in found:
         signed[word.text, word.bucket] += word.sign
     weights = [
-        WordWeight(word, float(shares[at] * count / counts[at]) if counts[at] else 0.0)
+        WordEvidence(word, float(shares[at] * count / counts[at]) if counts[at] else 0.0)
         for (word, bucket), count in signed.items()
         for at in (place[bucket],)
     ]
-    return sorted(weights, key=lambda pair: -abs(pair.weight))
+    return sorted(weights, key=lambda pair: -abs(pair.evidence))
 
 
-def _spans(found: list[Word], weights: list[WordWeight]) -> list[Span]:
+def _spans(found: list[Word], weights: list[WordEvidence]) -> list[Span]:
     """Each time that a word is written has an equal part in what it spoke."""
     written = Counter(word.text for word in found)
     spoken: dict[str, float] = defaultdict(float)

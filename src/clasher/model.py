@@ -104,7 +104,7 @@ class Clasher(Watching, Revising, Merging):
 
     @property
     def labels(self) -> list[str]:
-        """The labels seen so far, in the order of ``scores_many``'s columns."""
+        """The labels seen so far, in the order of ``probabilities_many``'s columns."""
         return list(self._index.names)
 
     @property
@@ -131,7 +131,7 @@ class Clasher(Watching, Revising, Merging):
 
     @property
     def threshold(self) -> float:
-        """The score above which a label is predicted now."""
+        """The probability above which a label is predicted now."""
         if not self._setting.learnt_cut:
             return 0.5 if self.settings.threshold is None else self.settings.threshold
         return float(probability(self._state, self._state.cut[0]))
@@ -187,9 +187,13 @@ class Clasher(Watching, Revising, Merging):
         """The labels of one document; changes nothing."""
         return self._predict(self._hasher.hash_one(text))[0]
 
-    def scores(self, text: str) -> dict[str, float]:
-        """The score of every label: a probability, or the region's fraction F̂ (Eq. 15)."""
-        row = self._scores(self._hasher.hash_one(text))[0]
+    def probabilities(self, text: str) -> dict[str, float]:
+        """Return the probability of every label.
+
+        With the paper's rules, ``centroid`` and ``mistake``, it is the fraction F̂ of the region's
+        documents that carry the label (Eq. 15).
+        """
+        row = self._probabilities(self._hasher.hash_one(text))[0]
         return dict(zip(self._index.names, map(float, row), strict=True))
 
     def explain(self, text: str, label: str | None = None) -> Explanation:
@@ -316,23 +320,23 @@ class Clasher(Watching, Revising, Merging):
         return LabelSets.join(self._in_parallel(self._predict, texts))
 
     def decide_many(self, texts: Any) -> tuple[LabelSets, npt.NDArray[np.float32]]:
-        """What ``predict_many`` and ``scores_many`` tell, at the cost of one of them.
+        """Return both ``predict_many`` and ``probabilities_many``, at the cost of one of them.
 
         >>> model = Clasher(1024)
         >>> model.learn_many(["wheat and corn"] * 5, [{"grain"}] * 5)
-        >>> labels, scores = model.decide_many(["corn and wheat"])
-        >>> labels[0], scores.shape
+        >>> labels, probabilities = model.decide_many(["corn and wheat"])
+        >>> labels[0], probabilities.shape
         ({'grain'}, (1, 1))
         """
         parts = self._in_parallel(self._decide, texts)
         none = np.zeros((0, len(self._index)), np.float32)
-        scores = np.concatenate([none, *(scores for _, scores in parts)])
-        return LabelSets.join([labels for labels, _ in parts]), scores
+        probabilities = np.concatenate([none, *(part for _, part in parts)])
+        return LabelSets.join([labels for labels, _ in parts]), probabilities
 
-    def scores_many(self, texts: Any) -> npt.NDArray[np.float32]:
-        """The scores of many documents: a row each, a column per entry of ``labels``."""
+    def probabilities_many(self, texts: Any) -> npt.NDArray[np.float32]:
+        """The probabilities of many documents: a row each, a column per entry of ``labels``."""
         none = np.zeros((0, len(self._index)), np.float32)
-        return np.concatenate([none, *self._in_parallel(self._scores, texts)])
+        return np.concatenate([none, *self._in_parallel(self._probabilities, texts)])
 
     # ── the model file ───────────────────────────────────────────────────────────────────────
 
@@ -450,21 +454,21 @@ class Clasher(Watching, Revising, Merging):
         self._predict_into(hashed, indptr, ids, np.empty((0, 0), np.float32))
         return LabelSets(self._names(), ids[: indptr[-1]], indptr)
 
-    def _scores(self, hashed: Hashed) -> npt.NDArray[np.float32]:
+    def _probabilities(self, hashed: Hashed) -> npt.NDArray[np.float32]:
         return self._decide(hashed)[1]
 
     def _decide(self, hashed: Hashed) -> tuple[LabelSets, npt.NDArray[np.float32]]:
         ids, indptr = self._room_for_labels(hashed.documents)
-        scores = np.empty((hashed.documents, len(self._index)), np.float32)
-        self._predict_into(hashed, indptr, ids, scores)
-        return LabelSets(self._names(), ids[: indptr[-1]], indptr), scores
+        probabilities = np.empty((hashed.documents, len(self._index)), np.float32)
+        self._predict_into(hashed, indptr, ids, probabilities)
+        return LabelSets(self._names(), ids[: indptr[-1]], indptr), probabilities
 
-    def _predict_into(self, hashed: Hashed, indptr: Any, ids: Any, scores: Any) -> None:
+    def _predict_into(self, hashed: Hashed, indptr: Any, ids: Any, probabilities: Any) -> None:
         words = hashed.words
         predict_documents(
             hashed.indptr, hashed.buckets, hashed.counts, words.indptr, words.places, words.keys,
             self._state, self._setting, memory.work_for(self._state, len(words.keys)),
-            indptr, ids, scores,
+            indptr, ids, probabilities,
         )  # fmt: skip
 
     def _room_for_labels(self, documents: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -66,8 +66,8 @@ class Settings:
     norm
         ``l2`` scales every document to unit length, ``none`` does not.
     threshold
-        Labels are predicted above this score: a probability for ``margin``, the fraction θ of
-        Eq. 13 for the paper's rules. None: learnt online for ``margin``, else 0.5.
+        Predict labels above this probability: for the paper's rules, the fraction θ of Eq. 13.
+        None: learnt online for ``margin``, else 0.5.
     at_least_one
         Predict the best label even when none passes the threshold.
     max_labels

@@ -34,7 +34,7 @@ def top_words(
 ) -> list[WordWeight]:
     """The words that speak for a label, the weightiest first.
 
-    A word weighs what it adds to the label's score in a document of unit length that has no other:
+    A word weighs the evidence it adds for the label in a document of unit length without others:
     to the log-odds with the linear rules, to the cosine of its prototype with the paper's.
     """
     _check_words(state)
@@ -70,7 +70,7 @@ def _check_words(state: State) -> None:
 def _weights(
     j: int, buckets: npt.NDArray[np.int64], state: State, setting: Setting
 ) -> npt.NDArray[np.float64]:
-    """What a bucket adds to the score of label ``j`` for each 1 of it."""
+    """What a bucket adds to the evidence for label ``j`` for each 1 of it."""
     first: npt.NDArray[np.float64] = state.rows[buckets, 0, j].astype(np.float64)
     if setting.rule == PERCEPTRON:
         return np.asarray(first / gain(state, j))

@@ -51,10 +51,10 @@ def test_unstated_labels_are_neither_right_nor_wrong() -> None:
 
 
 @pytest.mark.parametrize("rule", ["margin", "perceptron"])
-def test_shares_add_up_to_the_score(rule: str) -> None:
+def test_shares_add_up_to_the_evidence(rule: str) -> None:
     _, model, sample = learnt(news(), rule=rule)
     view = examples(model, sample, count=1)[0].views[0]
-    assert sum(share.weight for share in view.shares) == pytest.approx(view.explanation.score)
+    assert sum(share.evidence for share in view.shares) == pytest.approx(view.explanation.evidence)
     assert max(share.part for share in view.shares) == 1.0
 
 

@@ -30,8 +30,8 @@ def numbers(text):
 
 def test_the_predicted_labels_are_explained_best_first(path):
     text = run("explain", "--model", path, "wheat corn gold zinc").stdout
-    scores = Clasher.load(path).scores("wheat corn gold zinc")
-    named = re.findall(r"^(\w+): predicted, score", text, re.M)
+    scores = Clasher.load(path).probabilities("wheat corn gold zinc")
+    named = re.findall(r"^(\w+): predicted, probability", text, re.M)
     assert set(named) == Clasher.load(path).predict("wheat corn gold zinc")
     assert named == sorted(named, key=lambda label: -scores[label])
     assert max(map(len, text.splitlines())) <= 80
@@ -46,16 +46,14 @@ def test_what_is_shown_adds_up(rule, tmp_path):
     explanation = model.explain("wheat corn today barrel", "grain")
     linear = rule in ("margin", "perceptron")
     assert sum(parts) == pytest.approx(total, abs=0.01)
-    assert total == pytest.approx(
-        explanation.score if linear else explanation.similarity, abs=0.001
-    )
-    assert ("log-odds" if linear else "cosine") in text
+    assert total == pytest.approx(explanation.evidence, abs=0.001)
+    assert f"evidence ({'log-odds' if linear else 'cosine'})" in text
     assert ("(5 more)" if rule == "margin" else "(2 more)") in text  # and its pairs
 
 
 def test_labels_can_be_named_also_ones_not_predicted(path):
     text = run("explain", "--model", path, "wheat corn", "-l", "metal", "-l", "grain").stdout
-    assert re.findall(r"^(\w+): (.*), score", text, re.M) == [
+    assert re.findall(r"^(\w+): (.*), probability", text, re.M) == [
         ("metal", "not predicted"),
         ("grain", "predicted"),
     ]
@@ -81,7 +79,7 @@ def test_standard_input_must_be_text(path):
 
 @pytest.mark.parametrize("text", ["", "a\udcffb", "\0", "[bold]wheat[/nonsense] :smile:"])
 def test_any_text_can_be_explained(text, path):
-    assert ", score" in run("explain", "--model", path, "--", text).stdout
+    assert ", probability" in run("explain", "--model", path, "--", text).stdout
 
 
 def test_markup_is_no_markup(path):

@@ -108,7 +108,7 @@ with event.install_recorder("numba:compile") as compiled:
         labels = [{f"label {number}"} for number in range(100)]
         evaluate(model, [(["some words"] * 100, labels)])
         model.explain("some words")
-        model.scores("some words")
+        model.probabilities("some words")
 print(sorted({entry.data["dispatcher"].py_func.__name__ for _, entry in compiled.buffer}))
 """
 

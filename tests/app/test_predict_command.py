@@ -42,10 +42,10 @@ def test_predictions_can_go_to_a_file(tmp_path, model):
 
 
 def test_scores_are_those_of_every_label(tmp_path, model):
-    found = lines(run("predict", stream(tmp_path, 5), "--model", model, "--scores").stdout)
+    found = lines(run("predict", stream(tmp_path, 5), "--model", model, "--probabilities").stdout)
     made = Clasher.load(model)
     for row, line in zip(records(5), found, strict=True):
-        assert line["scores"] == pytest.approx(made.scores(row["text"]), abs=1e-6)
+        assert line["probabilities"] == pytest.approx(made.probabilities(row["text"]), abs=1e-6)
 
 
 def test_labels_are_not_needed_and_ids_are_numbered(model):

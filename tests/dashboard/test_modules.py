@@ -17,9 +17,9 @@ def module(visit: Any) -> Any:
 
 def test_stretches_are_in_characters_and_may_overlap(module: Any) -> None:
     stretches = [
-        {"start": 2, "stop": 5, "weight": 1.0},
-        {"start": 6, "stop": 9, "weight": -1.0},
-        {"start": 2, "stop": 9, "weight": 0.7},
+        {"start": 2, "stop": 5, "evidence": 1.0},
+        {"start": 6, "stop": 9, "evidence": -1.0},
+        {"start": 2, "stop": 9, "evidence": 0.7},
     ]
     parts = module(
         "highlight.js", "({ pieces }, value) => pieces(...value)", ["😀 oil gas", stretches]
@@ -95,7 +95,7 @@ def test_an_answer_in_full_and_in_part(module: Any) -> None:
       answer.rows.forEach((_, i) => answer.set(i, UNKNOWN)); tell();
       return told;
     }"""
-    item = {"labels": ["oil"], "scores": {"oil": 0.9, "gas": 0.2}}
+    item = {"labels": ["oil"], "probabilities": {"oil": 0.9, "gas": 0.2}}
     assert module("answer.js", answers, item) == [
         ["oil"],
         ["new"],

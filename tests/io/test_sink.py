@@ -39,12 +39,12 @@ def test_names_that_no_document_has_do_no_harm():
     assert sorted_lists(every[:0]) == []
 
 
-def test_scores_are_rounded_and_named():
+def test_probabilities_are_rounded_and_named():
     scores = np.array([[0.1, 1e-9], [1.0, 2 / 3]], np.float32)
     lines = encode_predictions([1, 2], LabelSets.of([["b"], []]), scores, ["b", "a"])
     assert lines == (
-        b'{"id":1,"labels":["b"],"scores":{"b":0.1,"a":0.0}}\n'
-        b'{"id":2,"labels":[],"scores":{"b":1.0,"a":0.666667}}\n'
+        b'{"id":1,"labels":["b"],"probabilities":{"b":0.1,"a":0.0}}\n'
+        b'{"id":2,"labels":[],"probabilities":{"b":1.0,"a":0.666667}}\n'
     )
 
 

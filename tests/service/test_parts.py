@@ -156,7 +156,13 @@ def test_former_names_are_bounded():
 
 def predicted(name, at=0.0, text="text", margin=0.5, best="grain"):
     return Predicted(
-        id=name, at=at, text=text, labels=[best], scores={best: 0.9}, version=1, margin=margin
+        id=name,
+        at=at,
+        text=text,
+        labels=[best],
+        probabilities={best: 0.9},
+        version=1,
+        margin=margin,
     )
 
 
@@ -235,16 +241,20 @@ def test_the_disk_never_has_less_than_what_was_said(steps):
 @given(st.integers(0, 6), st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join))
 def test_the_scores_that_are_told_are_those_of_the_model(taught_state, top, text):
     told = predict(taught_state, [Document(text=text)] * 2, top, 1.0)
-    scores, own = taught_state.model.scores(text), taught_state.model.predict(text)
+    scores, own = taught_state.model.probabilities(text), taught_state.model.predict(text)
     ordered = sorted(scores, key=lambda name: (-scores[name], name))
     least = scores[ordered[top - 1]] if top else 1.0
     for document in told:
-        assert list(document.scores) == [name for name in ordered if name in document.scores]
-        assert document.scores == {name: scores[name] for name in document.scores}
-        assert own <= document.scores.keys()
+        assert list(document.probabilities) == [
+            name for name in ordered if name in document.probabilities
+        ]
+        assert document.probabilities == {name: scores[name] for name in document.probabilities}
+        assert own <= document.probabilities.keys()
         best = {name for name in ordered if scores[name] > least}
-        assert best <= document.scores.keys() if top else document.scores.keys() == own
-        assert len(document.scores.keys() - own) <= top
+        assert (
+            best <= document.probabilities.keys() if top else document.probabilities.keys() == own
+        )
+        assert len(document.probabilities.keys() - own) <= top
         assert document.labels == [name for name in ordered if name in own]
     assert len({document.id for document in told}) == 2
 

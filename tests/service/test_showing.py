@@ -89,11 +89,11 @@ def test_predictions_have_ids_scores_and_a_version(engine):
     assert (given.id, given.version) == ("mine", 1)
     assert made.id != engine.predict([document("gold")])[0].id
     with engine._copies.reading() as state:
-        scores = state.model.scores("wheat")
+        scores = state.model.probabilities("wheat")
         assert set(given.labels) == state.model.predict("wheat")
-    assert given.scores == {name: scores[name] for name in given.scores}
-    assert list(given.scores.values()) == sorted(given.scores.values(), reverse=True)
-    assert set(given.labels) <= set(given.scores)
+    assert given.probabilities == {name: scores[name] for name in given.probabilities}
+    assert list(given.probabilities.values()) == sorted(given.probabilities.values(), reverse=True)
+    assert set(given.labels) <= set(given.probabilities)
     assert engine.predict([]) == []
 
 
@@ -118,7 +118,7 @@ def test_explanations_point_into_the_text(engine):
     assert {best.label, other.label} == {"grain", "metal"}
     explained = {one.label: one for one in engine.explain(text, ["metal", "grain"])}
     weights = {
-        label: {text[w.start : w.stop]: w.weight for w in one.words}
+        label: {text[w.start : w.stop]: w.evidence for w in one.words}
         for label, one in explained.items()
     }
     assert weights["metal"]["Smelter"] > max(0, weights["grain"]["Smelter"])

@@ -102,9 +102,9 @@ def _reasons(view: View) -> Group:
     if told.region is not None:
         line.append(f"; nearest region {told.region}, cosine {decimals(told.similarity)}")
     least = WEAKEST_LISTED * max((abs(weight) for _, weight in told.words), default=0.0)
-    heard = [pair for pair in told.words if abs(pair.weight) > least]
-    backing = [pair for pair in heard if pair.weight > 0][:WORDS_TOLD]
-    opposing = [pair for pair in heard if pair.weight < 0][:WORDS_TOLD]
+    heard = [pair for pair in told.words if abs(pair.evidence) > least]
+    backing = [pair for pair in heard if pair.evidence > 0][:WORDS_TOLD]
+    opposing = [pair for pair in heard if pair.evidence < 0][:WORDS_TOLD]
     rest = sum(weight for _, weight in told.words) - sum(w for _, w in backing + opposing)
     return Group(
         line,

@@ -32,10 +32,10 @@ class Piece(NamedTuple):
 
 
 class Share(NamedTuple):
-    """What a word, or what is not a word, added to the score; ``part`` is of the largest share."""
+    """The evidence that a word, or something else, added; ``part`` is of the largest share."""
 
     name: str
-    weight: float
+    evidence: float
     part: float
     is_word: bool
 
@@ -142,7 +142,7 @@ def _explained(model: Clasher, hasher: Hasher, chosen: _Candidate) -> Example:
         pieces = _pieces(hasher, document.text, explanation)
         views.append(View(explanation, document.truth(label), pieces, _shares(explanation)))
     order = ("alarm", "miss", "hit", "unknown")
-    views.sort(key=lambda view: (order.index(view.outcome), -view.explanation.score))
+    views.sort(key=lambda view: (order.index(view.outcome), -view.explanation.probability))
     cut = max(0, len(document.text) - SHOWN_CHARACTERS)
     return Example(document.id, chosen.right, views[:MOST_LABELS], cut)
 
@@ -178,8 +178,8 @@ def _runs(text: str, strengths: list[int]) -> list[Piece]:
 def _shares(explanation: Explanation) -> list[Share]:
     """The weightiest words, the other words together, and what is not a word."""
     words = explanation.words
-    least = WEAKEST_LISTED * abs(words[0].weight) if words else 0.0
-    listed = [pair for pair in words[:MOST_WORDS] if abs(pair.weight) > least]
+    least = WEAKEST_LISTED * abs(words[0].evidence) if words else 0.0
+    listed = [pair for pair in words[:MOST_WORDS] if abs(pair.evidence) > least]
     rest = words[len(listed) :]
     rows = [(word, weight, True) for word, weight in listed]
     if rest:

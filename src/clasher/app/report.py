@@ -217,7 +217,7 @@ def _hardest(rows: Sequence[LabelRow], support: int) -> list[LabelRow]:
 
 
 def _reason(settings: Mapping[str, Any], model: Clasher | None, told: Explanation) -> str:
-    """How the score of an explanation came about, in a sentence."""
+    """How the probability of a label came about, in a sentence."""
     threshold = "" if model is None else f" (predicted above {decimals(model.threshold)})"
     near = "no region is near"
     if told.region is not None:
@@ -225,11 +225,11 @@ def _reason(settings: Mapping[str, Any], model: Clasher | None, told: Explanatio
     if settings["rule"] in ("margin", "perceptron"):
         return (
             f"Probability {decimals(told.probability)}{threshold}; {near}. "
-            f"The shares add up to the log-odds, {told.score:+.2f}:"
+            f"The shares add up to the evidence (log-odds), {told.evidence:+.2f}:"
         )
     return (
-        f"{told.score:.0%} of the documents in its region carry the label{threshold}; {near}, to "
-        f"which the words add up:"
+        f"{told.probability:.0%} of the documents in its region carry the label{threshold}; "
+        f"{near}, to which the words add up:"
     )
 
 

@@ -89,7 +89,7 @@ def fit(
 
 def predict(
     spark: SparkSession, paths: tuple[str, ...], records: Records, path: str, output: str,
-    tokenizer: Tokenizer | None, *, scores: bool, skip: bool, quiet: bool,
+    tokenizer: Tokenizer | None, *, probabilities: bool, skip: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Label files, as JSON lines in a folder."""
     from clasher.adapters import spark as adapter
@@ -103,7 +103,7 @@ def predict(
     reading = records.reading(labelled=False, stopping=not skip)
     df = read_files(spark, paths, reading, format=records.format)
     df = df.where("error is null").select("id", "text")
-    found = adapter.predict(df, model, scores="scores" if scores else None)
+    found = adapter.predict(df, model, probabilities="probabilities" if probabilities else None)
     kept = found.drop("text").withColumnRenamed("predicted", "labels")
     with adapter.plainly():
         kept.write.json(output)

@@ -113,17 +113,19 @@ def _add_measures(table: Table, prefix: str, now: Figures, curve: Sequence[Figur
 def explanation_view(explanation: Explanation, words: int, total: str) -> Group:
     """Which words spoke for and against a label; ``total`` is what they add up to."""
     verdict = "predicted" if explanation.predicted else "not predicted"
-    title = Text.assemble((printable(explanation.label), "bold"), f": {verdict}, score ")
+    title = Text.assemble((printable(explanation.label), "bold"), f": {verdict}, probability ")
     title.append(decimals(explanation.probability), style="bold")
     region = "no region is near"
     if explanation.region is not None:
         region = f"nearest region {explanation.region}, cosine {decimals(explanation.similarity)}"
-    shown = [*explanation.words[:words]]
+    shown = [WordWeight(*pair) for pair in explanation.words[:words]]
     if rest := explanation.words[words:]:
         shown.append(WordWeight(f"({len(rest):,} more)", sum(weight for _, weight in rest)))
     shown += [WordWeight(f"({name})", weight) for name, weight in explanation.other.items()]
     table = _weights(shown)
-    table.add_row(f"{sum(weight for _, weight in shown):+.3f}", Text(total, style="bold"))
+    table.add_row(
+        f"{sum(weight for _, weight in shown):+.3f}", Text(f"evidence ({total})", style="bold")
+    )
     return Group(title, Text(printable(region), style="dim"), table)
 
 

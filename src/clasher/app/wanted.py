@@ -131,8 +131,8 @@ _OPTIONS: list[tuple[str, Any]] = [
     _choice("tf", "What the count of a word is worth (default: log)."),
     _choice("norm", "The length of a document (default: l2)."),
     ("threshold", _model("--threshold", type=float, metavar="X",
-                         help="Predict labels above this score (default: learnt from the stream "
-                              "by margin, else 0.5).")),
+                         help="Predict labels above this probability (default: learnt from the "
+                              "stream by margin, else 0.5).")),
     ("at_least_one", _model("--at-least-one/--allow-none", default=None,
                             help="Whether to predict the best label where none passes the "
                                  "threshold (default: at least one).")),

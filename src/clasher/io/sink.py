@@ -27,7 +27,7 @@ class Prediction(msgspec.Struct, omit_defaults=True, gc=False):
 
     id: Id
     labels: list[str]
-    scores: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
+    probabilities: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
 
 
 class LineWriter(Closing):
@@ -85,30 +85,30 @@ class PredictionWriter(LineWriter):
         self,
         ids: Sequence[Id],
         labels: LabelSets,
-        scores: npt.NDArray[np.floating[Any]] | None = None,
+        probabilities: npt.NDArray[np.floating[Any]] | None = None,
         names: Sequence[str] = (),
     ) -> None:
-        """Write the predictions of one batch; ``scores`` is documents × ``names``."""
-        self._write(encode_predictions(ids, labels, scores, names))
+        """Write the predictions of one batch; ``probabilities`` is documents × ``names``."""
+        self._write(encode_predictions(ids, labels, probabilities, names))
 
 
 def encode_predictions(
     ids: Sequence[Id],
     labels: LabelSets,
-    scores: npt.NDArray[np.floating[Any]] | None = None,
+    probabilities: npt.NDArray[np.floating[Any]] | None = None,
     names: Sequence[str] = (),
 ) -> bytes:
-    r"""JSON lines of id, labels in the order of their texts, and scores rounded to six decimals.
+    r"""JSON lines of id, labels in the order of their texts, and probabilities to six decimals.
 
     >>> encode_predictions([1], LabelSets.of([["oil"]]), np.array([[0.25]]), ["oil"])
-    b'{"id":1,"labels":["oil"],"scores":{"oil":0.25}}\n'
+    b'{"id":1,"labels":["oil"],"probabilities":{"oil":0.25}}\n'
     """
     lists = sorted_lists(labels)
-    if scores is None:
+    if probabilities is None:
         lines = [Prediction(own, found) for own, found in zip(ids, lists, strict=True)]
     else:
         # As float64: a rounded float32 would be written with all the digits of its expansion.
-        rows = np.round(np.asarray(scores, np.float64), DECIMALS).tolist()
+        rows = np.round(np.asarray(probabilities, np.float64), DECIMALS).tolist()
         lines = [
             Prediction(own, found, dict(zip(names, row, strict=True)))
             for own, found, row in zip(ids, lists, rows, strict=True)

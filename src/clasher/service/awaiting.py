@@ -29,7 +29,7 @@ class Predicted(msgspec.Struct, kw_only=True, omit_defaults=True):
     at: float
     text: str
     labels: list[str]
-    scores: dict[str, float]
+    probabilities: dict[str, float]
     version: int
     margin: float = 0.0
     reason: Reason | None = None
@@ -46,8 +46,8 @@ class Predicted(msgspec.Struct, kw_only=True, omit_defaults=True):
     def recent(self) -> Recent:
         """As it is shown."""
         return Recent(
-            id=self.id, at=self.at, text=self.text, predicted=self.labels, scores=self.scores,
-            taught=self.taught, version=self.version,
+            id=self.id, at=self.at, text=self.text, predicted=self.labels,
+            probabilities=self.probabilities, taught=self.taught, version=self.version,
         )  # fmt: skip
 
 
@@ -81,7 +81,7 @@ class Awaiting:
     --------
     >>> kept = Awaiting(Bounds(documents=1))
     >>> for name in ("a", "b"):
-    ...     kept.add([Predicted(id=name, at=0, text="", labels=[], scores={}, version=0)])
+    ...     kept.add([Predicted(id=name, at=0, text="", labels=[], probabilities={}, version=0)])
     >>> kept.get("b").id, kept.dropped
     ('b', 1)
     """

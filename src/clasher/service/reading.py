@@ -82,7 +82,7 @@ class Reading:
         checking.check_text(text)
         with self._copies.reading() as state:
             if labels is None:
-                best = predict(state, [Document(text=text)], top, 0.0)[0].scores
+                best = predict(state, [Document(text=text)], top, 0.0)[0].probabilities
                 names = list(best)[:top]
             else:
                 names = [state.labels.now(name) for name in labels]

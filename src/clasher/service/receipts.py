@@ -27,7 +27,7 @@ class Differences:
         texts = [said.text for said in answers] + [document.text for document in recent]
         old, new = before.decide_many(texts), after.decide_many(texts)
         self._places = {said.id: place for place, said in enumerate(answers)}
-        self._scores = old[1][: len(answers)], new[1][: len(answers)]
+        self._probabilities = old[1][: len(answers)], new[1][: len(answers)]
         self._names = before.labels, after.labels
         self._otherwise = [
             Otherwise(
@@ -42,11 +42,11 @@ class Differences:
         """What there is to tell whoever gave this answer."""
         named = dict.fromkeys([*said.predicted, *(said.before or ()), *(said.after or ())])
         before, after = (
-            dict(zip(names, scores[self._places[said.id]].tolist(), strict=True))
-            for names, scores in zip(self._names, self._scores, strict=True)
+            dict(zip(names, probabilities[self._places[said.id]].tolist(), strict=True))
+            for names, probabilities in zip(self._names, self._probabilities, strict=True)
         )
         return Changes(
-            scores={name: (before.get(name, 0.0), after.get(name, 0.0)) for name in named},
+            probabilities={name: (before.get(name, 0.0), after.get(name, 0.0)) for name in named},
             threshold=self._threshold,
             documents=[other for other in self._otherwise if other.id != said.id],
         )

@@ -27,13 +27,13 @@ class Document(Struct, frozen=True, kw_only=True):
 class Prediction(Struct, frozen=True, kw_only=True):
     """The labels of a document, under the id that feedback is to name.
 
-    ``scores`` has the probability of these labels and of as many more as were asked for, the best
-    first; ``version`` is that of the model which said so.
+    ``probabilities`` has those of these labels and of as many more as were asked for, best first;
+    ``version`` is that of the model which said so.
     """
 
     id: str
     labels: list[str]
-    scores: dict[str, float]
+    probabilities: dict[str, float]
     version: int
 
 
@@ -52,7 +52,7 @@ class Changes(Struct, frozen=True, kw_only=True):
     Answers that are learnt together share the recent documents that they change.
     """
 
-    scores: dict[str, tuple[float, float]]
+    probabilities: dict[str, tuple[float, float]]
     threshold: tuple[float, float]
     documents: list[Otherwise]
 
@@ -74,11 +74,11 @@ class Receipt(Struct, frozen=True, kw_only=True):
 
 
 class Stretch(Struct, frozen=True, kw_only=True):
-    """A stretch of a text, in characters, and how much it spoke for a label."""
+    """A stretch of a text, in characters, and its evidence for a label (negative: against it)."""
 
     start: int
     stop: int
-    weight: float
+    evidence: float
 
 
 class Explained(Struct, frozen=True, kw_only=True):
@@ -146,7 +146,7 @@ class Recent(Struct, frozen=True, kw_only=True):
     at: float
     text: str
     predicted: list[str]
-    scores: dict[str, float]
+    probabilities: dict[str, float]
     taught: Labels = None
     version: int = 0
 
@@ -202,12 +202,12 @@ class Metrics(Struct, frozen=True, kw_only=True):
 
 
 class TeachItem(Struct, frozen=True, kw_only=True):
-    """A document to teach: suggestions by score, and why it was picked."""
+    """A document to teach: suggestions by probability, and why it was picked."""
 
     id: str
     text: str
     labels: list[str]
-    scores: dict[str, float]
+    probabilities: dict[str, float]
     reason: Reason
     leased_until: float
 

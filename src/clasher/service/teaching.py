@@ -78,8 +78,8 @@ class Teaching:
             self._handed.clear()
         self._awaiting.touch(document)
         return TeachItem(
-            id=document.id, text=document.text, labels=document.labels, scores=document.scores,
-            reason=reason, leased_until=document.leased_until,
+            id=document.id, text=document.text, labels=document.labels,
+            probabilities=document.probabilities, reason=reason, leased_until=document.leased_until,
         )  # fmt: skip
 
 
@@ -98,4 +98,4 @@ def _worse(before: Reason, now: Reason) -> Reason:
 
 
 def _best(document: Predicted) -> str:
-    return next(iter(document.scores), "")
+    return next(iter(document.probabilities), "")

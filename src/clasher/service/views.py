@@ -31,7 +31,7 @@ def explained(explanation: Explanation) -> Explained:
         label=explanation.label,
         is_predicted=explanation.predicted,
         probability=explanation.probability,
-        words=[Stretch(start=a, stop=b, weight=weight) for a, b, weight in explanation.spans],
+        words=[Stretch(start=a, stop=b, evidence=share) for a, b, share in explanation.spans],
         other=explanation.other,
     )
 
@@ -66,9 +66,11 @@ def alarms(state: State, untaught: Sequence[Predicted]) -> list[Alarmed]:
             error_before=alarm.error_before, error_after=alarm.error_after,
             gained=list(alarm.gained), lost=list(alarm.lost), words=str(alarm),
             recovered=_recovered(state, recent, alarm.label),
-            teach=[d.id for d in uncertain if alarm.label is None or alarm.label in d.scores][
-                :TO_TEACH
-            ],
+            teach=[
+                d.id
+                for d in uncertain
+                if alarm.label is None or alarm.label in d.probabilities
+            ][:TO_TEACH],
         )
         for alarm in reversed(state.model.alarms)
     ]  # fmt: skip

@@ -37,7 +37,7 @@ def test_it_decides_as_the_model_does():
             predicted = own.predict(text)
             assert model.predict_one(text) == {label: label in predicted for label in own.labels}
             scores = model.predict_proba_one(text)
-            assert {label: p[True] for label, p in scores.items()} == own.scores(text)
+            assert {label: p[True] for label, p in scores.items()} == own.probabilities(text)
             assert all(sum(p.values()) == pytest.approx(1) for p in scores.values())
         model.learn_one(text, y)
         own.learn(text, y)
@@ -166,7 +166,7 @@ def test_labels_that_are_not_named_or_not_known_stay_unknown():
     frame = pd.DataFrame([{"grain": 1.0, "metal": None}, {"grain": None, "metal": 1.0}])
     model.learn_many(["wheat", "gold"], frame)
     model.learn_one("oil", {"grain", "oil"})
-    assert model.model.scores("wheat gold") == own.scores("wheat gold")
+    assert model.model.probabilities("wheat gold") == own.probabilities("wheat gold")
 
 
 @pytest.mark.parametrize(

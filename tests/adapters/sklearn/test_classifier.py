@@ -43,7 +43,7 @@ def test_on_text_it_is_the_model(stream, rule):
     assert classifier.classes_.tolist() == sorted(model.labels)
     assert classifier.predict(texts).tolist() == list(model.predict_many(texts))
     columns = [model.labels.index(label) for label in classifier.classes_]
-    expected = model.scores_many(texts)[:, columns]
+    expected = model.probabilities_many(texts)[:, columns]
     np.testing.assert_array_equal(classifier.predict_proba(texts), expected)
     decisions = classifier.decision_function(texts) > 0
     chosen = [set(classifier.classes_[row]) for row in decisions]
@@ -62,7 +62,7 @@ def test_on_its_vectors_it_agrees_with_the_model_on_texts(stream):
     classifier.partial_fit(vectorizer.partial_fit_transform(texts), labels)
     found = classifier.predict_proba(vectorizer.transform(texts))
     columns = [model.labels.index(label) for label in classifier.classes_]
-    np.testing.assert_allclose(found, model.scores_many(texts)[:, columns], atol=1e-4)
+    np.testing.assert_allclose(found, model.probabilities_many(texts)[:, columns], atol=1e-4)
 
 
 def test_a_pipeline_learns_a_stream_as_the_model_does():

@@ -17,17 +17,19 @@ predict = optional("clasher.adapters.spark", "spark").predict
 def test_predictions_are_those_of_one_process(spark, corpus, rule):
     model = one_pass(corpus.head(100), rule=rule)
     df = in_partitions(spark, table(corpus), cut(len(corpus), 3))
-    rows = predict(df, model, scores="scores").orderBy("number").collect()
+    rows = predict(df, model, probabilities="probabilities").orderBy("number").collect()
     assert [row.predicted for row in rows] == [sorted(x) for x in model.predict_many(corpus.texts)]
-    scores = np.array([[row.scores[label] for label in model.labels] for row in rows], np.float32)
-    np.testing.assert_array_equal(scores, model.scores_many(corpus.texts))
+    scores = np.array(
+        [[row.probabilities[label] for label in model.labels] for row in rows], np.float32
+    )
+    np.testing.assert_array_equal(scores, model.probabilities_many(corpus.texts))
     assert rows[0].labels == corpus.labels[0].as_py()  # all columns are kept
 
 
 def test_a_model_that_knows_nothing_predicts_nothing(spark, corpus):
     df = in_partitions(spark, table(corpus), [slice(0, 2)])
-    rows = predict(df, one_pass(corpus.head(0)), scores="scores").collect()
-    assert [(row.predicted, row.scores) for row in rows] == [([], {})] * 2
+    rows = predict(df, one_pass(corpus.head(0)), probabilities="probabilities").collect()
+    assert [(row.predicted, row.probabilities) for row in rows] == [([], {})] * 2
 
 
 def test_the_next_model_is_another_one(spark, corpus):

@@ -38,17 +38,17 @@ def test_files_are_learnt_and_labelled(spark, tmp_path):
     check_equal(Clasher.load(model), Clasher.load(alone))
     run("spark", "fit", news, "-m", model, "--quiet")
     assert Clasher.load(model).documents == 80
-    run("spark", "predict", news, "-m", alone, "-o", tmp_path / "out", "--scores")
-    out = run("predict", news, "-m", alone, "--scores").stdout
+    run("spark", "predict", news, "-m", alone, "-o", tmp_path / "out", "--probabilities")
+    out = run("predict", news, "-m", alone, "--probabilities").stdout
     expected = sorted(map(msgspec.json.decode, out.splitlines()), key=lambda row: row["id"])
     found = lines(tmp_path / "out")
     assert [(row["id"], row["labels"]) for row in found] == [
         (row["id"], row["labels"]) for row in expected
     ]
     for ours, theirs in zip(found, expected, strict=True):
-        assert ours["scores"].keys() == theirs["scores"].keys()
+        assert ours["probabilities"].keys() == theirs["probabilities"].keys()
         np.testing.assert_allclose(
-            [*ours["scores"].values()], [*theirs["scores"].values()], atol=1e-6
+            [*ours["probabilities"].values()], [*theirs["probabilities"].values()], atol=1e-6
         )
 
 

@@ -95,13 +95,13 @@ def test_rows_are_labelled(corpus):
     rows = pa.RecordBatch.from_arrays(
         [pa.array(["a", None, "b"]), pa.array([corpus.texts[0].as_py(), None, ""])], ["id", "text"]
     )
-    (found,) = predicting.Predict(sent(model), "text", "predicted", "scores")([rows])
+    (found,) = predicting.Predict(sent(model), "text", "predicted", "probabilities")([rows])
     labels, scores = (found.column(at).to_pylist() for at in (2, 3))
     assert found.column(0).to_pylist() == ["a", None, "b"]
     assert [None if x is None else set(x) for x in labels] == [
         model.predict(corpus.texts[0].as_py()), None, model.predict("")
     ]  # fmt: skip
-    assert dict(scores[0]) == pytest.approx(model.scores(corpus.texts[0].as_py()), abs=1e-6)
+    assert dict(scores[0]) == pytest.approx(model.probabilities(corpus.texts[0].as_py()), abs=1e-6)
     assert scores[1] is None
 
 

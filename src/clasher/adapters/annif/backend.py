@@ -72,12 +72,12 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
         self._learn_into(self._model.copy(), corpus)
 
     def _suggest_batch(self, documents: list[Any], params: dict[str, Any]) -> Any:
-        """The subjects with the best scores."""
+        """The subjects with the best probabilities."""
         model = self._model
         assert model is not None
         subjects = self.project.subjects
         numbers = [subjects.by_uri(uri, warnings=False) for uri in model.labels]
-        scores = model.scores_many([document.text for document in documents])
+        probabilities = model.probabilities_many([document.text for document in documents])
         return SuggestionBatch.from_sequence(
             [
                 [
@@ -85,7 +85,7 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
                     for number, score in zip(numbers, row, strict=True)
                     if number is not None  # it may have left the vocabulary
                 ]
-                for row in scores.tolist()
+                for row in probabilities.tolist()
             ],
             subjects,
             limit=int(params["limit"]),

@@ -145,10 +145,10 @@ depth, conservative, words, half_life, detector, analyzer
         names = self._labels()
         if not names:
             return Probabilities()
-        scores = self.model.scores_many(self._hashed([x]))[0].tolist()
+        probabilities = self.model.probabilities_many(self._hashed([x]))[0].tolist()
         return Probabilities(
-            (naming.given(name, self._kind), {False: 1.0 - score, True: score})
-            for name, score in zip(names, scores, strict=True)
+            (naming.given(name, self._kind), {False: 1.0 - share, True: share})
+            for name, share in zip(names, probabilities, strict=True)
         )
 
     # ── many documents ───────────────────────────────────────────────────────────────────────
@@ -178,10 +178,10 @@ depth, conservative, words, half_life, detector, analyzer
     def predict_proba_many(self, X: Any) -> Any:
         """How probable it is that each document has each label, in the form of ``predict_many``."""
         documents, names = batches.rows(X), self._labels()
-        scores = np.zeros((len(documents), len(names)), np.float32)
-        if scores.size:
-            scores = self.model.scores_many(self._hashed(documents))
-        return batches.answers(X, self._given(names), scores)
+        probabilities = np.zeros((len(documents), len(names)), np.float32)
+        if probabilities.size:
+            probabilities = self.model.probabilities_many(self._hashed(documents))
+        return batches.answers(X, self._given(names), probabilities)
 
     # ── how it is done ───────────────────────────────────────────────────────────────────────
 

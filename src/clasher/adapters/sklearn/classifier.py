@@ -218,10 +218,10 @@ class ClasherClassifier(ClassifierMixin, Fitted):  # type: ignore[misc]
 
     def _decided(self, X: Any) -> Decided:
         check_is_fitted(self)
-        labels, scores = self.model_.decide_many(self._read(X))
+        labels, probabilities = self.model_.decide_many(self._read(X))
         return Decided(
-            self._kind, self.classes_, labels, scores, self.model_.labels, self.model_.threshold,
-            self._is_sparse,
+            self._kind, self.classes_, labels, probabilities, self.model_.labels,
+            self.model_.threshold, self._is_sparse,
         )  # fmt: skip
 
     def __sklearn_tags__(self) -> Any:

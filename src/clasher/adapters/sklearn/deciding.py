@@ -17,7 +17,7 @@ BARELY = float(np.finfo(np.float64).tiny)  # above 0
 
 
 class Decided:
-    """The labels that a model gives to documents, and their scores.
+    """The labels that a model gives to documents, and their probabilities.
 
     Parameters
     ----------
@@ -25,12 +25,12 @@ class Decided:
         The form that y had.
     classes
         What scikit-learn calls the labels, in the order of its columns.
-    labels, scores
+    labels, probabilities
         What ``Clasher.decide_many`` says.
     names
-        The labels of the model, in the order of the columns of ``scores``.
+        The labels of the model, in the order of the columns of ``probabilities``.
     threshold
-        The score above which a label is given.
+        The probability above which a label is given.
     is_sparse
         Whether a matrix of labels is a sparse one.
     """
@@ -40,7 +40,7 @@ class Decided:
         kind: str,
         classes: Values,
         labels: LabelSets,
-        scores: npt.NDArray[np.float32],
+        probabilities: npt.NDArray[np.float32],
         names: list[str],
         threshold: float,
         is_sparse: bool,
@@ -48,13 +48,13 @@ class Decided:
         self.kind, self.classes, self.labels = kind, classes, labels
         self.threshold, self.is_sparse = threshold, is_sparse
         self._places = {name_of(value): place for place, value in enumerate(classes)}
-        self._scores = np.zeros((len(labels), len(classes)))
-        self._scores[:, [self._places[name] for name in names]] = scores
+        self._probabilities = np.zeros((len(labels), len(classes)))
+        self._probabilities[:, [self._places[name] for name in names]] = probabilities
 
     def predicted(self) -> Any:
         """The labels, in the form that y had."""
         if self.kind == SINGLE:
-            return self.classes[np.argmax(self._scores, axis=1)]
+            return self.classes[np.argmax(self._probabilities, axis=1)]
         if self.kind == MATRIX:
             rows = self._chosen().astype(np.int64)
             return csr_matrix(rows) if self.is_sparse else rows
@@ -66,24 +66,24 @@ class Decided:
     def probabilities(self) -> npt.NDArray[np.float64]:
         """A probability for each label."""
         if self.kind != SINGLE:
-            return self._scores
-        scores = np.maximum(self._scores, LEAST)
-        return np.asarray(scores / scores.sum(axis=1, keepdims=True))
+            return self._probabilities
+        probabilities = np.maximum(self._probabilities, LEAST)
+        return np.asarray(probabilities / probabilities.sum(axis=1, keepdims=True))
 
     def decisions(self) -> npt.NDArray[np.float64]:
         """Log-odds of each label, of one of two labels against the other."""
         if self.kind == SINGLE:
             if len(self.classes) != 2:
-                return _log_odds(self._scores)
-            one, other = np.log(np.maximum(self._scores, LEAST)).T
+                return _log_odds(self._probabilities)
+            one, other = np.log(np.maximum(self._probabilities, LEAST)).T
             return np.asarray(other - one)
-        odds = _log_odds(self._scores) - _log_odds(np.array(self.threshold))
+        odds = _log_odds(self._probabilities) - _log_odds(np.array(self.threshold))
         # the best label may be given though it is below the threshold, and no words are no reason
         chosen = self._chosen()
         return np.where(chosen, np.maximum(odds, BARELY), np.minimum(odds, 0.0))
 
     def _chosen(self) -> npt.NDArray[np.bool_]:
-        chosen = np.zeros(self._scores.shape, np.bool_)
+        chosen = np.zeros(self._probabilities.shape, np.bool_)
         places = np.array([self._places.get(name, -1) for name in self.labels.names], np.int64)
         chosen[self.labels.documents, places[self.labels.ids]] = True
         return chosen

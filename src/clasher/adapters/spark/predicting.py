@@ -30,7 +30,7 @@ from clasher.errors import SettingError
 from clasher.model import Clasher
 
 LABELS = ArrayType(StringType(), containsNull=False)
-SCORES = MapType(StringType(), FloatType(), valueContainsNull=False)
+PROBABILITIES = MapType(StringType(), FloatType(), valueContainsNull=False)
 
 
 def predict(
@@ -39,7 +39,7 @@ def predict(
     *,
     text: str = "text",
     output: str = "predicted",
-    scores: str | None = None,
+    probabilities: str | None = None,
 ) -> DataFrame:
     """Predict the labels of a data frame: exactly those that ``predict_many`` predicts.
 
@@ -53,8 +53,8 @@ def predict(
         The column of the text; a row whose text is null gets no labels, null.
     output
         The column to add: the labels, in the order of their texts.
-    scores
-        Another column to add: the score of every label the model knows, as a map.
+    probabilities
+        Another column to add: the probability of every label the model knows, as a map.
 
     Examples
     --------
@@ -67,12 +67,12 @@ def predict(
     [(1, ['grain']), (2, None)]
     """
     added: dict[str, DataType] = {output: LABELS}
-    if scores is not None:
-        added[scores] = SCORES
+    if probabilities is not None:
+        added[probabilities] = PROBABILITIES
     Columns(text, None).select(df)
     schema = with_columns(df, added)
     sent = sending(df, model)
-    found = df.mapInArrow(Predict(sent, text, output, scores), schema)
+    found = df.mapInArrow(Predict(sent, text, output, probabilities), schema)
     return found.withColumn(output, sf.array_sort(column(output)))
 
 
@@ -122,7 +122,7 @@ class Predict:
     sent: Broadcast[Sent]
     text: str
     output: str
-    scores: str | None = None
+    probabilities: str | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows in, the same rows with more columns out."""
@@ -132,12 +132,12 @@ class Predict:
             missing = texts.is_null()
             texts = pc.fill_null(texts, "")
             added: dict[str, pa.Array] = {}
-            if self.scores is None:
+            if self.probabilities is None:
                 added[self.output] = model.predict_many(texts).to_arrow()
             else:
-                labels, scores = model.decide_many(texts)
+                labels, probabilities = model.decide_many(texts)
                 added[self.output] = labels.to_arrow()
-                added[self.scores] = _as_maps(scores, model.labels)
+                added[self.probabilities] = _as_maps(probabilities, model.labels)
             yield beside(rows, added, missing)
 
 
@@ -149,8 +149,8 @@ def beside(
     return pa.RecordBatch.from_arrays(columns, [*rows.schema.names, *added])
 
 
-def _as_maps(scores: np.ndarray, labels: list[str]) -> pa.MapArray:
-    offsets = np.arange(len(scores) + 1, dtype=np.int32) * len(labels)
-    numbers = np.tile(np.arange(len(labels), dtype=np.int32), len(scores))
+def _as_maps(probabilities: np.ndarray, labels: list[str]) -> pa.MapArray:
+    offsets = np.arange(len(probabilities) + 1, dtype=np.int32) * len(labels)
+    numbers = np.tile(np.arange(len(labels), dtype=np.int32), len(probabilities))
     keys = pa.array(labels, pa.string()).take(pa.array(numbers))
-    return pa.MapArray.from_arrays(pa.array(offsets), keys, pa.array(scores.reshape(-1)))
+    return pa.MapArray.from_arrays(pa.array(offsets), keys, pa.array(probabilities.reshape(-1)))

@@ -61,7 +61,7 @@ def command(
     """Show which words and which region spoke for and against a label.
 
     TEXT is the document, or - to read it from standard input. With the margin
-    rule and the perceptron, what is shown adds up to the log-odds of the
+    rule and the perceptron, the evidence shown adds up to the log-odds of the
     label; with the paper's rules, to the cosine of the region it fell into.
     """
     from clasher.app.tables import explanation_view, show
@@ -73,7 +73,7 @@ def command(
         chosen = dict.fromkeys(labels) or sorted(model.predict(text))
         found = [model.explain(text, label) for label in chosen] or [model.explain(text)]
     if not labels:
-        found.sort(key=lambda explanation: -explanation.score)
+        found.sort(key=lambda found: (-found.probability, -found.evidence))
     total = "log-odds" if model.settings.rule in ("margin", "perceptron") else "cosine"
     for explanation in found:
         show(explanation_view(explanation, most, total), "")

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from clasher.model import Clasher
 
 BATCH = 8192  # documents at a time: enough for all cores
-CELLS = 1_000_000  # scores at a time
+CELLS = 1_000_000  # probabilities at a time
 
 EXAMPLES = """
     clasher predict inbox.jsonl --model news.clasher > labelled.jsonl
     tail -f feed.jsonl | clasher predict - --model news.clasher | jq .labels
-    clasher predict mail.csv --text body -m news.clasher --scores -o out.jsonl
+    clasher predict mail.csv --text body -m news.clasher --probabilities -o out.jsonl
 """
 
 
@@ -36,28 +36,28 @@ EXAMPLES = """
 @stream_options(labelled=False)
 @model_option("The model file to predict with; it is not changed.")
 @written_option
-@output_option("--scores", is_flag=True, help="Write the score of every label too.")
+@output_option("--probabilities", is_flag=True, help="Write the probability of every label too.")
 @tokenizer_option()
 @quiet_option
 def command(
     stream: Stream,
     model_path: str,
     output: str,
-    scores: bool,
+    probabilities: bool,
     tokenizer: Tokenizer | None,
     quiet: bool,
 ) -> None:
     """Predict the labels of a stream; the model does not change.
 
     Writes a JSON line for each document, in the order of the stream: its id,
-    its labels and, with --scores, the score of each label the model knows.
+    its labels and, with --probabilities, the probability of each label.
     """
     keep_inputs({"--output": output}, stream.paths)
     from clasher.io import PredictionWriter
     from clasher.model import Clasher
 
     model = Clasher.load(model_path, tokenizer=tokenizer)
-    size = max(1, min(BATCH, CELLS // max(1, len(model.labels)))) if scores else BATCH
+    size = max(1, min(BATCH, CELLS // max(1, len(model.labels)))) if probabilities else BATCH
     with (
         stream.opened(labelled=False, batch_size=size) as batches,
         PredictionWriter(output) as writer,
@@ -70,17 +70,17 @@ def command(
             closing(hashed_ahead(model, batches)) as source,
         ):
             for batch, hashed in ctrl_c.between(source):
-                _predict(model, batch, hashed, writer, scores=scores)
+                _predict(model, batch, hashed, writer, probabilities=probabilities)
                 bar.predicted(len(batch))
     if ctrl_c.asked:
         notes.leave_interrupted(bar.documents)
 
 
 def _predict(
-    model: Clasher, batch: Batch, hashed: Hashed, writer: PredictionWriter, *, scores: bool
+    model: Clasher, batch: Batch, hashed: Hashed, writer: PredictionWriter, *, probabilities: bool
 ) -> None:
     labels = model.predict_many(hashed)
-    if scores:
-        writer.write(batch.ids, labels, model.scores_many(hashed), model.labels)
+    if probabilities:
+        writer.write(batch.ids, labels, model.probabilities_many(hashed), model.labels)
     else:
         writer.write(batch.ids, labels)

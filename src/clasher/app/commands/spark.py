@@ -39,7 +39,7 @@ FIT_EXAMPLES = """
 """
 PREDICT_EXAMPLES = """
     clasher spark predict inbox.jsonl --model news.clasher --output labelled
-    clasher spark predict mail.csv --text body -m news.clasher -o out --scores
+    clasher spark predict mail.csv --text body -m news.clasher -o out --probabilities
 """
 STREAM_EXAMPLES = """
     clasher spark stream inbox/ --model news/ --to labelled/
@@ -181,13 +181,13 @@ def fit_(
     required=True,
     help="Where to write JSON lines; a folder that is new.",
 )
-@output_option("--scores", is_flag=True, help="Write the score of every label too.")
+@output_option("--probabilities", is_flag=True, help="Write the probability of every label too.")
 @tokenizer_option()
 @session_options
 @quiet_option
 def predict_(
     paths: tuple[str, ...], records: Records, on_error: str, model_path: str, output: str,
-    scores: bool, tokenizer: Tokenizer | None, master: str | None, conf: tuple[str, ...],
+    probabilities: bool, tokenizer: Tokenizer | None, master: str | None, conf: tuple[str, ...],
     quiet: bool,
 ) -> None:  # fmt: skip
     """Predict the labels of files: a folder of JSON lines of ids and labels."""
@@ -195,7 +195,7 @@ def predict_(
 
     with sparking.opened(master, conf) as spark:
         sparking.predict(
-            spark, paths, records, model_path, output, tokenizer, scores=scores,
+            spark, paths, records, model_path, output, tokenizer, probabilities=probabilities,
             skip=on_error == "skip", quiet=quiet,
         )  # fmt: skip
 

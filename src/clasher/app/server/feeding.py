@@ -16,7 +16,7 @@ WHO = "demo"
 LIMIT = 12_000  # documents of a round
 ROUNDS = 3
 FIRST = 500  # documents that are learnt at once, so that there is something to see
-TOP = 5  # scores of a prediction
+TOP = 5  # probabilities of a prediction
 PAUSE = 0.1  # seconds between two documents: as fast as people can follow
 UNANSWERED = 0.3  # the share of documents that is left for people to teach
 

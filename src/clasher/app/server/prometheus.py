@@ -28,7 +28,7 @@ GAUGES = {
     "subscribers": "Watchers of events.",
     "version": "Version of the model.",
     "snapshot_version": "Version of the newest snapshot.",
-    "threshold": "Score above which labels are predicted.",
+    "threshold": "Probability above which labels are predicted.",
     "uptime_seconds": "Seconds since the start.",
 }
 QUALITY = ("macro_f1", "micro_f1", "frequent_f1", "rare_f1")

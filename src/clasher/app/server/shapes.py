@@ -77,7 +77,7 @@ class Documents(Batch, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class ToPredict(Documents, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Documents to predict: scores of the ``top`` labels; ``keep`` them, for feedback, or not."""
+    """Documents to predict: give the ``top`` probabilities; ``keep`` them for feedback, or not."""
 
     top: Top | None = None
     keep: bool | None = None
@@ -134,7 +134,7 @@ class Change(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class PredictQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``top``: scores of how many labels; ``keep``: whether feedback may follow."""
+    """``top``: probabilities of how many labels; ``keep``: whether feedback may follow."""
 
     top: Top = 5
     keep: bool = True

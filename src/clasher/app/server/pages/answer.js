@@ -11,8 +11,8 @@ export const UNKNOWN = "unknown";
 export class Answer {
   constructor(item) {
     const predicted = new Set(item.labels);
-    this.rows = Object.entries(item.scores).map(([name, score]) => ({
-      name, score, isPredicted: predicted.has(name), said: predicted.has(name) ? YES : NO,
+    this.rows = Object.entries(item.probabilities).map(([name, probability]) => ({
+      name, probability, isPredicted: predicted.has(name), said: predicted.has(name) ? YES : NO,
     }));
     this.wantsOthers = false;
   }
@@ -30,7 +30,7 @@ export class Answer {
   /** Say yes to a label, wherever it stands; returns its place. */
   add(name) {
     const place = this.rows.findIndex((row) => row.name === name);
-    if (place < 0) return this.rows.push({ name, score: null, isPredicted: false, said: YES }) - 1;
+    if (place < 0) return this.rows.push({ name, probability: null, isPredicted: false, said: YES }) - 1;
     this.rows[place].said = YES;
     return place;
   }

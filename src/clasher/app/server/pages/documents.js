@@ -19,12 +19,12 @@ export function taughtChips(taught) {
 }
 
 export function documentRow(document) {
-  const scored = document.predicted.map((name) => [
-    chip(name, "", document.scores[name] === undefined ? "" : percent(document.scores[name])), " ",
+  const labels = document.predicted.map((name) => [
+    chip(name, "", document.probabilities[name] === undefined ? "" : percent(document.probabilities[name])), " ",
   ]);
   return h("li", { class: "document" },
     h("p", { class: "text", dir: "auto" }, document.text.slice(0, 400), document.text.length > 400 && " …"),
-    h("p", { class: "row" }, h("span", { class: "quiet" }, "predicted "), scored.length ? scored : h("span", { class: "quiet" }, "none")),
+    h("p", { class: "row" }, h("span", { class: "quiet" }, "predicted "), labels.length ? labels : h("span", { class: "quiet" }, "none")),
     document.taught !== null && h("p", { class: "row" }, h("span", { class: "quiet" }, "taught "), taughtChips(document.taught)),
     h("p", { class: "quiet small" }, moment(document.at)));
 }

@@ -15,10 +15,10 @@ export function pieces(text, stretches) {
   const sorted = [...cuts].filter((cut) => cut <= characters.length).sort((a, b) => a - b);
   const weights = new Map(sorted.map((cut) => [cut, 0]));
   const places = new Map(sorted.map((cut, i) => [cut, i]));
-  for (const { start, stop, weight } of stretches) {
+  for (const { start, stop, evidence } of stretches) {
     for (let i = places.get(start); sorted[i] < stop; i += 1) {
       const share = (sorted[i + 1] - sorted[i]) / (stop - start);
-      weights.set(sorted[i], weights.get(sorted[i]) + weight * share);
+      weights.set(sorted[i], weights.get(sorted[i]) + evidence * share);
     }
   }
   return sorted.slice(0, -1).map((cut, i) => ({

@@ -51,14 +51,14 @@ export class ItemView {
   }
 
   row(i) {
-    const { name, score, isPredicted } = this.answer.rows[i];
+    const { name, probability, isPredicted } = this.answer.rows[i];
     const main = h("button", { class: "toggle", on: { click: () => this.onChange(() => this.answer.toggle(i)) } },
       h("kbd", {}, i < 9 ? String(i + 1) : "·"), h("span", { class: "name" }, bdi(name)),
-      h("span", { class: "quiet" }, score === null ? "added" : percent(score), isPredicted && h("span", { class: "unseen" }, " predicted")));
+      h("span", { class: "quiet" }, probability === null ? "added" : percent(probability), isPredicted && h("span", { class: "unseen" }, " predicted")));
     const buttons = STATES.map(([said, text]) => h("button", {
       class: said, "aria-label": `${said}: ${name}`, on: { click: () => this.onChange(() => this.answer.set(i, said)) },
     }, text));
-    const line = h("li", { class: isPredicted ? "predicted" : null, vars: { share: score ?? 0 } },
+    const line = h("li", { class: isPredicted ? "predicted" : null, vars: { share: probability ?? 0 } },
       main, h("span", { class: "states", role: "group", "aria-label": name }, buttons));
     this.rows.push({ line, buttons, main });
     return line;

@@ -4,7 +4,7 @@ import { chips } from "./documents.js";
 import { bdi, h } from "./dom.js";
 import { plural, ratio } from "./format.js";
 
-const SCORES = 6;
+const MOVED = 6;
 const SAID = { sending: "being written …", taught: "learnt", undone: "taken back", failed: "not learnt" };
 
 /** `entry` is an answer that was given: its item, the words of it, its receipt and state. */
@@ -20,8 +20,8 @@ export function receiptCard(entry, onTurn) {
     receipt?.changes && changes(receipt.changes));
 }
 
-function changes({ scores, threshold, documents }) {
-  const moved = Object.entries(scores).sort((a, b) => gap(b[1]) - gap(a[1])).slice(0, SCORES);
+function changes({ probabilities, threshold, documents }) {
+  const moved = Object.entries(probabilities).sort((a, b) => gap(b[1]) - gap(a[1])).slice(0, MOVED);
   return [
     h("ul", { class: "moved" }, moved.map(([name, [before, after]]) => h("li", {},
       h("span", { class: "name" }, bdi(name)), h("span", { class: way(before, after) }, arrow(before, after)))),

@@ -193,7 +193,7 @@ class Desk {
     const turn = (entry) => (entry.state === "taught" ? this.undo(entry) : this.redo(entry));
     show(this.receipts, this.entries.length
       ? this.entries.map((entry) => receiptCard(entry, turn))
-      : h("li", { class: "quiet" }, "After each answer: which scores moved, and which recent documents would now be labelled otherwise."));
+      : h("li", { class: "quiet" }, "After each answer: which probabilities moved, and which recent documents would now be labelled otherwise."));
     this.undoes.disabled = !this.entries.some(({ state }) => state === "taught" || state === "sending");
     this.redoes.disabled = !this.undone.length;
   }

@@ -57,8 +57,8 @@ class Trial {
     }
     await attempt(async () => {
       const answer = await post("predict", { documents: [{ text }], top: TOP, keep: false }, { signal });
-      const [{ labels, scores }] = answer.predictions;
-      const names = Object.keys(scores);
+      const [{ labels, probabilities }] = answer.predictions;
+      const names = Object.keys(probabilities);
       const { explanations } = names.length ? await post("explain", { text, labels: names }, { signal }) : { explanations: [] };
       this.tell(text, explanations, labels);
     });

@@ -33,10 +33,13 @@ async def annif_suggest(call: Call) -> Response:
     call.service.meters.add_documents(1)
     pieces = call.service.predictor.predict([Document(text=asked.text)], asked.limit, False)
     [predicted] = [one async for piece in pieces for one in piece]
-    best = sorted(predicted.scores.items(), key=lambda pair: -pair[1])[: asked.limit]
+    best = sorted(predicted.probabilities.items(), key=lambda pair: -pair[1])[: asked.limit]
     return answer(
         Suggestions(
-            results=[Suggestion(uri=uri, label=_name(uri), score=score) for uri, score in best]
+            results=[
+                Suggestion(uri=uri, label=_name(uri), score=probability)
+                for uri, probability in best
+            ]
         )
     )
 

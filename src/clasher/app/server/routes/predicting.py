@@ -19,7 +19,7 @@ from clasher.app.server.shapes import (
 from clasher.service.structs import Explained, Prediction, Stretch
 
 PREDICTED = Prediction(
-    id="news-1", labels=["grain"], scores={"grain": 0.93, "sport": 0.02}, version=12
+    id="news-1", labels=["grain"], probabilities={"grain": 0.93, "sport": 0.02}, version=12
 )
 
 
@@ -60,7 +60,7 @@ async def _encoded(pieces: AsyncIterator[list[Prediction]]) -> AsyncIterator[byt
         explanations=[
             Explained(
                 label="grain", is_predicted=True, probability=0.93,
-                words=[Stretch(start=0, stop=5, weight=1.8)], other={"bias": -0.4},
+                words=[Stretch(start=0, stop=5, evidence=1.8)], other={"bias": -0.4},
             )
         ]
     ),

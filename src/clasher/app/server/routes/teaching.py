@@ -115,8 +115,8 @@ async def undo(call: Call) -> Response:
     answers=Items(
         items=[
             TeachItem(
-                id="news-1", text="Wheat prices fell", labels=["grain"], scores={"grain": 0.52},
-                reason="uncertain", leased_until=1.8e9,
+                id="news-1", text="Wheat prices fell", labels=["grain"],
+                probabilities={"grain": 0.52}, reason="uncertain", leased_until=1.8e9,
             )
         ]
     ),
