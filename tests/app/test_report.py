@@ -193,7 +193,7 @@ def test_words_that_decided(tmp_path: Path) -> None:
     page = reported(tmp_path, result, model=model, sample=sample)
     assert page.count("article") == 6
     assert page.count("mark", **{"class": "for-5"}) >= 6
-    assert "add up to the log-odds" in page.text
+    assert "add up to the evidence (log-odds)" in page.text
     assert "Predicted and true." in page.text
 
 
