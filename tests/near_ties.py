@@ -146,17 +146,29 @@ def _learning_cuts(reference: LinearClasher, label: str) -> list[float]:
     if isinstance(reference, MarginClasher):
         edge = log_odds(1 - reference.tuning.cut)
         return [-edge, edge]
-    assert isinstance(reference, PerceptronClasher)
-    return [0.0] if reference.mistakes[label] else []
+    return [] if _never_moved(reference, label) else [0.0]
 
 
 def _of_the_best(reference: LinearClasher, x: Vector) -> Iterator[float]:
-    """How much better the only predicted label is than each other, where none passes."""
+    """How much better the best label is than each other, where it matters which one that is.
+
+    It does where no label passes, and where the floor is learnt; then also how far its z is from
+    the edges of the histogram, one of which is the floor.
+    """
     z = reference.evidence(x)
     able = [j for j in reference.labels if reference.documents_of(j) > 0]
-    if is_zero(x) or not able or any(z[j] > reference.cut for j in able):
+    learning = reference.at_least_one is None
+    if is_zero(x) or not able or (not learning and any(z[j] > reference.cut for j in able)):
         return
     best = max(able, key=lambda j: z[j])
     for j in able:
         if j != best and not _alike(reference, j, best):
             yield z[best] - z[j]
+    if learning and not _never_moved(reference, best):
+        edges = map(reference.best.edge, range(1, reference.best.bins))
+        yield min(abs(z[best] - edge) for edge in edges)
+
+
+def _never_moved(reference: LinearClasher, label: str) -> bool:
+    """Whether a perceptron is at 0 in any arithmetic."""
+    return isinstance(reference, PerceptronClasher) and not reference.mistakes[label]

@@ -245,7 +245,7 @@ class Reference(ABC):
         similarity: str = "cosine",
         tf: str = "log",
         norm: str = "l2",
-        at_least_one: bool = True,
+        at_least_one: bool | None = None,
         depth: int = 1,
         conservative: bool = False,
         half_life: float | None = None,
@@ -333,7 +333,7 @@ class Reference(ABC):
         return phi
 
     def decide(self, x: Vector) -> set[str]:
-        """Eq. 13: the labels whose evidence exceeds θ, or else the best one.
+        """Eq. 13: the labels whose evidence exceeds θ, or else the best one above the floor.
 
         A document without any weight is predicted nothing, a label without a document never.
         """
@@ -342,9 +342,23 @@ class Reference(ABC):
         evidence = self.evidence(x)
         able = [j for j in self.labels if self.documents_of(j) > 0]
         predicted = {j for j in able if evidence[j] > self.cut}
-        if not predicted and able and self.at_least_one:
-            predicted = {max(able, key=lambda j: evidence[j])}
+        if not predicted and able:
+            best = max(able, key=lambda j: evidence[j])
+            if evidence[best] > self.floor:
+                predicted = {best}
         return predicted
+
+    @property
+    def floor(self) -> float:
+        """Predict the best label above this evidence, though it does not exceed θ."""
+        if self.at_least_one is None:
+            return self.learnt_floor
+        return -math.inf if self.at_least_one else math.inf
+
+    @property
+    def learnt_floor(self) -> float:
+        """The floor where ``at_least_one`` leaves it to the rule."""
+        return -math.inf
 
     def documents_of(self, label: str) -> float:
         """n_i."""
@@ -413,6 +427,52 @@ class PaperClasher(Reference):
 # ── Linear rules ─────────────────────────────────────────────────────────────────────────────────
 
 
+class LearntFloor:
+    """Predict the best label where it is true more often than the document has no label.
+
+    Two fading histograms of the best z: of documents whose best label is true, and of documents
+    without labels. The floor is the edge above which the first outnumber the second by most, the
+    highest on ties; −∞ while every document had a label. It is chosen after every ``early``
+    documents, and after each one of the first ``early``.
+    """
+
+    def __init__(
+        self, lowest: float = -3.05, highest: float = 2.95, bin_width: float = 0.1,
+        period: int = 1000, early: int = 100, fade: float = 0.9,
+    ) -> None:  # fmt: skip
+        self.lowest, self.bin_width = lowest, bin_width
+        self.period, self.early, self.fade = period, early, fade
+        self.bins = round((highest - lowest) / bin_width) + 2
+        self.value = -math.inf
+        self.true = [0.0] * self.bins
+        self.empty = [0.0] * self.bins
+
+    def edge(self, place: int) -> float:
+        """Where a place begins: the first one at −∞. Nothing lies above the last edge."""
+        if place == self.bins:
+            return math.inf
+        return self.lowest + (place - 1) * self.bin_width if place else -math.inf
+
+    def count(self, z: float, is_true: bool) -> None:
+        place = math.floor((z - self.lowest) / self.bin_width) + 1
+        histogram = self.true if is_true else self.empty
+        histogram[min(max(place, 0), self.bins - 1)] += 1
+
+    def lead(self, place: int) -> float:
+        return sum(self.true[place:]) - sum(self.empty[place:])
+
+    def choose(self) -> None:
+        best = max(reversed(range(self.bins + 1)), key=self.lead)
+        self.value = self.edge(best) if any(self.empty) else -math.inf
+
+    def look(self, labelled: int) -> None:
+        if labelled < self.early or labelled % self.early == 0:
+            self.choose()
+        if labelled % self.period == 0:
+            self.true = [count * self.fade for count in self.true]
+            self.empty = [count * self.fade for count in self.empty]
+
+
 class LinearClasher(Reference):
     """A weight per label and bucket and a bias per label; the evidence is a log-odds z_j."""
 
@@ -422,11 +482,33 @@ class LinearClasher(Reference):
         super().__init__(**settings)
         self.w: dict[str, Vector] = {}
         self.b: dict[str, float] = {}
+        self.best = LearntFloor()
+        self.z: dict[str, float] = {}
 
     def add_label(self, name: str) -> None:
         super().add_label(name)
         self.w[name] = {}
         self.b[name] = self.bias_start
+
+    @property
+    def learnt_floor(self) -> float:
+        return self.best.value
+
+    def look_at(self, x: Vector) -> None:
+        """Learn from the z that predicted the document."""
+        self.z = self.evidence(x)
+
+    def note_best(self, x: Vector, truth: Truth) -> None:
+        """Count the z of the best label, where it is true or no label is.
+
+        A document has no label if all labels are known and none is true.
+        """
+        able = [j for j in self.labels if self.documents_of(j) > 0]
+        if able and not is_zero(x):
+            best = max(able, key=lambda j: self.z[j])
+            if best in truth.yes or truth.no == set(self.labels):
+                self.best.count(self.z[best], best in truth.yes)
+        self.best.look(self.labelled)
 
     def terms(self, x: Vector) -> dict[str, list[float]]:
         """What adds up to z_j: b_j, then w_jk·x_k for each bucket of the document."""
@@ -469,6 +551,7 @@ class PerceptronClasher(LinearClasher):
                 self.w[j][k] *= keep
 
     def teach(self, x: Vector, truth: Truth) -> None:
+        self.note_best(x, truth)
         z = self.evidence(x)
         for j in truth.known:
             if (z[j] > 0) != (j in truth.yes):

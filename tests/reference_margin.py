@@ -11,6 +11,7 @@ import numpy as np
 
 from tests.reference import (
     Document,
+    LearntFloor,
     LinearClasher,
     PaperClasher,
     PerceptronClasher,
@@ -154,7 +155,7 @@ class MarginClasher(LinearClasher):
         similarity: str = "cosine",
         tf: str = "log",
         norm: str = "l2",
-        at_least_one: bool = True,
+        at_least_one: bool | None = None,
         depth: int = 1,
         conservative: bool = False,
         half_life: float | None = None,
@@ -168,12 +169,13 @@ class MarginClasher(LinearClasher):
         self.bias_start = self.tuning.bias_start
         self.fixed = None if threshold is None else log_odds(threshold)
         self.learnt = LearntThreshold(self.tuning)
+        names = ("bin_width", "period", "early", "fade")
+        self.best = LearntFloor(**{name: getattr(self.tuning, name) for name in names})
         self.G: Vector = {}
         self.Gb: dict[str, float] = {}
         self.a = list(self.tuning.shared_start)
         self.Ga = [0.0] * len(self.a)
         self.views: dict[str, View] = {}
-        self.z: dict[str, float] = {}
         self.documents = 0
 
     def add_label(self, name: str) -> None:
@@ -280,8 +282,8 @@ class MarginClasher(LinearClasher):
 
     def look_at(self, x: Vector) -> None:
         """Learn from what was seen when the document was predicted."""
+        super().look_at(x)
         self.views = self.clash(x)
-        self.z = self.evidence(x)
         self.documents += 1
 
     def teach(self, x: Vector, truth: Truth) -> None:
@@ -290,6 +292,7 @@ class MarginClasher(LinearClasher):
         if not is_zero(x):
             self.note_margins(z, truth)
         self.learnt.look(self.labelled)
+        self.note_best(x, truth)
         self.learn_weights(x, z, truth)
         for i in truth.yes:
             self.regions.feed(i, x, truth)

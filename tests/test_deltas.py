@@ -92,14 +92,15 @@ def test_histograms_fade_by_what_came_since():
     model = Clasher(64, max_labels=4)
     stream = synthetic(EVERY // 2, 3, words=10)
     model.learn_many(stream.texts, stream.labels)
-    old = model._state.margins.copy()
+    old, old_bests = model._state.margins.copy(), model._state.bests.copy()
     part = deltas.begin(model, Sketch.of(model._state))
     part.learn_many(stream.texts, stream.labels)
-    new = part._state.margins.copy()
+    new, new_bests = part._state.margins.copy(), part._state.bests.copy()
     found = deltas.difference(part, model, Sketch.of(model._state))
     assert found._state.totals[LABELLED] == len(stream)
     deltas.take_over(model, found)
     np.testing.assert_allclose(model._state.margins, old * FADE**0.5 + new)
+    np.testing.assert_allclose(model._state.bests, old_bests * FADE**0.5 + new_bests)
 
 
 def test_labels_that_were_counted_far_are_halved_before_parts_go_on():

@@ -45,15 +45,29 @@ def test_the_same_stream_gives_the_same_scores(rule):
     check(answers(learnt(rule)), rule)
 
 
+@pytest.mark.parametrize("folder", [".", "0.1"])
 @pytest.mark.parametrize("rule", RULES)
-def test_a_model_file_still_answers(rule):
-    model = Clasher.load(GOLDEN / f"{rule}.clasher")
+def test_a_model_file_still_answers(rule, folder):
+    model = Clasher.load(GOLDEN / folder / f"{rule}.clasher")
     assert model.documents == len(STREAM)
-    check(answers(model), rule)
+    check(answers(model), rule, folder)
 
 
-def check(found: dict[str, dict[str, object]], rule: str) -> None:
-    wanted = json.loads((GOLDEN / f"{rule}.json").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("rule", RULES)
+def test_a_model_file_of_an_older_version_goes_on_learning(rule, tmp_path):
+    """It keeps its setting: always predict a label."""
+    model = Clasher.load(GOLDEN / "0.1" / f"{rule}.clasher")
+    assert model.settings.at_least_one is True
+    model.learn_many(["Nothing of interest today"] * 20, [set()] * 20)
+    model.save(tmp_path / "model")
+    again = Clasher.load(tmp_path / "model")
+    assert again.predict("An unheard of thing") == model.predict("An unheard of thing") != set()
+    assert again.scores("Rain") == model.scores("Rain")
+    assert again.labelled == model.labelled == Clasher.load(GOLDEN / f"{rule}.clasher").labelled + 20
+
+
+def check(found: dict[str, dict[str, object]], rule: str, folder: str = ".") -> None:
+    wanted = json.loads((GOLDEN / folder / f"{rule}.json").read_text(encoding="utf-8"))
     assert found.keys() == wanted.keys()
     for text in found:
         assert found[text]["labels"] == wanted[text]["labels"]

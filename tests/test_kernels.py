@@ -105,17 +105,18 @@ def test_ratio_stays_within_one(cosine, best):
 @given(
     st.lists(st.tuples(st.floats(-2, 2), st.booleans()), max_size=6),
     st.floats(-2, 2),
-    st.booleans(),
+    st.floats(-2, 2) | st.sampled_from([-math.inf, math.inf]),
 )
-def test_labels_above_a_threshold(labels, threshold, at_least_one):
+def test_labels_above_a_threshold(labels, threshold, floor):
     scores = np.array([score for score, _ in labels], np.float64)
     counts = np.array([float(able) for _, able in labels], np.float64)
     out = np.empty(max(1, len(labels)), np.int32)
-    found = out[: above(scores, len(labels), counts, threshold, at_least_one, out)].tolist()
+    found = out[: above(scores, len(labels), counts, threshold, floor, out)].tolist()
     able = [j for j, (_, is_able) in enumerate(labels) if is_able]
     expected = [j for j in able if scores[j] > threshold]
-    if not expected and at_least_one and able:
-        expected = [max(able, key=lambda j: scores[j])]
+    if not expected and able:
+        best = max(able, key=lambda j: scores[j])
+        expected = [best] if scores[best] > floor else []
     assert found == expected
 
 

@@ -139,7 +139,7 @@ def test_labels_above_the_threshold_are_predicted(rule, threshold):
 @pytest.mark.parametrize("rule", ["margin", "perceptron"])
 def test_at_least_one_label_is_predicted(rule):
     strict = taught(rule, threshold=0.999, at_least_one=False)
-    lenient = taught(rule, threshold=0.999)
+    lenient = taught(rule, threshold=0.999, at_least_one=True)
     assert not any(strict.predict_many(UNSEEN))
     for text in ("oil and wheat prices", "corn", "a gold mine of grain"):
         scores = lenient.probabilities(text)

@@ -11,6 +11,7 @@ from hypothesis import given
 from tests import strategies
 from tests.near_ties import gap
 from tests.reference import (
+    LearntFloor,
     PaperClasher,
     PerceptronClasher,
     Regions,
@@ -401,6 +402,39 @@ def test_margin_predicts_the_best_label_if_none_passes():
     assert best.cut == pytest.approx(math.log(99999) / 2)
 
 
+def test_best_label_is_predicted_where_documents_have_labels():
+    model = MarginClasher(threshold=0.99999, **COUNTS)
+    for _ in range(3):
+        model.learn(words(1), {"a"})
+    assert (model.predict(words(2)), model.floor) == ({"a"}, -math.inf)
+    model.learn(words(2), {"a": False, "b": True})  # a false best label alone is no reason
+    assert model.predict(words(3)) == {"a"}
+    model.learn(words(3), {"a": False})  # it may have the label b
+    assert model.predict(words(3)) == {"a"}
+    for _ in range(3):
+        model.learn(words(3), {"a": False, "b": False})
+    assert (model.predict(words(1)), model.predict(words(4))) == ({"a"}, set())
+
+
+def test_floor_lies_where_the_best_label_leads_by_most():
+    # above 1.95: 1 − 0; above 0.95: 2 − 1, no more; above −1.05: 4 − 1; above −2.05: 4 − 3
+    best = LearntFloor()
+    assert best.edge(1) == -3.05
+    for z in (2, 1, -1, -1):
+        best.count(z, True)
+    best.look(1)
+    assert best.value == -math.inf
+    for z in (1, -2, -2):
+        best.count(z, False)
+    best.look(1)
+    assert best.value == pytest.approx(-1.05)
+    for z in (9, 9, 9, -1, -1):
+        best.count(z, False)
+    best.look(1000)
+    assert best.value == math.inf
+    assert (sum(best.true), sum(best.empty)) == pytest.approx((3.6, 7.2))
+
+
 # ── The learnt threshold ─────────────────────────────────────────────────────────────────────────
 
 
@@ -505,11 +539,13 @@ def test_gap_knows_prototypes_that_cancelled():
 
 
 def test_gap_of_linear_rules():
-    perceptron = PerceptronClasher(**COUNTS)
+    perceptron = PerceptronClasher(at_least_one=True, **COUNTS)
     perceptron.learn(words(2), {"a": False})
     assert gap(perceptron, words(1)) == math.inf
     perceptron.learn(words(1, 1), {"a"})
     assert gap(perceptron, words(1)) == pytest.approx(0.3)
+    perceptron.at_least_one = None  # the next edge of the best label's histogram
+    assert gap(perceptron, words(1)) == pytest.approx(0.05)
     margin = MarginClasher(lead=0.0, **COUNTS)
     margin.learn(words(1), {"a"})
     # z = 4.6055262 made of terms that add up to 11.6075937; learning stops at log(0.86 / 0.14)

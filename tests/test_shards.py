@@ -41,6 +41,9 @@ def test_shards_of_many_labels(rule, how, count):
     model.learn_many(stream.texts[:200], stream.labels[:200])
     found = shards.predict(shards.split(model, count), model.labels, stream.texts)
     assert list(found) == list(model.predict_many(stream.texts))
+    model.learn_many(stream.texts[200:], [set()] * 100)  # now the best label may be left out
+    found = shards.predict(shards.split(model, count), model.labels, stream.texts)
+    assert list(found) == list(model.predict_many(stream.texts))
 
 
 @every_rule

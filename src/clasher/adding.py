@@ -27,7 +27,7 @@ from clasher.kernels.merging import (
 )
 from clasher.kernels.regions import halve
 from clasher.kernels.state import DOCUMENTS, FADED, LABELLED, LABELS, NOW, State
-from clasher.kernels.thresholds import EARLY, EVERY, best_cut, calibrate
+from clasher.kernels.thresholds import EARLY, EVERY, best_cut, best_floor, calibrate
 from clasher.labels import LabelIndex, LabelSets
 from clasher.pending import DROPPED, put, waiting
 from clasher.settings import Settings
@@ -221,6 +221,16 @@ def _cut(pair: Pair) -> None:
     pair.mine.cut[0] = best_cut(pair.mine.margins, mean) if enough else mean
 
 
+def _bests(pair: Pair) -> None:
+    pair.mine.bests[:] += pair.theirs.bests
+
+
+def _floor(pair: Pair) -> None:
+    """Choose it from the merged histograms."""
+    if pair.share:
+        pair.mine.floor[0] = best_floor(pair.mine.bests)
+
+
 def _odds(pair: Pair) -> None:
     """Fitted anew to the merged histograms, once there is enough to fit to."""
     mine = pair.mine
@@ -288,6 +298,8 @@ MERGES: Rules = {
     "shared": _shared,
     "margins": _margins,
     "cut": _cut,
+    "bests": _bests,
+    "floor": _floor,
     "odds": _odds,
     "classes": _classes,
     "members": _members,

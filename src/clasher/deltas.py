@@ -27,7 +27,7 @@ MOVED = (
     "rows", "counts", "together", "squares", "bias", "shared", "classes", "members", "terms",
 )  # fmt: skip
 """What a part begins with, and hands back the difference to."""
-KNOWN = (*MOVED, "norms", "scales", "cut", "odds")
+KNOWN = (*MOVED, "norms", "scales", "cut", "floor", "odds")
 """What a part begins with."""
 
 
@@ -141,5 +141,13 @@ def _margins(pair: Pair) -> None:
     pair.mine.margins[:] += pair.theirs.margins
 
 
-TAKEN_OVER: Rules = MERGES | {"rows": _rows, "bias": _bias, "shared": _shared, "margins": _margins}
+def _bests(pair: Pair) -> None:
+    """Fade these as the histograms of all labels."""
+    pair.mine.bests[:] *= FADE ** (pair.theirs.totals[LABELLED] / EVERY)
+    pair.mine.bests[:] += pair.theirs.bests
+
+
+TAKEN_OVER: Rules = MERGES | {
+    "rows": _rows, "bias": _bias, "shared": _shared, "margins": _margins, "bests": _bests,
+}  # fmt: skip
 """How each array of a difference is added to where it began."""

@@ -53,6 +53,8 @@ def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...]
             "shared": ((2, len(SHARED_START)), np.float64),
             "margins": ((2, BINS), np.float64),
             "cut": ((1,), np.float64),
+            "bests": ((2, BINS), np.float64),
+            "floor": ((1,), np.float64),
             "odds": ((2,), np.float64),
             "classes": ((m, capacity) if by_class else (0, 0), np.float32),
             "members": ((2, capacity) if by_class else (0, 0), np.float64),
@@ -117,6 +119,7 @@ def allocate(settings: Settings, labels: int = 0) -> State:
     state = State(**{k: np.zeros(*v) for k, v in shapes(settings, capacity).items()})
     state.clock[NOW] = 1.0
     state.gains[:] = 1.0
+    state.floor[:] = -np.inf
     state.recent_buckets[:] = -1
     state.recent_labels[:] = -1
     if settings.rule == "margin":

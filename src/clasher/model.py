@@ -67,7 +67,7 @@ class Clasher(Watching, Revising, Merging):
         tf: str = "log",
         norm: str = "l2",
         threshold: float | None = None,
-        at_least_one: bool = True,
+        at_least_one: bool | None = None,
         max_labels: int = 4096,
         on_full: str = "error",
         seed: int = 0,

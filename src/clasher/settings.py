@@ -69,7 +69,10 @@ class Settings:
         Predict labels above this probability: for the paper's rules, the fraction θ of Eq. 13.
         None: learnt online for ``margin``, else 0.5.
     at_least_one
-        Predict the best label even when none passes the threshold.
+        Whether to predict the best label of a document if none passes the threshold: True always,
+        False never. None: ``margin`` and ``perceptron`` learn from the stream how low the best
+        label may score. They predict it where it is right at least as often as a document has no
+        label, so always while every document has one. The paper's rules always do.
     max_labels
         The stream may have this many labels.
     on_full
@@ -112,7 +115,7 @@ class Settings:
     tf: str = "log"
     norm: str = "l2"
     threshold: float | None = None
-    at_least_one: bool = True
+    at_least_one: bool | None = None
     max_labels: int = 4096
     on_full: str = "error"
     seed: int = 0
@@ -142,7 +145,9 @@ class Settings:
         if self.half_life is not None and not is_number(self.half_life, *HALF_LIVES):
             wanted = "None or a number of documents from {:g} to {:g}".format(*HALF_LIVES)
             raise SettingError.of("half_life", wanted, self.half_life)
-        for name in ("at_least_one", "conservative", "words"):
+        if self.at_least_one is not None and not isinstance(self.at_least_one, bool):
+            raise SettingError.of("at_least_one", "None, True or False", self.at_least_one)
+        for name in ("conservative", "words"):
             if not isinstance(getattr(self, name), bool):
                 raise SettingError.of(name, "True or False", getattr(self, name))
         if self.depth > 1 and self.weighting not in WITH_IDF:
@@ -206,8 +211,9 @@ class Settings:
             conservative=self.conservative and self.depth > 1,
             euclidean=self.similarity == "euclidean",
             learnt_cut=self.rule == "margin" and self.threshold is None,
-            at_least_one=self.at_least_one,
             threshold=math.log(theta / (1.0 - theta)) if linear else theta,
+            learnt_floor=linear and self.at_least_one is None,
+            floor=math.inf if self.at_least_one is False else -math.inf,
             growth=1.0 if self.half_life is None else 2.0 ** (1.0 / self.half_life),
             watching=self.detector != "none",
         )

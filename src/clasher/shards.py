@@ -49,7 +49,7 @@ class Best(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """The labels of each document that pass, and the best of those that were looked at."""
+    """The labels of each document that pass, and the one to predict if none does, or −1."""
 
     indptr: npt.NDArray[np.int64]
     ids: Labels
@@ -255,8 +255,8 @@ def best_of(answers: Sequence[Best]) -> Best:
     return Best(*highest(labels, values, 2))
 
 
-def passed_of(answers: Sequence[Passed], at_least_one: bool) -> tuple[Any, Labels]:
-    """The labels of all that pass; the best one where none does, if at least one is wanted."""
+def passed_of(answers: Sequence[Passed]) -> tuple[Any, Labels]:
+    """The labels of all that pass; where none does, the best one that a shard has to offer."""
     documents = len(answers[0].best)
     best, _ = highest(
         np.stack([answer.best for answer in answers], axis=1),
@@ -265,9 +265,8 @@ def passed_of(answers: Sequence[Passed], at_least_one: bool) -> tuple[Any, Label
     )
     owners = [np.repeat(np.arange(documents), np.diff(answer.indptr)) for answer in answers]
     owner, ids = np.concatenate(owners), np.concatenate([answer.ids for answer in answers])
-    if at_least_one:
-        lonely = np.setdiff1d(np.flatnonzero(best[:, 0] >= 0), owner)
-        owner, ids = np.concatenate([owner, lonely]), np.concatenate([ids, best[lonely, 0]])
+    lonely = np.setdiff1d(np.flatnonzero(best[:, 0] >= 0), owner)
+    owner, ids = np.concatenate([owner, lonely]), np.concatenate([ids, best[lonely, 0]])
     order = np.lexsort((ids, owner))
     indptr = np.searchsorted(owner[order], np.arange(documents + 1))
     return indptr.astype(np.int64), ids[order].astype(np.int32)
@@ -285,15 +284,14 @@ def predict(shards: Sequence[Shard], names: list[str], texts: Any) -> LabelSets:
     """Put documents to all shards of a model, here; ``names`` are its labels."""
     hashed = shards[0].hash_many(texts)
     rule = shards[0].settings.rule
-    at_least_one = shards[0].settings.at_least_one
     if rule == "perceptron":
-        indptr, ids = passed_of([shard.linear(hashed) for shard in shards], at_least_one)
+        indptr, ids = passed_of([shard.linear(hashed) for shard in shards])
         return LabelSets(names, ids, indptr)
     near = nearest_of([shard.nearest(hashed) for shard in shards])
     if rule == "margin":
         two = best_of([shard.scores(hashed, near) for shard in shards])
         looked = [shard.look(hashed, near, two) for shard in shards]
-        indptr, ids = passed_of(looked, at_least_one)
+        indptr, ids = passed_of(looked)
         return LabelSets(names, ids, indptr)
     return LabelSets.join(
         [LabelSets(names, *_empty()), *(_region_set(shards, names, r) for r in near.labels[:, 0])]

@@ -94,11 +94,11 @@ def test_help_tells_the_defaults_of_the_library():
     helps = {option.name: option.help for option in command.params if option.name != "paths"}
     settings = Settings().to_dict()
     assert settings.pop("threshold") is None
-    assert settings.pop("at_least_one") is True
+    assert settings.pop("at_least_one") is None
     assert settings.pop("half_life") is None
     assert "default: nothing is forgotten" in helps["half_life"]
     assert "default: learnt" in helps["threshold"]
-    assert "default: at least one" in helps["at_least_one"]
+    assert "default: learnt" in helps["at_least_one"]
     assert settings.pop("words") is False
     assert "default: no words" in helps["words"]
     analyzer = settings.pop("analyzer")

@@ -57,7 +57,7 @@ def test_settings_that_agree_are_no_contradiction(tmp_path, model):
         (("--threshold", "0.5"), "threshold is None"),
         (("--on-full", "evict"), "on_full is 'error'"),
         (("--words",), "words is False"),
-        (("--allow-none",), "at_least_one is True"),
+        (("--allow-none",), "at_least_one is None"),
         (("--depth", "2"), "depth is 1"),
         (("--conservative",), "conservative is False"),
         (("--paper", "1"), "is 'margin'"),

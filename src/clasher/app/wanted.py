@@ -135,7 +135,8 @@ _OPTIONS: list[tuple[str, Any]] = [
                               "stream by margin, else 0.5).")),
     ("at_least_one", _model("--at-least-one/--allow-none", default=None,
                             help="Whether to predict the best label where none passes the "
-                                 "threshold (default: at least one).")),
+                                 "threshold (default: learnt from the stream by margin and "
+                                 "perceptron, else at least one).")),
     ("max_labels", _model("--max-labels", type=int, metavar="N",
                           help="The most labels the stream may have (default: 4096).")),
     _choice("on_full", "Past that: an error, or the longest unseen label is given up (default: "

@@ -4,7 +4,7 @@ from clasher.kernels import inlined, kernel
 from clasher.kernels.classes import count_classes
 from clasher.kernels.drift import watch
 from clasher.kernels.fading import gain
-from clasher.kernels.labels import UNLABELLED, above, fractions, mark
+from clasher.kernels.labels import UNLABELLED, above, fractions, is_empty, mark
 from clasher.kernels.learning import learn_centroid, learn_mistake, learn_perceptron
 from clasher.kernels.margin import learn_margin, score
 from clasher.kernels.odds import sigmoid
@@ -20,7 +20,7 @@ from clasher.kernels.state import (
     NO_MEASURE,
     PERCEPTRON,
 )
-from clasher.kernels.thresholds import note_margins, probability, score_at
+from clasher.kernels.thresholds import note_best, note_margins, probability, score_at
 
 VECTOR = 16  # label rows are padded to this many
 
@@ -52,7 +52,8 @@ def choose(state, setting, length, labels, work):
     threshold = setting.threshold
     if setting.rule == MARGIN:
         threshold = state.cut[0] if setting.learnt_cut else score_at(state, setting.threshold)
-    return above(work.scores, labels, state.counts, threshold, setting.at_least_one, work.chosen)
+    floor = state.floor[0] if setting.learnt_floor else setting.floor
+    return above(work.scores, labels, state.counts, threshold, floor, work.chosen)
 
 
 @inlined
@@ -72,9 +73,11 @@ def teach(state, setting, buckets, length, region, chosen, known, ids, yes, labe
     elif setting.rule == MISTAKE:
         learn_mistake(state, buckets, x, known, ids, yes, work.truth, labels, work.chosen[:chosen])
     elif setting.rule == PERCEPTRON:
+        note_best(state, length, work.truth, is_empty(known, ids, yes, labels), labels, work.scores)
         learn_perceptron(state, buckets, x, ids, yes, work.truth, labels, work.scores)
     else:
         note_margins(state, length, work.truth, labels, work.scores)
+        note_best(state, length, work.truth, is_empty(known, ids, yes, labels), labels, work.scores)
         learn_margin(state, buckets, x, region, work.truth, labels, work)
         learn_centroid(state, buckets, x, known, ids, yes, work.truth, labels)
 

@@ -21,8 +21,8 @@ def fractions(state, region, labels, out):
 
 
 @inlined
-def above(scores, labels, counts, threshold, at_least_one, out):
-    """Eq. 13: the labels whose score passes, or else the best one; returns how many."""
+def above(scores, labels, counts, threshold, floor, out):
+    """Eq. 13: the labels above the threshold, or else the best one above the floor; how many."""
     found = 0
     best = -1
     for j in range(labels):
@@ -32,7 +32,7 @@ def above(scores, labels, counts, threshold, at_least_one, out):
                 found += 1
             if best < 0 or scores[j] > scores[best]:
                 best = j
-    if found == 0 and at_least_one and best >= 0:
+    if found == 0 and best >= 0 and scores[best] > floor:
         out[0] = best
         found = 1
     return found
@@ -46,6 +46,15 @@ def mark(truth, labels, known, ids, yes):
         truth[j] = rest
     for at in range(ids.shape[0]):
         truth[ids[at]] = YES if yes[at] else NO
+
+
+@kernel
+def is_empty(known, ids, yes, labels):
+    """Whether a document is known to carry none of the labels."""
+    for at in range(ids.shape[0]):
+        if yes[at]:
+            return False
+    return known == COMPLETE or ids.shape[0] == labels
 
 
 @inlined

@@ -5,6 +5,8 @@ shard says what it knows, the best of all answers is told to every one of them, 
 there. The arithmetic of a label is that of ``clash.py``, so the answers are those of one machine.
 """
 
+import math
+
 from clasher.kernels import kernel
 from clasher.kernels.clash import VECTOR
 from clasher.kernels.fading import gain
@@ -60,6 +62,7 @@ def ask_linear(
     out_indptr, out_ids, out_best, out_value,
 ):  # fmt: skip
     """The labels of this shard that a perceptron predicts, and the best of them all."""
+    floor = state.floor[0] if setting.learnt_floor else setting.floor
     width = (labels + VECTOR - 1) // VECTOR * VECTOR
     filled = 0
     for document in range(indptr.shape[0] - 1):
@@ -70,7 +73,7 @@ def ask_linear(
         for j in range(labels):
             work.scores[j] = (state.bias[0, j] + work.linear[j]) / gain(state, j)
         filled = answer(
-            state, setting.threshold, length, labels, work, document, filled,
+            state, setting.threshold, floor, length, labels, work, document, filled,
             out_indptr, out_ids, out_best, out_value,
         )  # fmt: skip
 
@@ -110,6 +113,7 @@ def ask_look(
 
     ``two_labels`` [n, 2] and ``two_values`` [n, 2] are the best labels of all shards.
     """
+    floor = state.floor[0] if setting.learnt_floor else setting.floor
     filled = 0
     for document in range(indptr.shape[0] - 1):
         inside = slice(indptr[document], indptr[document + 1])
@@ -126,7 +130,7 @@ def ask_look(
                 two_values[document], work,
             )  # fmt: skip
         filled = answer(
-            state, cut, length, labels, work, document, filled,
+            state, cut, floor, length, labels, work, document, filled,
             out_indptr, out_ids, out_best, out_value,
         )  # fmt: skip
 
@@ -170,19 +174,20 @@ def look_again(state, labels, together, all_counts, all_gains, first, two, value
 
 @kernel
 def answer(
-    state, threshold, length, labels, work, document, filled, out_indptr, out_ids, out_best,
+    state, threshold, floor, length, labels, work, document, filled, out_indptr, out_ids, out_best,
     out_value,
 ):  # fmt: skip
-    """Write which labels pass, and the best of all, −1 where there is none; returns how many."""
+    """Write which labels pass, and the best one above the floor, or −1; returns how many pass."""
     out_best[document] = -1
     if length > 0.0:
-        found = above(work.scores, labels, state.counts, threshold, False, work.chosen)
+        found = above(work.scores, labels, state.counts, threshold, math.inf, work.chosen)
         for at in range(found):
             out_ids[filled + at] = work.chosen[at]
         filled += found
         best, _ = best_two(work.scores, state.counts, labels)
-        out_best[document] = best
-        out_value[document] = work.scores[best] if best >= 0 else 0.0
+        if best >= 0 and work.scores[best] > floor:
+            out_best[document] = best
+            out_value[document] = work.scores[best]
     out_indptr[document + 1] = filled
     return filled
 
@@ -199,7 +204,7 @@ def ask_regions(regions, state, together, all_counts, setting, work, out_indptr,
                 work.scores[j] = together[region, j] / n
             found = above(
                 work.scores, all_counts.shape[0], all_counts, setting.threshold,
-                setting.at_least_one, work.chosen,
+                setting.floor, work.chosen,
             )  # fmt: skip
             for at in range(found):
                 out_ids[filled + at] = work.chosen[at]

@@ -30,6 +30,8 @@ class State(NamedTuple):
     shared: np.ndarray  # float64[2, 4]: a1..a4 and their AdaGrad sums
     margins: np.ndarray  # float64[2, BINS]: fading histograms of z for false and true labels
     cut: np.ndarray  # float64[1]: the threshold that was learnt
+    bests: np.ndarray  # float64[2, BINS]: fading histograms of the best z: no label true, best true
+    floor: np.ndarray  # float64[1]: predict the best label above this z, below the threshold too
     odds: np.ndarray  # float64[2]: offset and slope that make log-odds of z
     classes: np.ndarray  # float32[m, L]: A_k of section 3.6; (0, 0) where no weighting asks for it
     members: np.ndarray  # float64[2, L]: N_k in the units of classes, and in plain documents
@@ -63,8 +65,9 @@ class Setting(NamedTuple):
     conservative: bool
     euclidean: bool
     learnt_cut: bool
-    at_least_one: bool
     threshold: float  # on the score of the rule: a fraction, or log-odds
+    learnt_floor: bool
+    floor: float  # predict the best label above this score: −∞ always, ∞ never
     growth: float  # what a document counts, in relation to the one before it
     watching: bool  # whether a change detector wants to know of errors
 

@@ -1,6 +1,9 @@
-"""What the margin rule makes of its scores: the learnt threshold, and probabilities.
+"""What the linear rules make of their scores: the learnt threshold and floor, and probabilities.
 
-Both come from the same fading histograms of z, one for false and one for true labels.
+Threshold and probabilities come from the same fading histograms of z, one for false and one for
+true labels; only the margin rule has them. The floor tells how low the best label of a document may
+score and still be predicted. Its histograms are those of the best z alone: one for documents
+without labels, one for documents whose best label is true.
 """
 
 import math
@@ -11,8 +14,9 @@ from clasher.kernels.odds import sigmoid
 from clasher.kernels.state import BINS, LABELLED
 
 LOWEST, BIN = -3.0, 0.1
+LOWEST_FLOOR = LOWEST - BIN / 2.0  # a perceptron moves in steps of 0.1: edges lie between them
 EVERY = 1000  # labelled documents between two choices
-EARLY = 100  # the same for the first EVERY documents
+EARLY = 100  # the same for the first EVERY documents, and for the floor
 FADE = 0.9
 
 # σ(offset + slope·z) is the probability of a label: z itself is learnt no further than to be on the
@@ -30,8 +34,7 @@ def note_margins(state, length, truth, labels, scores):
         for j in range(labels):
             z = scores[j]
             if truth[j] != UNKNOWN and state.counts[j] > 0.0 and (z > LOWEST or truth[j] == YES):
-                place = min(max(math.floor((z - LOWEST) / BIN) + 1, 0), BINS - 1)
-                state.margins[1 if truth[j] == YES else 0, place] += 1.0
+                state.margins[1 if truth[j] == YES else 0, bin_of(z, LOWEST)] += 1.0
     labelled = state.totals[LABELLED]
     if labelled % EVERY == 0 or (labelled < EVERY and labelled % EARLY == 0):
         state.cut[0] = best_cut(state.margins, state.cut[0])
@@ -40,6 +43,50 @@ def note_margins(state, length, truth, labels, scores):
         for side in range(2):
             for place in range(BINS):
                 state.margins[side, place] *= FADE
+
+
+@inlined
+def note_best(state, length, truth, empty, labels, scores):
+    """Count the score of the best label, and choose the floor anew now and then.
+
+    A false best label of a document that has others says nothing: that document is better off with
+    a guess than without a label.
+    """
+    best = -1
+    for j in range(labels):
+        if state.counts[j] > 0.0 and (best < 0 or scores[j] > scores[best]):
+            best = j
+    if length > 0.0 and best >= 0 and (empty or truth[best] == YES):
+        state.bests[0 if empty else 1, bin_of(scores[best], LOWEST_FLOOR)] += 1.0
+    labelled = state.totals[LABELLED]
+    if labelled < EARLY or labelled % EARLY == 0:
+        state.floor[0] = best_floor(state.bests)
+    if labelled % EVERY == 0:
+        for side in range(2):
+            for place in range(BINS):
+                state.bests[side, place] *= FADE
+
+
+@inlined
+def bin_of(z, lowest):
+    """The place of a score in a histogram whose lowest edge this is."""
+    return min(max(math.floor((z - lowest) / BIN) + 1, 0), BINS - 1)
+
+
+@kernel
+def best_floor(bests):
+    """The bin edge above which true best labels outnumber documents without labels by most.
+
+    −∞ if every document had a label: then each one gets a label. ∞ if true best labels outnumber
+    the others above no edge.
+    """
+    lead, most, floor, empty = 0.0, 0.0, math.inf, 0.0
+    for place in range(BINS - 1, -1, -1):
+        lead += bests[1, place] - bests[0, place]
+        empty += bests[0, place]
+        if lead > most:
+            most, floor = lead, LOWEST_FLOOR + BIN * (place - 1) if place > 0 else -math.inf
+    return floor if empty > 0.0 else -math.inf
 
 
 @kernel

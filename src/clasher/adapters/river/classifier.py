@@ -84,7 +84,7 @@ depth, conservative, words, half_life, detector, analyzer
         tf: str | None = None,
         norm: str = "l2",
         threshold: float | None = None,
-        at_least_one: bool = True,
+        at_least_one: bool | None = None,
         max_labels: int = 4096,
         on_full: str = "error",
         seed: int = 0,

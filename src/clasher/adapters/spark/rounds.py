@@ -154,8 +154,7 @@ class Combine:
             Passed(_ends(chosen), _values(chosen), labels[:, 0], values[:, 0])
             for labels, values, chosen in answers
         ]
-        at_least_one = self.shards.model_settings().at_least_one
-        return {"predicted": _named(self.shards, *core.passed_of(passed, at_least_one))}
+        return {"predicted": _named(self.shards, *core.passed_of(passed))}
 
     def _answers(self, rows: pa.RecordBatch) -> list[Answer]:
         """The answers of each shard to all documents."""
