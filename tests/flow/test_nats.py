@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import shutil
 import threading
@@ -47,11 +48,11 @@ def add(server, rows, subject="news.a"):
     server.tell(publish)
 
 
-def written(server):
+def written(server, stream="out"):
     async def read(js):
-        info = await js.stream_info("out")
+        info = await js.stream_info(stream)
         numbers = range(1, info.state.last_seq + 1)
-        return await asyncio.gather(*(js.get_msg("out", seq) for seq in numbers))
+        return await asyncio.gather(*(js.get_msg(stream, seq) for seq in numbers))
 
     return [json.loads(message.data) for message in server.tell(read)]
 
@@ -97,6 +98,42 @@ def test_outputs_that_are_written_again_appear_once(server, folder):
     assert written_before[0] > 40
     assert written(server) == predictions(rows)
     assert plain.model_in(folder) == plain.learnt(rows)
+
+
+def test_outputs_of_equal_ids_all_appear(server, folder):
+    rows = [{"id": "same", "text": f"text {n}", "labels": None} for n in range(20)]
+    add(server, rows)
+    run(folder, server.url("news"), server.url("out"))
+    add(server, [{"id": "same", "text": "one more", "labels": None}])
+    run(folder, server.url("news"), server.url("out"))
+    assert written(server) == [{"id": "same", "labels": []}] * 21
+
+
+def test_one_stream_may_keep_several_subjects_of_outputs(server, folder):
+    server.tell(lambda js: js.add_stream(name="both", subjects=["both.*"]))
+    add(server, records(10))
+    run(
+        folder, server.url("news"), server.url("both.all"), routes=[f"!*={server.url('both.none')}"]
+    )
+    found = written(server, "both")
+    assert [found.count(one) for one in predictions(records(10))] == [
+        1 if one["labels"] else 2 for one in predictions(records(10))
+    ]
+
+
+@pytest.mark.parametrize("most", [None, 3000])
+def test_a_dead_letter_is_cut_to_what_the_stream_takes(server, folder, tmp_path, most):
+    if most is not None:
+        server.tell(lambda js: js.update_stream(name="out", subjects=["out"], max_msg_size=most))
+    raw = b"no \xff record \xe2\x82\xac" * 300_000
+    (tmp_path / "news.jsonl").write_bytes(raw + b"\n" + msgspec.json.encode(records(1)[0]))
+    figures = run(folder, str(tmp_path / "news.jsonl"), letters=server.url("out"))
+    assert (figures.documents, figures.poison) == (1, 1)
+    (letter,) = written(server)
+    assert (letter["record"], letter["raw_bytes"]) == (1, len(raw))
+    assert letter["raw_sha256"] == hashlib.sha256(raw).hexdigest()
+    assert raw.decode("utf-8", "backslashreplace").startswith(letter["raw"])
+    assert len(letter["raw"]) > (most or 1_000_000) / 2
 
 
 def test_only_a_subject_may_be_read_and_only_what_is_new(server, folder, tmp_path):

@@ -250,6 +250,13 @@ class Sink(ABC):
         came through need not be written twice, but may be.
         """
 
+    def room(self) -> int | None:
+        """Return how many bytes an output may have, None if there is no limit; after ``open``.
+
+        Dead letters are cut to it. An output that is larger is for ``write`` to refuse.
+        """
+        return None
+
     @abstractmethod
     def flush(self) -> Position:
         """Return when all that was written is as safe as it will ever be, with the position."""

@@ -16,6 +16,7 @@ from clasher.io.addresses import Address
 from clasher.io.connectors.folder import FolderSource
 from clasher.io.formats import Source as File
 from clasher.io.linefile import failure
+from clasher.io.reading import LONGEST_RECORD
 from clasher.io.records import Fields
 from clasher.io.resuming import Resumed, resumed
 from clasher.io.streams import Caller, Chunk, Output, Position, Sink, Source
@@ -98,6 +99,10 @@ class FileSink(Sink):
                 self._file.truncate(before)
                 raise UnreachableError(f"{self.name}: {error.strerror}") from error
             raise failure(self.name, error) from error
+
+    def room(self) -> int | None:
+        """Return the longest line that can be read again."""
+        return LONGEST_RECORD
 
     def flush(self) -> Position:
         """Flush the file to disk."""

@@ -361,39 +361,84 @@ class NatsSink(Sink):
         self._server = Server(address)
         self.name = self._server.name
         self._caller = Caller("")
+        self._written = 0
+        self._room: int | None = None
 
     def open(self, position: Position, caller: Caller) -> None:
-        """See that the server answers."""
+        """See that the server answers, and go on counting where the snapshot was."""
         self._caller = caller
+        self._written = 0 if position is None else position["written"]
         with self._server.answering():
-            self._server.run(self._server.jetstream())
+            self._room = self._server.run(self._look())
+
+    async def _look(self) -> int:
+        """Return how much the server and the stream take at a time."""
+        client = await self._server.client()
+        most = int(client.max_payload)
+        with suppress(nats.errors.TimeoutError):  # not everybody may ask
+            jetstream = client.jetstream(timeout=ANSWER / 4)
+            stream = await jetstream.find_stream_name_by_subject(self._server.path)
+            own = (await jetstream.stream_info(stream)).config.max_msg_size
+            if own is not None and own > 0:
+                most = min(most, own)
+        return most - HEADERS
+
+    def room(self) -> int | None:
+        """Return what the server said when it was opened."""
+        return self._room
 
     def write(self, outputs: Sequence[Output]) -> None:
         """Publish outputs; the stream passes over those that it has."""
-        for at in range(0, len(outputs), TOGETHER):
+        for some in _portions(outputs):
             with self._server.answering():
-                self._server.run(self._publish(outputs[at : at + TOGETHER]))
+                self._server.run(self._publish(outputs, some))
+        self._written += len(outputs)
 
-    async def _publish(self, outputs: Sequence[Output]) -> None:
+    async def _publish(self, outputs: Sequence[Output], some: range) -> None:
         jetstream = await self._server.jetstream()
         await asyncio.gather(
             *(
                 jetstream.publish(
-                    self._server.path, output.value, headers={"Nats-Msg-Id": self._name(output)}
+                    self._server.path, outputs[at].value,
+                    headers={"Nats-Msg-Id": self._name(outputs[at], self._written + at)},
                 )
-                for output in outputs
+                for at in some
             )
-        )
+        )  # fmt: skip
 
-    def _name(self, output: Output) -> str:
-        return f"{self._caller.id}/{_digest(str(output.id).encode() + output.value)}"
+    def _name(self, output: Output, number: int) -> str:
+        """Return what the server knows an output by when it is published again.
+
+        A run that goes on after a crash writes the same outputs in the same order, so their number
+        tells them apart; ids of documents need not. The subject belongs to it because a stream
+        may keep several, and the content because two streams read at once may change places.
+        """
+        what = f"{self._server.path}\0{number}\0{output.id}\0".encode()
+        return f"{self._caller.id}/{_digest(what + output.value)}"
 
     def flush(self) -> Position:
-        """The stream has everything."""
+        """The stream has everything; return how many outputs that are."""
+        return {"written": self._written}
 
     def close(self) -> None:
         """Let go of the connection."""
         self._server.close()
+
+
+def _portions(outputs: Sequence[Output]) -> Iterator[range]:
+    """Cut outputs into portions that the server can answer in time.
+
+    >>> list(_portions([Output(1, b"x" * IN_FLIGHT), Output(2, b"y"), Output(3, b"z")]))
+    [range(0, 1), range(1, 3)]
+    """
+    start = size = 0
+    for at, output in enumerate(outputs):
+        if at > start and (at - start == TOGETHER or size + len(output.value) > IN_FLIGHT):
+            yield range(start, at)
+            start, size = at, 0
+        size += len(output.value)
+    if outputs:
+        yield range(start, len(outputs))
 
 
 def _digest(content: bytes) -> str:
