@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 
@@ -56,6 +58,56 @@ class FeedServer:
                 pass
 
         return Handler
+
+
+class RawServer:
+    """Answers each path with bytes that need not be HTTP, then closes the connection.
+
+    A path that begins with ``/slow`` gets its bytes one at a time, for ever.
+    """
+
+    def __init__(self) -> None:
+        self.replies: dict[str, bytes] = {}
+        self._is_over = threading.Event()
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._threads = [threading.Thread(target=self._serve)]
+        self._threads[0].start()
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self._socket.getsockname()[1]}{path}"
+
+    def close(self) -> None:
+        self._is_over.set()
+        with suppress(OSError):
+            socket.create_connection(self._socket.getsockname(), 1).close()
+        for thread in self._threads:
+            thread.join()
+        self._socket.close()
+
+    def _serve(self) -> None:
+        while not self._is_over.is_set():
+            talk = self._socket.accept()[0]
+            self._threads.append(threading.Thread(target=self._answer, args=[talk]))
+            self._threads[-1].start()
+
+    def _answer(self, talk: socket.socket) -> None:
+        with talk, suppress(OSError):
+            talk.settimeout(10)
+            asked = b""
+            while b"\r\n\r\n" not in asked and (more := talk.recv(65536)):
+                asked += more
+            path = asked.split(b" ")[1].decode() if b" " in asked else ""
+            reply = self.replies.get(path, b"")
+            if path.startswith("/slow"):
+                self._dribble(talk, reply)
+            else:
+                talk.sendall(reply)
+
+    def _dribble(self, talk: socket.socket, reply: bytes) -> None:
+        for byte in reply + b"x" * 10_000:
+            talk.sendall(bytes([byte]))
+            if self._is_over.wait(0.02):
+                return
 
 
 def rss(*items: str, more: str = "") -> bytes:

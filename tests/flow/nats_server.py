@@ -60,8 +60,17 @@ class NatsServer:
         os.kill(self._process.pid, signal.SIGKILL)
         self._process.wait(PATIENCE)
 
+    def pause(self) -> None:
+        """Have it answer nobody."""
+        os.kill(self._process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Have it answer again."""
+        os.kill(self._process.pid, signal.SIGCONT)
+
     def stop(self) -> None:
         """End it."""
+        self.resume()
         if self._process.poll() is None:
             self._process.terminate()
         self._process.wait(PATIENCE)

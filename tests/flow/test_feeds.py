@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
+import random
 
 import pytest
 
@@ -12,7 +14,7 @@ from clasher.errors import SettingError, StreamError
 from clasher.io.registry import source_at
 from clasher.io.streams import Caller
 from tests.conftest import optional
-from tests.flow.feed_server import FeedServer, Reply, item, rss
+from tests.flow.feed_server import FeedServer, RawServer, Reply, item, rss
 from tests.flow.running import run
 
 ATOM = b"""<?xml version="1.0" encoding="utf-8"?><feed xmlns="http://www.w3.org/2005/Atom">
@@ -20,6 +22,15 @@ ATOM = b"""<?xml version="1.0" encoding="utf-8"?><feed xmlns="http://www.w3.org/
 <content type="html">&lt;p&gt;rose&lt;/p&gt;&lt;p&gt;again&lt;/p&gt;</content>
 <category term="grain"/><category term="economy"/><updated>2024-01-01T00:00:00Z</updated>
 </entry></feed>"""
+
+
+@pytest.fixture
+def raw():
+    """A server that answers whatever bytes."""
+    optional("feedparser", "feeds")
+    server = RawServer()
+    yield server
+    server.close()
 
 
 @pytest.fixture
@@ -202,7 +213,7 @@ def test_what_is_no_feed_is_told_and_blocks_no_other(web, tmp_path, reply, messa
     told: list[str] = []
     source = source_at(f"feeds:{tmp_path}/feeds.txt?every=0")
     source.open(None, Caller("me", tell=told.append))
-    assert ids(source.read(10, 5.0)) == ["n1"]
+    assert ids(source.read(10, 5.0)) + ids(source.read(10, 0.0)) == ["n1"]
     assert message in told[0]
 
 
@@ -243,3 +254,152 @@ def test_a_feed_that_is_gone_is_not_asked_for_again(web):
         with pytest.raises(StreamError, match=r"every feed is gone \(410\)"):
             source.read(1, 0.0)
     assert len(web.asked) == 1
+
+
+# ── rubbish ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def listed(tmp_path, *urls, told=None):
+    """The feeds of a list, opened."""
+    (tmp_path / "feeds.txt").write_text("\n".join(urls))
+    source = source_at(f"feeds:{tmp_path}/feeds.txt?every=0")
+    source.open(None, Caller("me", tell=(told if told is not None else []).append))
+    return source
+
+
+def read_until_told(source, told):
+    """All ids until something is told, in a bounded number of reads."""
+    found = []
+    for _ in range(100):
+        found += ids(source.read(10, 0.1))
+        if told:
+            break
+    return found
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+FEED = rss(item(1))
+RUBBISH = {
+    "nothing": (b"", "closed connection without response"),
+    "no status": (b"GARBAGE\r\n\r\n", "GARBAGE"),
+    "an escape": (b"HTTP/1.1 500 \x1b[31mred\r\n\r\n", "500 ?[31mred"),
+    "a cut chunk": (OK + b"Transfer-Encoding: chunked\r\n\r\nff\r\nabc", "IncompleteRead"),
+    "a bad chunk": (OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n", "IncompleteRead"),
+    "a cut body": (OK + b"Content-Length: 99999\r\n\r\n" + FEED, "was cut"),
+    "cut gzip": (
+        OK + b"Content-Encoding: gzip\r\n\r\n" + gzip.compress(FEED)[:-20], "was cut"
+    ),
+    "many headers": (OK + b"X: y\r\n" * 101 + b"\r\n", "got more than 100 headers"),
+    "a long header": (OK + b"X: " + b"y" * 70_000 + b"\r\n\r\n", "LineTooLong"),
+    "a bad port": (b"HTTP/1.1 302 No\r\nLocation: http://127.0.0.1:port/\r\n\r\n", "port"),
+    "another port": (b"HTTP/1.1 302 No\r\nLocation: http://127.0.0.1:65537/\r\n\r\n", "refused"),
+    "a bad host": (b"HTTP/1.1 302 No\r\nLocation: http://[::1/\r\n\r\n", "Invalid IPv6"),
+    "a long name": (b"HTTP/1.1 302 No\r\nLocation: http://" + b"x" * 99 + b"/\r\n\r\n", "label"),
+    "a file": (b"HTTP/1.1 302 No\r\nLocation: file:///etc/passwd\r\n\r\n", "302"),
+    "a loop": (b"HTTP/1.1 302 No\r\nLocation: /a%20loop\r\n\r\n", "infinite loop"),
+    "a text": (OK + b"\r\nhello", "is neither RSS nor Atom"),
+    "zeros": (OK + b"\r\n" + b"\0" * 1000, "is neither RSS nor Atom"),
+    "a gzip bomb": (
+        OK + b"Content-Encoding: gzip\r\n\r\n" + gzip.compress(b"<rss>" + b" " * 11_000_000),
+        "larger than",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", RUBBISH)
+def test_an_answer_that_is_rubbish_is_a_line_and_blocks_no_other(web, raw, tmp_path, what):
+    reply, message = RUBBISH[what]
+    path = f"/{what.replace(' ', '%20')}"
+    raw.replies[path] = reply
+    web.replies["/good"] = Reply(body=rss(item(7)))
+    told: list[str] = []
+    source = listed(tmp_path, raw.url(path), web.url("/good"), told=told)
+    assert read_until_told(source, told) + ids(source.read(10, 0.0)) == ["n7"]
+    source.close()
+    assert len(told) == 1
+    assert message in told[0]
+    assert raw.url(path) in told[0]
+    assert told[0].isprintable()
+
+
+@pytest.mark.parametrize("begin", [b"", b"HTTP/1.1 200 ", OK + b"X-Header: ", OK + b"\r\n<rss>"])
+def test_a_feed_that_dribbles_is_given_up_and_keeps_no_other_waiting(
+    web, raw, tmp_path, monkeypatch, begin
+):
+    monkeypatch.setattr("clasher.io.connectors.feed_fetching.SECONDS", 0.5)
+    raw.replies["/slow"] = begin
+    web.replies["/good"] = Reply(body=rss(item(7)))
+    told: list[str] = []
+    source = listed(tmp_path, raw.url("/slow"), web.url("/good"), told=told)
+    assert ids(source.read(10, 0.1)) == ["n7"]
+    assert not told
+    assert not source.knows_end  # somebody has not answered yet
+    assert read_until_told(source, told) == []
+    source.close()
+    assert told == [f"{raw.url('/slow')}: took longer than 0.5 s; asking less often from now on"]
+
+
+def test_a_redirect_with_a_body_without_end_is_followed(web, raw):
+    web.replies["/good"] = Reply(body=rss(item(7)))
+    raw.replies["/slow"] = b"HTTP/1.1 302 No\r\nLocation: %s\r\n\r\n" % web.url("/good").encode()
+    source = opened(raw.url("/slow"))
+    assert ids(source.read(10, 5.0)) == ["n7"]
+    source.close()
+
+
+def test_bytes_of_any_kind_end_no_run(raw, tmp_path):
+    rng = random.Random(7)
+    good = [
+        OK + b"Content-Type: text/xml; charset=utf-8\r\n\r\n" + ATOM,
+        OK + b"Content-Encoding: gzip\r\nContent-Length: 9\r\n\r\n" + gzip.compress(FEED),
+        OK + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(FEED), FEED),
+        b"HTTP/1.1 301 Moved\r\nLocation: /1\r\nRetry-After: 9\r\n\r\n",
+        OK + b'\r\n<?xml version="1.0" encoding="x-none"?><rss><channel><ttl>\xc2\xb2</ttl>'
+        b"<item><title>&#xD800;&#0;</title><category>&#xDFFF;</category></item></channel></rss>",
+    ]
+    for number in range(300):
+        reply = bytearray(good[number % len(good)])
+        for _ in range(rng.randrange(8)):
+            at = rng.randrange(len(reply))
+            reply[at : at + rng.randrange(4)] = rng.randbytes(rng.randrange(4))
+        raw.replies[f"/{number}"] = bytes(reply)
+    told: list[str] = []
+    source = listed(tmp_path, *(raw.url(f"/{number}") for number in range(300)), told=told)
+    for feed in source._feeds.values():
+        feed.every = 1000.0  # once is enough
+    chunks = []
+    for _ in range(1000):
+        chunks.append(source.read(100, 0.1))
+        if chunks[-1] is None and source.knows_end:
+            break
+    source.close()
+    items = [chunk for chunk in chunks if chunk is not None]
+    assert items
+    assert told
+    assert all(line.isprintable() for line in told)
+    for chunk in items:
+        chunk.records.texts.validate(full=True)
+        json.dumps(chunk.position)
+
+
+def test_names_and_passwords_are_sent_and_not_shown(web):
+    def reply(headers):
+        wanted = base64.b64encode(b"ann:s3cret").decode()
+        right = headers.get("Authorization") == f"Basic {wanted}"
+        return Reply(body=rss(item(1))) if right else Reply(401)
+
+    web.replies["/feed"] = reply
+    told: list[str] = []
+    url = web.url("/feed").replace("//", "//ann:{}@")
+    assert ids(opened(url.format("s3cret"), told=told).read(10, 5.0)) == ["n1"]
+    assert opened(url.format("wr0ng"), told=told).read(10, 0.0) is None
+    assert "401" in told[0]
+    assert "wr0ng" not in told[0]
+
+
+@pytest.mark.parametrize("url", ["http://[::1/feed", "http://host:99999/feed", "http:///feed"])
+def test_a_list_with_an_address_that_is_none_is_told(tmp_path, url):
+    optional("feedparser", "feeds")
+    (tmp_path / "feeds.txt").write_text(f"http://localhost/feed\n{url}\n")
+    with pytest.raises(SettingError, match="is no web address"):
+        source_at(f"feeds:{tmp_path}/feeds.txt")

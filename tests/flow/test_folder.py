@@ -271,3 +271,34 @@ def test_a_file_that_cannot_be_written_is_told(closed_folder, tmp_path, opened):
         sink_at(str(tmp_path / "nowhere" / "out.jsonl")).open(None, ME)
     with pytest.raises(StreamError, match="cannot be read"):
         opened(str(tmp_path / "nowhere.jsonl"))
+
+
+# ── what a file is known by ──────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", ["news.jsonl", "news.csv", "news.jsonl.gz"])
+def test_a_file_is_known_by_its_beginning_wherever_it_is(tmp_path, name):
+    path, other = tmp_path / name, tmp_path / f"moved-{name}"
+    path.write_bytes(b"text\nwheat\n")
+    known = source_at(str(path)).identity()
+    path.rename(other)
+    with other.open("ab") as file:
+        file.write(b"corn\n" * 2000)
+    assert source_at(str(other)).same(known)
+    assert source_at(str(other)).identity() != known  # longer by now
+    assert source_at(str(other)).same(source_at(str(other)).identity())
+    path.write_bytes(b"text\nzinc\n" * 2000)
+    assert not source_at(str(path)).same(known)
+    path.write_bytes(b"text")
+    assert not source_at(str(path)).same(known)
+    assert not source_at(str(path)).same("nats:news:2026-11-16")
+
+
+def test_what_has_no_beginning_of_its_own_has_no_identity(tmp_path, inbox):
+    (tmp_path / "empty.jsonl").touch()
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    for url in ("empty.jsonl", "pipe.jsonl", "nowhere.jsonl", "inbox/"):
+        assert source_at(f"{tmp_path}/{url}").identity() is None
+    path = tmp_path / "rotated.jsonl"
+    path.write_text("{}")
+    assert source_at(f"file:{path}?follow=yes").identity() is None

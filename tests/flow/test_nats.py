@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import shutil
 import threading
@@ -10,9 +11,10 @@ import threading
 import msgspec
 import pytest
 
-from clasher.errors import SettingError, StreamError
+from clasher.errors import SettingError, StreamError, UnreachableError
 from clasher.io.connectors import nats as connector
 from clasher.io.registry import source_at
+from clasher.io.streams import Caller
 from tests.conftest import missing, optional
 from tests.flow import plain
 from tests.flow.nats_server import NatsServer, needs
@@ -46,11 +48,11 @@ def add(server, rows, subject="news.a"):
     server.tell(publish)
 
 
-def written(server):
+def written(server, stream="out"):
     async def read(js):
-        info = await js.stream_info("out")
+        info = await js.stream_info(stream)
         numbers = range(1, info.state.last_seq + 1)
-        return await asyncio.gather(*(js.get_msg("out", seq) for seq in numbers))
+        return await asyncio.gather(*(js.get_msg(stream, seq) for seq in numbers))
 
     return [json.loads(message.data) for message in server.tell(read)]
 
@@ -98,6 +100,42 @@ def test_outputs_that_are_written_again_appear_once(server, folder):
     assert plain.model_in(folder) == plain.learnt(rows)
 
 
+def test_outputs_of_equal_ids_all_appear(server, folder):
+    rows = [{"id": "same", "text": f"text {n}", "labels": None} for n in range(20)]
+    add(server, rows)
+    run(folder, server.url("news"), server.url("out"))
+    add(server, [{"id": "same", "text": "one more", "labels": None}])
+    run(folder, server.url("news"), server.url("out"))
+    assert written(server) == [{"id": "same", "labels": []}] * 21
+
+
+def test_one_stream_may_keep_several_subjects_of_outputs(server, folder):
+    server.tell(lambda js: js.add_stream(name="both", subjects=["both.*"]))
+    add(server, records(10))
+    run(
+        folder, server.url("news"), server.url("both.all"), routes=[f"!*={server.url('both.none')}"]
+    )
+    found = written(server, "both")
+    assert [found.count(one) for one in predictions(records(10))] == [
+        1 if one["labels"] else 2 for one in predictions(records(10))
+    ]
+
+
+@pytest.mark.parametrize("most", [None, 3000])
+def test_a_dead_letter_is_cut_to_what_the_stream_takes(server, folder, tmp_path, most):
+    if most is not None:
+        server.tell(lambda js: js.update_stream(name="out", subjects=["out"], max_msg_size=most))
+    raw = b"no \xff record \xe2\x82\xac" * 300_000
+    (tmp_path / "news.jsonl").write_bytes(raw + b"\n" + msgspec.json.encode(records(1)[0]))
+    figures = run(folder, str(tmp_path / "news.jsonl"), letters=server.url("out"))
+    assert (figures.documents, figures.poison) == (1, 1)
+    (letter,) = written(server)
+    assert (letter["record"], letter["raw_bytes"]) == (1, len(raw))
+    assert letter["raw_sha256"] == hashlib.sha256(raw).hexdigest()
+    assert raw.decode("utf-8", "backslashreplace").startswith(letter["raw"])
+    assert len(letter["raw"]) > (most or 1_000_000) / 2
+
+
 def test_only_a_subject_may_be_read_and_only_what_is_new(server, folder, tmp_path):
     rows = records(60)
     add(server, rows[:30], "news.a")
@@ -131,7 +169,7 @@ def test_messages_removed_on_the_way_are_never_skipped(server, folder):
     def removing(most, seconds):
         if going._documents._seq == 100:
             remove(server, 151)
-            going._documents._messages = None
+            going._documents._pull = None
         return read(most, seconds)
 
     going._documents.read = removing
@@ -205,3 +243,124 @@ def test_what_is_not_there_is_told(server, folder):
         source_at(server.url("news", group="x"))
     with pytest.raises(StreamError, match="the stream or subject last"):
         source_at("nats://host")
+
+
+# ── how a server answers ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def source(server):
+    """The messages of the stream, from their beginning."""
+    found = source_at(server.url("news"))
+    found.open(None, Caller("me"))
+    yield found
+    found.close()
+
+
+def delete_consumers(server):
+    async def delete(js):
+        for info in await js.consumers_info("news"):
+            await js.delete_consumer("news", info.name)
+
+    server.tell(delete)
+
+
+def texts(chunks):
+    return [text for chunk in chunks if chunk for text in chunk.records.texts.to_pylist()]
+
+
+def test_a_silent_stream_is_waited_for(server, source):
+    add(server, records(1))
+    assert len(source.read(20, 0.1)) == 1
+    for _ in range(40):
+        assert source.read(20, 0.05) is None
+        assert source.knows_end
+    add(server, records(3)[1:])
+    assert sum(len(source.read(1, 1.0)) for _ in range(2)) == 2
+
+
+def test_a_silent_stream_ends_no_run(server, folder):
+    add(server, records(1))
+    assert run(folder, server.url("news"), idle=3.0).documents == 1
+
+
+def test_a_message_that_comes_while_it_is_waited_for_is_read(server, source):
+    assert source.read(20, 0.0) is None
+    timer = threading.Timer(0.1, lambda: add(server, records(1)))
+    timer.start()
+    assert len(source.read(20, 10.0)) == 1
+    timer.join()
+
+
+def test_a_consumer_that_is_deleted_is_made_again(server, source):
+    rows = records(30)
+    add(server, rows[:10])
+    chunks = [source.read(10, 0.0)]
+    delete_consumers(server)
+    add(server, rows[10:])
+    chunks.append(source.read(100, 0.0))
+    if chunks[-1] is None:  # the consumer that was gone
+        assert not source.knows_end
+        chunks.append(source.read(100, 0.0))
+    assert texts(chunks) == [row["text"] for row in rows]
+
+
+def test_a_consumer_that_is_deleted_while_it_waits_is_made_again(server, source):
+    assert source.read(10, 0.0) is None
+    timer = threading.Timer(0.1, lambda: delete_consumers(server))
+    timer.start()
+    assert source.read(10, 1.0) is None
+    assert not source.knows_end
+    timer.join()
+    add(server, records(2))
+    assert len(source.read(10, 1.0)) == 2
+
+
+def test_a_stream_that_is_deleted_is_told(server, source):
+    add(server, records(2))
+    source.read(10, 0.0)
+    server.tell(lambda js: js.delete_stream("news"))
+    with pytest.raises(StreamError, match="there is no such stream"):
+        source.read(10, 0.0)
+
+
+def test_a_server_that_hangs_is_not_taken_for_a_silent_stream(server, source):
+    assert source.read(10, 0.0) is None
+    server.pause()
+    with pytest.raises(UnreachableError, match="does not answer"):
+        source.read(10, 0.0)
+    server.resume()
+    add(server, records(2))
+    assert len(source.read(10, 1.0)) == 2
+
+
+def test_a_server_that_restarts_while_nothing_comes_is_waited_for(server, source):
+    add(server, records(2))
+    assert len(source.read(10, 0.0)) == 2
+    assert source.read(10, 0.0) is None
+    server.stop()
+    with pytest.raises(UnreachableError, match="does not answer"):
+        source.read(10, 0.0)
+    server.start()
+    add(server, records(4)[2:])
+    assert texts([source.read(10, 1.0)]) == [row["text"] for row in records(4)[2:]]
+
+
+def test_a_message_with_a_header_status_is_no_status(server, source):
+    rows = records(3)
+
+    async def publish(js):
+        for row in rows:
+            await js.publish("news.a", msgspec.json.encode(row), headers={"Status": "404"})
+
+    server.tell(publish)
+    assert texts([source.read(10, 0.0)]) == [row["text"] for row in rows]
+
+
+def test_a_stream_made_again_under_its_name_is_another(server, source):
+    before = source.identity()
+    assert before is not None
+    assert source.same(before)
+    server.tell(lambda js: js.delete_stream("news"))
+    server.tell(lambda js: js.add_stream(name="news", subjects=["news.*"]))
+    assert not source.same(before)

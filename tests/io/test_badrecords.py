@@ -1,11 +1,14 @@
 import os
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from clasher.errors import RecordError, SettingError, StreamError
-from clasher.io.badrecords import BadRecords
+from clasher.io.badrecords import BadRecords, letter
 
 ERROR = RecordError("news.jsonl", 3, "broken JSON", "mend it", b'{"text": "\xff')
 
@@ -72,3 +75,23 @@ def test_a_full_disk_is_told():
 def test_a_misspelt_policy_is_refused(policy):
     with pytest.raises(SettingError, match=r"'stop', 'skip' or a pathlib.Path"):
         BadRecords(policy)
+
+
+@given(
+    raw=st.binary(max_size=3000) | st.text(max_size=1000).map(str.encode),
+    error=st.text(max_size=3000),
+    most=st.integers(800, 4000),
+)
+def test_a_dead_letter_is_cut_to_any_size(raw, error, most):
+    cut = letter("news.jsonl", 3, error, raw, most)
+    assert len(cut) <= most
+    found = msgspec.json.decode(cut)
+    assert raw.decode("utf-8", "backslashreplace").startswith(found["raw"])
+    if found["raw"] != raw.decode("utf-8", "backslashreplace"):
+        assert (found["raw_bytes"], found["raw_sha256"]) == (len(raw), sha256(raw).hexdigest())
+
+
+def test_a_dead_letter_is_not_cut_within_a_character():
+    for most in range(250, 300):
+        cut = msgspec.json.decode(letter("news.jsonl", 3, "broken", "€".encode() * 200, most))
+        assert set(cut["raw"]) == {"€"}

@@ -16,6 +16,10 @@ SCHEMA = {
 }
 
 
+REGISTERED = {7: SCHEMA}
+"""The schemas of a registry, by their ids there."""
+
+
 def to_avro(row: dict[str, Any]) -> bytes:
     import fastavro
 
@@ -27,7 +31,14 @@ def to_avro(row: dict[str, Any]) -> bytes:
 def avro(value: bytes) -> Any:
     import fastavro
 
-    return fastavro.schemaless_reader(io.BytesIO(value), fastavro.parse_schema(SCHEMA), None)
+    schema, body = SCHEMA, io.BytesIO(value)
+    own = int.from_bytes(value[1:5], "big")
+    if value[:1] == b"\0" and own in REGISTERED:  # a registry's frame
+        schema, body = REGISTERED[own], io.BytesIO(value[5:])
+    found = fastavro.schemaless_reader(body, fastavro.parse_schema(schema), None)
+    if body.read(1):
+        raise ValueError("bytes are left over: was it written with another schema?")
+    return found
 
 
 def to_protobuf(row: dict[str, Any]) -> bytes:
@@ -42,6 +53,10 @@ def protobuf(value: bytes) -> Any:
     from google.protobuf.json_format import MessageToDict
     from google.protobuf.struct_pb2 import Struct
 
+    if value[:1] == b"\0":  # a registry's frame: no message begins so
+        if value[5:6] != b"\0":
+            raise ValueError("it is not of the first type of its schema")
+        value = value[6:]
     return MessageToDict(Struct.FromString(value))
 
 

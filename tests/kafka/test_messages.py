@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Message
@@ -14,7 +16,9 @@ from clasher.io.records import Fields
 from clasher.io.registry import source_at
 from tests.conftest import optional
 from tests.flow import plain
+from tests.flow.running import run
 from tests.kafka import decoders
+from tests.kafka.messages import create, fill
 
 
 def message(value, offset=7, key=None, headers=None):
@@ -83,6 +87,54 @@ def test_decoders_of_the_user_make_records(library, encode, decode):
 
 
 @pytest.mark.parametrize(
+    ("library", "encode", "decode", "frame"),
+    [("fastavro", decoders.to_avro, decoders.avro, b"\0\0\0\0\7"),
+     ("google.protobuf", decoders.to_protobuf, decoders.protobuf, b"\0\0\0\0\7\0")],
+    ids=["avro", "protobuf"],
+)  # fmt: skip
+def test_values_in_the_frame_of_a_schema_registry_make_the_same_records(
+    library, encode, decode, frame
+):
+    optional(library, "test")
+    rows = plain.records(20)
+    chunk = chunk_of([message(frame + encode(row)) for row in rows], decode=decode)
+    assert chunk.records.ids == [row["id"] for row in rows]
+    assert chunk.records.texts.to_pylist() == [row["text"] for row in rows]
+    assert not chunk.poison
+
+
+@pytest.mark.parametrize(
+    ("library", "encode", "decode"),
+    [("fastavro", decoders.to_avro, decoders.avro),
+     ("google.protobuf", decoders.to_protobuf, decoders.protobuf)],
+    ids=["avro", "protobuf"],
+)  # fmt: skip
+def test_a_value_of_another_schema_is_poison(library, encode, decode):
+    optional(library, "test")
+    row = {"id": "a", "text": "wheat", "labels": ["grain"]}
+    whole = encode(row)
+    bad = {
+        "of another schema": b"\0\0\0\0\10" + whole,
+        "too long": whole + b"\0",
+        "too short": whole[:-1],
+        "framed and cut": (b"\0\0\0\0\7" + whole)[:-1],
+        "a frame alone": b"\0\0\0\0\7",
+        "nothing": b"",
+        "an empty id in the frame of another schema": b"\0\0\0\0\10\0\0\0",
+    }
+    chunk = chunk_of([message(value, at) for at, value in enumerate(bad.values())], decode=decode)
+    assert chunk.records.ids == []
+    assert [poison.raw for poison in chunk.poison] == list(bad.values())
+
+
+def test_an_avro_value_without_a_frame_may_begin_with_a_zero():
+    optional("fastavro", "test")
+    row = {"id": "", "text": "wheat", "labels": None}
+    chunk = chunk_of([message(decoders.to_avro(row))], decode=decoders.avro)
+    assert chunk.records.texts.to_pylist() == ["wheat"]
+
+
+@pytest.mark.parametrize(
     ("decode", "problem"),
     [(json.loads, "the decoder: JSONDecodeError: "), (decoders.to_list, "made a list of it")],
 )
@@ -105,3 +157,22 @@ def test_a_decoder_is_named_in_the_address_or_beside_it():
     with pytest.raises(SettingError, match="there is no option 'decoder'"):
         source_at("news.jsonl", decoder="json:loads")
     assert load_function("os.path:join")("a", "b") == "a/b"
+
+
+def test_the_documented_avro_decoder_learns_framed_values(
+    broker, topic, folder, tmp_path, monkeypatch
+):
+    optional("fastavro", "test")
+    text = (Path(__file__).parents[2] / "docs" / "streams.md").read_text(encoding="utf-8")
+    (code,) = [part for part in re.findall(r"```python\n(.*?)```", text, re.S) if "avsc" in part]
+    (tmp_path / "documented.py").write_text(code, encoding="utf-8")
+    (tmp_path / "news.avsc").write_text(json.dumps(decoders.SCHEMA), encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    rows = plain.records(20)
+    values = [b"\0\0\0\0\7" + decoders.to_avro(row) for row in rows]
+    create(broker, topic)
+    fill(broker, topic, [*values, b"\0\0\0\0\10" + decoders.to_avro(rows[0])])
+    figures = run(folder, broker.url(topic, decoder="documented:news"))
+    assert (figures.documents, figures.duplicates, figures.poison) == (20, 0, 1)
+    assert plain.model_in(folder) == plain.learnt(rows)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
 import time
 
 import pytest
 
 from clasher.errors import SettingError, StreamError, UnreachableError
+from clasher.flow import Flow
 from clasher.io.connectors import kafka_outbox
-from clasher.io.registry import sink_at
+from clasher.io.registry import commit_as_one, sink_at
 from clasher.io.streams import Caller, Output
 from tests.flow import plain
 from tests.flow.running import flow, run
@@ -142,3 +145,44 @@ def test_routes_and_dead_letters_go_to_topics(broker, topic, folder):
 def test_an_address_that_means_nothing_is_refused(url, problem):
     with pytest.raises(SettingError, match=problem):
         sink_at(url)
+
+
+RAW = b"no \xff record" * 500_000
+
+
+def run_with_large_poison(broker, topic, folder):
+    """Learn a document after five megabytes that are no record; the dead letter."""
+    news = folder.parent / "news.jsonl"
+    news.write_bytes(RAW + b"\n" + plain.lines(plain.records(1)))
+    figures = run(folder, str(news), letters=broker.url(topic))
+    assert (figures.documents, figures.poison) == (1, 1)
+    (message,) = found(broker, topic)
+    letter = json.loads(message.value())
+    assert letter["raw_bytes"] == len(RAW)
+    assert letter["raw_sha256"] == hashlib.sha256(RAW).hexdigest()
+    assert RAW.decode("utf-8", "backslashreplace").startswith(letter["raw"])
+    return message.value()
+
+
+def test_a_dead_letter_is_cut_to_what_a_message_may_be(broker, topic, folder):
+    create(broker, topic)
+    assert 900_000 < len(run_with_large_poison(broker, topic, folder)) < 1_000_000
+
+
+def test_a_dead_letter_is_cut_to_what_its_topic_takes(server, topic, folder):
+    create(server, topic, config={"max.message.bytes": "20000"})
+    assert 15_000 < len(run_with_large_poison(server, topic, folder)) < 20_000
+
+
+def test_a_dead_letter_in_a_transaction_is_cut_too(server, topic, folder):
+    create(server, topic, config={"max.message.bytes": "20000"})
+    create(server, f"{topic}-out")
+    news = folder.parent / "news.jsonl"
+    news.write_bytes(RAW + b"\n" + plain.lines(plain.records(1)))
+    sink, letters = server.url(f"{topic}-out"), sink_at(server.url(topic))
+    made = flow(folder, str(news), sink)
+    commit_as_one(made._documents, [made._given[0].sink, letters])
+    made = Flow(folder, made._documents, made._given, letters=letters, options=made.options)
+    assert made.run().poison == 1
+    (message,) = found(server, topic)
+    assert json.loads(message.value())["raw_bytes"] == len(RAW)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -17,6 +17,8 @@ from clasher.io.records import Id
 from clasher.io.streams import Caller, Output, Party, Poison, Sink
 
 _encoder = msgspec.json.Encoder()
+
+KEY: Final = 200  # characters of a place that a dead letter is keyed by
 
 
 class Line(msgspec.Struct, omit_defaults=True, gc=False):
@@ -84,7 +86,10 @@ class Outlets:
 
     def write_letters(self, poison: Sequence[Poison]) -> None:
         """Write what was no record."""
-        letters = [Output(str(one.place), letter(*one)) for one in poison]
+        if not poison:
+            return
+        room = self._patience.until(self._letters.name, self._letters.room)
+        letters = [Output(str(one.place)[:KEY], letter(*one, room)) for one in poison]
         self._give(self._letters, letters)
 
     def flush(self, state: State) -> None:

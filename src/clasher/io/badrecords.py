@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Literal
+from hashlib import sha256
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -11,6 +12,8 @@ from clasher.errors import RecordError, SettingError
 from clasher.io.linefile import Closing, LineFile
 
 _encoder = msgspec.json.Encoder()
+
+SHORTER: Final = (1000, 200, 20)  # characters left of a name or an error where a letter is cut
 
 
 class BadRecords(Closing):
@@ -75,18 +78,63 @@ class BadRecords(Closing):
             self._letters.close()
 
 
-def letter(source: str, record: str | int, error: str, raw: bytes | None) -> bytes:
-    r"""A dead letter: where it stood, what is wrong with it, and what came.
+def letter(
+    source: str, record: str | int, error: str, raw: bytes | None, most: int | None = None
+) -> bytes:
+    r"""Write a dead letter: where it stood, what is wrong with it, and what came.
+
+    A letter of more than ``most`` bytes is cut: it holds the beginning of what came, with its
+    whole length and its SHA-256.
 
     >>> print(letter("news.jsonl", 3, "broken JSON", b"\xff").decode())
     {"source":"news.jsonl","record":3,"error":"broken JSON","raw":"\\xff"}
+    >>> print(letter("news.jsonl", 3, "broken JSON", b"x" * 9999, most=170).decode()[:90])
+    {"source":"news.jsonl","record":3,"error":"broken JSON","raw":"xxxxxxxx","raw_bytes":9999,
     """
-    return _encoder.encode(
-        {
-            # The name of a file need not be Unicode text.
-            "source": source.encode("utf-8", "backslashreplace").decode(),
-            "record": record,
-            "error": error,
-            "raw": None if raw is None else raw.decode("utf-8", "backslashreplace"),
-        }
-    )
+    # The name of a file need not be Unicode text.
+    source = source.encode("utf-8", "backslashreplace").decode()
+    fields = {"source": source, "record": record, "error": error, "raw": _text(raw)}
+    whole = _encoder.encode(fields)
+    if most is None or len(whole) <= most:
+        return whole
+    return _cut(fields, raw, most)
+
+
+def _cut(fields: dict[str, Any], raw: bytes | None, most: int) -> bytes:
+    """Shorten a letter to ``most`` bytes, as far as that goes."""
+    content = b"" if raw is None else raw
+    digest = {"raw_bytes": len(content), "raw_sha256": sha256(content).hexdigest()}
+    if raw is not None:
+        fields = fields | {"raw": ""} | digest
+    for longest in SHORTER:
+        bare = {name: _shortened(value, longest) for name, value in fields.items()}
+        left = most - len(_encoder.encode(bare))
+        if left >= 0:
+            break
+    if raw is not None:
+        bare["raw"] = _beginning(content, left)
+    return _encoder.encode(bare)
+
+
+def _shortened(value: Any, longest: int) -> Any:
+    """Cut text, but not a digest."""
+    is_long = isinstance(value, str) and len(value) > max(longest, sha256().digest_size * 2)
+    return f"{value[:longest]}…" if is_long else value
+
+
+def _beginning(raw: bytes, room: int) -> str:
+    """Return as much of ``raw`` as takes no more than ``room`` bytes of JSON: escapes count."""
+    size = min(len(raw), max(room, 0))
+    while size:
+        while 0 < size < len(raw) and raw[size] & 0xC0 == 0x80:  # not within a character
+            size -= 1
+        text = _text(raw[:size]) or ""
+        took = len(_encoder.encode(text)) - len('""')
+        if took <= room:
+            return text
+        size = min(size - 1, size * room // took)
+    return ""
+
+
+def _text(raw: bytes | None) -> str | None:
+    return None if raw is None else raw.decode("utf-8", "backslashreplace")

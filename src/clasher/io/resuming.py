@@ -26,6 +26,7 @@ from clasher.io.streams import Chunk, Poison, Position
 
 RECORDS: Final = 1000  # of a batch of a format that is read anew: borders must stay where they are
 LOOK: Final = 4096  # bytes before a position that tell whether a file is still the same
+TAIL: Final = 256  # bytes before the end of what was read, looked at again in a file that grows
 POLL: Final = 0.2  # seconds between two looks at a file that may grow
 
 
@@ -47,15 +48,26 @@ class Resumed(Protocol):
         """Let go of the file."""
 
 
-def resumed(
-    file: File, fields: Fields, position: Position, *, above: int = 0, follow: bool = False
-) -> Resumed:
+def resumed(file: File, fields: Fields, position: Position, *, above: int = 0) -> Resumed:
     """Open a file at a position; ``above`` records of the stream went before the file."""
     if file.kind == "jsonl" and file.compression is None:
-        return ResumedLines(file, fields, position, above=above, follow=follow)
-    if follow:
-        raise StreamError(f"{file.name}: only JSON lines, not compressed, can be followed")
+        return ResumedLines(file, fields, position, above=above)
     return ReadAnew(file, fields, position, above=above)
+
+
+def content_identity(path: str, length: int = LOOK) -> str | None:
+    """Return a digest of the first ``length`` bytes of a file, and how many those are.
+
+    None for what is empty, cannot be read, or is no regular file: a pipe would lose the bytes.
+    """
+    if not os.path.isfile(path):
+        return None
+    try:
+        with open(path, "rb") as file:
+            head = file.read(length)
+    except OSError:
+        return None
+    return f"sha256:{len(head)}:{hashlib.sha256(head).hexdigest()}" if head else None
 
 
 class Found(NamedTuple):
@@ -124,12 +136,21 @@ class Lines:
 
 
 class ResumedLines:
-    """JSON lines from a byte on, to the end, or as they come."""
+    """JSON lines from a byte on, to the end, or as they come.
+
+    Attributes
+    ----------
+    may_grow : bool
+        Whether more is expected at the end; set to False, what is left is read.
+    is_cut_off : bool
+        Whether the file no longer holds what was read.
+    """
 
     def __init__(
-        self, file: File, fields: Fields, position: Position, *, above: int, follow: bool
+        self, file: File, fields: Fields, position: Position, *, above: int, follow: bool = False
     ) -> None:
-        self._name, self._follow = file.name, follow
+        self._name, self._follows = file.name, follow
+        self.may_grow, self.is_cut_off = follow, False
         self._decoder = Decoder(file.name, fields)
         try:
             self._file = open(file.name, "rb", buffering=0)  # noqa: SIM115
@@ -138,8 +159,10 @@ class ResumedLines:
             raise StreamError(f"{file.name} cannot be read: {reason}") from error
         try:
             at = position or {"offset": self._after_mark(), "line": 0, "records": above}
+            if not at["offset"]:
+                at = at | {"offset": self._after_mark()}
             self._check(at)
-            self._file.seek(at["offset"])
+            self._tail = self._before(self._file.seek(at["offset"]))
         except BaseException:
             self._file.close()
             raise
@@ -161,26 +184,49 @@ class ResumedLines:
         """Close the file."""
         self._file.close()
 
+    @property
+    def records(self) -> int:
+        """How many records of the stream were delivered."""
+        return self._lines.records
+
+    def stat(self) -> os.stat_result:
+        """Return what the system knows of the file, whatever its name is now."""
+        return os.fstat(self._file.fileno())
+
+    def is_intact(self) -> bool:
+        """Whether the file still ends, as far as it was read, with what was read."""
+        return self._before(self._file.tell()) == self._tail
+
+    def cut_off(self) -> None:
+        """Deliver what is in hand, and read nothing more of the file."""
+        self.may_grow, self.is_cut_off = False, True
+
     def _blocks(self, seconds: Callable[[], float]) -> Iterator[bytes]:
-        while True:
+        while not self.is_cut_off:
             block = self._file.read(BLOCK)
             if block:
+                if self._follows:
+                    self._tail = self._before(self._file.tell())
                 yield block
-            elif not self._follow:
+            elif not self.may_grow:
                 return
             else:
                 time.sleep(min(POLL, seconds()))
                 yield b""
 
     def _position(self) -> Position:
+        if self.is_cut_off:  # what comes next is the beginning of what is there now
+            return {"offset": 0, "line": 0, "records": self._lines.records}
         # The last line of a file may lack its line feed.
         offset = min(self._lines.offset, self._size())
-        return {
+        position = {
             "offset": offset,
             "line": self._lines.line,
             "records": self._lines.records,
             "before": self._digest(offset),
         }
+        # Files that begin alike are told apart by it; a copy has another one.
+        return position | ({"inode": self.stat().st_ino} if self._follows else {})
 
     def _check(self, at: dict[str, Any]) -> None:
         if "before" not in at:
@@ -194,7 +240,12 @@ class ResumedLines:
             )
 
     def _size(self) -> int:
-        return os.fstat(self._file.fileno()).st_size
+        return self.stat().st_size
+
+    def _before(self, offset: int) -> bytes:
+        """Return some bytes before a place; fewer where the file is shorter."""
+        start = max(0, offset - TAIL)
+        return self._at(start, offset - start)
 
     def _after_mark(self) -> int:
         return len(BOM) if self._at(0, len(BOM)) == BOM else 0

@@ -212,6 +212,14 @@ class Source(ABC):
     def close(self) -> None:
         """Let go of connections and files; once more is no error."""
 
+    def identity(self) -> str | None:
+        """Return what the stream says of itself, however its address is spelt; None if unknown."""
+        return None
+
+    def same(self, identity: str) -> bool:
+        """Tell whether ``identity``, kept from an earlier run, is this stream's."""
+        return self.identity() == identity
+
 
 class Sink(ABC):
     """Where outputs go.
@@ -241,6 +249,13 @@ class Sink(ABC):
         Where this raises ``UnreachableError`` it is called again with the same outputs: those that
         came through need not be written twice, but may be.
         """
+
+    def room(self) -> int | None:
+        """Return how many bytes an output may have, None if there is no limit; after ``open``.
+
+        Dead letters are cut to it. An output that is larger is for ``write`` to refuse.
+        """
+        return None
 
     @abstractmethod
     def flush(self) -> Position:

@@ -3,28 +3,40 @@
 A feed that is unchanged costs its server a line (``ETag``, ``Last-Modified``). What a server says
 about when to come again is heeded: ``Retry-After``, ``Cache-Control: max-age``, and ``ttl`` in the
 feed. A feed that fails is asked less and less often.
+
+Whatever a server sends, a feed either comes whole or becomes a ``FeedError`` of one printable line.
 """
 
 from __future__ import annotations
 
+import http.client
+import ssl
 import time
 import urllib.error
 import urllib.request
 import zlib
+from base64 import b64encode
+from contextlib import suppress
 from dataclasses import dataclass
 from email.message import Message
 from email.utils import parsedate_to_datetime
+from functools import partial
 from http import HTTPStatus
+from socket import SHUT_RDWR, socket
 from typing import Any, Final
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from clasher.errors import StreamError
+from clasher.io.addresses import hidden
 from clasher.version import __version__
 
-SECONDS: Final = 10.0  # that an answer may take
+SECONDS: Final = 30.0  # that a feed may take in all: names, redirects and its last byte
+SILENCE: Final = 10.0  # seconds that a server may say nothing
 MOST_BYTES: Final = 10 * 2**20  # of a feed
 DAY: Final = 86400.0
 AGENT: Final = f"clasher/{__version__} (feed reader)"
 FOR_GOOD: Final = (HTTPStatus.MOVED_PERMANENTLY, HTTPStatus.PERMANENT_REDIRECT)
+REASON: Final = 200  # characters of what a server says that are told
 
 
 class FeedError(StreamError):
@@ -60,44 +72,137 @@ class Answer:
     moved: str | None = None
 
 
-def fetch(url: str, etag: str | None, modified: str | None) -> Answer:
-    """Ask for a feed, if it changed."""
+class Line:
+    """The connection of a request, which another thread may cut."""
+
+    def __init__(self) -> None:
+        self._socket: socket | None = None
+        self._responses: list[http.client.HTTPResponse] = []
+        self._is_cut = False
+
+    def hold(self, connected: socket) -> None:
+        """Note the socket that is spoken over."""
+        self._socket = connected
+        if self._is_cut:
+            self.cut()
+
+    def cut(self) -> None:
+        """End whatever is being said; who reads finds the end of the stream."""
+        self._is_cut = True
+        if self._socket is not None:
+            with suppress(OSError):  # it has ended by itself
+                socket.shutdown(self._socket, SHUT_RDWR)  # not that of TLS, which would wait
+
+    def open(self, response: http.client.HTTPResponse) -> http.client.HTTPResponse:
+        """Note a response, which is closed in the end whatever happens to it."""
+        self._responses.append(response)
+        return response
+
+    def close(self) -> None:
+        """Close all that was opened."""
+        for response in self._responses:
+            response.close()
+
+
+def fetch(url: str, etag: str | None, modified: str | None, line: Line | None = None) -> Answer:
+    """Ask for a feed, if it changed; whatever goes wrong is a ``FeedError``."""
+    ways, line = _Ways("@" not in url), Line() if line is None else line
+    opener = urllib.request.build_opener(ways, *_handlers(line))
+    try:
+        with opener.open(_request(url, etag, modified), timeout=SILENCE) as answer:
+            content = _content(answer, answer.headers.get("Content-Encoding", ""))
+            return _answer(content, answer.headers, ways.moved)
+    except urllib.error.HTTPError as error:
+        if error.code == HTTPStatus.NOT_MODIFIED:
+            return _answer(None, error.headers, ways.moved, etag, modified)
+        after = _seconds(error.headers.get("Retry-After"))
+        reason = f"{hidden(url)}: {error.code} {printable(error.reason)}"
+        raise FeedError(reason, after, is_gone=error.code == HTTPStatus.GONE) from error
+    except Exception as error:  # a server may send whatever it likes
+        raise FeedError(f"{hidden(url)}: {_why(error)}") from error
+    finally:
+        line.close()
+
+
+def _request(url: str, etag: str | None, modified: str | None) -> urllib.request.Request:
     headers = {"User-Agent": AGENT, "Accept-Encoding": "gzip", "Accept": "application/xml, */*"}
     if etag is not None:
         headers["If-None-Match"] = etag
     if modified is not None:
         headers["If-Modified-Since"] = modified
-    ways = _Ways()
-    opener = urllib.request.build_opener(ways)
-    try:
-        with opener.open(urllib.request.Request(url, headers=headers), timeout=SECONDS) as answer:
-            content = _content(answer, answer.headers.get("Content-Encoding", ""))
-            return _answer(content, answer.headers, ways.moved)
-    except urllib.error.HTTPError as error:
-        with error:
-            if error.code == HTTPStatus.NOT_MODIFIED:
-                return _answer(None, error.headers, ways.moved, etag, modified)
-            after = _seconds(error.headers.get("Retry-After"))
-            raise FeedError(
-                f"{url}: {error.code} {error.reason}", after, is_gone=error.code == HTTPStatus.GONE
-            ) from error
-    except (OSError, ValueError, zlib.error) as error:
-        reason = getattr(error, "reason", None) or error
-        raise FeedError(f"{url}: {reason}") from error
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    request = urllib.request.Request(urlunsplit(parts._replace(netloc=host)), headers=headers)
+    if at:
+        # Not passed on where the server leads to another one.
+        secret = b64encode(unquote(user).encode()).decode()
+        request.add_unredirected_header("Authorization", f"Basic {secret}")
+    return request
+
+
+def _why(error: BaseException) -> str:
+    """Tell what went wrong in one line; the name of the error too, where that says more."""
+    reason = getattr(error, "reason", None) or error
+    name = "" if isinstance(reason, (OSError, ValueError, str)) else f"{type(reason).__name__}: "
+    return printable(f"{name}{reason}") or type(error).__name__
+
+
+def printable(text: object) -> str:
+    r"""Return text from outside as one short line that does nothing to a terminal.
+
+    >>> printable("bad \x1b[31m\r\n status")
+    'bad ?[31m status'
+    """
+    line = " ".join(str(text).split())[:REASON]
+    return "".join(sign if sign.isprintable() else "?" for sign in line)
+
+
+def _handlers(line: Line) -> list[urllib.request.BaseHandler]:
+    """Have connections held by a line."""
+
+    class Plain(http.client.HTTPConnection):
+        def connect(self) -> None:
+            super().connect()
+            line.hold(self.sock)
+
+        def getresponse(self) -> http.client.HTTPResponse:
+            return line.open(super().getresponse())
+
+    class Secure(http.client.HTTPSConnection):
+        def connect(self) -> None:
+            super().connect()
+            line.hold(self.sock)
+
+        def getresponse(self) -> http.client.HTTPResponse:
+            return line.open(super().getresponse())
+
+    class Http(urllib.request.HTTPHandler):
+        def http_open(self, req: Any) -> Any:
+            return self.do_open(Plain, req)
+
+    class Https(urllib.request.HTTPSHandler):
+        def https_open(self, req: Any) -> Any:
+            return self.do_open(partial(Secure, context=ssl.create_default_context()), req)
+
+    return [Http(), Https()]
 
 
 class _Ways(urllib.request.HTTPRedirectHandler):
-    """Follows a feed to where it is, and notes where it is for good."""
+    """Follows a feed to where it is, and notes where it is for good.
 
-    def __init__(self) -> None:
+    One with a password stays where it is: the password is not for another address.
+    """
+
+    def __init__(self, may_move: bool) -> None:
         self.moved: str | None = None
-        self._is_lasting = True
+        self._is_lasting = may_move
 
     def redirect_request(
         self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> Any:
         if not newurl.startswith(("http://", "https://")):
-            raise FeedError(f"{req.full_url}: leads to {newurl[:80]}, which is no web address")
+            raise FeedError(f"{req.full_url}: leads to {printable(newurl)}, no web address")
+        fp.close()  # its body has no end that anybody promised
         self._is_lasting = self._is_lasting and code in FOR_GOOD
         if self._is_lasting:
             self.moved = newurl
@@ -124,11 +229,15 @@ def _answer(
 def _content(answer: Any, encoding: str) -> bytes:
     """The bytes of a feed, no more of them than a feed should have."""
     raw: bytes = answer.read(MOST_BYTES + 1)
-    if encoding.lower() == "gzip":
+    is_whole = not answer.length  # what is still missing of the length that was announced
+    if encoding.lower() in ("gzip", "x-gzip"):
         unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
         raw = unpacker.decompress(raw, MOST_BYTES + 1)
+        is_whole = unpacker.eof
     if len(raw) > MOST_BYTES:
         raise ValueError(f"it is larger than {MOST_BYTES:,} bytes")
+    if not is_whole:
+        raise ValueError("it was cut on its way")
     return raw
 
 

@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple
 
 import feedparser
 
-from clasher.io.connectors.feed_fetching import DAY, Answer, FeedError
+from clasher.io.addresses import hidden
+from clasher.io.connectors.feed_fetching import DAY, Answer, FeedError, printable
 
 KEY: Final = 12  # bytes by which an item is known again
 BREAKS: Final = frozenset(("p", "br", "div", "li", "tr", "td", "h1", "h2", "h3", "blockquote"))
@@ -27,6 +28,16 @@ class Item(NamedTuple):
 
 def parsed(url: str, answer: Answer) -> tuple[list[Item], float]:
     """The items of a feed, the oldest first, and the seconds after which it wants to be asked."""
+    try:
+        return _parsed(hidden(url), answer)
+    except FeedError:
+        raise
+    except Exception as error:  # feedparser may stumble over what nobody has thought of
+        what = f"{type(error).__name__}: {error}"
+        raise FeedError(f"{hidden(url)}: cannot be read as a feed: {printable(what)}") from error
+
+
+def _parsed(url: str, answer: Answer) -> tuple[list[Item], float]:
     assert answer.content is not None
     # As a stream: text would be taken for an address, or for the name of a file.
     found = feedparser.parse(
@@ -41,17 +52,24 @@ def parsed(url: str, answer: Answer) -> tuple[list[Item], float]:
 
 
 def _item(entry: Any, url: str) -> Item:
-    title = plain(entry.get("title", ""))
+    title = plain(_valid(entry.get("title", "")))
     content = entry.get("content")
-    body = plain(content[0].get("value", "") if content else entry.get("summary", ""))
-    name = entry.get("id") or entry.get("link") or _digest(f"{title}\n{body}")
-    labels = [tag["term"].strip() for tag in entry.get("tags", ()) if tag.get("term")]
+    body = plain(_valid(content[0].get("value", "") if content else entry.get("summary", "")))
+    link = _valid(entry.get("link") or "") or None
+    name = _valid(entry.get("id") or "") or link or _digest(f"{title}\n{body}")
+    labels = [_valid(tag["term"]).strip() for tag in entry.get("tags", ()) if tag.get("term")]
+    published = _valid(entry.get("published") or "") or None
     record = {
         "id": name, "title": title, "text": f"{title}\n\n{body}".strip(),
-        "link": entry.get("link"), "published": entry.get("published"), "feed": url,
+        "link": link, "published": published, "feed": url,
         "labels": list(dict.fromkeys(filter(None, labels))) or None,
     }  # fmt: skip
     return Item(name, _digest(name), record)
+
+
+def _valid(text: str) -> str:
+    """Replace halves of surrogate pairs, which references such as ``&#xD800;`` may bring."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def plain(markup: str) -> str:
@@ -97,6 +115,6 @@ def _digest(name: str) -> str:
 
 def _minutes(text: str | None) -> float:
     """The ``ttl`` of a feed in seconds, a day at most."""
-    if text is None or not text.strip().isdigit():
+    if text is None or not text.strip().isdecimal():
         return 0.0
-    return min(60.0 * int(text), DAY)
+    return min(60.0 * float(text), DAY)

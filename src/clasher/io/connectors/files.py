@@ -14,10 +14,12 @@ from typing import BinaryIO, Final
 from clasher.errors import StreamError, UnreachableError
 from clasher.io.addresses import Address
 from clasher.io.connectors.folder import FolderSource
+from clasher.io.following import Followed
 from clasher.io.formats import Source as File
 from clasher.io.linefile import failure
+from clasher.io.reading import LONGEST_RECORD
 from clasher.io.records import Fields
-from clasher.io.resuming import Resumed, resumed
+from clasher.io.resuming import Resumed, content_identity, resumed
 from clasher.io.streams import Caller, Chunk, Output, Position, Sink, Source
 
 FULL: Final = (errno.ENOSPC, errno.EDQUOT)
@@ -32,20 +34,38 @@ class FileSource(Source):
     """A file of records, in any format that ``clasher.io.files`` knows.
 
     Options: ``format=EXT`` for a file that has another extension; ``follow=yes`` to wait for more
-    at its end, for JSON lines.
+    at its end, for JSON lines, and then ``on_loss=skip`` to go on where a rotated file is gone.
     """
 
     def __init__(self, address: Address, fields: Fields) -> None:
-        address.check_options(["format", "follow"])
+        address.check_options(["format", "follow", "on_loss"])
         self.name, self.fields = os.path.realpath(address.path), fields
         self._file = File.of(address.path, address.options.get("format"))
         self._follow = address.flag("follow")
+        self._skips = address.choice("on_loss", ["stop", "skip"]) == "skip"
         self._reading: Resumed | None = None
 
     def open(self, position: Position, caller: Caller) -> None:
         """Go on after the last record that was read."""
         self.close()
-        self._reading = resumed(self._file, self.fields, position, follow=self._follow)
+        file, fields = self._file, self.fields
+        if not self._follow:
+            self._reading = resumed(file, fields, position)
+        elif file.kind == "jsonl" and file.compression is None:
+            self._reading = Followed(file, fields, position, caller.tell, skips=self._skips)
+        else:
+            raise StreamError(f"{file.name}: only JSON lines, not compressed, can be followed")
+
+    def identity(self) -> str | None:
+        """Return a digest of the beginning; None if it is followed, and so may be rotated."""
+        return None if self._follow else content_identity(self._file.name)
+
+    def same(self, identity: str) -> bool:
+        """Tell whether the file begins as the one of ``identity`` did; it may have grown."""
+        length = identity.removeprefix("sha256:").partition(":")[0]
+        if self._follow or not length.isdecimal():
+            return False
+        return content_identity(self._file.name, int(length)) == identity
 
     def read(self, most: int, seconds: float) -> Chunk | None:
         """The next records."""
@@ -98,6 +118,10 @@ class FileSink(Sink):
                 self._file.truncate(before)
                 raise UnreachableError(f"{self.name}: {error.strerror}") from error
             raise failure(self.name, error) from error
+
+    def room(self) -> int | None:
+        """Return the longest line that can be read again."""
+        return LONGEST_RECORD
 
     def flush(self) -> Position:
         """Flush the file to disk."""

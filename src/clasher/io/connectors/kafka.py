@@ -22,6 +22,9 @@ from clasher.io.records import Fields
 from clasher.io.streams import Caller, Output, Position, Sink, Source
 
 HEADER: Final = "header."
+AROUND: Final = (
+    2048  # bytes of a message beside its value and headers: its key, and the batch's own
+)
 
 
 def kafka_source(address: Address, fields: Fields) -> Source:
@@ -48,6 +51,7 @@ class KafkaSink(Sink):
         }
         self._parcel = Parcel(self.cluster.topic, list(headers.items()))
         self._outbox: Outbox | None = None
+        self._room: int | None = None
         self.transactions: Transactions | None = None
 
     def join(self, transactions: Transactions) -> None:
@@ -74,6 +78,13 @@ class KafkaSink(Sink):
         assert self._outbox is not None
         self._outbox.put(self._parcel, outputs)
         self._outbox.check()
+
+    def room(self) -> int | None:
+        """Return what the topic takes in one message, less its key and headers."""
+        if self._room is None:
+            headers = sum(len(name) + len(value or b"") for name, value in self._parcel.headers)
+            self._room = self.cluster.largest_message() - headers - AROUND
+        return self._room
 
     def flush(self) -> Position:
         """Return when the broker has everything."""

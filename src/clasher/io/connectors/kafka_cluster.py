@@ -17,12 +17,13 @@ from confluent_kafka import (
     Producer,
     TopicCollection,
 )
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, ConfigResource
 
 from clasher.errors import SettingError, StreamError, UnreachableError
 from clasher.io.addresses import Address
 
 ANSWER: Final = 3.0  # seconds: a stop waits no longer
+LARGEST: Final = 1_000_000  # bytes of a message, by default of the client; of a broker a bit more
 OPTIONS: Final = ("config",)
 OURS: Final = frozenset({
     "acks", "auto.offset.reset", "bootstrap.servers", "enable.auto.commit",
@@ -235,6 +236,19 @@ class Cluster:
     def partitions(self, client: Consumer) -> list[int]:
         """The partitions of the topic."""
         return sorted(self._metadata(client).topics[self.topic].partitions)
+
+    def largest_message(self) -> int:
+        """Return the bytes of a message that both the client and the topic take.
+
+        A topic whose settings nobody may read is taken for one with the defaults.
+        """
+        own = int(self.settings.get("message.max.bytes", LARGEST))
+        admin, topic = self.admin(), ConfigResource(ConfigResource.Type.TOPIC, self.topic)
+        try:
+            asked = admin.describe_configs([topic], request_timeout=ANSWER)
+            return min(own, int(asked[topic].result()["max.message.bytes"].value))
+        except (KafkaException, KeyError, TypeError, ValueError):
+            return min(own, LARGEST)
 
     def _metadata(self, client: Consumer, **options: Any) -> Any:
         with self.answering(**options):

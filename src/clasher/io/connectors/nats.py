@@ -8,6 +8,7 @@ that are published again (``Nats-Msg-Id``), within its duplicate window.
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -25,9 +26,17 @@ from clasher.io.records import Batch, Fields
 from clasher.io.streams import Caller, Chunk, Output, Poison, Position, Sink, Source
 
 ANSWER: Final = 2.0  # seconds: a stop waits no longer
-SOON: Final = 0.1  # seconds that a read waits for the server at least
-TOGETHER: Final = 256  # outputs that are on their way at a time
+SILENCE: Final = 1.0  # seconds past the end of a request after which the server is silent
+TOGETHER: Final = 256  # outputs in flight
+IN_FLIGHT: Final = 1 << 20  # bytes of them, unless a single output has more
 IDLE: Final = 300.0  # seconds after which the server forgets a consumer
+HEADERS: Final = 512  # bytes: the headers of an output count as payload
+MESSAGE_TOO_LARGE: Final = 10054  # JetStream's code where the stream's max_msg_size is exceeded
+CONSUMER_GONE: Final = 10014
+
+# What a server says in place of messages.
+ENDED: Final = ("404", "408")  # no messages; all that there were, or none in time
+CONFLICT: Final = "409"  # the consumer was deleted, or moves to another server
 
 T = TypeVar("T")
 
@@ -84,10 +93,17 @@ class Server:
         """What goes wrong is told in one line; then the connection is given up."""
         try:
             yield
-        except (nats.errors.AuthorizationError, nats.errors.MaxPayloadError) as error:
+        except (nats.errors.AuthorizationError, nats.errors.MaxPayloadError, ValueError) as error:
             raise StreamError(f"{self.name}: {error}") from error
         except (errors.NotFoundError, errors.NoStreamResponseError) as error:
             raise StreamError(f"{self.name}: there is no such stream") from error
+        except errors.BadRequestError as error:
+            if error.err_code == MESSAGE_TOO_LARGE:
+                raise StreamError(
+                    f"{self.name}: an output is larger than the stream takes; raise its "
+                    f"max_msg_size, or leave out --texts"
+                ) from error
+            raise StreamError(f"{self.name}: {error.description}") from error
         except (TimeoutError, nats.errors.Error, OSError) as error:
             self.close()
             reason = str(error) or type(error).__name__
@@ -99,14 +115,18 @@ class Server:
             self._loop = Loop()
         return self._loop.run(asyncio.wait_for(work, seconds))
 
-    async def jetstream(self) -> Any:
-        """The streams of the server."""
+    async def client(self) -> Any:
+        """Return the connection, opened on first use."""
         if self._client is None:
             self._client = await nats.connect(
                 self._url, name="clasher", allow_reconnect=False, connect_timeout=1,
                 error_cb=_say_nothing, **self._who,
             )  # fmt: skip
-        return self._client.jetstream(timeout=ANSWER)
+        return self._client
+
+    async def jetstream(self) -> Any:
+        """The streams of the server."""
+        return (await self.client()).jetstream(timeout=ANSWER)
 
     def close(self) -> None:
         """Let go of the connection, and end the loop."""
@@ -120,6 +140,93 @@ async def _say_nothing(error: Exception) -> None:
     """What matters is told where it is asked for."""
 
 
+class Pull:
+    """An ephemeral consumer, asked for messages one request at a time.
+
+    ``nats.js`` has a ``fetch`` of its own. It cannot tell silence from a stream without news,
+    answers an empty list now and then, and drops messages with a header ``Status``.
+
+    Attributes
+    ----------
+    is_sure : bool
+        Whether the server itself said, in answer to the last request, that there is no more.
+    is_lost : bool
+        Whether the consumer is gone; make another one, after the last message.
+    """
+
+    def __init__(self, client: Any, stream: str, consumer: str, inbox: Any) -> None:
+        self._client, self._inbox = client, inbox
+        self._stream, self._consumer = stream, consumer
+        self._next = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+        self.is_sure, self.is_lost = True, False
+
+    @classmethod
+    async def after(cls, client: Any, stream: str, seq: int, subject: str | None) -> Pull:
+        """Make a consumer of the messages after ``seq``."""
+        config = api.ConsumerConfig(
+            deliver_policy=api.DeliverPolicy.BY_START_SEQUENCE, opt_start_seq=seq + 1,
+            ack_policy=api.AckPolicy.NONE, inactive_threshold=IDLE, filter_subject=subject,
+        )  # fmt: skip
+        made = await client.jetstream(timeout=ANSWER).add_consumer(stream, config)
+        # No limit: past one, the client would drop messages. The size of a request is the limit.
+        inbox = await client.subscribe(
+            client.new_inbox(), pending_msgs_limit=0, pending_bytes_limit=0
+        )
+        return cls(client, stream, made.name, inbox)
+
+    async def fetch(self, most: int, seconds: float) -> list[Any]:
+        """Return the messages that are there; if there are none, wait for one."""
+        found = await self._ask({"batch": most, "no_wait": True}, most, SILENCE)
+        if not found and seconds and not self.is_lost:
+            wish = {"batch": 1, "expires": int(seconds * 1e9)}
+            found = await self._ask(wish, 1, seconds + SILENCE)
+        return found
+
+    async def _ask(self, wish: dict[str, Any], most: int, seconds: float) -> list[Any]:
+        """Send one request and read its answer to the end, so that nothing of it is left over."""
+        await self._client.publish(self._next, json.dumps(wish).encode(), self._inbox.subject)
+        found: list[Any] = []
+        self.is_sure = True
+        try:
+            async with asyncio.timeout(seconds):
+                while len(found) < most:
+                    message = await self._inbox.next_msg(None)
+                    if message.reply:  # a message of the stream, whatever its headers say
+                        found.append(message)
+                    elif self._ends(message.headers or {}):
+                        break
+        except TimeoutError:
+            self.is_sure = False
+            if not found:
+                await self._explain_silence()
+            self.is_lost = True  # the rest may come still: another inbox gets nothing of it
+        return found
+
+    def _ends(self, headers: dict[str, str]) -> bool:
+        """Whether a status message ends the answer; raises what is no end."""
+        status = headers.get(api.Header.STATUS)
+        if status in ENDED:
+            return True
+        if status == CONFLICT:
+            self.is_sure, self.is_lost = False, True
+            return True
+        if status == api.StatusCode.CONTROL_MESSAGE:
+            return False
+        reason = headers.get(api.Header.DESCRIPTION) or "no reason given"
+        raise nats.errors.Error(f"status {status}: {reason}")
+
+    async def _explain_silence(self) -> None:
+        """Raise what keeps the server silent, unless it is that the consumer was deleted."""
+        try:
+            jetstream = self._client.jetstream(timeout=SILENCE)
+            await jetstream.consumer_info(self._stream, self._consumer)
+        except errors.NotFoundError as error:
+            if error.err_code != CONSUMER_GONE:
+                raise
+        else:
+            raise nats.errors.TimeoutError
+
+
 class NatsSource(Source):
     """The messages of a stream.
 
@@ -131,18 +238,19 @@ class NatsSource(Source):
         address.check_options(["subject", "start", "on_loss"])
         self._server = Server(address)
         self.name, self.fields = self._server.name, fields
-        self._subject = address.options.get("subject", ">")
+        self._subject = address.options.get("subject")
         self._begins_at_end = address.choice("start", ["beginning", "end"]) == "end"
         self._skips = address.choice("on_loss", ["stop", "skip"]) == "skip"
         self._decoder = Decoder(self.name, fields)
-        self._messages: Any = None
+        self._pull: Pull | None = None
+        self._is_sure = True
         self._lag: int | None = None
         self._is_beginning = False
         self._seq, self._digest = 0, ""
 
     def open(self, position: Position, caller: Caller) -> None:
         """Go on after the last message that was read."""
-        self._messages = None
+        self._pull = None
         self._is_beginning = position is None and self._begins_at_end
         at = position or {"seq": 0, "digest": ""}
         self._seq, self._digest = at["seq"], at["digest"]
@@ -176,6 +284,11 @@ class NatsSource(Source):
             raise lost(self.name, gone)
         return gone
 
+    @property
+    def knows_end(self) -> bool:
+        """Whether the server said that there is nothing, the last time that nothing came."""
+        return self._is_sure
+
     def read(self, most: int, seconds: float) -> Chunk | None:
         """The next messages."""
         if self._is_beginning:
@@ -183,27 +296,23 @@ class NatsSource(Source):
             return Chunk(Batch.empty(), self._position())
         try:
             with self._server.answering():
-                return self._server.run(self._fetch(most, max(seconds, SOON)), ANSWER + seconds)
+                return self._server.run(self._fetch(most, seconds), 2 * ANSWER + seconds)
         except UnreachableError:
-            self._messages = None
+            self._pull = None
             raise
 
     async def _fetch(self, most: int, seconds: float) -> Chunk | None:
-        jetstream = await self._server.jetstream()
-        if self._messages is None:
-            self._messages = await jetstream.pull_subscribe(
-                self._subject, stream=self._server.path,
-                config=api.ConsumerConfig(
-                    deliver_policy=api.DeliverPolicy.BY_START_SEQUENCE,
-                    opt_start_seq=self._seq + 1, ack_policy=api.AckPolicy.NONE,
-                    inactive_threshold=IDLE,
-                ),
-            )  # fmt: skip
-        try:
-            messages = await self._messages.fetch(most, timeout=seconds)
-        except nats.errors.TimeoutError:
+        client = await self._server.client()
+        if self._pull is None:
+            self._pull = await Pull.after(client, self._server.path, self._seq, self._subject)
+        pull = self._pull
+        messages = await pull.fetch(most, seconds)
+        self._is_sure = pull.is_sure
+        if pull.is_lost:
+            self._pull = None
+        if not messages:
             return None
-        letters = await self._letters(jetstream, messages)
+        letters = await self._letters(client.jetstream(timeout=ANSWER), messages)
         numbers = [message.metadata.sequence.stream for message in messages]
         self._seq, self._digest = numbers[-1], _digest(messages[-1].data)
         self._lag = messages[-1].metadata.num_pending
@@ -228,8 +337,20 @@ class NatsSource(Source):
 
     def close(self) -> None:
         """Let go of the connection."""
-        self._messages = None
+        self._pull = None
         self._server.close()
+
+    def identity(self) -> str | None:
+        """Return the name of the stream and when it was made: one made again is another."""
+        with self._server.answering():
+            return self._server.run(self._identity())
+
+    async def _identity(self) -> str | None:
+        jetstream = await self._server.jetstream()
+        info = await jetstream.stream_info(self._server.path)
+        if info.created is None:
+            return None
+        return f"nats:{self._server.path}:{info.created.isoformat()}"
 
 
 class NatsSink(Sink):
@@ -240,39 +361,84 @@ class NatsSink(Sink):
         self._server = Server(address)
         self.name = self._server.name
         self._caller = Caller("")
+        self._written = 0
+        self._room: int | None = None
 
     def open(self, position: Position, caller: Caller) -> None:
-        """See that the server answers."""
+        """See that the server answers, and go on counting where the snapshot was."""
         self._caller = caller
+        self._written = 0 if position is None else position["written"]
         with self._server.answering():
-            self._server.run(self._server.jetstream())
+            self._room = self._server.run(self._look())
+
+    async def _look(self) -> int:
+        """Return how much the server and the stream take at a time."""
+        client = await self._server.client()
+        most = int(client.max_payload)
+        with suppress(nats.errors.TimeoutError):  # not everybody may ask
+            jetstream = client.jetstream(timeout=ANSWER / 4)
+            stream = await jetstream.find_stream_name_by_subject(self._server.path)
+            own = (await jetstream.stream_info(stream)).config.max_msg_size
+            if own is not None and own > 0:
+                most = min(most, own)
+        return most - HEADERS
+
+    def room(self) -> int | None:
+        """Return what the server said when it was opened."""
+        return self._room
 
     def write(self, outputs: Sequence[Output]) -> None:
         """Publish outputs; the stream passes over those that it has."""
-        for at in range(0, len(outputs), TOGETHER):
+        for some in _portions(outputs):
             with self._server.answering():
-                self._server.run(self._publish(outputs[at : at + TOGETHER]))
+                self._server.run(self._publish(outputs, some))
+        self._written += len(outputs)
 
-    async def _publish(self, outputs: Sequence[Output]) -> None:
+    async def _publish(self, outputs: Sequence[Output], some: range) -> None:
         jetstream = await self._server.jetstream()
         await asyncio.gather(
             *(
                 jetstream.publish(
-                    self._server.path, output.value, headers={"Nats-Msg-Id": self._name(output)}
+                    self._server.path, outputs[at].value,
+                    headers={"Nats-Msg-Id": self._name(outputs[at], self._written + at)},
                 )
-                for output in outputs
+                for at in some
             )
-        )
+        )  # fmt: skip
 
-    def _name(self, output: Output) -> str:
-        return f"{self._caller.id}/{_digest(str(output.id).encode() + output.value)}"
+    def _name(self, output: Output, number: int) -> str:
+        """Return what the server knows an output by when it is published again.
+
+        A run that goes on after a crash writes the same outputs in the same order, so their number
+        tells them apart; ids of documents need not. The subject belongs to it because a stream
+        may keep several, and the content because two streams read at once may change places.
+        """
+        what = f"{self._server.path}\0{number}\0{output.id}\0".encode()
+        return f"{self._caller.id}/{_digest(what + output.value)}"
 
     def flush(self) -> Position:
-        """The stream has everything."""
+        """The stream has everything; return how many outputs that are."""
+        return {"written": self._written}
 
     def close(self) -> None:
         """Let go of the connection."""
         self._server.close()
+
+
+def _portions(outputs: Sequence[Output]) -> Iterator[range]:
+    """Cut outputs into portions that the server can answer in time.
+
+    >>> list(_portions([Output(1, b"x" * IN_FLIGHT), Output(2, b"y"), Output(3, b"z")]))
+    [range(0, 1), range(1, 3)]
+    """
+    start = size = 0
+    for at, output in enumerate(outputs):
+        if at > start and (at - start == TOGETHER or size + len(output.value) > IN_FLIGHT):
+            yield range(start, at)
+            start, size = at, 0
+        size += len(output.value)
+    if outputs:
+        yield range(start, len(outputs))
 
 
 def _digest(content: bytes) -> str:

@@ -8,7 +8,7 @@ acknowledged are one (``redis_group``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from clasher.io.addresses import Address
@@ -20,6 +20,7 @@ from clasher.io.records import Fields
 from clasher.io.streams import Caller, Output, Position, Sink, Source
 
 PIECE: Final = 1000  # entries added in one step
+PIECE_BYTES: Final = 16 << 20  # and bytes of them, unless a single entry has more
 
 
 def redis_source(address: Address, fields: Fields) -> Source:
@@ -48,12 +49,15 @@ class RedisSink(Sink):
 
     def write(self, outputs: Sequence[Output]) -> None:
         """Add entries; after a lost answer, some of them twice."""
-        for at in range(0, len(outputs), PIECE):
-            values = [output.value for output in outputs[at : at + PIECE]]
+        for values in _pieces(outputs):
             lengths = " ".join([str(len(value)) for value in values])
             arguments = [self._field, self._most, lengths, b"".join(values)]
             with self._server.answering():
                 self._server.run(scripts.APPEND, [self._server.key], arguments)
+
+    def room(self) -> int | None:
+        """Return a size well below the server's own limit: 512 MB by default, for a piece."""
+        return PIECE_BYTES
 
     def flush(self) -> Position:
         """The server has everything; how safe it is there is its own affair."""
@@ -61,3 +65,17 @@ class RedisSink(Sink):
     def close(self) -> None:
         """Let go of the connections."""
         self._server.close()
+
+
+def _pieces(outputs: Sequence[Output]) -> Iterator[list[bytes]]:
+    """Cut outputs into what is added in one step."""
+    piece: list[bytes] = []
+    size = 0
+    for output in outputs:
+        if piece and (len(piece) == PIECE or size + len(output.value) > PIECE_BYTES):
+            yield piece
+            piece, size = [], 0
+        piece.append(output.value)
+        size += len(output.value)
+    if piece:
+        yield piece
