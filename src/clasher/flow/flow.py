@@ -128,7 +128,8 @@ class Flow:
     # ── beginning, and beginning again ───────────────────────────────────────────────────────
 
     def _make_readers(self) -> list[Reader[Any]]:
-        shared = (self._bell, self._patience, self.options)
+        turn = None if self._labels is None else self.options.chunk
+        shared = (self._bell, self._patience, self.options, turn)
 
         def prepare(chunk: Any) -> learning.Documents:
             name, remember = self._documents.name, self.options.remember
@@ -157,8 +158,9 @@ class Flow:
         # A new sink is noted before anything is written to it, so that it can be cut back.
         if self._outlets.open(self._state, self._caller) and not self._commit(always=True):
             return  # went back, and opened everything anew
-        for reader in self._readers:
-            reader.start(self._state.positions.get(reader.source.name), self._caller.id)
+        for reader, arrived in zip(self._readers, self._state.arrived, strict=False):
+            position = self._state.positions.get(reader.source.name)
+            reader.start(position, self._caller.id, arrived)
         self._news = 0
         self._active_at = self._snapshot_at = time.monotonic()
 
@@ -194,18 +196,19 @@ class Flow:
         self._show(at_once=True)
 
     def _take_turn(self) -> None:
-        """A chunk of the source whose turn it is.
+        """Process a chunk of the source whose turn it is.
 
-        Sources take turns, and one that has something is waited for: so the order in which they
-        are learnt depends on the streams, not on the moment, as long as there is a backlog. Whose
-        turn it is stands in the snapshot.
+        A turn is a fixed number of arrivals, or ends where the source has no more now. A source
+        that does not know whether it has more is waited for. So the order in which a backlog is
+        learnt depends on the streams alone, not on the moment or the size of chunks. Whose turn it
+        is, and how much of it is left, stands in the snapshot.
         """
         reader = self._readers[self._state.turn % len(self._readers)]
         try:
             with self._bell:
-                self._bell.wait_for(lambda: reader.has_something or reader.is_idle, TICK)
+                self._bell.wait_for(lambda: reader.has_something or reader.is_at_end, TICK)
                 item = reader.take()
-                if item is None and not reader.is_idle:
+                if item is None and not reader.is_at_end:
                     return
         except CommitRefusedError as error:
             self._go_back(error)
@@ -240,7 +243,7 @@ class Flow:
                 item.is_done = True
                 self._bell.notify_all()
             return
-        self._state.turn += 1
+        self._count(reader, len(item.chunk if isinstance(item, learning.Documents) else item))
         if isinstance(item, learning.Documents):
             joining = self._labels is not None
             predicted = learning.learn(self._state, item, reader.source.name, joining=joining)
@@ -250,6 +253,13 @@ class Flow:
             poison = learning.join(self._state, item, reader.source.name)
             self._news += max(1, len(item))
             self._outlets.write_letters(poison)
+
+    def _count(self, reader: Reader[Any], arrivals: int) -> None:
+        """Count arrivals; the next source has its turn where that of this one is over."""
+        at, turn = self._readers.index(reader), self.options.chunk
+        before = self._state.arrived[at]
+        self._state.arrived[at] += arrivals
+        self._state.turn += before // turn != self._state.arrived[at] // turn
 
     # ── snapshots ────────────────────────────────────────────────────────────────────────────
 

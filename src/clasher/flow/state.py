@@ -1,8 +1,9 @@
 """All that a flow is, as of one snapshot: the model, and where its streams are to be gone on with.
 
-What becomes of it depends on what arrives, in its order, and on nothing else: not on the time of
-day, nor on how arrivals were cut into chunks. A snapshot and what comes after it therefore give
-exactly what there would have been without a crash, byte for byte.
+It depends on the arrivals and their order alone: not on the time of day, nor on how a source cuts
+arrivals into chunks. A backlog has one order, so a snapshot and the backlog after it give the model
+of a run without a crash, byte for byte. Between streams, or partitions, that are read to their ends
+the order is that in which new arrivals come; a restart may read them in another.
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ class State(Judged):
         Where streams are to be gone on with, by their names.
     turn : int
         Turns that the sources have had, one after the other.
+    arrived : list of int
+        Arrivals of the documents and of the labels since the folder was made: a turn ends at each
+        multiple of its length, however a broker cuts its answers.
     agreed : dict
         The last snapshot that other parties agreed to, by their names.
 
@@ -74,6 +78,7 @@ class State(Judged):
     def __init__(self, model: Clasher, remember: int) -> None:
         super().__init__(model, JUDGED)
         self.seq = self.turn = 0
+        self.arrived = [0, 0]
         self.positions: dict[str, Position] = {}
         self.sinks: dict[str, Position] = {}
         self.agreed: dict[str, int] = {}
@@ -84,7 +89,8 @@ class State(Judged):
     def to_plain(self) -> dict[str, Any]:
         """All but the model as plain values, ready for JSON."""
         return {
-            "seq": self.seq, "turn": self.turn, "positions": self.positions, "sinks": self.sinks,
+            "seq": self.seq, "turn": self.turn, "arrived": self.arrived,
+            "positions": self.positions, "sinks": self.sinks,
             "agreed": self.agreed, "counts": asdict(self.counts),
             "labels": self.labels.to_plain(), "quality": self.quality.to_plain(),
             "seen": self.seen.to_plain(), "seen_labels": self.seen_labels.to_plain(),
@@ -96,6 +102,7 @@ class State(Judged):
         """What ``to_plain`` gave, with its model."""
         state = cls(model, remember)
         state.seq, state.turn = plain["seq"], plain["turn"]
+        state.arrived = plain.get("arrived", [0, 0])
         state.positions, state.sinks = plain["positions"], plain["sinks"]
         state.agreed, state.counts = plain["agreed"], Counts(**plain["counts"])
         state.labels = Identities.of(plain["labels"])
