@@ -74,7 +74,7 @@ def test_another_stream_is_learnt_by_the_same_model(folder, tmp_path):
     rows = records(100)
     for name, part in (("a.jsonl", rows[:50]), ("b.jsonl", rows[50:])):
         (tmp_path / name).write_bytes(lines(part))
-        run(folder, str(tmp_path / name))
+        run(folder, str(tmp_path / name), new_stream=True)
     assert plain.model_in(folder) == plain.learnt(rows)
 
 

@@ -50,6 +50,7 @@ class Streams:
     idle: float | None
     give_up: float | None
     metrics: int | None
+    new_stream: bool
 
     def outlets(self) -> list[Outlet]:
         """Where predictions go; to standard output where nothing is said."""
@@ -66,6 +67,7 @@ class Streams:
             idle=self.idle,
             give_up=self.give_up,
             texts=self.texts,
+            new_stream=self.new_stream,
         )
 
 

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from clasher.analyzer import Tokenizer
@@ -19,6 +20,8 @@ from clasher.flow.outlets import Outlet, Outlets
 from clasher.flow.parties import only_party
 from clasher.flow.patience import Patience
 from clasher.flow.reading import Reader, Settling
+from clasher.flow.recognition import recognise
+from clasher.flow.state import ROLES, State
 from clasher.io.connectors.files import FileSink
 from clasher.io.streams import Caller, Sink, Source
 from clasher.model import Clasher
@@ -146,10 +149,11 @@ class Flow:
             model = self._begin_with or model_of(self._settings or Settings())
             self._check_room(model)
             self._state = self._folder.begin(model)
+            self._recognise(self._state)
         else:
             what = "" if self._party is None else self._party.name
             self._state = self._patience.until(
-                what, lambda: self._folder.recover(self._party, self._caller)
+                what, lambda: self._folder.recover(self._party, self._caller, self._recognise)
             )
             check_settings(self._state, self._settings, self._folder.path)
             self._check_room(self._state.model)
@@ -163,6 +167,23 @@ class Flow:
             reader.start(position, self._caller.id, arrived)
         self._news = 0
         self._active_at = self._snapshot_at = time.monotonic()
+
+    def _recognise(self, state: State) -> None:
+        """Find the streams in a state, whatever their addresses are spelt like."""
+        for role, reader in zip(ROLES, self._readers, strict=False):
+            source = reader.source
+            new = self.options.new_stream
+            self._patience.until(
+                source.name, partial(recognise, state, role, source, self._tell, new=new)
+            )
+
+    def _note_identities(self) -> None:
+        """Note what streams say of themselves that could not say anything when they were opened."""
+        for role, reader in zip(ROLES, self._readers, strict=False):
+            kept, source = self._state.streams[role], reader.source
+            if kept.get(source.name) is None:
+                with suppress(StreamError):
+                    kept[source.name] = source.identity()
 
     def _check_room(self, model: Clasher) -> None:
         if self._labels is not None and not model.settings.pending:
@@ -279,6 +300,7 @@ class Flow:
         began, state, party = time.monotonic(), self._state, self._party
         after = 0 if party is None else state.agreed.get(party.name, 0)
         self._outlets.flush(state)
+        self._note_identities()
         self._folder.keep(state, party)
         if party is not None:
             position = state.positions.get(self._documents.name)

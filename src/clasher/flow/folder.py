@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +77,13 @@ class FlowFolder(LockedFolder):
         self._show_model(0)
         return state
 
-    def recover(self, party: Party | None, caller: Caller) -> State:
-        """The state of the snapshot that counts.
+    def recover(
+        self,
+        party: Party | None,
+        caller: Caller,
+        recognise: Callable[[State], object] = lambda state: None,
+    ) -> State:
+        """The state of the snapshot that counts; ``recognise`` finds the streams in it.
 
         Raises
         ------
@@ -94,6 +100,7 @@ class FlowFolder(LockedFolder):
                 f"{self.path}: no snapshot is whole: {'; '.join(self.told)}. Restore the folder "
                 f"from a backup, or begin a new one."
             )
+        recognise(state)
         if party is not None and said is not None:
             self._compare(state, party, said)
         self._show_model(state.seq)
@@ -149,7 +156,10 @@ class FlowFolder(LockedFolder):
         )
 
     def _revive(self, plain: dict[str, Any], model: Clasher) -> State:
-        return State.of(plain, model, self._remember)
+        try:
+            return State.of(plain, model, self._remember)
+        except FolderError as error:
+            raise FolderError(f"{self.path}: {error}") from error
 
     def _show_model(self, number: int) -> None:
         """Let the newest model be found under one name."""

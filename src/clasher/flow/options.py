@@ -28,6 +28,8 @@ class Options:
         Seconds after which a stream that does not answer ends the flow; None: never.
     texts
         Whether outputs hold the text of the document too.
+    new_stream
+        Whether a folder that has learnt other streams may begin with one that it does not know.
     """
 
     chunk: int = 4000
@@ -38,6 +40,7 @@ class Options:
     idle: float | None = None
     give_up: float | None = None
     texts: bool = False
+    new_stream: bool = False
 
     def __post_init__(self) -> None:
         for name in ("chunk", "ahead", "snapshot_documents"):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from clasher.errors import FolderError
 from clasher.flow.joining import Window
 from clasher.flow.seen import Seen
 from clasher.io.streams import Position
@@ -19,6 +20,9 @@ from clasher.service.identities import Identities
 from clasher.service.judged import Judged
 from clasher.service.quality import Quality
 
+FORMAT: Final = 2
+"""Of what ``State.to_plain`` gives: 1 had no number, and did not know streams by identity."""
+ROLES: Final = ("documents", "labels")
 JUDGED: Final = 1000  # documents of a pane: figures are of the last eight
 
 
@@ -64,6 +68,8 @@ class State(Judged):
     arrived : list of int
         Arrivals of the documents and of the labels since the folder was made: a turn ends at each
         multiple of its length, however a broker cuts its answers.
+    streams : dict
+        What each stream says of itself (``Source.identity``), by its role and name.
     agreed : dict
         The last snapshot that other parties agreed to, by their names.
 
@@ -81,6 +87,7 @@ class State(Judged):
         self.arrived = [0, 0]
         self.positions: dict[str, Position] = {}
         self.sinks: dict[str, Position] = {}
+        self.streams: dict[str, dict[str, str | None]] = {role: {} for role in ROLES}
         self.agreed: dict[str, int] = {}
         self.counts = Counts()
         self.seen, self.seen_labels = Seen(remember), Seen(remember)
@@ -89,9 +96,9 @@ class State(Judged):
     def to_plain(self) -> dict[str, Any]:
         """All but the model as plain values, ready for JSON."""
         return {
-            "seq": self.seq, "turn": self.turn, "arrived": self.arrived,
+            "format": FORMAT, "seq": self.seq, "turn": self.turn, "arrived": self.arrived,
             "positions": self.positions, "sinks": self.sinks,
-            "agreed": self.agreed, "counts": asdict(self.counts),
+            "streams": self.streams, "agreed": self.agreed, "counts": asdict(self.counts),
             "labels": self.labels.to_plain(), "quality": self.quality.to_plain(),
             "seen": self.seen.to_plain(), "seen_labels": self.seen_labels.to_plain(),
             "window": self.window.to_plain(),
@@ -99,11 +106,24 @@ class State(Judged):
 
     @classmethod
     def of(cls, plain: dict[str, Any], model: Clasher, remember: int) -> State:
-        """What ``to_plain`` gave, with its model."""
+        """Revive what ``to_plain`` gave, with its model; also what earlier versions gave.
+
+        Raises
+        ------
+        FolderError
+            A later version has written it.
+        """
+        if (found := plain.get("format", 1)) > FORMAT:
+            raise FolderError(
+                f"a later version of clasher has written this folder (format {found}, and this one "
+                f"reads {FORMAT}): install that version"
+            )
         state = cls(model, remember)
         state.seq, state.turn = plain["seq"], plain["turn"]
         state.arrived = plain.get("arrived", [0, 0])
         state.positions, state.sinks = plain["positions"], plain["sinks"]
+        older = {"documents": dict.fromkeys(state.positions), "labels": {}}
+        state.streams = plain.get("streams", older)
         state.agreed, state.counts = plain["agreed"], Counts(**plain["counts"])
         state.labels = Identities.of(plain["labels"])
         state.quality = Quality.of(plain["quality"], JUDGED)

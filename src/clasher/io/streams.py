@@ -212,6 +212,14 @@ class Source(ABC):
     def close(self) -> None:
         """Let go of connections and files; once more is no error."""
 
+    def identity(self) -> str | None:
+        """Return what the stream says of itself, however its address is spelt; None if unknown."""
+        return None
+
+    def same(self, identity: str) -> bool:
+        """Tell whether ``identity``, kept from an earlier run, is this stream's."""
+        return self.identity() == identity
+
 
 class Sink(ABC):
     """Where outputs go.

@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from clasher.analyzer import Tokenizer
-from clasher.errors import ClasherError
+from clasher.errors import ClasherError, FolderError
 from clasher.model import Clasher
 from clasher.service import durable
 
@@ -119,6 +119,8 @@ class Snapshots:
         for version in self.versions():
             try:
                 return self._read(version, revive), told
+            except FolderError:  # it is whole, and for another version
+                raise
             except (ClasherError, OSError) as error:
                 told.append(f"snapshot {version} is damaged and was put aside: {error}")
                 logger.critical(told[-1])
