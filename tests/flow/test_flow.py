@@ -418,6 +418,29 @@ def test_a_start_asks_whether_a_prepared_snapshot_counts(folder, agreed):
     assert plain.model_in(folder) == plain.learnt(rows)
 
 
+class Hasty(AgreedSource):
+    """Refuses outputs that wait for longer than an instant."""
+
+    within = 0.0
+
+
+def test_snapshots_are_as_frequent_as_a_party_needs_them(folder):
+    figures = {}
+    for kind in (AgreedSource, Hasty):
+        going = Flow(
+            folder / kind.__name__, kind(records(200), {}), [], settings=SETTINGS,
+            options=Options(chunk=20, idle=0.0),
+        )  # fmt: skip
+        figures[kind] = going.run()
+    assert figures[AgreedSource].snapshot == 2
+    assert figures[Hasty].snapshot >= 10
+
+
+def test_snapshots_that_a_party_would_never_agree_to_are_refused(folder):
+    with pytest.raises(SettingError, match="--snapshot-every 9: a transaction ends after 0 s"):
+        Flow(folder, Hasty(records(2), {}), [], options=Options(snapshot_seconds=9))
+
+
 @pytest.mark.parametrize(("said", "what"), [(0, "agreed was set back"), (99, "is older than what")])
 def test_a_party_that_remembers_something_else_is_refused(folder, said, what):
     rows, log = records(200), {}

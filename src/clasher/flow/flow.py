@@ -25,6 +25,7 @@ from clasher.flow.state import ROLES, State
 from clasher.io.connectors.files import FileSink
 from clasher.io.streams import Caller, Sink, Source
 from clasher.model import Clasher
+from clasher.service.beginnings import Beginning
 from clasher.settings import Settings
 
 TICK: Final = 0.1  # seconds after which a flow that waits looks at the clock
@@ -49,6 +50,8 @@ class Flow:
         Where arrivals go that are no records; by default to a file in the folder.
     settings, begin_with
         The model of a folder that is new: its settings, or the model itself.
+    begun
+        The file of ``begin_with``, noted in a folder that is new.
     tokenizer
         The function that cuts text, where the model has one.
     options
@@ -81,6 +84,7 @@ class Flow:
         letters: Sink | None = None,
         settings: Settings | None = None,
         begin_with: Clasher | None = None,
+        begun: Beginning | None = None,
         tokenizer: Tokenizer | None = None,
         options: Options | None = None,
         tell: Callable[[str], object] = lambda line: None,
@@ -90,11 +94,13 @@ class Flow:
         self._path, self._tokenizer = folder, tokenizer
         self._documents, self._labels = documents, labels
         self._given, self._letters = outlets, letters
-        self._settings, self._begin_with = settings, begin_with
+        self._settings, self._begin_with, self._begun = settings, begin_with, begun
         self._tell, self._on_progress = tell, on_progress
         self._patience = Patience(self._note_trouble, self.options.give_up)
         sinks = [outlet.sink for outlet in outlets] + ([] if letters is None else [letters])
         self._party = only_party(documents, labels, sinks)
+        self._within = None if self._party is None else self._party.within
+        self._interval = self.options.interval(self._within)
         self._bell = threading.Condition()
         self._meter = Meter()
         self._news = 0  # arrivals since the last snapshot
@@ -148,7 +154,7 @@ class Flow:
         if self._folder.is_new:
             model = self._begin_with or model_of(self._settings or Settings())
             self._check_room(model)
-            self._state = self._folder.begin(model)
+            self._state = self._folder.begin(model, self._begun)
             self._recognise(self._state)
         else:
             what = "" if self._party is None else self._party.name
@@ -287,11 +293,11 @@ class Flow:
     def _is_due(self) -> bool:
         if not self._news:
             return False
+        interval = self._interval
+        if self._within is not None:  # the next snapshot may take longer than the last one
+            interval = min(interval, self._within - 2 * self._snapshot_took)
         elapsed = time.monotonic() - self._snapshot_at
-        return (
-            self._news >= self.options.snapshot_documents
-            or elapsed >= self.options.snapshot_seconds
-        )
+        return self._news >= self.options.snapshot_documents or elapsed >= interval
 
     def _commit(self, *, always: bool = False) -> bool:
         """Make what was learnt since the last snapshot last, in two phases; whether it does."""

@@ -1,6 +1,7 @@
 """The folder of a flow: the lock, who it is to others, its snapshots, and which of them counts.
 
 lock              held by the process, for its whole life
+begun.json        the model file that it began with, where there was one
 runner            its name, under which consumers and transactions are known to brokers
 snapshots/        the model and the positions of its streams, the last two
 model.clasher     the model of the newest snapshot
@@ -21,6 +22,7 @@ from clasher.flow.state import State
 from clasher.io.streams import Caller, Party
 from clasher.model import Clasher
 from clasher.service import durable
+from clasher.service.beginnings import Beginning
 from clasher.service.folder import LockedFolder
 from clasher.service.snapshots import MODEL, Snapshots
 from clasher.settings import Settings
@@ -70,8 +72,10 @@ class FlowFolder(LockedFolder):
             durable.rename(scratch, path)
         return path.read_text(encoding="ascii").strip()
 
-    def begin(self, model: Clasher) -> State:
-        """The state of a new folder, kept as snapshot 0."""
+    def begin(self, model: Clasher, begun: Beginning | None = None) -> State:
+        """The state of a new folder, kept as snapshot 0, and the file that it begins with."""
+        if begun is not None:
+            begun.keep(self.path)
         state = State(model, self._remember)
         self._snapshots.write(state)
         self._show_model(0)

@@ -101,9 +101,9 @@ def _fields(function: Any) -> Any:
 @_running(
     "--snapshot-every",
     type=click.FloatRange(min=0),
-    default=30.0,
     metavar="SECONDS",
-    help="How often to write a snapshot (default: 30).",
+    help="How often to write a snapshot (default: 30, or less where a transaction would end "
+    "before).",
 )
 @_running(
     "--remember",
