@@ -107,12 +107,34 @@ def test_a_run_may_begin_with_a_model_file(tmp_path, model):
     more = stream(tmp_path, 40, seed=1, name="more.jsonl")
     run("run", "--from", more, "--model", model, "--begin-with", tmp_path / "old.clasher")
     assert Clasher.load(model / "model.clasher").documents == 80
-    again = run(
-        "run", "--from", more, "--model", model, "--begin-with", tmp_path / "old.clasher", code=2
-    )
-    assert "has a model already" in one_line(again)
     other = run("run", "--from", more, "--model", model, "--dimensions", "64", code=2)
     assert "--dimensions 64 contradicts" in one_line(other)
+
+
+def test_the_same_command_may_be_started_again(tmp_path, model):
+    news, begun = stream(tmp_path, 40), tmp_path / "old.clasher"
+    run("learn", news, "--model", begun, *SMALL)
+    more = stream(tmp_path, 40, seed=1, name="more.jsonl")
+    command = ("run", "--from", more, "--model", model, "--begin-with", begun, *SMALL)
+    for _ in range(2):
+        run(*command)
+        assert Clasher.load(model / "model.clasher").documents == 80
+    moved = begun.rename(tmp_path / "moved.clasher")
+    assert "has changed since" in run(*command).stderr
+    run("run", "--from", more, "--model", model, "--begin-with", moved)
+    run("learn", more, "--model", moved)
+    other = run("run", "--from", more, "--model", model, "--begin-with", moved, code=2)
+    assert f"has a model already, which began with {begun}" in one_line(other)
+
+
+def test_a_model_that_did_not_begin_with_a_file_keeps_to_itself(tmp_path, model):
+    news = stream(tmp_path, 40)
+    run("learn", news, "--model", tmp_path / "old.clasher", *SMALL)
+    run("run", "--from", news, "--model", model, *SMALL)
+    options = ("--model", model, "--begin-with", tmp_path / "old.clasher")
+    said = one_line(run("run", "--from", news, *options, code=2))
+    assert "has a model already, which did not begin with a file" in said
+
 
 
 @pytest.mark.parametrize(

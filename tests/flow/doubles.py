@@ -37,13 +37,25 @@ class ListSource(Source):
         pass
 
 
+class RaggedSource(ListSource):
+    """A list that comes in pieces of any size, as from a network; ``sizes`` are used in turn."""
+
+    def __init__(self, rows: Sequence[Record], name: str, sizes: Sequence[int]) -> None:
+        super().__init__(rows, name)
+        self.sizes = sizes
+
+    def read(self, most: int, seconds: float) -> Chunk | None:
+        return super().read(min(most, self.sizes[self.reads % len(self.sizes)]), seconds)
+
+
 class HesitantSource(ListSource):
     """A list whose second half comes late: nobody answers for a while."""
 
     silent = 20  # reads
+    half = 0  # where it falls silent
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        half = len(self.rows) // 2
+        half = self.half or len(self.rows) // 2
         if self.at < half:
             return super().read(min(most, half - self.at), seconds)
         if self.silent:

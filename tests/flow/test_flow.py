@@ -74,7 +74,7 @@ def test_another_stream_is_learnt_by_the_same_model(folder, tmp_path):
     rows = records(100)
     for name, part in (("a.jsonl", rows[:50]), ("b.jsonl", rows[50:])):
         (tmp_path / name).write_bytes(lines(part))
-        run(folder, str(tmp_path / name))
+        run(folder, str(tmp_path / name), new_stream=True)
     assert plain.model_in(folder) == plain.learnt(rows)
 
 
@@ -416,6 +416,29 @@ def test_a_start_asks_whether_a_prepared_snapshot_counts(folder, agreed):
     assert list((folder / "snapshots").glob("*.prepared"))
     lists(folder, AgreedSource(rows, log)).run()
     assert plain.model_in(folder) == plain.learnt(rows)
+
+
+class Hasty(AgreedSource):
+    """Refuses outputs that wait for longer than an instant."""
+
+    within = 0.0
+
+
+def test_snapshots_are_as_frequent_as_a_party_needs_them(folder):
+    figures = {}
+    for kind in (AgreedSource, Hasty):
+        going = Flow(
+            folder / kind.__name__, kind(records(200), {}), [], settings=SETTINGS,
+            options=Options(chunk=20, idle=0.0),
+        )  # fmt: skip
+        figures[kind] = going.run()
+    assert figures[AgreedSource].snapshot == 2
+    assert figures[Hasty].snapshot >= 10
+
+
+def test_snapshots_that_a_party_would_never_agree_to_are_refused(folder):
+    with pytest.raises(SettingError, match="--snapshot-every 9: a transaction ends after 0 s"):
+        Flow(folder, Hasty(records(2), {}), [], options=Options(snapshot_seconds=9))
 
 
 @pytest.mark.parametrize(("said", "what"), [(0, "agreed was set back"), (99, "is older than what")])

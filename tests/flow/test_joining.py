@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from clasher.flow import Flow, Options
+from clasher.flow import Flow, Options, Outlet
 from clasher.settings import Settings
 from tests.flow import plain
-from tests.flow.doubles import ListSink, ListSource
+from tests.flow.doubles import HesitantSource, ListSink, ListSource, RaggedSource
 from tests.flow.plain import lines, records
 from tests.flow.running import OFTEN, run
 from tests.service.plain import file_bytes, model_of
@@ -159,4 +159,51 @@ def test_what_waits_is_kept_with_the_model(folder, stop_at):
 
     going(True)
     going(False)
+    assert plain.model_in(folder) == in_turns(rows, labels, 20)
+
+
+def joined(folder, documents, late, **options):
+    late.fields = late.fields.__class__(text=None)
+    sink = ListSink("out")
+    flow = Flow(
+        folder, documents, [Outlet(sink)], labels=late, letters=ListSink(),
+        settings=None if (folder / "model.clasher").exists() else WAITING,
+        options=Options(**OFTEN | options),
+    )  # fmt: skip
+    return flow, sink
+
+
+@pytest.mark.parametrize("sizes", [[20], [7, 1, 19], [3], [13, 20, 2]])
+def test_the_sizes_in_which_a_broker_delivers_change_nothing(folder, sizes):
+    rows, labels = records(200), labels_of(records(200))[::-1]
+    bare = [row | {"labels": None} for row in rows]
+    documents, late = RaggedSource(bare, "news", sizes), RaggedSource(labels, "labels", sizes[::-1])
+    joined(folder, documents, late)[0].run()
+    assert plain.model_in(folder) == in_turns(rows, labels, 20)
+
+
+def test_a_restart_in_the_middle_of_a_turn_changes_nothing(folder):
+    """What is written again after a restart is what was written before it."""
+    rows, labels = records(200), labels_of(records(200))[::-1]
+    bare = [row | {"labels": None} for row in rows]
+    written = {}
+    for sizes in ([7], [5, 1], [11], [20]):
+        documents = RaggedSource(bare, "news", sizes)
+        flow, sink = joined(folder, documents, RaggedSource(labels, "labels", sizes))
+        if sizes != [20]:
+            documents.before_read = lambda late, flow=flow: flow.stop() if late.reads > 6 else None
+        flow.run()
+        for output in sink.written:
+            assert written.setdefault(output.id, output.value) == output.value
+    assert plain.model_in(folder) == in_turns(rows, labels, 20)
+    assert len(written) == len(rows)
+
+
+def test_labels_do_not_overtake_documents_that_are_slow_to_come(folder):
+    """A source that brings nothing now, and does not know why, still has its turn."""
+    rows, labels = records(200), labels_of(records(200))[::-1]
+    bare = [row | {"labels": None} for row in rows]
+    documents = HesitantSource(bare, "news")
+    documents.half, documents.silent = 90, 20_000
+    joined(folder, documents, ListSource(labels, "labels"))[0].run()
     assert plain.model_in(folder) == in_turns(rows, labels, 20)

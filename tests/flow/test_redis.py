@@ -82,7 +82,7 @@ def test_a_field_that_must_be_there_is_missed(server, folder):
     server.client.xadd("news", {"doc": b'{"text": "wheat"}'})
     server.client.xadd("other", {b"text": b"\xff"})
     assert run(folder, server.url("news", field="doc")).poison == 1
-    run(folder, server.url("other"))
+    run(folder, server.url("other"), new_stream=True)
     letters = (folder / "dead-letters.jsonl").read_text()
     assert "it has no field 'doc'" in letters
     assert "invalid UTF-8 at byte 1" in letters

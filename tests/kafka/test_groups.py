@@ -303,3 +303,18 @@ def test_a_client_that_never_comes_back_is_replaced(server, topic, members, monk
     until(lambda: len(first.pending) == 20, first)
     first.commit()
     assert first.source.transactions.commits.read()[f"runner/{first.name}"] == {"snapshot": 1}
+
+
+def test_a_member_that_stops_leaves_its_partitions_to_others_at_once(server, topic, members):
+    """Others do not wait for the end of its session, which would be long here."""
+    create(server, topic, partitions=2)
+    rows, long = plain.records(20), {"session.timeout.ms": 300_000}
+    fill(server, topic, rows[:10])
+    one = members("one", **long)
+    until(lambda: len(one.pending) == 10, one)
+    one.commit()
+    one.close()
+    fill(server, topic, rows[10:], partition=1)
+    other = members("other", **long)
+    until(lambda: len(other.pending) == 10, other)
+    assert other.pending == [row["id"] for row in rows[10:]]

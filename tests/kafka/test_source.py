@@ -200,16 +200,34 @@ def test_a_topic_that_was_made_anew_is_another_one(server, topic):
     source.close()
     with pytest.raises(StreamError, match="is not the cluster that was read before"):
         opened(server.url(topic), position | {"cluster": "another"})
-    client = admin(server)
-    client.delete_topics([topic])[topic].result(PATIENCE)
-    until = time.monotonic() + PATIENCE
-    while topic in client.list_topics().topics and time.monotonic() < until:
-        time.sleep(0.05)
+    delete(server, topic)
     create(server, topic)
     with pytest.raises(StreamError, match="is not the topic that was read before"):
         opened(server.url(topic), position)
     with pytest.raises(StreamError, match="partition 0 was read as far as 5, and ends at 0 now"):
         opened(server.url(topic), position | {"topic": None})
+
+
+def test_a_topic_that_was_made_anew_must_be_allowed(server, topic, folder):
+    create(server, topic)
+    fill(server, topic, plain.records(5))
+    run(folder, server.url(topic))
+    delete(server, topic)
+    create(server, topic)
+    fill(server, topic, plain.records(9)[5:])
+    with pytest.raises(StreamError, match=r"is not the stream that was read before.*--new-stream"):
+        run(folder, server.url(topic))
+    assert run(folder, server.url(topic), new_stream=True).documents == 9
+    other = server.url(topic).replace("127.0.0.1", "localhost")
+    assert run(folder, other).documents == 9
+
+
+def delete(server, topic):
+    client = admin(server)
+    client.delete_topics([topic])[topic].result(PATIENCE)
+    until = time.monotonic() + PATIENCE
+    while topic in client.list_topics().topics and time.monotonic() < until:
+        time.sleep(0.05)
 
 
 def test_a_topic_must_be_there(broker, topic):

@@ -14,11 +14,12 @@ from clasher.io.connectors import kafka_transactions
 from clasher.io.registry import commit_as_one, sink_at, source_at
 from clasher.io.streams import Caller, Output
 from tests.flow import plain
-from tests.flow.running import run
+from tests.flow.running import flow, run
 from tests.kafka.brokers import KafkaServer
 from tests.kafka.messages import admin, create, fill, found, outputs
 
 PATIENCE = 20.0  # seconds
+LITTLE = {"transaction.timeout.ms": "4000"}
 OUT = [Output(number, b'{"id":%d}' % number) for number in range(3)]
 
 
@@ -255,3 +256,11 @@ def commit_patiently(sink, number):
             sink.open(None, Caller("me"))
             sink.write(OUT)
     raise AssertionError("it never came through")
+
+
+@pytest.mark.parametrize(("more", "says"), [({}, "after 300 s"), (LITTLE, "after 4 s")])
+def test_snapshots_must_be_more_frequent_than_transactions_end(broker, folder, more, says):
+    sink = broker.url("out", **more)
+    with pytest.raises(SettingError, match=f"--snapshot-every 400: a transaction ends {says}"):
+        flow(folder, "news.jsonl", sink, transactional=True, snapshot_seconds=400)
+    flow(folder, "news.jsonl", sink, transactional=True)  # shortens what nobody has said

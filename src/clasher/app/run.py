@@ -14,12 +14,13 @@ from clasher.app import notes
 from clasher.app.figures import counted, decimals
 from clasher.app.progress import Bar
 from clasher.app.wanted import Wanted
-from clasher.errors import SettingError
 from clasher.flow import Figures, Flow, Options, Outlet, Route
 from clasher.io.addresses import STANDARD
 from clasher.io.records import Fields
 from clasher.io.registry import commit_as_one, sink_at, source_at
 from clasher.model import Clasher
+from clasher.service import beginnings
+from clasher.service.beginnings import Beginning
 from clasher.service.snapshots import MODEL
 from clasher.settings import Settings
 
@@ -45,11 +46,12 @@ class Streams:
     dead_letters: str | None
     folder: str
     begin_with: str | None
-    snapshot_every: float
+    snapshot_every: float | None
     remember: int
     idle: float | None
     give_up: float | None
     metrics: int | None
+    new_stream: bool
 
     def outlets(self) -> list[Outlet]:
         """Where predictions go; to standard output where nothing is said."""
@@ -66,6 +68,7 @@ class Streams:
             idle=self.idle,
             give_up=self.give_up,
             texts=self.texts,
+            new_stream=self.new_stream,
         )
 
 
@@ -82,12 +85,13 @@ def run(streams: Streams, wanted: Wanted, *, quiet: bool) -> None:
         sinks = [outlet.sink for outlet in outlets]
         commit_as_one(documents, sinks if letters is None else [*sinks, letters])
     settings, begin_with = _model(streams, wanted)
+    begun = None if begin_with is None else Beginning.of(streams.begin_with or "")
     notes.prepare(settings, quiet=quiet)
     shows = notes.shows_progress(quiet=quiet) and not (_prints(outlets) and notes.on_terminal())
     with Bar(None, shown=shows) as bar:
         flow = Flow(
             streams.folder, documents, outlets, labels=labels, letters=letters,
-            settings=settings, begin_with=begin_with, tokenizer=wanted.analysis.get("tokenizer"),
+            settings=settings, begin_with=begin_with, begun=begun, tokenizer=wanted.analysis.get("tokenizer"),
             options=streams.options(), tell=notes.warn, on_progress=bar.flowed,
         )  # fmt: skip
         with (
@@ -116,16 +120,17 @@ def calm_collector() -> Iterator[None]:
 
 
 def _model(streams: Streams, wanted: Wanted) -> tuple[Settings | None, Clasher | None]:
-    """The settings or the model of a folder that is new; of another, nothing is to be said."""
+    """The settings or the model of a folder that is new.
+
+    What is said of another one must be what it was made with: so the same command may be started
+    again.
+    """
     tokenizer = wanted.analysis.get("tokenizer")
     found = Path(streams.folder, MODEL)
     is_told = bool(wanted.given or wanted.paper or wanted.analysis)
     if found.exists():
         if streams.begin_with is not None:
-            raise SettingError(
-                f"--begin-with {streams.begin_with}: {streams.folder} has a model already; leave "
-                f"it out, or name another folder"
-            )
+            beginnings.check(streams.folder, streams.begin_with, notes.warn)
         if is_told:
             wanted.check(Clasher.load(found, tokenizer=tokenizer), streams.folder)
         return None, None

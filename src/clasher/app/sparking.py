@@ -120,7 +120,7 @@ def stream(
     from clasher.adapters.spark import sinks
     from clasher.adapters.spark.kafka_topics import KAFKA_ORDER, watch_kafka
     from clasher.adapters.spark.sources import FILE_ORDER, watch_files
-    from clasher.model import Clasher
+    from clasher.service.beginnings import Beginning
 
     reading = records.reading(stopping=False, required=False)
     if source.startswith("kafka://"):
@@ -131,12 +131,12 @@ def stream(
     writes = [sinks.to_folder(to)] if to is not None else []
     writes += [sinks.dead_letters(letters)] if letters is not None else []
     tokenizer = wanted.analysis.get("tokenizer")
-    model = None if begun is None else Clasher.load(begun, tokenizer=tokenizer)
-    settings = {} if model is not None else _settings(wanted, folder)
+    model, settings = _model(folder, begun, wanted)
     trigger = {"availableNow": True} if once else {"processingTime": f"{every or 1:g} seconds"}
     with adapter.stream(
         df, folder, model, id="id", order=order, learn_on=learn_on, trigger=trigger,
-        write=sinks.to_all(writes), told=None if quiet else _tell, tokenizer=tokenizer, **settings,
+        write=sinks.to_all(writes), told=None if quiet else _tell, tokenizer=tokenizer,
+        begun=None if model is None or begun is None else Beginning.of(begun), **settings,
     ) as running, _told_to_stop() as stopping:  # fmt: skip
         while not stopping and not running.wait(LOOK):
             pass
@@ -147,19 +147,32 @@ def stream(
     )
 
 
-def _settings(wanted: Wanted, folder: str) -> dict[str, Any]:
-    """The settings of a new model; a folder that has one keeps its own."""
-    from clasher.errors import SettingError
+def _model(
+    folder: str, begun: str | None, wanted: Wanted
+) -> tuple[Clasher | None, dict[str, Any]]:
+    """The model or the settings of a new folder.
 
+    What is said of one that has a model must be what it was made with: so the same command may be
+    started again.
+    """
+    from clasher.model import Clasher
+    from clasher.service import beginnings
+    from clasher.service.snapshots import MODEL
+
+    tokenizer = wanted.analysis.get("tokenizer")
+    kept = sorted(Path(folder, "snapshots").glob("[0-9]" * 16))
+    if kept:
+        if begun is not None:
+            beginnings.check(folder, begun, notes.warn)
+        if wanted.given or wanted.paper or wanted.analysis.keys() - {"tokenizer"}:
+            wanted.check(Clasher.load(kept[-1] / MODEL, tokenizer=tokenizer), folder)
+        return None, {}
+    if begun is not None:
+        model = Clasher.load(begun, tokenizer=tokenizer)
+        wanted.check(model, begun)
+        return model, {}
     chosen = wanted.settings()
-    if not (Path(folder) / "snapshots").exists():
-        return {name: getattr(chosen, name) for name in chosen.__dataclass_fields__}
-    if wanted.given or wanted.paper or wanted.analysis.keys() - {"tokenizer"}:
-        raise SettingError(
-            f"{folder} has a model, whose settings stay as they are: leave them out to go on with "
-            f"it, or name another folder"
-        )
-    return {}
+    return None, {name: getattr(chosen, name) for name in chosen.__dataclass_fields__}
 
 
 @contextmanager

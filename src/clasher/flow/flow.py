@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from clasher.analyzer import Tokenizer
@@ -19,9 +20,12 @@ from clasher.flow.outlets import Outlet, Outlets
 from clasher.flow.parties import only_party
 from clasher.flow.patience import Patience
 from clasher.flow.reading import Reader, Settling
+from clasher.flow.recognition import recognise
+from clasher.flow.state import ROLES, State
 from clasher.io.connectors.files import FileSink
 from clasher.io.streams import Caller, Sink, Source
 from clasher.model import Clasher
+from clasher.service.beginnings import Beginning
 from clasher.settings import Settings
 
 TICK: Final = 0.1  # seconds after which a flow that waits looks at the clock
@@ -46,6 +50,8 @@ class Flow:
         Where arrivals go that are no records; by default to a file in the folder.
     settings, begin_with
         The model of a folder that is new: its settings, or the model itself.
+    begun
+        The file of ``begin_with``, noted in a folder that is new.
     tokenizer
         The function that cuts text, where the model has one.
     options
@@ -78,6 +84,7 @@ class Flow:
         letters: Sink | None = None,
         settings: Settings | None = None,
         begin_with: Clasher | None = None,
+        begun: Beginning | None = None,
         tokenizer: Tokenizer | None = None,
         options: Options | None = None,
         tell: Callable[[str], object] = lambda line: None,
@@ -87,11 +94,13 @@ class Flow:
         self._path, self._tokenizer = folder, tokenizer
         self._documents, self._labels = documents, labels
         self._given, self._letters = outlets, letters
-        self._settings, self._begin_with = settings, begin_with
+        self._settings, self._begin_with, self._begun = settings, begin_with, begun
         self._tell, self._on_progress = tell, on_progress
         self._patience = Patience(self._note_trouble, self.options.give_up)
         sinks = [outlet.sink for outlet in outlets] + ([] if letters is None else [letters])
         self._party = only_party(documents, labels, sinks)
+        self._within = None if self._party is None else self._party.within
+        self._interval = self.options.interval(self._within)
         self._bell = threading.Condition()
         self._meter = Meter()
         self._news = 0  # arrivals since the last snapshot
@@ -128,7 +137,8 @@ class Flow:
     # ── beginning, and beginning again ───────────────────────────────────────────────────────
 
     def _make_readers(self) -> list[Reader[Any]]:
-        shared = (self._bell, self._patience, self.options)
+        turn = None if self._labels is None else self.options.chunk
+        shared = (self._bell, self._patience, self.options, turn)
 
         def prepare(chunk: Any) -> learning.Documents:
             name, remember = self._documents.name, self.options.remember
@@ -144,11 +154,12 @@ class Flow:
         if self._folder.is_new:
             model = self._begin_with or model_of(self._settings or Settings())
             self._check_room(model)
-            self._state = self._folder.begin(model)
+            self._state = self._folder.begin(model, self._begun)
+            self._recognise(self._state)
         else:
             what = "" if self._party is None else self._party.name
             self._state = self._patience.until(
-                what, lambda: self._folder.recover(self._party, self._caller)
+                what, lambda: self._folder.recover(self._party, self._caller, self._recognise)
             )
             check_settings(self._state, self._settings, self._folder.path)
             self._check_room(self._state.model)
@@ -157,10 +168,28 @@ class Flow:
         # A new sink is noted before anything is written to it, so that it can be cut back.
         if self._outlets.open(self._state, self._caller) and not self._commit(always=True):
             return  # went back, and opened everything anew
-        for reader in self._readers:
-            reader.start(self._state.positions.get(reader.source.name), self._caller.id)
+        for reader, arrived in zip(self._readers, self._state.arrived, strict=False):
+            position = self._state.positions.get(reader.source.name)
+            reader.start(position, self._caller.id, arrived)
         self._news = 0
         self._active_at = self._snapshot_at = time.monotonic()
+
+    def _recognise(self, state: State) -> None:
+        """Find the streams in a state, whatever their addresses are spelt like."""
+        for role, reader in zip(ROLES, self._readers, strict=False):
+            source = reader.source
+            new = self.options.new_stream
+            self._patience.until(
+                source.name, partial(recognise, state, role, source, self._tell, new=new)
+            )
+
+    def _note_identities(self) -> None:
+        """Note what streams say of themselves that could not say anything when they were opened."""
+        for role, reader in zip(ROLES, self._readers, strict=False):
+            kept, source = self._state.streams[role], reader.source
+            if kept.get(source.name) is None:
+                with suppress(StreamError):
+                    kept[source.name] = source.identity()
 
     def _check_room(self, model: Clasher) -> None:
         if self._labels is not None and not model.settings.pending:
@@ -194,18 +223,19 @@ class Flow:
         self._show(at_once=True)
 
     def _take_turn(self) -> None:
-        """A chunk of the source whose turn it is.
+        """Process a chunk of the source whose turn it is.
 
-        Sources take turns, and one that has something is waited for: so the order in which they
-        are learnt depends on the streams, not on the moment, as long as there is a backlog. Whose
-        turn it is stands in the snapshot.
+        A turn is a fixed number of arrivals, or ends where the source has no more now. A source
+        that does not know whether it has more is waited for. So the order in which a backlog is
+        learnt depends on the streams alone, not on the moment or the size of chunks. Whose turn it
+        is, and how much of it is left, stands in the snapshot.
         """
         reader = self._readers[self._state.turn % len(self._readers)]
         try:
             with self._bell:
-                self._bell.wait_for(lambda: reader.has_something or reader.is_idle, TICK)
+                self._bell.wait_for(lambda: reader.has_something or reader.is_at_end, TICK)
                 item = reader.take()
-                if item is None and not reader.is_idle:
+                if item is None and not reader.is_at_end:
                     return
         except CommitRefusedError as error:
             self._go_back(error)
@@ -240,7 +270,7 @@ class Flow:
                 item.is_done = True
                 self._bell.notify_all()
             return
-        self._state.turn += 1
+        self._count(reader, len(item.chunk if isinstance(item, learning.Documents) else item))
         if isinstance(item, learning.Documents):
             joining = self._labels is not None
             predicted = learning.learn(self._state, item, reader.source.name, joining=joining)
@@ -251,16 +281,23 @@ class Flow:
             self._news += max(1, len(item))
             self._outlets.write_letters(poison)
 
+    def _count(self, reader: Reader[Any], arrivals: int) -> None:
+        """Count arrivals; the next source has its turn where that of this one is over."""
+        at, turn = self._readers.index(reader), self.options.chunk
+        before = self._state.arrived[at]
+        self._state.arrived[at] += arrivals
+        self._state.turn += before // turn != self._state.arrived[at] // turn
+
     # ── snapshots ────────────────────────────────────────────────────────────────────────────
 
     def _is_due(self) -> bool:
         if not self._news:
             return False
+        interval = self._interval
+        if self._within is not None:  # the next snapshot may take longer than the last one
+            interval = min(interval, self._within - 2 * self._snapshot_took)
         elapsed = time.monotonic() - self._snapshot_at
-        return (
-            self._news >= self.options.snapshot_documents
-            or elapsed >= self.options.snapshot_seconds
-        )
+        return self._news >= self.options.snapshot_documents or elapsed >= interval
 
     def _commit(self, *, always: bool = False) -> bool:
         """Make what was learnt since the last snapshot last, in two phases; whether it does."""
@@ -269,6 +306,7 @@ class Flow:
         began, state, party = time.monotonic(), self._state, self._party
         after = 0 if party is None else state.agreed.get(party.name, 0)
         self._outlets.flush(state)
+        self._note_identities()
         self._folder.keep(state, party)
         if party is not None:
             position = state.positions.get(self._documents.name)

@@ -1,6 +1,7 @@
 """The folder of a flow: the lock, who it is to others, its snapshots, and which of them counts.
 
 lock              held by the process, for its whole life
+begun.json        the model file that it began with, where there was one
 runner            its name, under which consumers and transactions are known to brokers
 snapshots/        the model and the positions of its streams, the last two
 model.clasher     the model of the newest snapshot
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from clasher.flow.state import State
 from clasher.io.streams import Caller, Party
 from clasher.model import Clasher
 from clasher.service import durable
+from clasher.service.beginnings import Beginning
 from clasher.service.folder import LockedFolder
 from clasher.service.snapshots import MODEL, Snapshots
 from clasher.settings import Settings
@@ -69,15 +72,22 @@ class FlowFolder(LockedFolder):
             durable.rename(scratch, path)
         return path.read_text(encoding="ascii").strip()
 
-    def begin(self, model: Clasher) -> State:
-        """The state of a new folder, kept as snapshot 0."""
+    def begin(self, model: Clasher, begun: Beginning | None = None) -> State:
+        """The state of a new folder, kept as snapshot 0, and the file that it begins with."""
+        if begun is not None:
+            begun.keep(self.path)
         state = State(model, self._remember)
         self._snapshots.write(state)
         self._show_model(0)
         return state
 
-    def recover(self, party: Party | None, caller: Caller) -> State:
-        """The state of the snapshot that counts.
+    def recover(
+        self,
+        party: Party | None,
+        caller: Caller,
+        recognise: Callable[[State], object] = lambda state: None,
+    ) -> State:
+        """The state of the snapshot that counts; ``recognise`` finds the streams in it.
 
         Raises
         ------
@@ -94,6 +104,7 @@ class FlowFolder(LockedFolder):
                 f"{self.path}: no snapshot is whole: {'; '.join(self.told)}. Restore the folder "
                 f"from a backup, or begin a new one."
             )
+        recognise(state)
         if party is not None and said is not None:
             self._compare(state, party, said)
         self._show_model(state.seq)
@@ -149,7 +160,10 @@ class FlowFolder(LockedFolder):
         )
 
     def _revive(self, plain: dict[str, Any], model: Clasher) -> State:
-        return State.of(plain, model, self._remember)
+        try:
+            return State.of(plain, model, self._remember)
+        except FolderError as error:
+            raise FolderError(f"{self.path}: {error}") from error
 
     def _show_model(self, number: int) -> None:
         """Let the newest model be found under one name."""

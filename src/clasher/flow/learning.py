@@ -20,11 +20,12 @@ from clasher.model import Clasher
 
 
 class Documents(NamedTuple):
-    """A chunk of documents, hashed, and what each is known again by."""
+    """A chunk of documents, hashed, and what each and its labels are known again by."""
 
     chunk: Chunk
     hashed: Hashed
     digests: list[bytes]
+    labels: list[bytes]
 
 
 class Predicted(NamedTuple):
@@ -39,7 +40,8 @@ def prepare(chunk: Chunk, source: str, model: Clasher, remember: int) -> Documen
     """All that can be done to documents before it is their turn; reads no state."""
     records = chunk.records
     digests = seen.of_documents(records, source) if remember else [b""] * len(records)
-    return Documents(chunk, model.hash_many(records.texts), digests)
+    labels = seen.of_label_sets(records.labels) if remember else []
+    return Documents(chunk, model.hash_many(records.texts), digests, labels)
 
 
 def learn(state: State, documents: Documents, source: str, *, joining: bool) -> Predicted:
@@ -86,9 +88,9 @@ def join(state: State, chunk: Chunk, source: str) -> list[Poison]:
 
 
 def _new(state: State, documents: Documents) -> tuple[Batch, Hashed]:
-    """The documents that had not come before."""
+    """The documents that had not come before, or not with these labels."""
     records = documents.chunk.records
-    places = state.seen.new(documents.digests)
+    places = state.seen.new(documents.digests, documents.labels)
     if len(places) == len(records):
         return records, documents.hashed
     state.counts.duplicates += len(records) - len(places)

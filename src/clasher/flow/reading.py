@@ -45,6 +45,8 @@ class Reader(Generic[T]):
         Applied to each chunk, in the thread.
     bell
         Rung when there is something to look at; readers of one flow share it.
+    turn
+        Arrivals of a turn, where sources take turns: no chunk goes beyond the end of one.
 
     Attributes
     ----------
@@ -63,6 +65,7 @@ class Reader(Generic[T]):
         bell: threading.Condition,
         patience: Patience,
         options: Options,
+        turn: int | None = None,
     ) -> None:
         self.source = source
         self._prepare, self._bell, self._patience = prepare, bell, patience
@@ -74,9 +77,10 @@ class Reader(Generic[T]):
         self._lag: int | None = None
         self._lag_at = 0.0
         self._most = options.chunk  # fewer where texts are long
+        self._turn, self._arrived = turn, 0
 
-    def start(self, position: Position, caller_id: str) -> None:
-        """Open the source and begin to read after a position."""
+    def start(self, position: Position, caller_id: str, arrived: int = 0) -> None:
+        """Open the source and read on after a position, up to which so many had arrived."""
         caller = Caller(caller_id, self._settle, self._patience.tell)
         while self._thread is not None:  # the one before still reads
             if self._patience.wait(JOIN):
@@ -85,7 +89,7 @@ class Reader(Generic[T]):
         self._patience.until(self.source.name, lambda: self.source.open(position, caller))
         self._ready.clear()
         self._is_idle = self._has_ended = self._knows_end = self._is_closing = False
-        self._error = None
+        self._error, self._arrived = None, arrived
         self._thread = threading.Thread(target=self._run, name="clasher reader", daemon=True)
         self._thread.start()
 
@@ -171,9 +175,14 @@ class Reader(Generic[T]):
 
     def _read(self) -> Chunk | None:
         """Without waiting at first, so that it is soon known whether there is anything."""
-        chunk = self.source.read(self._most, WAIT if self._is_idle else 0.0)
-        if chunk is not None and chunk.records.texts.nbytes > BATCH_BYTES:
-            self._most = max(1, self._most // 2)
+        most = self._most
+        if self._turn is not None:
+            most = min(most, self._turn - self._arrived % self._turn)
+        chunk = self.source.read(most, WAIT if self._is_idle else 0.0)
+        if chunk is not None:
+            self._arrived += len(chunk)
+            if chunk.records.texts.nbytes > BATCH_BYTES:
+                self._most = max(1, self._most // 2)
         return chunk
 
     def _ask_lag(self, *, at_once: bool) -> None:

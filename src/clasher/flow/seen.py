@@ -1,7 +1,8 @@
 """The last documents, known again when they come twice: producers that repeat themselves do that.
 
-A document is the same where stream, id, text and whether it has labels are the same. Only digests
-are kept, so that each takes the same room.
+A document is the same where stream, id, text and whether it has labels are the same. One that comes
+again with other labels than the last time is a correction: it is new. Only digests are kept, so that
+each takes the same room.
 """
 
 from __future__ import annotations
@@ -9,11 +10,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Final
+from itertools import repeat
+from typing import Final, TypeAlias
+
+import numpy as np
 
 from clasher.io.records import Batch
+from clasher.label_columns import UNLABELLED
+from clasher.labels import LabelSets
+
+Plain: TypeAlias = str | list[str]
 
 DIGEST: Final = 8  # bytes: among the last 10,000, one in 10^15 is taken for another
+UNKNOWN: Final = bytes(DIGEST)
+YES, NO, LABELLED = np.uint64(1), np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 
 
 def of_documents(batch: Batch, source: str) -> list[bytes]:
@@ -23,6 +33,23 @@ def of_documents(batch: Batch, source: str) -> list[bytes]:
         _digest(f"{source}\0{own}\0{known}\0{text}")
         for own, known, text in zip(batch.ids, batch.labels.known.tolist(), texts, strict=True)
     ]
+
+
+def of_label_sets(labels: LabelSets) -> list[bytes]:
+    """Digests of the labels of documents, whatever their order; of none, ``UNKNOWN``.
+
+    >>> one, other, none = of_label_sets(LabelSets.of([["oil", "gas"], ["gas", "oil"], None]))
+    >>> one == other, none == UNKNOWN
+    (True, True)
+    """
+    names = [int.from_bytes(_digest(name), "little") for name in labels.names]
+    own = np.array(names, np.uint64)[labels.ids] * np.where(labels.yes, YES, NO)
+    sums = np.zeros(len(own) + 1, np.uint64)
+    np.cumsum(own, out=sums[1:])
+    found = sums[labels.indptr[1:]] - sums[labels.indptr[:-1]] + LABELLED
+    found[labels.known == UNLABELLED] = 0
+    raw = found.astype("<u8").tobytes()
+    return [raw[at : at + DIGEST] for at in range(0, len(raw), DIGEST)]
 
 
 def of_labels(batch: Batch, source: str) -> list[bytes]:
@@ -39,52 +66,70 @@ def _digest(text: str) -> bytes:
 
 
 class Seen:
-    """The digests of the last documents.
+    """The digests of the last documents, and of what labels they came with.
 
     Examples
     --------
     >>> seen = Seen(most=2)
     >>> seen.new([b"a", b"b", b"a", b"c"]), seen.new([b"a", b"c"])
     ([0, 1, 3], [0])
+    >>> seen = Seen(most=2)
+    >>> seen.new([b"a", b"a", b"a", b"a"], [b"oil", b"oil", b"gas", b"oil"])  # corrected twice
+    [0, 2, 3]
     """
 
-    def __init__(self, most: int, digests: Sequence[bytes] = ()) -> None:
+    def __init__(
+        self, most: int, digests: Sequence[bytes] = (), labels: Sequence[bytes] = ()
+    ) -> None:
         self.most = most
         self._order = deque(digests)
-        self._known = set(digests)
+        self._known = dict(zip(digests, labels or repeat(UNKNOWN), strict=False))
 
-    def new(self, digests: Sequence[bytes]) -> list[int]:
-        """The places of those that were not there yet; they are, from now on."""
-        if not self.most or self._took_all(digests):
+    def new(self, digests: Sequence[bytes], labels: Sequence[bytes] = ()) -> list[int]:
+        """The places of documents that were not there yet, or with other labels the last time."""
+        if not self.most or self._took_all(digests, labels):
             return list(range(len(digests)))
         found = []
-        for place, digest in enumerate(digests):
-            if digest not in self._known:
-                self._known.add(digest)
+        pairs = zip(digests, labels or repeat(UNKNOWN), strict=False)
+        for place, (digest, own) in enumerate(pairs):
+            before = self._known.get(digest)
+            if before == own:
+                continue
+            self._known[digest] = own
+            if before is None:
                 self._order.append(digest)
-                found.append(place)
                 if len(self._order) > self.most:
-                    self._known.discard(self._order.popleft())
+                    del self._known[self._order.popleft()]
+            if before != UNKNOWN:
+                found.append(place)
         return found
 
-    def _took_all(self, digests: Sequence[bytes]) -> bool:
+    def _took_all(self, digests: Sequence[bytes], labels: Sequence[bytes]) -> bool:
         """Take digests at once where all are new, as nearly always; whether they were."""
-        fresh = set(digests)
-        if len(fresh) < len(digests) or not self._known.isdisjoint(fresh):
+        fresh = dict(zip(digests, labels or repeat(UNKNOWN), strict=False))
+        if len(fresh) < len(digests) or not self._known.keys().isdisjoint(fresh):
             return False
-        self._known |= fresh
+        self._known.update(fresh)
         self._order.extend(digests)
-        gone = [self._order.popleft() for _ in range(len(self._order) - self.most)]
-        self._known.difference_update(gone)
+        for _ in range(len(self._order) - self.most):
+            del self._known[self._order.popleft()]
         return True
 
-    def to_plain(self) -> str:
-        """Plain text, ready for JSON, the oldest first."""
-        return b"".join(self._order).hex()
+    def to_plain(self) -> Plain:
+        """Plain texts, ready for JSON, the oldest first: documents, and their labels."""
+        labels = map(self._known.__getitem__, self._order)
+        return [b"".join(self._order).hex(), b"".join(labels).hex()]
 
     @classmethod
-    def of(cls, plain: str, most: int) -> Seen:
-        """What ``to_plain`` gave; the oldest go where fewer are wanted."""
-        raw = bytes.fromhex(plain)
-        kept = [raw[at : at + DIGEST] for at in range(0, len(raw), DIGEST)]
-        return cls(most, kept[-most:] if most else [])
+    def of(cls, plain: Plain, most: int) -> Seen:
+        """What ``to_plain`` gave; the oldest go where fewer are wanted.
+
+        Earlier versions gave one text: of those documents the labels are unknown.
+        """
+        texts = [plain] if isinstance(plain, str) else plain
+        return cls(most, *(_pieces(text)[-most:] if most else [] for text in texts))
+
+
+def _pieces(text: str) -> list[bytes]:
+    raw = bytes.fromhex(text)
+    return [raw[at : at + DIGEST] for at in range(0, len(raw), DIGEST)]

@@ -117,9 +117,16 @@ class Party(ABC):
     ----------
     name : str
         Tells it from others, for good: its server, stream and group. No passwords.
+    within : float | None
+        Seconds from the first output to the commit after which it refuses that; None: no limit.
     """
 
     name: str
+
+    @property
+    def within(self) -> float | None:
+        """Asked before ``open``."""
+        return None
 
     @abstractmethod
     def committed(self, caller: Caller) -> int:

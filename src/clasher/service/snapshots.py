@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from clasher.analyzer import Tokenizer
-from clasher.errors import ClasherError
+from clasher.errors import ClasherError, FolderError
 from clasher.model import Clasher
 from clasher.service import durable
 
@@ -119,6 +119,8 @@ class Snapshots:
         for version in self.versions():
             try:
                 return self._read(version, revive), told
+            except FolderError:  # it is whole, and for another version
+                raise
             except (ClasherError, OSError) as error:
                 told.append(f"snapshot {version} is damaged and was put aside: {error}")
                 logger.critical(told[-1])
@@ -141,7 +143,7 @@ class Snapshots:
         beside = _unsealed((path / BESIDE).read_bytes())
         if beside["state"]["seq"] != version:
             raise Damaged(f"{path}: holds another version")
-        if _digest(path / MODEL) != beside["model"]:
+        if digest_of(path / MODEL) != beside["model"]:
             raise Damaged(f"{path / MODEL}: is not the file that was written")
         model = Clasher.load(path / MODEL, tokenizer=self._tokenizer)
         return revive(beside["state"], model)
@@ -165,7 +167,7 @@ class Snapshots:
 
 def _sealed(state: Kept, model: Path) -> bytes:
     """All but the model, with digests of it and of itself."""
-    content = msgspec.json.encode({"state": state.to_plain(), "model": _digest(model)})
+    content = msgspec.json.encode({"state": state.to_plain(), "model": digest_of(model)})
     return hashlib.blake2b(content, digest_size=32).hexdigest().encode() + b"\n" + content
 
 
@@ -177,7 +179,8 @@ def _unsealed(raw: bytes) -> dict[str, Any]:
     return beside
 
 
-def _digest(path: Path) -> str:
+def digest_of(path: Path) -> str:
+    """The digest of a file's content."""
     digest = hashlib.blake2b(digest_size=32)
     with path.open("rb") as file:
         while piece := file.read(PIECE):

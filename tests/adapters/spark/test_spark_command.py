@@ -67,8 +67,11 @@ def test_a_folder_is_learnt_as_files_arrive(spark, tmp_path):
     (letter,) = lines(tmp_path / "dead")
     assert letter["raw"] == '{"text": 3}'
     assert "field 'text' holds a number, not text" in letter["error"]
-    said = one_line(run("spark", "stream", box, "-m", model, "--once", *SMALL, code=2))
-    assert "has a model, whose settings stay as they are" in said
+    again = run("spark", "stream", box, "-m", model, "--once", *SMALL)  # the same settings
+    assert "40 documents, 3 labels" in again.stderr
+    other = ("--dimensions", "32")
+    said = one_line(run("spark", "stream", box, "-m", model, "--once", *other, code=2))
+    assert "--dimensions 32 contradicts" in said
 
 
 def test_a_stream_begins_with_a_model_file(spark, tmp_path):
@@ -80,6 +83,47 @@ def test_a_stream_begins_with_a_model_file(spark, tmp_path):
     run("spark", "stream", tmp_path / "inbox", "-m", tmp_path / "m", *how)
     (found,) = (tmp_path / "m" / "snapshots").glob("*1/model.clasher")
     assert Clasher.load(found).documents == 50
+    run("spark", "stream", tmp_path / "inbox", "-m", tmp_path / "m", *how)
+    run("learn", news, "-m", tmp_path / "other", *SMALL, "--seed", "3")
+    how = ("--begin-with", tmp_path / "other", "--once")
+    said = one_line(
+        run("spark", "stream", tmp_path / "inbox", "-m", tmp_path / "m", *how, code=2)
+    )
+    assert f"has a model already, which began with {model}" in said
+
+
+def test_a_folder_without_its_first_snapshot_is_new(spark, tmp_path):
+    (tmp_path / "inbox").mkdir()
+    stream(tmp_path / "inbox", 10)
+    (tmp_path / "m" / "snapshots").mkdir(parents=True)
+    told = run("spark", "stream", tmp_path / "inbox", "-m", tmp_path / "m", "--once", *SMALL)
+    assert "10 documents" in told.stderr
+
+
+@pytest.fixture
+def elsewhere(spark):
+    """Have Spark's own file system be one that nobody serves."""
+    conf = spark.sparkContext._jsc.hadoopConfiguration()
+    ours = {"fs.defaultFS": "hdfs://127.0.0.1:1", "ipc.client.connect.max.retries": "0"}
+    before = {name: conf.get(name) for name in ours}
+    for name, value in ours.items():
+        conf.set(name, value)
+    yield
+    for name, value in before.items():
+        conf.set(name, value)
+
+
+def test_a_stream_keeps_its_model_here_where_files_are_elsewhere(elsewhere, tmp_path):
+    box, model = tmp_path / "in box", tmp_path / "the mödel, 100%"
+    box.mkdir()
+    stream(box, 10)
+    how = ("-m", model, "--to", f"file://{tmp_path}/out", "--once")
+    run("spark", "stream", f"file://{box}/", *how, *SMALL)
+    stream(box, 10, seed=1, name="more.jsonl")
+    told = run("spark", "stream", f"file://{box}/", *how, *SMALL).stderr
+    assert "20 documents" in told
+    assert Clasher.load(model / "model.clasher").documents == 20
+    assert (model / "checkpoint" / "metadata").exists()
 
 
 def test_what_goes_wrong_is_one_line(spark, tmp_path):

@@ -62,7 +62,7 @@ def watch_files(
 
 
 def _kind(paths: Sequence[str], format: str | None) -> str:  # noqa: A002
-    if format is None and all(os.path.isdir(path) for path in paths):
+    if format is None and all(path.endswith("/") or os.path.isdir(path) for path in paths):
         return "jsonl"
     kinds = {Source.of(path, format).kind for path in paths}
     if len(kinds) > 1 or "arrow" in kinds:

@@ -20,6 +20,7 @@ from clasher.adapters.spark.telling import raised_in
 from clasher.analyzer import Tokenizer
 from clasher.errors import FolderError, SettingError
 from clasher.model import Clasher
+from clasher.service.beginnings import Beginning
 from clasher.service.folder import LockedFolder
 from clasher.service.snapshots import Snapshots
 
@@ -99,6 +100,7 @@ def stream(
     told: Callable[[Progress], object] | None = None,
     trigger: Mapping[str, Any] | None = None,
     tokenizer: Tokenizer | None = None,
+    begun: Beginning | None = None,
     **settings: Any,
 ) -> Stream:
     r"""Predict and learn a streaming data frame, batch by batch.
@@ -113,7 +115,8 @@ def stream(
     df
         The documents.
     folder
-        Where the model and Spark's checkpoint are: on a disk of the driver, or one it can reach.
+        Where the model and Spark's checkpoint are: a folder of the driver's own file system,
+        whatever ``fs.defaultFS`` says.
     model
         What to begin with in a folder that is new. None: a new model with ``settings``.
     text, labels, id
@@ -138,8 +141,10 @@ def stream(
         there is, ``{"processingTime": "10 seconds"}`` looks every ten seconds.
     tokenizer
         The function that cuts text, for a folder whose model was made with one: it is in no file.
+    begun
+        The file of ``model``, noted in a folder that is new.
     **settings
-        Those of ``Clasher``, for a folder that is new.
+        Those of ``Clasher``, for a folder that is new; for another one, the same as before.
 
     Examples
     --------
@@ -167,7 +172,7 @@ def stream(
     opened = LockedFolder(folder)
     try:
         snapshots = Snapshots(opened.snapshots, tokenizer or _tokenizer(model, settings))
-        learnt = _learnt(snapshots, opened.path, model, settings)
+        learnt = _learnt(snapshots, opened.path, model, begun, settings)
         kept = learnt.model.settings
         if learn_on == "executors":
             deltas.check(kept, is_new=False)
@@ -177,7 +182,7 @@ def stream(
             learn_on == "executors", write, told,
         )  # fmt: skip
         query = df.writeStream.foreachBatch(batches).option(
-            "checkpointLocation", str(batches.checkpoint)
+            "checkpointLocation", local_uri(batches.checkpoint)
         )
         if trigger is not None:
             query = query.trigger(**trigger)
@@ -185,6 +190,17 @@ def stream(
     except BaseException:
         opened.close()
         raise
+
+
+def local_uri(path: Path) -> str:
+    """A local path for Spark, whose own file system may be another one.
+
+    Hadoop takes what follows the scheme as it is: nothing is to be escaped.
+
+    >>> local_uri(Path("/my models/100% new"))
+    'file:///my models/100% new'
+    """
+    return f"file://{path.absolute()}"
 
 
 def _tokenizer(model: Clasher | None, settings: dict[str, Any]) -> Tokenizer | None:
@@ -195,7 +211,11 @@ def _tokenizer(model: Clasher | None, settings: dict[str, Any]) -> Tokenizer | N
 
 
 def _learnt(
-    snapshots: Snapshots, folder: Path, model: Clasher | None, settings: dict[str, Any]
+    snapshots: Snapshots,
+    folder: Path,
+    model: Clasher | None,
+    begun: Beginning | None,
+    settings: dict[str, Any],
 ) -> Learnt:
     """What the folder holds; a new one gets the model to begin with."""
     if model is not None and settings:
@@ -208,8 +228,9 @@ def _learnt(
         if told or (folder / "checkpoint").exists():
             why = "; ".join(told) or "there is no snapshot beside the checkpoint"
             raise FolderError(f"{folder}: no model is whole: {why}. Restore it from a backup.")
-        begun = Clasher(**settings) if model is None else model.copy()
-        learnt = Learnt(begun)
+        if begun is not None:
+            begun.keep(folder)
+        learnt = Learnt(Clasher(**settings) if model is None else model.copy())
         snapshots.write(learnt)
     elif model is not None or settings:
         asked = Clasher(**settings) if model is None else model

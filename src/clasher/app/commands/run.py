@@ -48,6 +48,12 @@ def _fields(function: Any) -> Any:
     metavar="MODULE:FUNCTION",
     help="Decode messages that are not JSON with a function of yours: bytes in, an object out.",
 )
+@_stream(
+    "--new-stream",
+    is_flag=True,
+    help="Learn a stream that the folder of the model does not know, after those that it has "
+    "learnt.",
+)
 @_fields
 @output_option(
     "--to",
@@ -95,9 +101,9 @@ def _fields(function: Any) -> Any:
 @_running(
     "--snapshot-every",
     type=click.FloatRange(min=0),
-    default=30.0,
     metavar="SECONDS",
-    help="How often to write a snapshot (default: 30).",
+    help="How often to write a snapshot (default: 30, or less where a transaction would end "
+    "before).",
 )
 @_running(
     "--remember",

@@ -226,7 +226,7 @@ class Cluster:
 
     # ── what is there ────────────────────────────────────────────────────────────────────────
 
-    def look(self, client: Consumer) -> Topic:
+    def look(self, client: Consumer | AdminClient) -> Topic:
         """The topic as it is now; for a client that does not read yet."""
         found = self._metadata(client, hear=client.poll)
         with self.answering():
@@ -250,7 +250,7 @@ class Cluster:
         except (KafkaException, KeyError, TypeError, ValueError):
             return min(own, LARGEST)
 
-    def _metadata(self, client: Consumer, **options: Any) -> Any:
+    def _metadata(self, client: Consumer | AdminClient, **options: Any) -> Any:
         with self.answering(**options):
             found = client.list_topics(self.topic, timeout=ANSWER)
         error = found.topics[self.topic].error

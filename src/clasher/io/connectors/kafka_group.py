@@ -8,11 +8,13 @@ else's by then, and the runner goes back to the snapshot before.
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from clasher.errors import CommitRefusedError, SettingError
+from clasher.errors import CommitRefusedError, SettingError, StreamError
 from clasher.io.addresses import Address
 from clasher.io.connectors.kafka_cluster import check_options
 from clasher.io.connectors.kafka_commits import TOPIC, Scan
@@ -23,12 +25,16 @@ from clasher.io.records import Fields
 from clasher.io.streams import Caller, Chunk, Position
 
 SCAN: Final = 0.5  # seconds for which commits are read before the group is listened to again
+LEAVE: Final = 2.0  # seconds that leaving a group may take
 HEAR: Final = 0.1  # seconds after which it is noticed that the group has given partitions
 JOINING: Final = ("commits", "group")
 
 
 class GroupSource(TopicSource):
     """The partitions that a group gives to this runner; each model folder is a member for good.
+
+    One that is killed and starts again within the session gets its partitions back at once. One
+    that stops leaves the group.
 
     Options: ``group=`` its name; ``commits=`` the topic of the commits; those of ``kafka_topic``.
     """
@@ -155,9 +161,26 @@ class GroupSource(TopicSource):
             super()._judge(error, partition)
 
     def close(self) -> None:
-        """Let go of the connections; the group keeps our partitions for us for a while."""
+        """Leave the group, so that others get our partitions at once, and let go."""
+        self._leave()
         self._let_go()
         self.transactions.close()
+
+    def _leave(self) -> None:
+        """Leave the group, in some seconds at most.
+
+        A member that stays one for good does not leave when its consumer closes: the group would
+        wait for it until its session ends. It does leave when it unsubscribes.
+        """
+        if self._consumer is None:
+            return
+        self._is_leaving = True
+        with suppress(KafkaException, StreamError):
+            self._consumer.unsubscribe()
+            until = time.monotonic() + LEAVE
+            while time.monotonic() < until and self._consumer.assignment():
+                self._poll(1, HEAR)
+            self._poll(1, HEAR)  # sends the word
 
     def _let_go(self) -> None:
         self._is_leaving = True

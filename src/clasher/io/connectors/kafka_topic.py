@@ -79,8 +79,8 @@ class TopicSource(Source):
             if known is not None and now is not None and known != now:
                 raise StreamError(
                     f"{self._cluster.shown}: is not the {what} that was read before ({known}, and "
-                    f"now {now}): where to go on is not known. Begin a new folder with this model: "
-                    f"--begin-with"
+                    f"now {now}): where to go on is not known. Begin a new folder with this model "
+                    f"(--begin-with), or learn it from its beginning as a new one: --new-stream"
                 )
         return topic
 
@@ -246,6 +246,17 @@ class TopicSource(Source):
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
+
+    def identity(self) -> str | None:
+        """Return the ids of the cluster and of the topic."""
+        topic = self._cluster.look(self._cluster.admin())
+        return f"{topic.cluster} {topic.id or ''}"
+
+    def same(self, identity: str) -> bool:
+        """Tell whether the ids are those that were kept; a topic without an id is known by name."""
+        cluster, _, own = identity.partition(" ")
+        topic = self._cluster.look(self._cluster.admin())
+        return cluster == topic.cluster and (not own or topic.id in (None, own))
 
 
 def places_of(position: Position) -> dict[int, int]:

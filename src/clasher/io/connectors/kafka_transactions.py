@@ -14,12 +14,13 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
-from clasher.errors import CommitRefusedError, StreamError, UnreachableError
+from clasher.errors import CommitRefusedError, SettingError, StreamError, UnreachableError
 from clasher.io.connectors.kafka_cluster import ANSWER, Cluster
 from clasher.io.connectors.kafka_commits import PARTITION, Commits
 from clasher.io.connectors.kafka_outbox import WAITING, Outbox, Parcel, is_for_good
 from clasher.io.streams import Caller, Output, Party, Position
 
+TIMEOUT: Final = "transaction.timeout.ms"
 SHORT: Final = 60_000  # milliseconds that a transaction may take
 LONG: Final = 300_000  # where outputs are in it: from the first one on
 STUCK: Final = 10.0  # seconds after which a client will never answer: it was told to in ``ANSWER``
@@ -83,6 +84,21 @@ class Transactions(Party):
         self._claim: Claim | None = None  # of what was noted
         self._noted = self._last = 0
 
+    @property
+    def _timeout(self) -> int:
+        """Milliseconds that a transaction may take, unless the address says otherwise."""
+        return LONG if self.holds_outputs else SHORT
+
+    @property
+    def within(self) -> float | None:
+        """Where outputs are in the transaction, it begins with the first one."""
+        if not self.holds_outputs:
+            return None
+        said = self.cluster.settings.get(TIMEOUT, str(self._timeout))
+        if not said.isdecimal():
+            raise SettingError(f"{TIMEOUT}={said}: say milliseconds, as a number")
+        return int(said) / 1000
+
     # ── beginning and ending ─────────────────────────────────────────────────────────────────
 
     def committed(self, caller: Caller) -> int:
@@ -98,7 +114,7 @@ class Transactions(Party):
         if self._producer is None:
             self._producer = self.cluster.producer(
                 transactional_id=caller.id,
-                transaction_timeout_ms=LONG if self.holds_outputs else SHORT,
+                transaction_timeout_ms=self._timeout,
                 queue_buffering_max_kbytes=WAITING,
             )
         if not self._is_alone:

@@ -21,6 +21,7 @@ import redis
 from clasher.errors import CommitRefusedError, StreamError, UnreachableError
 from clasher.io.addresses import Address
 from clasher.io.connectors import redis_scripts as scripts
+from clasher.io.connectors.redis_identity import identity_of, is_same
 from clasher.io.connectors.redis_server import OPTIONS, Server
 from clasher.io.connectors.redis_standing import ZERO, Group, Stand, has_no_group, order
 from clasher.io.connectors.redis_stream import READING, Entries, Entry, entries_of
@@ -265,6 +266,14 @@ class GroupSource(Source, Party):
     def close(self) -> None:
         """Let go of the connections."""
         self._server.close()
+
+    def identity(self) -> str | None:
+        """Return some entries of the stream, and the group."""
+        return identity_of(self._server, self._group)
+
+    def same(self, identity: str) -> bool:
+        """Tell whether the stream has the entries that were kept, and the group is the same."""
+        return is_same(self._server, identity, self._group)
 
     # ── what is amiss ────────────────────────────────────────────────────────────────────────
 

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from clasher.io.addresses import Address
 from clasher.io.connectors import redis_scripts as scripts
+from clasher.io.connectors.redis_identity import identity_of, is_same
 from clasher.io.connectors.redis_server import OPTIONS, Server
 from clasher.io.connectors.redis_standing import ZERO, Stand, order
 from clasher.io.decoding import Decoder, Value
@@ -165,3 +166,11 @@ class StreamSource(Source):
     def close(self) -> None:
         """Let go of the connections."""
         self._server.close()
+
+    def identity(self) -> str | None:
+        """Return some entries of the stream."""
+        return identity_of(self._server)
+
+    def same(self, identity: str) -> bool:
+        """Tell whether the stream has the entries that were kept."""
+        return is_same(self._server, identity)
