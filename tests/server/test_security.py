@@ -71,6 +71,55 @@ def test_pages_of_other_sites_change_nothing(served: Served, headers: dict[str, 
     assert served.engine.version == before
 
 
+DATA = [one.path for one in OPERATIONS if one.method == "GET" and one.scope is not None]
+
+
+@pytest.mark.parametrize("path", DATA)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://evil.example", "sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+    ids=["origin", "cross-site", "same-site"],
+)
+def test_pages_of_other_sites_get_no_data(
+    served: Served, path: str, headers: dict[str, str]
+) -> None:
+    answer = served.client.get(path.replace("{id}", "1"), headers=headers)
+    assert answer.status_code == 403
+    assert answer.json()["type"].endswith("other-site")
+
+
+def test_pages_of_other_sites_make_no_snapshot(served: Served) -> None:
+    served.teach(1)
+    before = served.engine.metrics().snapshot_version
+    served.client.get("/v1/model", headers={"sec-fetch-site": "cross-site"})
+    assert served.engine.metrics().snapshot_version == before < served.engine.version
+
+
+@pytest.mark.parametrize("site", [None, "none", "same-origin"])
+def test_programs_and_our_own_pages_get_data(served: Served, site: str | None) -> None:
+    headers = {} if site is None else {"sec-fetch-site": site}
+    for path in ("/v1/metrics", "/v1/model", "/metrics"):
+        assert served.client.get(path, headers=headers).status_code == 200
+
+
+def test_pages_of_other_sites_may_link_to_the_dashboard(served: Served) -> None:
+    headers = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+    for path in ("/", "/docs", "/openapi.json", "/pages/main.js", "/healthz", "/readyz"):
+        assert served.client.get(path, headers=headers).status_code == 200
+
+
+def test_below_a_path_other_sites_get_no_data_either(folder: Path) -> None:
+    with serve(folder, root_path="/clasher") as served:
+        headers = {"sec-fetch-site": "cross-site"}
+        for url in (served.url, served.url.removesuffix("/clasher")):
+            assert served.client.get(f"{url}/v1/model", headers=headers).status_code == 403
+            assert served.client.get(f"{url}/docs", headers=headers).status_code == 200
+
+
 def test_a_browser_that_asks_for_permission_gets_none(served: Served) -> None:
     headers = {"origin": "https://evil.example", "access-control-request-method": "POST"}
     answer = served.client.options("/v1/learn", headers=headers)
