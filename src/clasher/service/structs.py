@@ -152,11 +152,11 @@ class Recent(Struct, frozen=True, kw_only=True):
 
 
 class LabelPage(Struct, frozen=True, kw_only=True):
-    """All about one label."""
+    """All about one label; ``recent`` is None for those who may not see texts."""
 
     label: LabelInfo
     neighbours: list[tuple[str, float]]
-    recent: list[Recent]
+    recent: list[Recent] | None
 
 
 class Quality(Struct, frozen=True, kw_only=True):

@@ -18,9 +18,14 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 from clasher.app.files import write_whole
 from clasher.errors import SettingError, StreamError
 
-Scope: TypeAlias = Literal["read", "teach", "admin"]
+Scope: TypeAlias = Literal["predict", "read", "teach", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
-"""Each may do what those before it may."""
+"""Each may do what those before it may.
+
+``predict`` asks for labels and reasons, ``read`` looks at labels and figures, ``teach`` sees texts
+and people's names and changes what the model knows, ``admin`` changes labels and takes the log and
+the model away.
+"""
 
 PREFIX = "clasher_"  # so that a leaked one is recognised as what it is
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
@@ -125,7 +130,9 @@ class TokenFile:
             if not line.strip() or line.startswith("#"):
                 continue
             match line.split():
-                case [name, ("read" | "teach" | "admin") as scope, kept] if HASH.fullmatch(kept):
+                case [name, ("predict" | "read" | "teach" | "admin") as scope, kept] if (
+                    HASH.fullmatch(kept)
+                ):
                     held[kept] = Holder(name, scope)
                 case _:
                     raise StreamError(

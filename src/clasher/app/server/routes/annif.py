@@ -11,14 +11,14 @@ from clasher.app.server.shapes import ForAnnif, Project, Suggestion, Suggestions
 from clasher.service.structs import Document
 
 
-@operation("GET", "/v1/annif", scope="read", gives=Project, answers=Project(is_trained=True))
+@operation("GET", "/v1/annif", scope="predict", gives=Project, answers=Project(is_trained=True))
 async def annif_project(call: Call) -> Response:
     """Tell Annif that suggestions can be asked for."""
     return answer(Project(is_trained=True))
 
 
 @operation(
-    "POST", "/v1/annif/suggest", scope="read", takes=ForAnnif, takes_type=FORM, gives=Suggestions,
+    "POST", "/v1/annif/suggest", scope="predict", takes=ForAnnif, takes_type=FORM, gives=Suggestions,
     example={"text": "Wheat prices fell", "limit": 10},
     answers=Suggestions(
         results=[Suggestion(uri="http://example.org/grain", label="grain", score=0.93)]
