@@ -225,6 +225,27 @@ def test_texts_and_names_of_people_need_more_than_reading(folder: Path, scope: S
         assert "ann.example" in served.client.get("/v1/log", headers=ann).text
 
 
+@pytest.mark.parametrize("has_digest", [True, False])
+def test_those_who_predict_do_not_choose_what_is_taught(folder: Path, has_digest: bool) -> None:
+    file = TokenFile(folder.parent / "tokens")
+    ann = {"authorization": f"Bearer {file.add('ann', 'admin')}"}
+    eve = {"authorization": f"Bearer {file.add('eve', 'predict')}"}
+    with serve(folder, tokens=file) as served:
+        served.post("/v1/predict", {"id": "a", "text": "wheat"}, headers=ann)
+        (item,) = served.post("/v1/teach", {}, headers=ann)["items"]
+        served.post("/v1/predict", {"id": "a", "text": "buy at eve's"}, headers=eve)
+        said = {"id": "a", "labels": ["grain"]} | ({"digest": item["digest"]} if has_digest else {})
+        answer = served.client.post("/v1/feedback", json=said, headers=ann)
+        log = served.client.get("/v1/log", headers=ann).text
+        assert "eve's" not in log
+        if has_digest:
+            assert answer.status_code == 200
+            assert '"text":"wheat"' in log
+        else:
+            assert answer.status_code == 409
+            assert "digest" in answer.json()["remedy"]
+
+
 @pytest.mark.parametrize(("scope", "is_told"), [("read", False), ("teach", True)])
 def test_events_name_people_to_those_who_teach(folder: Path, scope: Scope, is_told: bool) -> None:
     file = TokenFile(folder.parent / "tokens")

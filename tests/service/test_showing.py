@@ -91,9 +91,10 @@ def test_predictions_have_ids_scores_and_a_version(engine):
     with engine._copies.reading() as state:
         scores = state.model.scores("wheat")
         assert set(given.labels) == state.model.predict("wheat")
-    assert given.scores == {name: scores[name] for name in given.scores}
-    assert list(given.scores.values()) == sorted(given.scores.values(), reverse=True)
-    assert set(given.labels) <= set(given.scores)
+    told = dict(given.scores)
+    assert told == {name: scores[name] for name in told}
+    assert list(told.values()) == sorted(told.values(), reverse=True)
+    assert set(given.labels) <= told.keys()
     assert engine.predict([]) == []
 
 

@@ -48,8 +48,9 @@ def _predict(state: State, documents: Sequence[Document], top: int, at: float) -
 def shown(document: Predicted) -> Prediction:
     """A prediction as it is given out."""
     return Prediction(
-        id=document.id, labels=document.labels, scores=document.scores, version=document.version
-    )
+        id=document.id, labels=document.labels, scores=list(document.scores.items()),
+        version=document.version,
+    )  # fmt: skip
 
 
 class _Columns:

@@ -129,16 +129,14 @@ class TokenFile:
         for number, line in enumerate(self.path.read_text("utf-8").splitlines(), 1):
             if not line.strip() or line.startswith("#"):
                 continue
-            match line.split():
-                case [name, ("predict" | "read" | "teach" | "admin") as scope, kept] if (
-                    HASH.fullmatch(kept)
-                ):
-                    held[kept] = Holder(name, scope)
-                case _:
-                    raise StreamError(
-                        f"{self.path}, line {number}: not a token's line (name scope hash); make "
-                        f"them with clasher token"
-                    )
+            fields = line.split()
+            if len(fields) != 3 or fields[1] not in SCOPES or not HASH.fullmatch(fields[2]):
+                raise StreamError(
+                    f"{self.path}, line {number}: not a token's line (name scope hash); make "
+                    f"them with clasher token"
+                )
+            scope = next(known for known in SCOPES if known == fields[1])
+            held[fields[2]] = Holder(fields[0], scope)
         return held
 
     def _write(self, held: dict[str, Holder]) -> None:

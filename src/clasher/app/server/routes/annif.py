@@ -18,7 +18,8 @@ async def annif_project(call: Call) -> Response:
 
 
 @operation(
-    "POST", "/v1/annif/suggest", scope="predict", takes=ForAnnif, takes_type=FORM, gives=Suggestions,
+    "POST", "/v1/annif/suggest", scope="predict", takes=ForAnnif, takes_type=FORM,
+    gives=Suggestions,
     example={"text": "Wheat prices fell", "limit": 10},
     answers=Suggestions(
         results=[Suggestion(uri="http://example.org/grain", label="grain", score=0.93)]
@@ -33,7 +34,7 @@ async def annif_suggest(call: Call) -> Response:
     call.service.meters.add_documents(1)
     pieces = call.service.predictor.predict([Document(text=asked.text)], asked.limit, False)
     [predicted] = [one async for piece in pieces for one in piece]
-    best = sorted(predicted.scores.items(), key=lambda pair: -pair[1])[: asked.limit]
+    best = predicted.scores[: asked.limit]
     return answer(
         Suggestions(
             results=[Suggestion(uri=uri, label=_name(uri), score=score) for uri, score in best]

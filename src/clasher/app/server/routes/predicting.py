@@ -19,7 +19,7 @@ from clasher.app.server.shapes import (
 from clasher.service.structs import Explained, Prediction, Stretch
 
 PREDICTED = Prediction(
-    id="news-1", labels=["grain"], scores={"grain": 0.93, "sport": 0.02}, version=12
+    id="news-1", labels=["grain"], scores=[("grain", 0.93), ("sport", 0.02)], version=12
 )
 
 
