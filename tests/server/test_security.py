@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from itertools import islice
 from pathlib import Path
 
+import httpx
 import pytest
 
 from clasher.app.server.operation import OPERATIONS, Operation
-from clasher.app.server.tokens import SCOPES, TokenFile
+from clasher.app.server.tokens import SCOPES, Scope, TokenFile
 from clasher.errors import SettingError, StreamError
 from tests.server.serving import Served, said, serve
 
@@ -71,6 +74,55 @@ def test_pages_of_other_sites_change_nothing(served: Served, headers: dict[str, 
     assert served.engine.version == before
 
 
+DATA = [one.path for one in OPERATIONS if one.method == "GET" and one.scope is not None]
+
+
+@pytest.mark.parametrize("path", DATA)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://evil.example", "sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+    ids=["origin", "cross-site", "same-site"],
+)
+def test_pages_of_other_sites_get_no_data(
+    served: Served, path: str, headers: dict[str, str]
+) -> None:
+    answer = served.client.get(path.replace("{id}", "1"), headers=headers)
+    assert answer.status_code == 403
+    assert answer.json()["type"].endswith("other-site")
+
+
+def test_pages_of_other_sites_make_no_snapshot(served: Served) -> None:
+    served.teach(1)
+    before = served.engine.metrics().snapshot_version
+    served.client.get("/v1/model", headers={"sec-fetch-site": "cross-site"})
+    assert served.engine.metrics().snapshot_version == before < served.engine.version
+
+
+@pytest.mark.parametrize("site", [None, "none", "same-origin"])
+def test_programs_and_our_own_pages_get_data(served: Served, site: str | None) -> None:
+    headers = {} if site is None else {"sec-fetch-site": site}
+    for path in ("/v1/metrics", "/v1/model", "/metrics"):
+        assert served.client.get(path, headers=headers).status_code == 200
+
+
+def test_pages_of_other_sites_may_link_to_the_dashboard(served: Served) -> None:
+    headers = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+    for path in ("/", "/docs", "/openapi.json", "/pages/main.js", "/healthz", "/readyz"):
+        assert served.client.get(path, headers=headers).status_code == 200
+
+
+def test_below_a_path_other_sites_get_no_data_either(folder: Path) -> None:
+    with serve(folder, root_path="/clasher") as served:
+        headers = {"sec-fetch-site": "cross-site"}
+        for url in (served.url, served.url.removesuffix("/clasher")):
+            assert served.client.get(f"{url}/v1/model", headers=headers).status_code == 403
+            assert served.client.get(f"{url}/docs", headers=headers).status_code == 200
+
+
 def test_a_browser_that_asks_for_permission_gets_none(served: Served) -> None:
     headers = {"origin": "https://evil.example", "access-control-request-method": "POST"}
     answer = served.client.options("/v1/learn", headers=headers)
@@ -98,19 +150,23 @@ def body_of(one: Operation) -> dict[str, object]:
     return {} if one.takes is None else {"json": one.example or {}}
 
 
+def status_of(served: Served, one: Operation, token: str | None) -> httpx.Response:
+    """The head of an answer; events have no end, so nobody waits for the rest."""
+    headers = {} if token is None else {"authorization": f"Bearer {token}"}
+    path = one.path.replace("{id}", "999")
+    with served.client.stream(one.method, path, headers=headers, **body_of(one)) as answer:
+        if answer.status_code != 200:
+            answer.read()
+        return answer
+
+
 @pytest.mark.parametrize("one", OPERATIONS, ids=lambda one: one.name)
 def test_each_operation_asks_for_its_scope(
     one: Operation, guarded: tuple[Served, dict[str, str]]
 ) -> None:
     served, tokens = guarded
-    path = one.path.replace("{id}", "999")
-    if one.name == "events":
-        path = "/v1/events?never"  # a stream without end: asked for without a token only
     for holder, token in {"nobody": None, "stranger": "clasher_guessed", **tokens}.items():
-        if one.name == "events" and holder in SCOPES:
-            continue
-        headers = {} if token is None else {"authorization": f"Bearer {token}"}
-        answer = served.client.request(one.method, path, headers=headers, **body_of(one))
+        answer = status_of(served, one, token)
         if one.scope is None:
             assert answer.status_code == 200
         elif holder not in SCOPES:
@@ -121,6 +177,89 @@ def test_each_operation_asks_for_its_scope(
             assert one.scope in answer.json()["detail"]
         else:
             assert answer.status_code not in (401, 403)
+
+
+def documented(page: Path) -> dict[tuple[str, str], bool]:
+    """What the table of a page says: whether a scope may ask for a route."""
+    row = r"^\| `([A-Z]+ [^`]+)` \| ((?:yes|no)(?: \| (?:yes|no))+) \|$"
+    rows = re.findall(row, page.read_text(), re.MULTILINE)
+    return {
+        (route, scope): cell.strip() == "yes"
+        for route, cells in rows
+        for scope, cell in zip(SCOPES, cells.split("|"), strict=True)
+    }
+
+
+@pytest.mark.parametrize("page", ["docs/service.md", "SECURITY.md"])
+def test_the_documented_table_of_scopes_is_true(
+    page: str, guarded: tuple[Served, dict[str, str]]
+) -> None:
+    served, tokens = guarded
+    told = documented(Path(__file__).parents[2] / page)
+    found = {
+        (f"{one.method} {one.path}", scope): status_of(served, one, tokens[scope]).status_code
+        for one in OPERATIONS
+        if one.scope is not None
+        for scope in SCOPES
+    }
+    assert told == {cell: status not in (401, 403) for cell, status in found.items()}
+
+
+SECRET = "the quarterly figures of acme are bad"
+
+
+@pytest.mark.parametrize("scope", ["predict", "read"])
+def test_texts_and_names_of_people_need_more_than_reading(folder: Path, scope: Scope) -> None:
+    file = TokenFile(folder.parent / "tokens")
+    ann = {"authorization": f"Bearer {file.add('ann.example', 'admin')}"}
+    reader = {"authorization": f"Bearer {file.add('reader', scope)}"}
+    with serve(folder, tokens=file) as served:
+        served.post("/v1/predict", {"id": "a", "text": SECRET}, headers=ann)
+        served.post("/v1/feedback", {"id": "a", "labels": ["finance"]}, headers=ann)
+        for one in OPERATIONS:
+            if one.method == "GET" and one.name != "events":
+                answer = served.client.get(one.path.replace("{id}", "1"), headers=reader)
+                assert SECRET not in answer.text
+                assert "ann.example" not in answer.text
+        assert SECRET in served.client.get("/v1/labels/1", headers=ann).text
+        assert "ann.example" in served.client.get("/v1/log", headers=ann).text
+
+
+@pytest.mark.parametrize("has_digest", [True, False])
+def test_those_who_predict_do_not_choose_what_is_taught(folder: Path, has_digest: bool) -> None:
+    file = TokenFile(folder.parent / "tokens")
+    ann = {"authorization": f"Bearer {file.add('ann', 'admin')}"}
+    eve = {"authorization": f"Bearer {file.add('eve', 'predict')}"}
+    with serve(folder, tokens=file) as served:
+        served.post("/v1/predict", {"id": "a", "text": "wheat"}, headers=ann)
+        (item,) = served.post("/v1/teach", {}, headers=ann)["items"]
+        served.post("/v1/predict", {"id": "a", "text": "buy at eve's"}, headers=eve)
+        said = {"id": "a", "labels": ["grain"]} | ({"digest": item["digest"]} if has_digest else {})
+        answer = served.client.post("/v1/feedback", json=said, headers=ann)
+        log = served.client.get("/v1/log", headers=ann).text
+        assert "eve's" not in log
+        if has_digest:
+            assert answer.status_code == 200
+            assert '"text":"wheat"' in log
+        else:
+            assert answer.status_code == 409
+            assert "digest" in answer.json()["remedy"]
+
+
+@pytest.mark.parametrize(("scope", "is_told"), [("read", False), ("teach", True)])
+def test_events_name_people_to_those_who_teach(folder: Path, scope: Scope, is_told: bool) -> None:
+    file = TokenFile(folder.parent / "tokens")
+    ann = {"authorization": f"Bearer {file.add('ann.example', 'teach')}"}
+    watcher = {"authorization": f"Bearer {file.add('watcher', scope)}"}
+    with serve(folder, tokens=file) as served:
+        with served.client.stream("GET", "/v1/events", headers=watcher) as answer:
+            lines = answer.iter_lines()
+            next(lines)  # it listens
+            served.post("/v1/predict", {"id": "a", "text": "gold"}, headers=ann)
+            served.post("/v1/feedback", {"id": "a", "labels": ["metal"]}, headers=ann)
+            told = next(line for line in islice(lines, 1000) if '"kind":"feedback"' in line)
+        assert ("ann.example" in told) == is_told
+        assert '"id":"a"' in told
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +281,8 @@ def test_the_name_of_a_token_is_who_taught(guarded: tuple[Served, dict[str, str]
     served, tokens = guarded
     headers = {"authorization": f"Bearer {tokens['teach']}", "x-clasher-who": "somebody-else"}
     served.post("/v1/learn", {"text": "a", "labels": ["x"]}, headers=headers)
-    assert '"who":"teach"' in served.client.get("/v1/log", headers=headers).text
+    admin = {"authorization": f"Bearer {tokens['admin']}"}
+    assert '"who":"teach"' in served.client.get("/v1/log", headers=admin).text
 
 
 def test_tokens_are_kept_as_hashes_that_only_the_owner_reads(tmp_path: Path) -> None:

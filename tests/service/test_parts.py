@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 
 import pytest
@@ -268,9 +269,13 @@ def taught_state():
 
 
 def queue(*documents, seconds=600.0):
+    """Documents to teach, of which the same is predicted as before."""
     kept = Awaiting(Bounds())
+    for document in documents:
+        document.text = document.id
     kept.add(documents)
-    return kept, Teaching(kept, seconds, seed=1)
+    told = {document.text: copy.copy(document) for document in documents}
+    return kept, Teaching(kept, seconds, lambda texts: [told[text] for text in texts], seed=1)
 
 
 def test_reasons_take_turns_and_are_told():

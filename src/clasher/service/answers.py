@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future
 
 from clasher.errors import ConflictError, UnknownDocumentError
-from clasher.service.awaiting import Awaiting, Predicted
+from clasher.service.awaiting import Awaiting, Predicted, digest_of
 from clasher.service.entries import Feedback
 from clasher.service.log import Log
 from clasher.service.structs import Labels, Receipt
@@ -39,16 +40,16 @@ class _Change:
 
 
 class Answer(_Change):
-    """Labels for a document that was predicted."""
+    """Labels for a document that was predicted; ``find`` tells which text they are meant for."""
 
-    def __init__(self, awaiting: Awaiting, name: str, labels: Labels) -> None:
+    def __init__(self, awaiting: Awaiting, find: Callable[[], Predicted], labels: Labels) -> None:
         super().__init__(awaiting)
-        self._name = name
+        self._find = find
         self._labels = labels
 
     def prepare(self, log: Log, seq: int) -> Feedback:
         """What to write, knowing all that was said before."""
-        document = self._awaiting.get(self._name)
+        document = self._find()
         before, after = document.taught, combine(document.taught, self._labels)
         self._change(document, after, seq)
         return Feedback(
@@ -72,7 +73,9 @@ class Undo(_Change):
                 f"version {self._version} is no answer to a document, or no longer in the log"
             )
         said = entry.body
-        document = self._awaiting.get(said.id)
+        document = self._awaiting.find(said.id, digest_of(said.text))
+        if document is None:
+            document = self._awaiting.get(said.id)
         if document.taught_by != self._version:
             raise ConflictError(
                 f"document {said.id!r} was spoken of again since version {self._version}; undo "

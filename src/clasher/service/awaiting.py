@@ -10,15 +10,28 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import takewhile
-from typing import NamedTuple
+from hashlib import blake2b
+from itertools import islice, takewhile
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from clasher.errors import UnknownDocumentError
+from clasher.errors import ConflictError, UnknownDocumentError
 from clasher.service.structs import Labels, Reason, Recent
 
 OVERHEAD = 600  # bytes of a document beside its text
+
+Key: TypeAlias = str | tuple[str, str]
+"""The id of a document; with the digest of its text where the id stands for another text now."""
+
+
+def digest_of(text: str) -> str:
+    """Identify a text: BLAKE2b of its UTF-8 bytes, 16 bytes in hexadecimal.
+
+    >>> digest_of("wheat")
+    '803721357336d760c431aa52b73311c6'
+    """
+    return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 class Predicted(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -37,17 +50,34 @@ class Predicted(msgspec.Struct, kw_only=True, omit_defaults=True):
     taught_by: int | None = None  # the entry that said so
     holder: str | None = None
     leased_until: float = 0.0
+    is_former: bool = False  # predicted again with another text while somebody was shown this one
+
+    @property
+    def digest(self) -> str:
+        """Identifies its text."""
+        return digest_of(self.text)
+
+    @property
+    def key(self) -> Key:
+        """What it is kept under."""
+        return (self.id, self.digest) if self.is_former else self.id
 
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
         return OVERHEAD + len(self.text)
 
+    def take_prediction(self, other: Predicted) -> None:
+        """Take over what was predicted of the same text at another time."""
+        self.labels, self.probabilities = other.labels, other.probabilities
+        self.version, self.margin = other.version, other.margin
+
     def recent(self) -> Recent:
         """As it is shown."""
         return Recent(
             id=self.id, at=self.at, text=self.text, predicted=self.labels,
-            probabilities=self.probabilities, taught=self.taught, version=self.version,
+            probabilities=list(self.probabilities.items()), taught=self.taught,
+            version=self.version, digest=self.digest,
         )  # fmt: skip
 
 
@@ -90,10 +120,11 @@ class Awaiting:
         self.bounds = bounds
         self.dropped = 0
         self.lock = threading.RLock()
-        self._documents: OrderedDict[str, Predicted] = OrderedDict()  # ascending by seq
+        self._documents: OrderedDict[Key, Predicted] = OrderedDict()  # ascending by seq
         self._bytes = 0
         self._last = self._written = 0  # those after number ``_written`` were never written
-        self._touched: dict[str, None] = {}
+        self._former: dict[str, list[Key]] = {}  # by id, those that were shown with another text
+        self._touched: dict[Key, None] = {}
         self._replaced: list[int] = []
         self._has_dropped = False
 
@@ -102,24 +133,21 @@ class Awaiting:
         with self.lock:
             for body in bodies:
                 document = _decoder.decode(body)
-                self._documents[document.id] = document
-                self._bytes += document.size
+                self._keep(document)
                 self._last = self._written = document.seq
             self._make_room()
 
     def add(self, documents: Iterable[Predicted]) -> None:
         """Keep documents; those of the same ids and the oldest make room.
 
-        What was said of a document still holds when the same text is predicted again.
+        What was said of a document still holds when the same text is predicted again. A text that
+        somebody holds a lease on is kept beside another text of the same id: they may answer to it.
         """
         with self.lock:
             for document in documents:
-                self._last += 1
-                document.seq = self._last
                 if document.id in self._documents:
                     self._replace(document)
-                self._documents[document.id] = document
-                self._bytes += document.size
+                self._put(document)
             self._make_room()
 
     def expire(self, now: float) -> None:
@@ -130,9 +158,40 @@ class Awaiting:
                     break
                 self._drop_oldest()
 
-    def find(self, name: str) -> Predicted | None:
-        """The document under an id, None where it is not kept."""
-        return self._documents.get(name)
+    def find(self, name: str, digest: str | None = None) -> Predicted | None:
+        """The document under an id, of this text if a digest is given; None where it is not kept.
+
+        Without a digest, the text that was predicted last.
+        """
+        found = self._documents.get(name)
+        if digest is None or (found is not None and found.digest == digest):
+            return found
+        return self._documents.get((name, digest))
+
+    def find_shown(self, name: str, digest: str | None, who: str, now: float) -> Predicted:
+        """The document that somebody answers to; raises where it is not clear which text it is."""
+        if digest is not None:
+            found = self.find(name, digest)
+            if found is None:
+                self.get(name)
+                raise ConflictError(
+                    f"document {name!r} has another text now than the one that was answered to; "
+                    f"get it again and answer to that, or send the text with its labels to learn"
+                )
+            return found
+        if any(one.is_former and one.leased_until > now for one in self.held(name, who)):
+            raise ConflictError(
+                f"document {name!r} was predicted again with another text since it was leased to "
+                f"{who!r}; answer with the digest of the text that you mean"
+            )
+        return self.get(name)
+
+    def held(self, name: str, who: str) -> list[Predicted]:
+        """The documents of an id that somebody was given and has not answered."""
+        with self.lock:
+            keys: list[Key] = [name, *self._former.get(name, ())]
+            found = [self._documents[key] for key in keys if key in self._documents]
+            return [one for one in found if one.holder == who and one.taught is None]
 
     def get(self, name: str) -> Predicted:
         """The document under an id."""
@@ -148,23 +207,26 @@ class Awaiting:
     def touch(self, document: Predicted) -> None:
         """Note that a document was changed, so that it is written again."""
         with self.lock:
-            if self._documents.get(document.id) is document:
-                self._touched[document.id] = None
+            if self._documents.get(document.key) is document:
+                self._touched[document.key] = None
 
     def newest(self, most: int) -> list[Predicted]:
         """The last documents, the newest first."""
         with self.lock:
-            found: Iterator[Predicted] = reversed(self._documents.values())
-            return [document for document, _ in zip(found, range(most), strict=False)]
+            newest: Iterator[Predicted] = reversed(self._documents.values())
+            return list(islice((one for one in newest if not one.is_former), most))
 
     def untaught(self, now: float) -> list[Predicted]:
         """Documents that nobody has spoken of, and nobody holds a lease on, the oldest first."""
         with self.lock:
             return [
-                document
-                for document in self._documents.values()
-                if document.taught is None and document.leased_until <= now
+                document for document in self._documents.values() if self.is_open(document, now)
             ]
+
+    def is_open(self, document: Predicted, now: float) -> bool:
+        """Whether anybody may be given a document: nobody has answered it, or holds it."""
+        is_current = self._documents.get(document.id) is document
+        return is_current and document.taught is None and document.leased_until <= now
 
     def take_changes(self, most: int) -> Changes:
         """What to write to disk and to delete there: of those that are new, ``most`` at most.
@@ -172,7 +234,7 @@ class Awaiting:
         What was said of documents is always among it: it is to be on disk with what was said.
         """
         with self.lock:
-            touched = [self._documents[name] for name in self._touched]
+            touched = [self._documents[key] for key in self._touched]
             rows = {one.seq: _encoder.encode(one) for one in (*touched, *self._take_new(most))}
             before = self._oldest if self._has_dropped else 0
             changes = Changes(list(rows.items()), self._replaced, before)
@@ -212,23 +274,59 @@ class Awaiting:
             return sum(document.leased_until > now for document in self._documents.values())
 
     def _replace(self, document: Predicted) -> None:
-        """Take out the document of the same id, and take over what was said of it."""
-        old = self._documents.pop(document.id)
-        self._bytes -= old.size
+        """Take out the document of the same id, and take over what was said of it.
+
+        While somebody holds a lease, what they were shown stays as it was.
+        """
+        old = self._take_out(document.id)
+        assert old is not None
+        is_leased = old.leased_until > document.at
         if old.text == document.text:
             document.taught, document.taught_by = old.taught, old.taught_by
             document.reason = old.reason
             document.holder, document.leased_until = old.holder, old.leased_until
-        self._replaced.append(old.seq)
+            if is_leased:
+                document.take_prediction(old)
+        elif is_leased:
+            old.is_former = True
+            self._take_out(old.key)
+            self._put(old)
+            self._touched[old.key] = None
         self._touched[document.id] = None  # to be written when the old one is deleted
+
+    def _take_out(self, key: Key) -> Predicted | None:
+        document = self._documents.pop(key, None)
+        if document is not None:
+            self._gone(key, document)
+            self._replaced.append(document.seq)
+        return document
+
+    def _put(self, document: Predicted) -> None:
+        self._last += 1
+        document.seq = self._last
+        self._keep(document)
+
+    def _keep(self, document: Predicted) -> None:
+        self._documents[document.key] = document
+        self._bytes += document.size
+        if document.is_former:
+            self._former.setdefault(document.id, []).append(document.key)
+
+    def _gone(self, key: Key, document: Predicted) -> None:
+        """Forget what is known of a document beside itself."""
+        self._bytes -= document.size
+        self._touched.pop(key, None)
+        if document.is_former:
+            self._former[document.id].remove(key)
+            if not self._former[document.id]:
+                del self._former[document.id]
 
     def _make_room(self) -> None:
         while len(self._documents) > self.bounds.documents or self._bytes > self.bounds.bytes:
             self._drop_oldest()
 
     def _drop_oldest(self) -> None:
-        name, document = self._documents.popitem(last=False)
-        self.dropped += document.taught is None
-        self._bytes -= document.size
-        self._touched.pop(name, None)
+        key, document = self._documents.popitem(last=False)
+        self.dropped += document.taught is None and not document.is_former
+        self._gone(key, document)
         self._has_dropped = True

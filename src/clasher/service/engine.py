@@ -13,12 +13,13 @@ from typing import BinaryIO, Self
 
 from clasher.errors import LabelError, ServiceError
 from clasher.service import answers, checking
+from clasher.service.awaiting import Predicted
 from clasher.service.entries import Learn, Relabel, Replace
 from clasher.service.events import Subscription
 from clasher.service.lessons import lessons
 from clasher.service.replacing import receive
 from clasher.service.running import Running
-from clasher.service.structs import Action, Document, Labels, Lesson, Receipt, TeachItem
+from clasher.service.structs import Action, Document, Labels, Leased, Lesson, Receipt, TeachItem
 
 NOBODY = "anonymous"
 
@@ -83,18 +84,28 @@ class Engine(Running, AbstractContextManager["Engine"]):
         labels: Labels,
         who: str = NOBODY,
         key: str | None = None,
+        digest: str | None = None,
     ) -> Future[Receipt]:
         """Learn the labels of a document that was predicted, in place of those said before.
 
         A list says all of its labels; a mapping says yes or no to some, and adds to what was said
-        before. Raises ``UnknownDocumentError`` where the document is not kept (any more).
+        before. ``digest`` ties the answer to the text that was shown (``TeachItem.digest``): it is
+        learnt on that text, also when the id was predicted again with another one. Raises
+        ``UnknownDocumentError`` where the document is not kept (any more), and ``ConflictError``
+        where its text is another one.
         """
         checking.check_labels(labels)
-        self._awaiting.get(id)
+        now = self._clock()
+
+        def find() -> Predicted:
+            return self._awaiting.find_shown(id, digest, who, now)
+
+        find()
         with self._copies.reading() as state:
             checking.check_room(state, [labels])
-        answer = answers.Answer(self._awaiting, id, labels)
-        future = self._submit(answer.prepare, ["feedback", id, labels], who, key)
+        answer = answers.Answer(self._awaiting, find, labels)
+        said = ["feedback", id, labels, *([] if digest is None else [digest])]
+        future = self._submit(answer.prepare, said, who, key)
         future.add_done_callback(answer.settle)
         return future
 
@@ -151,13 +162,18 @@ class Engine(Running, AbstractContextManager["Engine"]):
     def teach(self, who: str, most: int = 1, ids: Sequence[str] | None = None) -> list[TeachItem]:
         """Documents for somebody to teach: uncertain, diverse and random ones, each says why.
 
-        Nobody else gets them before the lease expires; ``feedback`` answers. With ``ids``, those of
-        these documents that are free.
+        Nobody else gets them before the lease expires; ``feedback`` answers, and ``renew`` prolongs
+        the lease. With ``ids``, those of these documents that are free. They are predicted now, and
+        this prediction is the one that the answer judges.
         """
         checking.check_name("who", who)
         if ids is not None:
             return self._teaching.lease_these(who, ids, self._clock())
         return self._teaching.lease(who, most, self._clock())
+
+    def renew(self, ids: Sequence[str], who: str) -> list[Leased]:
+        """Prolong the leases that somebody has on these documents; lost ones are left out."""
+        return self._teaching.renew(who, ids, self._clock())
 
     def release(self, id: str, who: str) -> None:  # noqa: A002
         """Give a document back unanswered."""

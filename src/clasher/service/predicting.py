@@ -48,11 +48,9 @@ def _predict(state: State, documents: Sequence[Document], top: int, at: float) -
 def shown(document: Predicted) -> Prediction:
     """A prediction as it is given out."""
     return Prediction(
-        id=document.id,
-        labels=document.labels,
-        probabilities=document.probabilities,
+        id=document.id, labels=document.labels, probabilities=list(document.probabilities.items()),
         version=document.version,
-    )
+    )  # fmt: skip
 
 
 class _Columns:

@@ -11,7 +11,7 @@ from clasher.errors import LabelError, SettingError
 from clasher.evaluate import process_memory
 from clasher.service import checking, views
 from clasher.service.admission import Admission
-from clasher.service.awaiting import Awaiting
+from clasher.service.awaiting import Awaiting, Predicted
 from clasher.service.copies import Copies
 from clasher.service.events import Events
 from clasher.service.folder import DataFolder
@@ -36,6 +36,7 @@ from clasher.settings import Settings
 
 WORDS = 5  # of a label in a list
 WORDS_OF_ONE = 20
+SUGGESTED = 9  # labels of a document to teach: one for each digit key
 
 
 class Reading:
@@ -74,6 +75,11 @@ class Reading:
         with self._counting:
             self._predicted += len(predicted)
         return [shown(document) for document in predicted]
+
+    def _predict_again(self, texts: Sequence[str]) -> list[Predicted]:
+        """Predict texts that somebody is about to teach; nothing is kept or counted."""
+        with self._copies.reading() as state:
+            return predict(state, [Document(text=text) for text in texts], SUGGESTED, 0.0)
 
     def explain(
         self, text: str, labels: Sequence[str] | None = None, top: int = 3

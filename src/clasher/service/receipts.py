@@ -46,7 +46,7 @@ class Differences:
             for names, probabilities in zip(self._names, self._probabilities, strict=True)
         )
         return Changes(
-            probabilities={name: (before.get(name, 0.0), after.get(name, 0.0)) for name in named},
+            probabilities=[(name, before.get(name, 0.0), after.get(name, 0.0)) for name in named],
             threshold=self._threshold,
             documents=[other for other in self._otherwise if other.id != said.id],
         )

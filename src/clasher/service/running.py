@@ -87,7 +87,7 @@ class Running(Reading):
         self.replayed = found.replayed
         """How many entries of the log were done again at the start."""
         self._copies = Copies(found.state)
-        self._teaching = Teaching(self._awaiting, self.options.lease_seconds)
+        self._teaching = Teaching(self._awaiting, self.options.lease_seconds, self._predict_again)
         self._events = Events(clock)
         self._admission = Admission(self.options.waiting_requests, self.options.waiting_bytes)
         self._learner = Learner(

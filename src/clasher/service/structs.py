@@ -27,13 +27,13 @@ class Document(Struct, frozen=True, kw_only=True):
 class Prediction(Struct, frozen=True, kw_only=True):
     """The labels of a document, under the id that feedback is to name.
 
-    ``probabilities`` has those of these labels and of as many more as were asked for, best first;
-    ``version`` is that of the model which said so.
+    ``probabilities`` lists these labels and as many more as were asked for, as pairs, the best
+    first; ``version`` is that of the model which said so.
     """
 
     id: str
     labels: list[str]
-    probabilities: dict[str, float]
+    probabilities: list[tuple[str, float]]
     version: int
 
 
@@ -47,12 +47,12 @@ class Otherwise(Struct, frozen=True, kw_only=True):
 
 
 class Changes(Struct, frozen=True, kw_only=True):
-    """What an answer has changed: before and after.
+    """What an answer has changed: before and after; ``probabilities`` label by label.
 
     Answers that are learnt together share the recent documents that they change.
     """
 
-    probabilities: dict[str, tuple[float, float]]
+    probabilities: list[tuple[str, float, float]]
     threshold: tuple[float, float]
     documents: list[Otherwise]
 
@@ -140,23 +140,27 @@ class NameList(Struct, frozen=True, kw_only=True):
 
 
 class Recent(Struct, frozen=True, kw_only=True):
-    """A document of the recent past: what was predicted, and what people said."""
+    """A document of the recent past: what was predicted, and what people said.
+
+    ``digest`` identifies its text: an answer that names it is learnt on this text.
+    """
 
     id: str
     at: float
     text: str
     predicted: list[str]
-    probabilities: dict[str, float]
+    probabilities: list[tuple[str, float]]
     taught: Labels = None
     version: int = 0
+    digest: str = ""
 
 
 class LabelPage(Struct, frozen=True, kw_only=True):
-    """All about one label."""
+    """All about one label; ``recent`` is None for those who may not see texts."""
 
     label: LabelInfo
     neighbours: list[tuple[str, float]]
-    recent: list[Recent]
+    recent: list[Recent] | None
 
 
 class Quality(Struct, frozen=True, kw_only=True):
@@ -202,13 +206,25 @@ class Metrics(Struct, frozen=True, kw_only=True):
 
 
 class TeachItem(Struct, frozen=True, kw_only=True):
-    """A document to teach: suggestions by probability, and why it was picked."""
+    """A document to teach: suggestions, the best first, and why it was picked.
+
+    ``digest`` identifies its text: send it with the answer, so that it is learnt on this text.
+    """
 
     id: str
     text: str
+    digest: str
     labels: list[str]
-    probabilities: dict[str, float]
+    probabilities: list[tuple[str, float]]
     reason: Reason
+    leased_until: float
+
+
+class Leased(Struct, frozen=True, kw_only=True):
+    """Until when a document, of this text, belongs to the person who asked."""
+
+    id: str
+    digest: str
     leased_until: float
 
 

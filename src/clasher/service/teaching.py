@@ -1,28 +1,45 @@
-"""Which documents people are asked about: the uncertain, the diverse, and a random share."""
+"""Which documents people are asked about: the uncertain, the diverse, and a random share.
+
+The model has learnt since the documents were predicted, so they are predicted again when somebody
+asks for some: a random sample of the queue, bounded in documents and characters, from which the
+lease is picked. The random share is therefore a random share of the whole queue, and its answers
+judge the model of the moment at which it was handed out.
+"""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, zip_longest
 
 from clasher.service.awaiting import Awaiting, Predicted
-from clasher.service.structs import Reason, TeachItem
+from clasher.service.structs import Leased, Reason, TeachItem
 
 SHARES: tuple[Reason, ...] = ("uncertain", "random", "uncertain", "diverse")
 """Why documents are picked, in turn. Of these the random ones alone say how good the model is."""
+
+SAMPLE = 200  # documents of the queue that are predicted again for a lease
+SAMPLE_TEXT = 1_000_000  # characters of them: longer ones make it a smaller sample
 
 
 class Teaching:
     """Hands out documents to teach; each to one person at a time, who has ``seconds`` to answer.
 
     A document is uncertain by how near its labels are to the threshold, and diverse where its best
-    label was handed out least.
+    label was handed out least. ``predict`` predicts texts with the model of now.
     """
 
-    def __init__(self, awaiting: Awaiting, seconds: float, seed: int | None = None) -> None:
+    def __init__(
+        self,
+        awaiting: Awaiting,
+        seconds: float,
+        predict: Callable[[Sequence[str]], Sequence[Predicted]],
+        seed: int | None = None,
+    ) -> None:
         self._awaiting = awaiting
         self._seconds = seconds
+        self._predict = predict
         self._random = random.Random(seed)
         self._handed: Counter[str] = Counter()
         self._turn = 0
@@ -32,45 +49,76 @@ class Teaching:
 
         They were asked for, so they say nothing about how good predictions are.
         """
+        asked = list(filter(None, map(self._awaiting.find, dict.fromkeys(names))))
+        predicted = self._predict_again(asked)
         with self._awaiting.lock:
-            asked = filter(None, map(self._awaiting.find, dict.fromkeys(names)))
-            free = [
-                document
-                for document in asked
-                if document.taught is None
-                and (document.leased_until <= now or document.holder == who)
+            return [
+                self._hand(document, fresh, "uncertain", who, now)
+                for document, fresh in zip_longest(asked, predicted)
+                if self._awaiting.is_open(document, now) or self._is_own(document, who)
             ]
-            return [self._hand(document, "uncertain", who, now) for document in free]
 
     def lease(self, who: str, most: int, now: float) -> list[TeachItem]:
         """Documents for somebody to teach, none that another holds."""
         with self._awaiting.lock:
-            left = self._awaiting.untaught(now)
+            waiting = self._awaiting.untaught(now)
+            sample = self._random.sample(waiting, min(SAMPLE, len(waiting)))
+        pairs = list(zip(sample, self._predict_again(sample), strict=False))
+        with self._awaiting.lock:
+            left = [pair for pair in pairs if self._awaiting.is_open(pair[0], now)]
             items: list[TeachItem] = []
             while left and len(items) < most:
                 reason = SHARES[self._turn % len(SHARES)]
                 self._turn += 1
-                document = self._pick(left, reason)
-                left.remove(document)
-                items.append(self._hand(document, reason, who, now))
+                place = self._pick([fresh for _, fresh in left], reason)
+                items.append(self._hand(*left.pop(place), reason, who, now))
             return items
+
+    def renew(self, who: str, names: Iterable[str], now: float) -> list[Leased]:
+        """Prolong somebody's leases, also those that ran out if nobody else has taken them."""
+        with self._awaiting.lock:
+            held = [one for name in dict.fromkeys(names) for one in self._awaiting.held(name, who)]
+            for document in held:
+                document.leased_until = now + self._seconds
+                self._awaiting.touch(document)
+            return [
+                Leased(id=one.id, digest=one.digest, leased_until=one.leased_until) for one in held
+            ]
 
     def release(self, name: str, who: str) -> None:
         """Give a document back unanswered; one that another holds stays with them."""
         with self._awaiting.lock:
-            document = self._awaiting.get(name)
-            if document.holder == who:
+            self._awaiting.get(name)
+            for document in self._awaiting.held(name, who):
                 document.holder, document.leased_until = None, 0.0
                 self._awaiting.touch(document)
 
-    def _pick(self, left: Sequence[Predicted], reason: Reason) -> Predicted:
-        if reason == "uncertain":
-            return min(left, key=lambda document: document.margin)
-        if reason == "diverse":
-            return min(left, key=lambda document: self._handed[_best(document)])
-        return self._random.choice(left)
+    def _predict_again(self, documents: Sequence[Predicted]) -> Sequence[Predicted]:
+        """Predict documents with the model of now: the first ones that are not too long together.
 
-    def _hand(self, document: Predicted, reason: Reason, who: str, now: float) -> TeachItem:
+        It holds no lock, so that nobody who predicts waits for it.
+        """
+        lengths = accumulate(len(document.text) for document in documents)
+        number = max(1, sum(length <= SAMPLE_TEXT for length in lengths))
+        return self._predict([document.text for document in documents[:number]])
+
+    def _is_own(self, document: Predicted, who: str) -> bool:
+        return any(one is document for one in self._awaiting.held(document.id, who))
+
+    def _pick(self, left: Sequence[Predicted], reason: Reason) -> int:
+        """The place of the document that is handed out next."""
+        if reason == "uncertain":
+            return min(range(len(left)), key=lambda place: left[place].margin)
+        if reason == "diverse":
+            return min(range(len(left)), key=lambda place: self._handed[_best(left[place])])
+        return 0  # the sample is in random order
+
+    def _hand(
+        self, document: Predicted, fresh: Predicted | None, reason: Reason, who: str, now: float
+    ) -> TeachItem:
+        """Lease a document; what was predicted of it now is what its answer judges."""
+        if fresh is not None and document.leased_until <= now:  # else it was shown already
+            document.take_prediction(fresh)
         document.reason = reason if document.reason is None else _worse(document.reason, reason)
         document.holder, document.leased_until = who, now + self._seconds
         self._handed[_best(document)] += 1
@@ -78,8 +126,9 @@ class Teaching:
             self._handed.clear()
         self._awaiting.touch(document)
         return TeachItem(
-            id=document.id, text=document.text, labels=document.labels,
-            probabilities=document.probabilities, reason=reason, leased_until=document.leased_until,
+            id=document.id, text=document.text, digest=document.digest, labels=document.labels,
+            probabilities=list(document.probabilities.items()), reason=reason,
+            leased_until=document.leased_until,
         )  # fmt: skip
 
 

@@ -27,11 +27,11 @@ EXAMPLES = """
 )
 @option(
     "--scope",
-    type=click.Choice(["read", "teach", "admin"]),
+    type=click.Choice(["predict", "read", "teach", "admin"]),
     default="teach",
     section="Tokens",
-    help="read: predict and look; teach: also learn and answer; admin: also change labels and the "
-    "model (default: teach).",
+    help="predict: predict and explain only; read: also labels and figures; teach: also see texts, "
+    "learn and answer; admin: also change labels, export the log and the model (default: teach).",
 )
 @option("--remove", is_flag=True, section="Tokens", help="Take the token of NAME away.")
 @option("--list", "lists", is_flag=True, section="Tokens", help="Tell who has a token.")

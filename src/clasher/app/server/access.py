@@ -10,7 +10,7 @@ from clasher.errors import StreamError
 
 EVERYBODY = Holder("", "admin")
 """Who asks where there are no tokens: the machine's own users, who may do everything."""
-NOBODY = Holder("", "read")
+NOBODY = Holder("", "predict")
 CHALLENGE = {"www-authenticate": 'Bearer realm="clasher"'}
 
 

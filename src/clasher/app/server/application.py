@@ -49,7 +49,7 @@ class Application:
         self._add_pages()
         inner = _below(setup.root_path, _direct(endpoints, self.api))
         self.bounded = Bounded(inner, setup.limits)
-        self.asgi: ASGIApp = Headers(Guard(self.bounded, setup.hosts))
+        self.asgi: ASGIApp = Headers(Guard(self.bounded, setup.hosts, setup.root_path))
 
     @asynccontextmanager
     async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:

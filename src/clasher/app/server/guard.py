@@ -4,6 +4,9 @@ A page of another site can make a browser send requests here. It cannot read the
 no CORS), cannot send JSON without being asked for permission first (strict types, no CORS), and is
 told apart by what browsers say of where a request comes from. A name that was made to point here
 (DNS rebinding) is not among those we go by.
+
+Reading is refused to other sites too: it costs work (``GET /v1/model`` writes a snapshot). Only the
+pages, the OpenAPI document and the health checks answer everybody, so that others can link to them.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from clasher.app.server.problems import HttpError, respond
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+DATA = ("/v1/", "/metrics")  # paths whose answers carry data or cost work
 OTHER_SITES = frozenset({b"cross-site", b"same-site"})
 
 
@@ -28,10 +32,13 @@ class Guard:
     hosts
         Names that this service goes by, beside its own and ``localhost``. Addresses are always
         right: nobody can make one of them point elsewhere.
+    root_path
+        The path below which a proxy serves this service.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Iterable[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, hosts: Iterable[str] = (), root_path: str = "") -> None:
         self.app = app
+        self._root_path = root_path
         self._given = frozenset(name.lower().rstrip(".") for name in hosts)
         self._hosts = self._given | {"localhost", socket.gethostname().lower()}
         self._known: set[bytes] = set()  # headers that passed: the same ones come again and again
@@ -53,7 +60,7 @@ class Guard:
         host = headers.get(b"host", b"")
         if host not in self._known:
             self._check_host(host)
-        if scope["method"] in SAFE:
+        if scope["method"] == "OPTIONS" or (scope["method"] in SAFE and not self._has_data(scope)):
             return
         origin = headers.get(b"origin")
         if origin is not None:
@@ -65,6 +72,10 @@ class Guard:
                 403, "other-site", "the request comes from a page of another site",
                 "send it from a page of this service, or from a program",
             )  # fmt: skip
+
+    def _has_data(self, scope: Scope) -> bool:
+        path: str = scope["path"]
+        return path.removeprefix(self._root_path).startswith(DATA)
 
     def _is_own(self, origin: str, host: str) -> bool:
         """Whether a page is ours: of the same host and port, or of a name that we were given."""

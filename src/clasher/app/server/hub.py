@@ -13,7 +13,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -27,6 +27,7 @@ WATCHERS = 256
 HEARTBEAT = 15.0  # seconds
 FIGURES_EVERY = 1.0  # seconds
 GATHERED = 0.1  # seconds, in which the engine makes one event of much that is learnt
+WHO = "who"  # in the data of an event: the name of somebody
 _encoder = msgspec.json.Encoder()
 
 
@@ -46,7 +47,7 @@ class Hub:
         self._heartbeat = heartbeat
         self._start = secrets.token_hex(4)  # tells the numbers of this process from those before
         self._number = 0
-        self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT)
+        self._kept: deque[_Line] = deque(maxlen=KEPT)
         self._watchers: set[_Watcher] = set()
         self._is_closed = False
         self._tasks: list[asyncio.Task[None]] = []
@@ -78,28 +79,37 @@ class Hub:
     def publish(self, kind: str, at: float, data: Any) -> None:
         """Tell all who watch."""
         self._number += 1
-        event = Event(number=self._number, at=at, kind=kind, data=data)
-        line = b"id: %s-%d\nevent: %s\ndata: %s\n\n" % (
-            self._start.encode(), self._number, kind.encode(), _encoder.encode(event),
-        )  # fmt: skip
-        self._kept.append((self._number, line))
+        whole = nameless = self._encoded(kind, at, data)
+        if isinstance(data, dict) and WHO in data:
+            others = {name: value for name, value in data.items() if name != WHO}
+            nameless = self._encoded(kind, at, others)
+        line = _Line(self._number, whole, nameless)
+        self._kept.append(line)
         for watcher in list(self._watchers):
             watcher.put(line)
 
-    def watch(self, last: str | None) -> AsyncIterator[bytes]:
-        """The events after the one with this id, as they are sent; ends when the service does."""
+    def _encoded(self, kind: str, at: float, data: Any) -> bytes:
+        event = Event(number=self._number, at=at, kind=kind, data=data)
+        return b"id: %s-%d\nevent: %s\ndata: %s\n\n" % (
+            self._start.encode(), self._number, kind.encode(), _encoder.encode(event),
+        )  # fmt: skip
+
+    def watch(self, last: str | None, *, sees_people: bool = True) -> AsyncIterator[bytes]:
+        """The events after the one with this id, as they are sent; ends when the service does.
+
+        Without ``sees_people`` they leave out who did what.
+        """
         if len(self._watchers) >= WATCHERS:
             raise HttpError(
                 503, "busy", f"{WATCHERS} are watching already", "close other pages",
                 retry_after=5.0,
             )  # fmt: skip
-        return self._lines(last)
+        return self._lines(last, _Watcher(sees_people=sees_people))
 
-    async def _lines(self, last: str | None) -> AsyncIterator[bytes]:
-        watcher = _Watcher()
+    async def _lines(self, last: str | None, watcher: _Watcher) -> AsyncIterator[bytes]:
         self._watchers.add(watcher)
         try:
-            yield b"retry: 2000\n\n" + b"".join(self._since(last))
+            yield b"retry: 2000\n\n" + b"".join(self._since(last, watcher))
             while not self._is_closed and not watcher.is_late:
                 try:
                     async with asyncio.timeout(self._heartbeat):
@@ -112,11 +122,11 @@ class Hub:
         finally:
             self._watchers.discard(watcher)
 
-    def _since(self, last: str | None) -> list[bytes]:
+    def _since(self, last: str | None, watcher: _Watcher) -> list[bytes]:
         start, _, number = (last or "").partition("-")
         if start != self._start or not (number.isascii() and number.isdigit()):
             return []
-        return [line for at, line in self._kept if at > int(number[:18])]
+        return [watcher.sees(line) for line in self._kept if line.number > int(number[:18])]
 
     async def _tick(self) -> None:
         while True:
@@ -139,19 +149,31 @@ class Hub:
             task.cancel()
 
 
+class _Line(NamedTuple):
+    """An event as it is sent: its number, with names of people and without."""
+
+    number: int
+    whole: bytes
+    nameless: bytes
+
+
 class _Watcher:
     """Somebody who watches, and what waits for them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, sees_people: bool) -> None:
         self.came = asyncio.Event()
         self.is_late = False
+        self._sees_people = sees_people
         self._lines: list[bytes] = []
 
-    def put(self, line: bytes) -> None:
+    def sees(self, line: _Line) -> bytes:
+        return line.whole if self._sees_people else line.nameless
+
+    def put(self, line: _Line) -> None:
         if len(self._lines) >= BUFFER:
             self.is_late = True
         else:
-            self._lines.append(line)
+            self._lines.append(self.sees(line))
         self.came.set()
 
     def take(self) -> bytes:

@@ -24,6 +24,7 @@ from clasher.service.structs import (
     Alarmed,
     Document,
     Explained,
+    Leased,
     Metrics,
     Prediction,
     Receipt,
@@ -36,6 +37,7 @@ Id: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
 Text: TypeAlias = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Top: TypeAlias = Annotated[int, Meta(ge=0, le=1000)]
 Whole: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
+Digest: TypeAlias = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
 Given: TypeAlias = (
     Annotated[list[Name], Meta(max_length=MOST_LABELS)]
     | Annotated[dict[Name, bool], Meta(max_length=MOST_LABELS)]
@@ -58,10 +60,15 @@ class DocumentIn(Document, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The labels of a document that was predicted under this id."""
+    """The labels of a document that was predicted under this id.
+
+    ``digest`` is that of the text that was shown (``/v1/teach`` and ``/v1/documents/{id}`` tell
+    it): the answer is learnt on this text, or refused, but never learnt on another one.
+    """
 
     id: Id
     labels: Given
+    digest: Digest | None = None
 
 
 class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -115,6 +122,12 @@ class Lease(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     most: Annotated[int, Meta(ge=1, le=100)] = 1
     ids: Annotated[list[Id], Meta(min_length=1, max_length=100)] | None = None
+
+
+class Renew(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Documents whose leases are to be prolonged."""
+
+    ids: Annotated[list[Id], Meta(min_length=1, max_length=100)]
 
 
 class Release(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -242,6 +255,13 @@ class Items(Struct, frozen=True, kw_only=True):
     """Documents to teach, leased."""
 
     items: list[TeachItem]
+
+
+class Renewed(Struct, frozen=True, kw_only=True):
+    """The leases as they are now, and the ids of documents that are no longer leased to you."""
+
+    leases: list[Leased]
+    lost: list[str]
 
 
 class Figures(Metrics, frozen=True, kw_only=True):

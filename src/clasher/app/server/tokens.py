@@ -18,9 +18,14 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 from clasher.app.files import write_whole
 from clasher.errors import SettingError, StreamError
 
-Scope: TypeAlias = Literal["read", "teach", "admin"]
+Scope: TypeAlias = Literal["predict", "read", "teach", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
-"""Each may do what those before it may."""
+"""Each may do what those before it may.
+
+``predict`` asks for labels and reasons, ``read`` looks at labels and figures, ``teach`` sees texts
+and people's names and changes what the model knows, ``admin`` changes labels and takes the log and
+the model away.
+"""
 
 PREFIX = "clasher_"  # so that a leaked one is recognised as what it is
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
@@ -124,14 +129,14 @@ class TokenFile:
         for number, line in enumerate(self.path.read_text("utf-8").splitlines(), 1):
             if not line.strip() or line.startswith("#"):
                 continue
-            match line.split():
-                case [name, ("read" | "teach" | "admin") as scope, kept] if HASH.fullmatch(kept):
-                    held[kept] = Holder(name, scope)
-                case _:
-                    raise StreamError(
-                        f"{self.path}, line {number}: not a token's line (name scope hash); make "
-                        f"them with clasher token"
-                    )
+            fields = line.split()
+            if len(fields) != 3 or fields[1] not in SCOPES or not HASH.fullmatch(fields[2]):
+                raise StreamError(
+                    f"{self.path}, line {number}: not a token's line (name scope hash); make "
+                    f"them with clasher token"
+                )
+            scope = next(known for known in SCOPES if known == fields[1])
+            held[fields[2]] = Holder(fields[0], scope)
         return held
 
     def _write(self, held: dict[str, Holder]) -> None:

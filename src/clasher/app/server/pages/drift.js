@@ -44,7 +44,7 @@ async function textOf(id, signal) {
   try {
     return (await get(`documents/${encodeURIComponent(id)}`, {}, { signal })).text;
   } catch (error) {
-    if (error.status === 404) return null;
+    if (error.status === 404 || error.status === 403) return null; // gone, or not for us to see
     throw error;
   }
 }

@@ -89,6 +89,7 @@ function columns({ label, neighbours }, numbers) {
 }
 
 function recent({ recent: documents }) {
+  if (documents === null) return h("p", { class: "quiet" }, "Its recent documents are shown to those whose token may teach.");
   return h("section", { class: "panel" }, h("h2", {}, "Its recent documents"), documents.length
     ? h("ul", { class: "documents" }, documents.map(documentRow))
     : h("p", { class: "quiet" }, "None among the documents that are kept."));

@@ -15,7 +15,7 @@ from clasher.app.server.shapes import About
 BOUNDS = ("MOST_DOCUMENTS", "LONGEST_TEXT", "LONGEST_LABEL", "MOST_LABELS", "LONGEST_ID")
 
 
-@operation("GET", "/v1/about", scope="read", gives=About)
+@operation("GET", "/v1/about", scope="predict", gives=About)
 async def about(call: Call) -> Response:
     """Tell what runs here: its version, the settings of its model, its bounds, and who asks."""
     bounds = {name.lower(): getattr(limits, name) for name in BOUNDS}

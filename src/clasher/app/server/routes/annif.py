@@ -11,14 +11,15 @@ from clasher.app.server.shapes import ForAnnif, Project, Suggestion, Suggestions
 from clasher.service.structs import Document
 
 
-@operation("GET", "/v1/annif", scope="read", gives=Project, answers=Project(is_trained=True))
+@operation("GET", "/v1/annif", scope="predict", gives=Project, answers=Project(is_trained=True))
 async def annif_project(call: Call) -> Response:
     """Tell Annif that suggestions can be asked for."""
     return answer(Project(is_trained=True))
 
 
 @operation(
-    "POST", "/v1/annif/suggest", scope="read", takes=ForAnnif, takes_type=FORM, gives=Suggestions,
+    "POST", "/v1/annif/suggest", scope="predict", takes=ForAnnif, takes_type=FORM,
+    gives=Suggestions,
     example={"text": "Wheat prices fell", "limit": 10},
     answers=Suggestions(
         results=[Suggestion(uri="http://example.org/grain", label="grain", score=0.93)]
@@ -33,7 +34,7 @@ async def annif_suggest(call: Call) -> Response:
     call.service.meters.add_documents(1)
     pieces = call.service.predictor.predict([Document(text=asked.text)], asked.limit, False)
     [predicted] = [one async for piece in pieces for one in piece]
-    best = sorted(predicted.probabilities.items(), key=lambda pair: -pair[1])[: asked.limit]
+    best = predicted.probabilities[: asked.limit]
     return answer(
         Suggestions(
             results=[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from clasher.app.server.calls import Call, answer, receipt
@@ -53,12 +54,16 @@ async def names(call: Call) -> Response:
     answers=LabelPage(label=GRAIN, neighbours=[("corn", 0.4)], recent=[]),
 )  # fmt: skip
 async def label(call: Call) -> Response:
-    """Tell all about a label: its words, its neighbours, its recent documents."""
+    """Tell all about a label: its words, its neighbours, its recent documents.
+
+    Texts are for those who may teach; others get null in place of the documents.
+    """
     number = call.path(LabelPath).id
     try:
-        return answer(await call.service.workers.run(call.engine.label, number))
+        page = await call.service.workers.run(call.engine.label, number)
     except LabelError as error:
         raise _unknown(number) from error
+    return answer(page if call.holder.may("teach") else replace(page, recent=None))
 
 
 @operation(

@@ -20,7 +20,7 @@ PIECE = 2**18
 LESSONS = 500  # of a piece
 
 
-@operation("GET", "/v1/log", scope="read", query=LogQuery, gives=Lesson, gives_type=LINES)
+@operation("GET", "/v1/log", scope="admin", query=LogQuery, gives=Lesson, gives_type=LINES)
 async def log(call: Call) -> Response:
     """Export what was taught: who, when, before and after, and the version of the model.
 
@@ -35,7 +35,7 @@ async def log(call: Call) -> Response:
     return lines(pieces())
 
 
-@operation("GET", "/v1/model", scope="read", gives=Any, gives_type=BYTES)
+@operation("GET", "/v1/model", scope="admin", gives=Any, gives_type=BYTES)
 async def download_model(call: Call) -> Response:
     """Download the model of now: ``clasher predict --model`` and ``Clasher.load`` read it."""
     file = await call.service.bridge.wait(call.engine.model_file())

@@ -19,12 +19,12 @@ from clasher.app.server.shapes import (
 from clasher.service.structs import Explained, Prediction, Stretch
 
 PREDICTED = Prediction(
-    id="news-1", labels=["grain"], probabilities={"grain": 0.93, "sport": 0.02}, version=12
+    id="news-1", labels=["grain"], probabilities=[("grain", 0.93), ("sport", 0.02)], version=12
 )
 
 
 @operation(
-    "POST", "/v1/predict", scope="read", takes=ToPredict, takes_lines=DocumentIn,
+    "POST", "/v1/predict", scope="predict", takes=ToPredict, takes_lines=DocumentIn,
     query=PredictQuery, gives=Predictions, gives_lines=Prediction,
     example={"documents": [{"id": "news-1", "text": "Wheat prices fell after a good harvest"}]},
     answers=Predictions(predictions=[PREDICTED]),
@@ -54,7 +54,7 @@ async def _encoded(pieces: AsyncIterator[list[Prediction]]) -> AsyncIterator[byt
 
 
 @operation(
-    "POST", "/v1/explain", scope="read", takes=Explain, gives=Explanations,
+    "POST", "/v1/explain", scope="predict", takes=Explain, gives=Explanations,
     example={"text": "Wheat prices fell", "labels": ["grain"]},
     answers=Explanations(
         explanations=[

@@ -21,11 +21,15 @@ from clasher.app.server.shapes import (
     NotTaken,
     Receipts,
     Release,
+    Renew,
+    Renewed,
     Undo,
 )
 from clasher.errors import ClasherError
-from clasher.service.structs import Receipt, TeachItem
+from clasher.service.awaiting import digest_of
+from clasher.service.structs import Leased, Receipt, TeachItem
 
+DIGEST = digest_of("Wheat prices fell")
 INLINE = 8  # documents that are handed over without a thread
 INLINE_TEXT = 65_536  # characters
 
@@ -63,8 +67,10 @@ async def feedback(call: Call) -> Response:
     """Say which labels predicted documents really have, in full or in part, now or late.
 
     A list says all labels; a mapping says yes or no to some and adds to what was said before. The
-    receipt tells what changed. One answer that cannot be taken is a problem of its own; of several,
-    those that can be are taken, and ``problems`` tells of the others.
+    receipt tells what changed. With the ``digest`` of the text that was shown, the answer is learnt
+    on that text, also when the id was predicted again with another one. One answer that cannot be
+    taken is a problem of its own; of several, those that can be are taken, and ``problems`` tells
+    of the others.
     """
     said = (await call.batch(Answers, Answer)).documents
     taken: list[Future[Receipt] | ClasherError] = []
@@ -88,7 +94,7 @@ async def feedback(call: Call) -> Response:
 def _begin(call: Call, one: Answer, place: int | None) -> Future[Receipt] | ClasherError:
     key = call.key if place is None or call.key is None else f"{call.key}#{place}"
     try:
-        return call.engine.feedback(one.id, one.labels, call.who, key)
+        return call.engine.feedback(one.id, one.labels, call.who, key, one.digest)
     except ClasherError as error:
         return error
 
@@ -115,8 +121,8 @@ async def undo(call: Call) -> Response:
     answers=Items(
         items=[
             TeachItem(
-                id="news-1", text="Wheat prices fell", labels=["grain"],
-                probabilities={"grain": 0.52}, reason="uncertain", leased_until=1.8e9,
+                id="news-1", text="Wheat prices fell", digest=DIGEST, labels=["grain"],
+                probabilities=[("grain", 0.52)], reason="uncertain", leased_until=1.8e9,
             )
         ]
     ),
@@ -124,12 +130,29 @@ async def undo(call: Call) -> Response:
 async def teach(call: Call) -> Response:
     """Get documents to teach: uncertain, diverse and random ones; each says why.
 
-    Nobody else gets them before the lease expires; with ``ids``, those of these documents that
-    nobody has. Who asks is the token, and the header X-Clasher-Who where none is needed.
+    They are predicted now: 200 documents at most, drawn from the queue at random, from which these
+    are picked. Nobody else gets them before the lease expires; with ``ids``, those of these
+    documents that nobody has. Who asks is the token, and the header X-Clasher-Who where none is
+    needed.
     """
     body = await call.body(Lease)
     items = await call.service.workers.run(call.engine.teach, call.who, body.most, body.ids)
     return answer(Items(items=items))
+
+
+@operation(
+    "POST", "/v1/teach/renew", scope="teach", takes=Renew, gives=Renewed,
+    example={"ids": ["news-1"]},
+    answers=Renewed(
+        leases=[Leased(id="news-1", digest=DIGEST, leased_until=1.8e9)], lost=["news-2"]
+    ),
+)  # fmt: skip
+async def renew(call: Call) -> Response:
+    """Prolong your leases, also those that ran out if nobody else has the document by now."""
+    ids = (await call.body(Renew)).ids
+    leases = call.engine.renew(ids, call.who)
+    kept = {lease.id for lease in leases}
+    return answer(Renewed(leases=leases, lost=[one for one in ids if one not in kept]))
 
 
 @operation(

@@ -45,7 +45,7 @@ async def history(call: Call) -> Response:
     return answer(Past(points=call.service.history.points))
 
 
-@operation("GET", "/v1/recent", scope="read", query=RecentQuery, gives=RecentList)
+@operation("GET", "/v1/recent", scope="teach", query=RecentQuery, gives=RecentList)
 async def recent(call: Call) -> Response:
     """List the last documents that were predicted, and what people said of them."""
     most = call.query(RecentQuery).most
@@ -53,7 +53,7 @@ async def recent(call: Call) -> Response:
 
 
 @operation(
-    "GET", "/v1/documents/{id}", scope="read", path_shape=DocumentPath, gives=Recent,
+    "GET", "/v1/documents/{id}", scope="teach", path_shape=DocumentPath, gives=Recent,
     problems=(404,),
 )  # fmt: skip
 async def document(call: Call) -> Response:
@@ -73,8 +73,10 @@ async def events(call: Call) -> Response:
 
     Kinds: ``learned``, ``feedback``, ``label``, ``model``, ``snapshot``, and ``metrics`` every
     second. Whoever comes back with a Last-Event-ID misses nothing of the last thousand or so.
+    ``who`` is told to those who may teach.
     """
-    stream = call.service.hub.watch(call.request.headers.get("last-event-id"))
+    last, sees_people = call.request.headers.get("last-event-id"), call.holder.may("teach")
+    stream = call.service.hub.watch(last, sees_people=sees_people)
     return StreamingResponse(stream, media_type=EVENT_STREAM, headers=UNBUFFERED)
 
 
