@@ -1,6 +1,7 @@
 import io
 import os
 import pty
+import shlex
 import subprocess
 import sys
 
@@ -123,6 +124,16 @@ def test_nothing_is_left_to_compile_after_the_warm_up(tmp_path):
     assert done.stdout == "[]\n"
 
 
+def test_the_program_can_be_copied_into_a_shell_from_any_folder(tmp_path, monkeypatch):
+    own = tmp_path / "my own" / "bin" / "clasher"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(own)])
+    assert notes.program() == "'my own/bin/clasher'"
+    monkeypatch.setattr(sys, "argv", ["/somewhere/clasher/__main__.py"])
+    monkeypatch.setattr(sys, "executable", "/my own/python")
+    assert notes.program() == "'/my own/python' -m clasher"
+
+
 def test_the_program_is_called_as_it_can_be_called_again(tmp_path, monkeypatch):
     own = tmp_path / ".venv" / "bin" / "clasher"
     own.parent.mkdir(parents=True)
@@ -137,4 +148,4 @@ def test_the_program_is_called_as_it_can_be_called_again(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(own.parent))
     assert notes.program() == "clasher"
     monkeypatch.setattr(sys, "argv", ["/somewhere/clasher/__main__.py"])
-    assert notes.program() == f"{sys.executable} -m clasher"
+    assert notes.program() == f"{shlex.quote(sys.executable)} -m clasher"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import stat
 import sys
@@ -33,14 +34,14 @@ def warn(text: str) -> None:
 
 
 def program() -> str:
-    """How this very program is called from here: its name, where a shell finds it by that."""
+    """Return how a shell here calls this program: by its name, where it finds it by that."""
     called = Path(sys.argv[0])
     if called.name != "clasher":
-        return f"{sys.executable} -m clasher"
+        return f"{shlex.quote(sys.executable)} -m clasher"
     found = shutil.which("clasher")
     if found is not None and Path(found).resolve() == called.resolve():
         return "clasher"
-    return min(os.path.relpath(called), str(called.absolute()), key=len)
+    return shlex.quote(min(os.path.relpath(called), str(called.absolute()), key=len))
 
 
 def leave_interrupted(documents: int) -> NoReturn:
