@@ -8,6 +8,7 @@ import sys
 import numba
 import pytest
 
+from clasher import compiling
 from clasher.app import notes
 
 
@@ -16,21 +17,35 @@ class Screen(io.StringIO):
         return True
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """Nothing was said yet, and something is to be said at once."""
+    monkeypatch.setattr(compiling, "notice", compiling.Notice())
+    monkeypatch.setattr(compiling, "PATIENCE", 0.0)
+    compiling.watch()
+
+
 def compile_something():
-    numba.njit(lambda x: x + 1)(1)
+    def a_kernel(x):
+        return x + 1
+
+    a_kernel.__module__ = "clasher.kernels.made_up"
+    numba.njit(a_kernel)(1)
 
 
 @pytest.mark.compiled
+@pytest.mark.usefixtures("impatient")
 def test_compiling_is_announced_once(capsys):
     with notes.compiling():
         compile_something()
         compile_something()
-    assert capsys.readouterr().err == "compiling the kernels, once per installation…\n"
+    assert capsys.readouterr().err == f"{compiling.TEXT}\n"
     compile_something()
     assert capsys.readouterr().err == ""
 
 
 @pytest.mark.compiled
+@pytest.mark.usefixtures("impatient")
 def test_compiling_is_announced_by_a_spinner_on_a_terminal(monkeypatch, tmp_path):
     screen = Screen()
     monkeypatch.setenv("TERM", "xterm")
@@ -39,9 +54,10 @@ def test_compiling_is_announced_by_a_spinner_on_a_terminal(monkeypatch, tmp_path
         monkeypatch.setattr(sys, "stdout", out)
         with notes.compiling():
             compile_something()
-    assert "compiling the kernels" in screen.getvalue()
+    assert compiling.TEXT in screen.getvalue()
 
 
+@pytest.mark.usefixtures("impatient")
 def test_nothing_is_announced_when_nothing_is_compiled_or_quiet(capsys):
     with notes.compiling():
         pass
