@@ -100,7 +100,7 @@ def test_a_function_that_its_name_does_not_lead_to_is_copied_but_not_pickled(mad
         pickle.dumps(model)
     said = str(told.value)
     assert f"this {made.__name__} cannot be pickled: its tokenizer" in said
-    assert "Cutter.halves is not found under that name in tests.test_copying" in said
+    assert f"Cutter.halves is not found under that name in {__name__}" in said
     assert "top of a module" in said
     assert f"{made.__name__}.load(…, tokenizer=…)" in said
 
