@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -39,7 +40,7 @@ def shell(folder: Path) -> Callable[[str], list[str]]:
     binaries = folder / "bin"
     binaries.mkdir()
     program = binaries / "clasher"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m clasher "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m clasher "$@"\n')
     program.chmod(0o755)
     path = f"{binaries}:{os.environ['PATH']}"
 

@@ -17,6 +17,7 @@ from clasher.kernels.clusters import cluster_documents
 from clasher.kernels.state import DOCUMENTS, LABELS, NOW, State
 from clasher.kernels.words import vote
 from clasher.labels import LabelIndex
+from clasher.packing import Copied
 from clasher.settings import Settings
 from clasher.vectors import check_weighting
 from clasher.words import top_words
@@ -37,7 +38,7 @@ class Assignments(NamedTuple):
     similarities: npt.NDArray[np.float32]
 
 
-class Clusters:
+class Clusters(Copied):
     """Groups an endless stream of unlabelled text, in bounded memory.
 
     Spherical online k-means with the prototypes of the paper's Mode 1: a document goes to the
@@ -211,9 +212,12 @@ class Clusters:
 
     # ── the file ─────────────────────────────────────────────────────────────────────────────
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write them to a file, whole or not at all: that of a model with a label per cluster."""
-        storage.save(path, self.settings, self._names(), self._state)
+    def save(self, path: str | os.PathLike[str], *, durable: bool = True) -> None:
+        """Write them to a file, whole or not at all: that of a model with a label per cluster.
+
+        A file that need not be there after a power cut may do without being ``durable``.
+        """
+        storage.save(path, self.settings, self._names(), self._state, durable=durable)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None) -> Self:
@@ -223,4 +227,9 @@ class Clusters:
         clusters._set_up(settings, memory.grow(state, settings, settings.max_labels))
         if names != clusters._names():
             raise ModelFileError(f"{path!s}: a model with labels of its own, not clusters")
+        return clusters
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        clusters = type(self).__new__(type(self))
+        clusters._set_up(self.settings, State(*(array.copy() for array in self._state)))
         return clusters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from clasher.kernels.thresholds import probability
 from clasher.kernels.words import vote
 from clasher.labels import LabelIndex, Labels, LabelSets
 from clasher.merging import Merging
+from clasher.packing import Copied
 from clasher.pending import Id
 from clasher.revising import Revising
 from clasher.settings import PAPER, Settings
@@ -32,7 +33,7 @@ from clasher.watching import Watching
 BATCH = 1024  # documents that pass through the stages together
 
 
-class Clasher(Watching, Revising, Merging):
+class Clasher(Watching, Revising, Merging, Copied):
     """Classifies an endless stream of multi-label text in bounded memory.
 
     Words are hashed to signed buckets and weighed by an online TF-IDF; the nearest prototype
@@ -360,7 +361,7 @@ class Clasher(Watching, Revising, Merging):
         model._set_up(settings, LabelIndex(settings.max_labels, labels), state, alarms)
         return model
 
-    def copy(self) -> Clasher:
+    def copy(self) -> Self:
         """Another model that has learnt the same, and goes its own way from here.
 
         >>> model = Clasher(1024)
@@ -374,6 +375,12 @@ class Clasher(Watching, Revising, Merging):
         model._set_up(self.settings, names, state, self.alarms)
         model.pinned = set(self.pinned)
         return model
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return *super().__reduce__(), {"pinned": set(self.pinned)}
 
     # ── how it is done ───────────────────────────────────────────────────────────────────────
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -110,6 +111,9 @@ class Similar:
         """How many documents are remembered now."""
         latest = range(max(0, self.documents - self.window), self.documents)
         return sum(bool(is_kept(self._ring, np.int64(document))) for document in latest)
+
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)  # two that share their window would overwrite it
 
     def __repr__(self) -> str:
         return f"<Similar window={self.window} documents={self.documents}>"

@@ -17,6 +17,7 @@ from clasher.hashing import Hashed, Hasher
 from clasher.kernels.state import DOCUMENTS, State
 from clasher.kernels.vectors import count_documents, weigh_documents
 from clasher.kernels.words import vote
+from clasher.packing import Copied
 from clasher.settings import Settings
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Weighed(NamedTuple):
         return sparse
 
 
-class HashedTfidf:
+class HashedTfidf(Copied):
     """Turns text into hashed TF-IDF vectors, in bounded memory and without a vocabulary.
 
     Words are hashed to signed buckets (Algorithm 2) and weighed by document frequencies that are
@@ -247,6 +248,14 @@ class HashedTfidf:
         vectors = cls.__new__(cls)
         vectors._set_up(settings, state, lead)
         return vectors
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        vectors = type(self).__new__(type(self))
+        vectors._set_up(self.settings, State(*(array.copy() for array in self._state)), self.lead)
+        return vectors
+
+    def _beside_the_file(self) -> dict[str, Any]:
+        return {**super()._beside_the_file(), "lead": self.lead}
 
 
 def check_weighting(weighting: object, owner: str) -> None:

@@ -61,6 +61,12 @@ def test_help_fits_80_columns_and_has_examples(command):
     assert "clasher" in text.partition("Examples:")[2]
 
 
+def test_help_shows_commands_to_copy_whole(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    text = run("spark", "--help").stdout
+    assert '  spark-submit --master URL "$(clasher spark script)" fit ...\n' in text
+
+
 def test_help_lists_every_command_with_what_it_does():
     text = run("--help").stdout
     for command in COMMANDS:

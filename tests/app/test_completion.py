@@ -1,6 +1,7 @@
 """Shell completion: what is proposed, and the scripts that ask for it."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -63,7 +64,7 @@ def test_the_script_of_each_shell_parses(shell, tmp_path):
 def test_bash_completes(tmp_path):
     """The whole way: the script is read by a shell, which asks as it does when Tab is pressed."""
     program = tmp_path / "clasher"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m clasher "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m clasher "$@"\n')
     program.chmod(0o755)
     script = tmp_path / "completion"
     script.write_text("\n".join(asked("bash_source")))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -40,10 +41,29 @@ def test_piped_it_prints_plain_lines(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert [row[0] for row in rows] == list(RULES)
     assert all(row[1] == str(LIMIT) for row in rows)
     assert out.count("nearest region") == 2
-    assert str(report) in out.replace("\n", "")
+    assert f"The report is in {report}\n" in out
     assert "clasher evaluate news.jsonl --report" in out
     page = report.read_text(encoding="utf-8")
     assert all(f"<bdi>{rule}</bdi>" in page for rule in RULES)
+
+
+@pytest.mark.parametrize("columns", ["20", "80"])
+def test_commands_to_copy_are_whole_wherever_python_lies(
+    columns: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    python = f"/home/Zoë/{'long and ' * 20}deep/python"
+    monkeypatch.setattr(sys, "executable", python)
+    monkeypatch.setenv("COLUMNS", columns)
+    report = tmp_path / ("a long name, " * 10 + "with spaces.html")
+    run_demo(report, limit=LIMIT)
+    lines = capsys.readouterr().out.splitlines()
+    assert f"The report is in {report}" in lines
+    commands = [shlex.split(line) for line in lines if line.startswith("  '/home/")]
+    assert [command[:3] for command in commands] == [[python, "-m", "clasher"]] * 4
+    assert commands[1][3:] == ["evaluate", "news.jsonl", "--report", "news.html"]
 
 
 def test_same_seed_same_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,12 +1,14 @@
 import io
 import os
 import pty
+import shlex
 import subprocess
 import sys
 
 import numba
 import pytest
 
+from clasher import compiling
 from clasher.app import notes
 
 
@@ -15,21 +17,35 @@ class Screen(io.StringIO):
         return True
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """Nothing was said yet, and something is to be said at once."""
+    monkeypatch.setattr(compiling, "notice", compiling.Notice())
+    monkeypatch.setattr(compiling, "PATIENCE", 0.0)
+    compiling.watch()
+
+
 def compile_something():
-    numba.njit(lambda x: x + 1)(1)
+    def a_kernel(x):
+        return x + 1
+
+    a_kernel.__module__ = "clasher.kernels.made_up"
+    numba.njit(a_kernel)(1)
 
 
 @pytest.mark.compiled
+@pytest.mark.usefixtures("impatient")
 def test_compiling_is_announced_once(capsys):
     with notes.compiling():
         compile_something()
         compile_something()
-    assert capsys.readouterr().err == "compiling the kernels, once per installation…\n"
+    assert capsys.readouterr().err == f"{compiling.TEXT}\n"
     compile_something()
     assert capsys.readouterr().err == ""
 
 
 @pytest.mark.compiled
+@pytest.mark.usefixtures("impatient")
 def test_compiling_is_announced_by_a_spinner_on_a_terminal(monkeypatch, tmp_path):
     screen = Screen()
     monkeypatch.setenv("TERM", "xterm")
@@ -38,9 +54,10 @@ def test_compiling_is_announced_by_a_spinner_on_a_terminal(monkeypatch, tmp_path
         monkeypatch.setattr(sys, "stdout", out)
         with notes.compiling():
             compile_something()
-    assert "compiling the kernels" in screen.getvalue()
+    assert compiling.TEXT in screen.getvalue()
 
 
+@pytest.mark.usefixtures("impatient")
 def test_nothing_is_announced_when_nothing_is_compiled_or_quiet(capsys):
     with notes.compiling():
         pass
@@ -123,6 +140,16 @@ def test_nothing_is_left_to_compile_after_the_warm_up(tmp_path):
     assert done.stdout == "[]\n"
 
 
+def test_the_program_can_be_copied_into_a_shell_from_any_folder(tmp_path, monkeypatch):
+    own = tmp_path / "my own" / "bin" / "clasher"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(own)])
+    assert notes.program() == "'my own/bin/clasher'"
+    monkeypatch.setattr(sys, "argv", ["/somewhere/clasher/__main__.py"])
+    monkeypatch.setattr(sys, "executable", "/my own/python")
+    assert notes.program() == "'/my own/python' -m clasher"
+
+
 def test_the_program_is_called_as_it_can_be_called_again(tmp_path, monkeypatch):
     own = tmp_path / ".venv" / "bin" / "clasher"
     own.parent.mkdir(parents=True)
@@ -137,4 +164,4 @@ def test_the_program_is_called_as_it_can_be_called_again(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(own.parent))
     assert notes.program() == "clasher"
     monkeypatch.setattr(sys, "argv", ["/somewhere/clasher/__main__.py"])
-    assert notes.program() == f"{sys.executable} -m clasher"
+    assert notes.program() == f"{shlex.quote(sys.executable)} -m clasher"

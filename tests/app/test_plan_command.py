@@ -24,6 +24,12 @@ def test_a_plan_without_a_stream():
         assert theorem in text
 
 
+def test_options_to_copy_are_whole_on_a_narrow_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    text = run("plan", "--labels", 2000, "--memory", "2GB").stdout
+    assert "--dimensions 65536 --max-labels 2000\n" in text
+
+
 def test_a_plan_with_a_stream(tmp_path):
     text = run("plan", stream(tmp_path), "--labels", 3, "--memory", "10MB").stdout
     assert max(map(len, text.splitlines())) <= 80

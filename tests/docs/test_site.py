@@ -53,7 +53,7 @@ def test_pages_fit_a_phone_and_ask_no_other_host(site: Path) -> None:
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
         for path in PAGES:
-            page.goto(f"file://{site}/{path}index.html")
+            page.goto((site / path / "index.html").as_uri())
             wide = page.evaluate("document.documentElement.scrollWidth")
             assert wide <= 390, f"{path} is {wide} pixels wide"
         assert not [url for url in asked if not url.startswith(("file:", "data:"))]

@@ -82,8 +82,9 @@ def run_demo(
         sample=sample,
         comparison=results,
     )
-    console.print(Text.assemble("\nThe report is in ", (str(report), "bold cyan")))
-    console.print(Text(NEXT_STEPS.format(clasher=program())), end="")
+    # to be copied: never wrapped
+    console.print(Text.assemble("\nThe report is in ", (str(report), "bold cyan")), soft_wrap=True)
+    console.print(Text(NEXT_STEPS.format(clasher=program())), end="", soft_wrap=True)
     if svg is not None:
         write_whole(svg, _picture(console))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import shlex
 import shutil
 import stat
 import sys
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from clasher.app.figures import counted, printable
+from clasher.compiling import logger
 
 if TYPE_CHECKING:
     from clasher.settings import Settings
@@ -33,14 +36,14 @@ def warn(text: str) -> None:
 
 
 def program() -> str:
-    """How this very program is called from here: its name, where a shell finds it by that."""
+    """Return how a shell here calls this program: by its name, where it finds it by that."""
     called = Path(sys.argv[0])
     if called.name != "clasher":
-        return f"{sys.executable} -m clasher"
+        return f"{shlex.quote(sys.executable)} -m clasher"
     found = shutil.which("clasher")
     if found is not None and Path(found).resolve() == called.resolve():
         return "clasher"
-    return min(os.path.relpath(called), str(called.absolute()), key=len)
+    return shlex.quote(min(os.path.relpath(called), str(called.absolute()), key=len))
 
 
 def leave_interrupted(documents: int) -> NoReturn:
@@ -66,49 +69,38 @@ def shows_progress(*, quiet: bool) -> bool:
 
 @contextmanager
 def compiling(*, quiet: bool = False) -> Iterator[None]:
-    """Announce, on the first run of an installation, that kernels are being compiled."""
-    from numba.core import event
-
-    class Announcer(event.Listener):
-        def on_start(self, event: Any) -> None:
-            notice.start()
-
-        def on_end(self, event: Any) -> None:
-            pass
-
+    """Show, on the first run of an installation, that kernels are being compiled."""
     notice = _Notice(quiet=quiet)
-    announcer = Announcer()
-    event.register("numba:compile", announcer)  # type: ignore[no-untyped-call]
+    propagates, logger.propagate = logger.propagate, False
+    logger.addHandler(notice)
     try:
         yield
     finally:
-        event.unregister("numba:compile", announcer)  # type: ignore[no-untyped-call]
+        logger.removeHandler(notice)
+        logger.propagate = propagates
         notice.stop()
 
 
-class _Notice:
+class _Notice(logging.Handler):
     """A spinner on a terminal, a line elsewhere."""
 
-    TEXT = "compiling the kernels, once per installation…"
-
     def __init__(self, *, quiet: bool) -> None:
+        super().__init__()
         self.quiet = quiet
-        self.started = False
         self._status: Any = None
 
-    def start(self) -> None:
-        if self.started:
-            return
-        self.started = True
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show what the library logs when it compiles."""
         if shows_progress(quiet=self.quiet):
             from rich.console import Console
 
-            self._status = Console(stderr=True).status(self.TEXT)
+            self._status = Console(stderr=True).status(f"{record.getMessage()} …")
             self._status.start()
         else:
-            say(self.TEXT, quiet=self.quiet)
+            say(record.getMessage(), quiet=self.quiet)
 
     def stop(self) -> None:
+        """Take the spinner away."""
         if self._status is not None:
             self._status.stop()
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from clasher.app.figures import bytes_, counted, significant
-from clasher.app.tables import facts
+from clasher.app.tables import facts, to_copy
 from clasher.planning import MOST_DIMENSIONS
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ def plan_view(
             f" for {counted(labels, 'label')}: the {planner.settings.rule} rule takes "
             f"{bytes_(here.nbytes)}",
         ),
-        facts(_about(planner, proposed, stream)),
+        to_copy(f"as options: --dimensions {proposed} --max-labels {labels}"),
+        facts(_about(planner, stream)),
     ]
     if error is not None:
         parts += [_title(f"What an error of {error:g} asks for"), _needs(planner, needs)]
@@ -53,8 +54,7 @@ def plan_view(
     return Group(*parts)
 
 
-def _about(planner: Planner, proposed: int, stream: str | None) -> Iterable[tuple[str, str]]:
-    yield "as options", f"--dimensions {proposed} --max-labels {planner.settings.max_labels}"
+def _about(planner: Planner, stream: str | None) -> Iterable[tuple[str, str]]:
     sample = planner.sample
     if sample is not None:
         words = len(sample.frequencies)

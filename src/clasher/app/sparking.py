@@ -51,9 +51,9 @@ class Records:
 @contextmanager
 def opened(master: str | None, conf: tuple[str, ...]) -> Iterator[SparkSession]:
     """A session, which ends with the command unless it was there before."""
-    from pyspark.sql import SparkSession
+    from clasher.adapters.spark import session  # first: it says which extra is missing
 
-    from clasher.adapters.spark import session
+    from pyspark.sql import SparkSession  # isort: skip
 
     before = SparkSession.getActiveSession()
     spark = session(master, dict(pair.split("=", 1) for pair in conf))

@@ -27,7 +27,12 @@ def show(*parts: RenderableType) -> None:
     """Print to standard output."""
     console = Console(highlight=False)
     console.width = min(console.width, WIDTH)
-    console.print(*parts, sep="\n")
+    console.print(*parts, sep="\n", crop=False)
+
+
+def to_copy(text: str) -> Text:
+    """Return a line that ``show`` prints whole, however narrow the terminal is."""
+    return Text(text, no_wrap=True, overflow="ignore")
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> Table:

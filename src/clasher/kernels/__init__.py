@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from clasher.compiling import watch
+
 _COMPILING = threading.RLock()  # kernels ask for the kernels that they call
 
 
@@ -60,6 +62,7 @@ def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
 
     if config.DISABLE_JIT:  # hashes wrap around silently, as they do compiled, in every thread
         return np.errstate(all="ignore")(function)
+    watch()
     compiled = njit(cache=True, **options)(function)
     cache = compiled._cache
     if hasattr(cache, "_cache_file"):

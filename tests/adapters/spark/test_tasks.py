@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from clasher import Clasher, deltas, shards
-from clasher.adapters.packing import packed
 from clasher.errors import StreamError, TextError
 from clasher.io.records import Fields
+from clasher.packing import packed
 from tests.adapters.spark.test_fitting import SMALL, check_equal, one_pass
 from tests.conftest import optional
 from tests.service.plain import file_bytes
@@ -208,7 +208,7 @@ def test_rounds_of_shards(corpus, tmp_path, rule):
 
 def test_shards_are_what_the_model_is_split_into(corpus, tmp_path):
     model = one_pass(corpus.head(150))
-    written = shard_files.write_shards(model, f"file://{tmp_path}", 2)
+    written = shard_files.write_shards(model, tmp_path.as_uri(), 2)
     read = [written.read(number) for number in range(2)]
     for ours, theirs in zip(read, shards.split(model, 2), strict=True):
         for name, array in ours.state._asdict().items():

@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from river import base
 
-from clasher.adapters.packing import packed, unpacked
 from clasher.adapters.river import batches, naming
 from clasher.adapters.river.naming import Label
 from clasher.analyzer import Analyzer
 from clasher.errors import TextError
 from clasher.hashing import Hashed
 from clasher.model import Clasher
+from clasher.packing import packed, unpacked
 from clasher.settings import Settings
 
 Document: TypeAlias = str | Mapping[Any, Any]

@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from clasher.adapters.packing import packed, unpacked
 from clasher.adapters.sklearn.inputs import features_of, texts_of
 from clasher.errors import TextError
 from clasher.hashing import Hashed
 from clasher.model import Clasher
+from clasher.packing import packed, unpacked
 from clasher.text import Buffers, as_buffers
 from clasher.vectors import HashedTfidf
 

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 
 from clasher.errors import MissingExtraError
 
-if find_spec("pyspark") is None:
+if find_spec("pyspark") is None or find_spec("pandas") is None:
     raise MissingExtraError.of("Spark", "spark")
 
 from clasher.adapters.spark.fitting import fit

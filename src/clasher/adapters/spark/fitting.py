@@ -7,7 +7,6 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from clasher import deltas
-from clasher.adapters.packing import packed
 from clasher.adapters.spark import packing
 from clasher.adapters.spark.columns import Columns, column
 from clasher.adapters.spark.parts import ALL, COUNTED, Count, Counted, Learn, Start, Turn
@@ -17,6 +16,7 @@ from clasher.adapters.spark.tree import merged
 from clasher.errors import SettingError, StreamError, require_positive
 from clasher.merging import Sketch
 from clasher.model import Clasher
+from clasher.packing import packed
 from clasher.settings import WITH_IDF
 
 

@@ -12,12 +12,12 @@ import pyarrow as pa
 from pyspark import Broadcast, TaskContext
 
 from clasher import deltas
-from clasher.adapters.packing import unpacked
 from clasher.adapters.spark import packing
 from clasher.adapters.spark.columns import Columns, Documents, in_pieces
 from clasher.analyzer import Tokenizer
 from clasher.merging import Sketch
 from clasher.model import Clasher
+from clasher.packing import unpacked
 from clasher.settings import Settings
 
 COUNTED = "number bigint, documents bigint, frequencies binary"

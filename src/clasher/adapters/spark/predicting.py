@@ -22,12 +22,12 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from clasher.adapters.packing import packed, unpacked
 from clasher.adapters.spark.columns import Columns, column, in_pieces
 from clasher.adapters.spark.session import context_of
 from clasher.analyzer import Tokenizer
 from clasher.errors import SettingError
 from clasher.model import Clasher
+from clasher.packing import packed, unpacked
 
 LABELS = ArrayType(StringType(), containsNull=False)
 PROBABILITIES = MapType(StringType(), FloatType(), valueContainsNull=False)

@@ -26,7 +26,7 @@ CELLS = 1_000_000  # probabilities at a time
 EXAMPLES = """
     clasher predict inbox.jsonl --model news.clasher > labelled.jsonl
     tail -f feed.jsonl | clasher predict - --model news.clasher | jq .labels
-    clasher predict mail.csv --text body -m news.clasher --probabilities -o out.jsonl
+    clasher predict mail.csv --text body -m news.clasher --probabilities
 """
 
 

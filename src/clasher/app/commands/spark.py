@@ -67,8 +67,10 @@ def command() -> None:
 
     spark-submit runs the same: script tells the file to give it, and what
     follows are the arguments of this command:
+
+    \b
     spark-submit --master URL "$(clasher spark script)" fit ...
-    """
+    """  # noqa: D301
 
 
 def records_options(*, labelled: bool) -> Callable[[Any], Any]:

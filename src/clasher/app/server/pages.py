@@ -7,6 +7,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
+import fastapi_offline
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -61,7 +62,7 @@ def all_files() -> dict[str, File]:
     found = {f"pages/{item.name}": _file(item) for item in _items(own)}
     if (index := found.pop("pages/index.html", None)) is not None:
         found[""] = index
-    carried = files("fastapi_offline").joinpath("static")
+    carried = files(fastapi_offline).joinpath("static")
     found |= {address: _file(carried.joinpath(name)) for address, name in DOCS.items()}
     found["docs"] = made_file(DOCS_PAGE.encode(), TYPES["html"])
     found["docs/start.js"] = made_file(DOCS_SCRIPT.encode(), TYPES["js"])
