@@ -6,7 +6,7 @@ from experiments.kinds.base import Kind, Study
 from experiments.kinds.systems import Systems
 
 STUDIES = (
-    "bounds", "clusters", "correlation", "drift", "labels", "margin", "merging", "spark", "text",
+    "bounds", "clusters", "correlation", "drift", "empty", "labels", "margin", "merging", "spark", "text",
     "weightings",
 )  # fmt: skip
 KINDS: dict[str, Kind] = {
