@@ -19,7 +19,7 @@ from tests import strategies
 from tests.models import RULES, TEXTS, UNSEEN, state_bytes, taught
 from tests.reference import LinearClasher, PerceptronClasher, Reference
 from tests.reference_margin import MarginClasher
-from tests.test_model_oracle import TOLERANCE, Twins, table, topical_stream
+from tests.test_model_oracle import TOLERANCE, Twins, check_bests, table, topical_stream
 
 EXAMPLES = settings(deadline=None, max_examples=20 if numba.config.DISABLE_JIT else 60)
 
@@ -78,6 +78,8 @@ def check_faded(model: Clasher, oracle: Reference) -> None:
         w, b = table(oracle, oracle.w, m), [oracle.b[j] for j in labels]
         np.testing.assert_allclose(state.rows[:, -1, :used] / scale, w, **TOLERANCE)
         np.testing.assert_allclose(state.bias[0, :used] / scale, b, **TOLERANCE)
+        if oracle.at_least_one is None:
+            check_bests(model, oracle)
     if not isinstance(oracle, PerceptronClasher):
         fed = np.where(state.counts[:used] > 0, state.counts[:used], 1.0)
         p = table(oracle, oracle.regions.p, m)
@@ -115,7 +117,8 @@ def test_forgetting_equals_the_reference(rule, stream, how, half_life, data):
 @pytest.mark.parametrize("half_life", [1, 3, 50])
 def test_forgetting_equals_the_reference_over_many_half_lives(rule, half_life):
     """A half-life of one document outgrows the limit again and again."""
-    twins = FadingTwins(rule, dimensions=256, words=200, half_life=half_life)
+    told = True if half_life == 1 else None  # the best labels of a perceptron fade to near ties
+    twins = FadingTwins(rule, dimensions=256, words=200, half_life=half_life, at_least_one=told)
     sharp, rescaled, before = 0, 0, 1.0
     for words, labels in topical_stream(random.Random(half_life), documents=150):
         if twins.is_sharp(words):
@@ -188,7 +191,7 @@ def test_a_thousand_alarms_do_not_overflow(rule):
         model.forget(0.01, {"oil"})
         model.learn("oil prices rose", {"oil"})
     assert model._state.gains.max() * model._state.clock[NOW] <= LIMIT
-    assert all(np.all(np.isfinite(array)) for array in model._state)
+    assert all(np.all(np.isfinite(array)) for array in model._state._replace(floor=np.zeros(1)))
     assert np.all(np.isfinite(model.probabilities_many(UNSEEN)))
 
 

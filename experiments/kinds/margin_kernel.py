@@ -40,11 +40,15 @@ from clasher.kernels.thresholds import (
     EVERY,
     FADE,
     LOWEST,
+    LOWEST_FLOOR,
     ODDS_START,
     best_cut,
+    best_floor,
+    bin_of,
     calibrate,
 )
 
+ALWAYS, NEVER, LEARNT, BY_F1, BY_EMPTY_F1 = 0, 1, 2, 3, 4  # when to predict the best label
 VECTOR = 16
 SHADES = 20  # bins of probabilities
 
@@ -65,11 +69,12 @@ class Rule(NamedTuple):
     own_cuts: bool = False  # a threshold for each label
     replay: bool = False  # learn an earlier document again with each one
     root: bool = False  # the prototypes' sums as signed square roots
+    guess: int = LEARNT  # when to predict the best label below the threshold
 
 
 BEFORE = Rule(
     step=0.9, rare=0.0, growing=False, by_weight=True, regions=False, look=False, lead=False,
-    early=False,
+    early=False, guess=ALWAYS,
 )  # fmt: skip
 
 
@@ -88,6 +93,8 @@ class Arrays(NamedTuple):
     bias: Any  # float64[2, L]
     shared: Any  # float64[2, 4]
     margins: Any  # float64[2, BINS]
+    bests: Any  # float64[3, BINS]: best z of empty documents, of hits, of other misses
+    floor: Any  # float64[1]
     odds: Any  # float64[2]
     offsets: Any  # float64[L]: of the thresholds of labels
     x: Any  # float32[m]
@@ -128,6 +135,8 @@ def walk(
         bias=np.array([[BIAS_START] * width, [0.0] * width]),
         shared=np.array([SHARED_START, np.zeros(4)]),
         margins=np.zeros((2, BINS)),
+        bests=np.zeros((3, BINS)),
+        floor=np.array([math.inf if rule.guess == NEVER else -math.inf]),
         odds=np.array(ODDS_START),
         offsets=np.zeros(width),
         x=np.empty(dimensions, np.float32),
@@ -277,7 +286,7 @@ def judge(length, labels, cut, rule, a, hits):
             a.scores[j] -= a.offsets[j]
     chosen = 0
     if length > 0.0:
-        chosen = above(a.scores, labels, a.counts, cut, True, a.chosen)
+        chosen = above(a.scores, labels, a.counts, cut, a.floor[0], a.chosen)
     for at in range(chosen):
         hits[0 if a.truth[a.chosen[at]] else 1, a.chosen[at]] += 1
     for j in range(labels):
@@ -299,8 +308,7 @@ def choose(length, labels, documents, cut, rule, a):
     for j in range(labels):
         z = a.scores[j]
         if length > 0.0 and a.counts[j] > 0.0 and (z > LOWEST or a.truth[j]):
-            place = min(max(math.floor((z - LOWEST) / BIN) + 1, 0), BINS - 1)
-            a.margins[a.truth[j], place] += 1.0
+            a.margins[a.truth[j], bin_of(z, LOWEST)] += 1.0
             if rule.own_cuts:  # up after a false alarm, down after a label that was missed
                 predicted = z - a.offsets[j] > cut
                 if predicted and not a.truth[j]:
@@ -310,11 +318,56 @@ def choose(length, labels, documents, cut, rule, a):
     if documents % EVERY == 0 or (rule.early and documents < EVERY and documents % EARLY == 0):
         cut = best_cut(a.margins, cut)
         calibrate(a.margins, a.odds)
+    if rule.guess >= LEARNT:
+        choose_floor(length, labels, documents, cut, rule, a)
     if documents % EVERY == 0:
-        for side in range(2):
-            for place in range(BINS):
+        for place in range(BINS):
+            for side in range(2):
                 a.margins[side, place] *= FADE
+            for side in range(3):
+                a.bests[side, place] *= FADE
     return cut
+
+
+@kernel
+def choose_floor(length, labels, documents, cut, rule, a):
+    """Note the best score, and choose the floor now and then."""
+    best, empty = -1, True
+    for j in range(labels):
+        empty &= not a.truth[j]
+        if a.counts[j] > 0.0 and (best < 0 or a.scores[j] > a.scores[best]):
+            best = j
+    if length > 0.0 and best >= 0:
+        side = 0 if empty else 1 if a.truth[best] else 2
+        a.bests[side, bin_of(a.scores[best], LOWEST_FLOOR)] += 1.0
+    if documents < EARLY or documents % EARLY == 0:
+        if rule.guess == LEARNT:
+            a.floor[0] = best_floor(a.bests)
+        else:
+            a.floor[0] = micro_floor(a.margins, a.bests, cut, rule.guess == BY_F1)
+
+
+@kernel
+def micro_floor(margins, bests, cut, strict):
+    """The edge below ``cut`` with the best micro F1 of all labels, the lowest on ties.
+
+    Unless ``strict``, a wrong best label counts only if the document has no label.
+    """
+    positives, hits, alarms = 0.0, 0.0, 0.0
+    for place in range(BINS):
+        positives += margins[1, place]
+        if place > 0 and LOWEST + BIN * (place - 0.5) > cut:
+            hits, alarms = hits + margins[1, place], alarms + margins[0, place]
+    best, floor, wrong = 2.0 * hits / max(positives + hits + alarms, 1.0), cut, 0.0
+    for place in range(BINS - 1, -1, -1):
+        edge = LOWEST_FLOOR + BIN * (place - 1) if place > 0 else -math.inf
+        if edge < cut:
+            missed = bests[0, place] + (bests[2, place] if strict else 0.0)
+            hits, alarms, wrong = hits + bests[1, place], alarms + missed, wrong + missed
+            value = 2.0 * hits / max(positives + hits + alarms, 1.0)
+            if value >= best and (hits > 0.0 or wrong == 0.0):
+                best, floor = value, edge
+    return floor
 
 
 @kernel
