@@ -61,8 +61,9 @@ class NatsServer:
         self._process.wait(PATIENCE)
 
     def pause(self) -> None:
-        """Have it answer nobody."""
+        """Have it answer nobody; returns when it has stopped."""
         os.kill(self._process.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOWAIT)
 
     def resume(self) -> None:
         """Have it answer again."""

@@ -177,8 +177,38 @@ def test_messages_removed_on_the_way_are_never_skipped(server, folder):
         going.run()
 
 
+@pytest.mark.parametrize("on_loss", ["stop", "skip"])
+def test_messages_removed_in_the_middle_of_an_answer_are_never_skipped(
+    server, monkeypatch, on_loss
+):
+    add(server, records(20))
+    source = source_at(server.url("news", on_loss=on_loss))
+    source.open(None, Caller("me"))
+    fetch = connector.Pull.fetch
+
+    async def removing(self, most, seconds):
+        """What a server answers that removes messages while it sends others."""
+        first = await fetch(self, 5, seconds)
+        await self._client.jetstream().purge_stream("news", seq=9)
+        return first + await fetch(self, most - 5, seconds)
+
+    monkeypatch.setattr(connector.Pull, "fetch", removing)
+    if on_loss == "stop":
+        with pytest.raises(StreamError, match="3 entries were trimmed before they were read"):
+            source.read(20, 0.0)
+    else:
+        chunk = source.read(20, 0.0)
+        assert len(chunk.records) == 17
+        assert [(one.place, one.problem[:9]) for one in chunk.poison] == [(5, "3 entries")]
+    source.close()
+
+
 def test_a_reader_that_skips_is_caught(server, folder, monkeypatch):
-    monkeypatch.setattr(connector.NatsSource, "_count_lost", lambda self, state: 0)
+    async def nothing(self, jetstream, numbers):
+        return []
+
+    monkeypatch.setattr(connector.NatsSource, "_count_lost", lambda self, state: None)
+    monkeypatch.setattr(connector.NatsSource, "_letters", nothing)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         test_messages_removed_before_they_were_read_are_never_skipped(server, folder)
 

@@ -38,7 +38,8 @@ class BadRecords(Closing):
     A dead letter is a JSON line ``{"source", "record", "error", "raw"}``, flushed at once:
     the file, the line (the row of a Parquet or Arrow table), what is wrong, and the record as it
     was read. In ``raw``, bytes that are not UTF-8 are written as ``\xff``; a record longer than
-    the limit is cut; a row of a table is written as a JSON object.
+    the limit is cut; a row of a table is written as a JSON object. On a stream (``clasher run``)
+    a letter larger than its sink takes is cut: see ``letter``.
 
     Examples
     --------

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any, Final, TypeVar
 
 import nats
@@ -278,11 +279,10 @@ class NatsSource(Source):
         if _digest(message.data) != self._digest:
             raise set_back(self.name, self._seq, f"another message {self._seq}")
 
-    def _count_lost(self, state: Any) -> int:
+    def _count_lost(self, state: Any) -> None:
         gone = max(0, int(state.first_seq) - self._seq - 1)
         if gone and not self._skips:
             raise lost(self.name, gone)
-        return gone
 
     @property
     def knows_end(self) -> bool:
@@ -312,21 +312,27 @@ class NatsSource(Source):
             self._pull = None
         if not messages:
             return None
-        letters = await self._letters(client.jetstream(timeout=ANSWER), messages)
         numbers = [message.metadata.sequence.stream for message in messages]
+        letters = await self._letters(client.jetstream(timeout=ANSWER), numbers)
         self._seq, self._digest = numbers[-1], _digest(messages[-1].data)
         self._lag = messages[-1].metadata.num_pending
         chunk = self._decoder.chunk([m.data for m in messages], numbers, self._position())
         return Chunk(chunk.records, chunk.position, [*letters, *chunk.poison])
 
-    async def _letters(self, jetstream: Any, messages: Sequence[Any]) -> list[Poison]:
-        """What is missing between messages, where that was not deleted one by one."""
-        if messages[0].metadata.sequence.stream == self._seq + 1:
+    async def _letters(self, jetstream: Any, numbers: Sequence[int]) -> list[Poison]:
+        """Say what is missing between messages, where that was not deleted one by one."""
+        pairs = list(pairwise([self._seq, *numbers]))
+        if numbers[-1] - self._seq == len(numbers):
             return []
-        gone = self._count_lost((await jetstream.stream_info(self._server.path)).state)
-        return (
-            [Poison(self.name, self._seq, f"{gone:,} entries after it {TRIMMED}")] if gone else []
-        )
+        first = (await jetstream.stream_info(self._server.path)).state.first_seq
+        gone = {before: min(first, after) - before - 1 for before, after in pairs}
+        gone = {before: count for before, count in gone.items() if count > 0}
+        if gone and not self._skips:
+            raise lost(self.name, sum(gone.values()))
+        return [
+            Poison(self.name, before, f"{count:,} entries after it {TRIMMED}")
+            for before, count in gone.items()
+        ]
 
     def _position(self) -> Position:
         return {"seq": self._seq, "digest": self._digest}
