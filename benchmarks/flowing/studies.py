@@ -90,18 +90,17 @@ def kafka(plan: Plan) -> dict[str, Any]:
             return _flow(broker.url(STREAM, **options), here, len(lines), **given)
 
         ways: dict[str, Callable[[], float]] = {
-            "bare topic": lambda: topics.read(broker, STREAM, len(lines)),
             "decoding topic": lambda: topics.read(broker, STREAM, len(lines), json.loads),
             "topic": flow,
-            "bare members": lambda: topics.read_as_group(
-                broker, STREAM, len(lines), f"bare-{next(numbers)}"
+            "decoding members": lambda: topics.read_as_group(
+                broker, STREAM, len(lines), f"bare-{next(numbers)}", json.loads
             ),
             "members": lambda: flow(group=True),
             "transactions": lambda: flow(group=True, sink=broker.url("out"), transactional=True),
         }
         rates = _rounds(ways, len(lines))
-    pairs = [("topic", "bare topic"), ("topic", "decoding topic"), ("members", "bare members"),
-             ("transactions", "bare members")]  # fmt: skip
+    pairs = [("topic", "decoding topic"), ("members", "decoding members"),
+             ("transactions", "decoding members")]  # fmt: skip
     return {"documents": len(lines), "rates": rates, "ratios": _ratios(rates, pairs)}
 
 

@@ -14,9 +14,9 @@ TOLD = {
     "topic": "through a Kafka topic without a group, outputs to a file",
     "members": "through a Kafka group, outputs to a file",
     "transactions": "through a Kafka group, outputs to another topic in transactions",
-    "bare topic": "a loop of confluent-kafka that reads",
     "decoding topic": "a loop of confluent-kafka that reads, with `json.loads`",
-    "bare members": "a loop of confluent-kafka that joins a group, reads and commits",
+    "decoding members": "a loop of confluent-kafka that joins a group, reads with `json.loads` and "
+    "commits",
     "run": "out of a file, outputs to a file",
     "bare group": "a loop of redis-py that reads and acknowledges",
     "bare": "a loop of redis-py that reads",
@@ -39,4 +39,11 @@ def _rows(study: str, found: dict[str, Any]) -> list[list[str]]:
             [f"{found['corpus']}, {TOLD[one['way']]}", f"{own:,.0f}", TOLD[one["peer"]],
              f"{peer:,.0f}", f"{one['ratio']:.2f}"]
         )  # fmt: skip
+    compared = {name for one in found["ratios"] for name in (one["way"], one["peer"])}
+    alone = [name for name in found["rates"] if name not in compared]
+    rows += [
+        [f"{found['corpus']}, {TOLD[name]}", f"{statistics.median(found['rates'][name]):,.0f}"]
+        + ["–"] * 3
+        for name in alone
+    ]
     return rows

@@ -10,6 +10,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from clasher.io.connectors.kafka_cluster import QUEUE
 from tests.kafka.brokers import KafkaServer
 from tests.kafka.messages import create
 
@@ -44,12 +45,9 @@ def fill(broker: KafkaServer, topic: str, lines: Sequence[bytes]) -> None:
 
 
 def read(
-    broker: KafkaServer,
-    topic: str,
-    documents: int,
-    decode: Callable[[bytes], object] | None = None,
+    broker: KafkaServer, topic: str, documents: int, decode: Callable[[bytes], object]
 ) -> float:
-    """Seconds of a loop that reads, and perhaps decodes, all values from the beginning."""
+    """Seconds of a loop that reads and decodes all values from the beginning."""
     start = time.perf_counter()
     consumer = _consumer(broker, "bare")
     consumer.assign([TopicPartition(topic, own, 0) for own in range(PARTITIONS)])
@@ -59,12 +57,14 @@ def read(
     return seconds
 
 
-def read_as_group(broker: KafkaServer, topic: str, documents: int, group: str) -> float:
-    """Seconds of a loop that joins a group, reads all values and commits its offsets."""
+def read_as_group(
+    broker: KafkaServer, topic: str, documents: int, group: str, decode: Callable[[bytes], object]
+) -> float:
+    """Seconds of a loop that joins a group, reads and decodes all values, commits its offsets."""
     start = time.perf_counter()
     consumer = _consumer(broker, group)
     consumer.subscribe([topic])
-    _read(consumer, documents)
+    _read(consumer, documents, decode)
     consumer.commit(asynchronous=False)
     seconds = time.perf_counter() - start
     consumer.close()
@@ -74,19 +74,15 @@ def read_as_group(broker: KafkaServer, topic: str, documents: int, group: str) -
 def _consumer(broker: KafkaServer, group: str) -> Consumer:
     settings: dict[str, Any] = {
         "bootstrap.servers": broker.servers, "group.id": group, "auto.offset.reset": "earliest",
-        "enable.auto.commit": False,
+        "enable.auto.commit": False, "fetch.queue.backoff.ms": QUEUE,
     }  # fmt: skip
     return Consumer(settings)
 
 
-def _read(
-    consumer: Consumer, documents: int, decode: Callable[[bytes], object] | None = None
-) -> None:
+def _read(consumer: Consumer, documents: int, decode: Callable[[bytes], object]) -> None:
     seen, until = 0, time.monotonic() + PATIENCE
     while seen < documents:
         values = [message.value() for message in consumer.consume(READ, 0.1)]
-        seen += len(values)
-        if decode is not None:
-            values = list(map(decode, values))
+        seen += len(list(map(decode, values)))
         if time.monotonic() > until:
             raise SystemExit(f"{seen:,} of {documents:,} messages came")

@@ -24,6 +24,7 @@ from clasher.io.addresses import Address
 
 ANSWER: Final = 3.0  # seconds: a stop waits no longer
 LARGEST: Final = 1_000_000  # bytes of a message, by default of the client; of a broker a bit more
+QUEUE: Final = 50  # milliseconds without fetching when enough waits here; by default a second
 OPTIONS: Final = ("config",)
 OURS: Final = frozenset({
     "acks", "auto.offset.reset", "bootstrap.servers", "enable.auto.commit",
@@ -131,6 +132,7 @@ class Cluster:
         common = {
             "group_id": "clasher", "enable_auto_commit": False, "enable_partition_eof": True,
             "fetch_wait_max_ms": 100,  # how soon it is known that there is nothing
+            "fetch_queue_backoff_ms": QUEUE,
         }  # fmt: skip
         consumer: Consumer = self._make(Consumer, common | settings)
         return consumer
