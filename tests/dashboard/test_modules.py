@@ -95,7 +95,7 @@ def test_an_answer_in_full_and_in_part(module: Any) -> None:
       answer.rows.forEach((_, i) => answer.set(i, UNKNOWN)); tell();
       return told;
     }"""
-    item = {"labels": ["oil"], "probabilities": {"oil": 0.9, "gas": 0.2}}
+    item = {"labels": ["oil"], "probabilities": [["oil", 0.9], ["gas", 0.2]]}
     assert module("answer.js", answers, item) == [
         ["oil"],
         ["new"],

@@ -84,15 +84,26 @@ class Reading:
     def explain(
         self, text: str, labels: Sequence[str] | None = None, top: int = 3
     ) -> list[Explained]:
-        """Why these labels, or the ``top`` best ones: signed stretches of the text."""
+        """Why these labels, or the ``top`` best ones: signed stretches of the text.
+
+        The weightiest thousand stretches of each label are told; ``other`` has the sum of the rest.
+        Learning goes on between two labels, so that they may be of different versions.
+        """
+        names = self.best(text, top) if labels is None else labels
+        return [self.explain_one(text, name) for name in names]
+
+    def best(self, text: str, top: int) -> list[str]:
+        """The ``top`` best labels of a text, the best first."""
         checking.check_text(text)
         with self._copies.reading() as state:
-            if labels is None:
-                best = predict(state, [Document(text=text)], top, 0.0)[0].probabilities
-                names = list(best)[:top]
-            else:
-                names = [state.labels.now(name) for name in labels]
-            return [views.explained(state.model.explain(text, name)) for name in names]
+            return list(predict(state, [Document(text=text)], top, 0.0)[0].probabilities)[:top]
+
+    def explain_one(self, text: str, label: str) -> Explained:
+        """Why this label: signed stretches of the text."""
+        checking.check_text(text)
+        with self._copies.reading() as state:
+            explanation = state.model.explain(text, state.labels.now(label))
+        return views.explained(explanation)
 
     def labels(
         self,

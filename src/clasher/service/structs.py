@@ -82,7 +82,10 @@ class Stretch(Struct, frozen=True, kw_only=True):
 
 
 class Explained(Struct, frozen=True, kw_only=True):
-    """Why a label: ``words`` in the order of the text, ``other`` what came from elsewhere."""
+    """Why a label: ``words`` in the order of the text, ``other`` what came from elsewhere.
+
+    The 1,000 weightiest stretches are told; ``other`` has the sum of the rest: ``words left out``.
+    """
 
     label: str
     is_predicted: bool

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+from collections import defaultdict
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -23,16 +25,26 @@ from clasher.service.structs import (
 NEIGHBOURS = 10
 RECENT = 20  # documents of a label
 TO_TEACH = 5
+STRETCHES = 1000  # of an explained text, for one label
+LEFT_OUT = "words left out"
 
 
-def explained(explanation: Explanation) -> Explained:
-    """An explanation as plain values."""
+def explained(explanation: Explanation, most: int = STRETCHES) -> Explained:
+    """An explanation as plain values, with the ``most`` weightiest stretches."""
+    spoken: dict[tuple[int, int], float] = defaultdict(float)
+    for start, stop, weight in explanation.spans:
+        spoken[start, stop] += weight
+    told = heapq.nlargest(most, spoken, key=lambda place: abs(spoken[place]))
+    other = explanation.other
+    if len(told) < len(spoken):
+        rest = sum(spoken.values()) - sum(spoken[place] for place in told)
+        other = {**other, LEFT_OUT: rest}
     return Explained(
         label=explanation.label,
         is_predicted=explanation.predicted,
         probability=explanation.probability,
-        words=[Stretch(start=a, stop=b, evidence=share) for a, b, share in explanation.spans],
-        other=explanation.other,
+        words=[Stretch(start=a, stop=b, evidence=spoken[a, b]) for a, b in sorted(told)],
+        other=other,
     )
 
 

@@ -19,6 +19,8 @@ from clasher.app.server.problems import HttpError, respond
 MOST_DOCUMENTS = 10_000
 MOST_ANSWERS = 1_000  # of people, in one request
 LONGEST_TEXT = 1_000_000  # characters
+LONGEST_EXPLAINED = 100_000  # characters of a text whose labels are explained
+MOST_EXPLAINED = 500_000  # characters of such a text times the labels: a second or two of work
 LONGEST_LABEL = 256
 MOST_LABELS = 1_000  # of one document
 LONGEST_ID = 256

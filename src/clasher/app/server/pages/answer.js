@@ -6,15 +6,25 @@ export const UNKNOWN = "unknown";
 
 /**
  * The rows of an item keep their places: first what was suggested, the best first, then what was
- * added. It begins with the prediction: its labels and no others.
+ * added. It begins with a draft, or with the prediction: its labels and no others.
  */
 export class Answer {
-  constructor(item) {
+  constructor(item, draft = null) {
     const predicted = new Set(item.labels);
-    this.rows = Object.entries(item.probabilities).map(([name, probability]) => ({
-      name, probability, isPredicted: predicted.has(name), said: predicted.has(name) ? YES : NO,
+    const said = new Map(draft ? draft.rows : item.labels.map((name) => [name, YES]));
+    this.rows = item.probabilities.map(([name, probability]) => ({
+      name, probability, isPredicted: predicted.has(name), said: said.get(name) ?? NO,
     }));
-    this.wantsOthers = false;
+    const listed = new Set(this.rows.map(({ name }) => name));
+    for (const [name, what] of said) {
+      if (!listed.has(name)) this.rows.push({ name, probability: null, isPredicted: false, said: what });
+    }
+    this.wantsOthers = draft?.wantsOthers ?? false;
+  }
+
+  /** What `constructor` takes up again. */
+  get draft() {
+    return { rows: this.rows.map(({ name, said }) => [name, said]), wantsOthers: this.wantsOthers };
   }
 
   /** Yes becomes no, everything else yes. */

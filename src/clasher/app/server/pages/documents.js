@@ -15,13 +15,13 @@ export function chips(names, state = "") {
 /** What people said of a document: a list of all its labels, or yes and no to some. */
 export function taughtChips(taught) {
   if (Array.isArray(taught)) return chips(taught, "yes");
-  return Object.entries(taught).map(([name, yes]) => [chip(name, yes ? "yes" : "no", yes ? "" : "no"), " "]);
+  const sorted = Object.entries(taught).sort(([a, isA], [b, isB]) => isB - isA || (a < b ? -1 : 1)); // objects keep no order of ours
+  return sorted.map(([name, yes]) => [chip(name, yes ? "yes" : "no", yes ? "" : "no"), " "]);
 }
 
 export function documentRow(document) {
-  const labels = document.predicted.map((name) => [
-    chip(name, "", document.probabilities[name] === undefined ? "" : percent(document.probabilities[name])), " ",
-  ]);
+  const probabilities = new Map(document.probabilities);
+  const labels = document.predicted.map((name) => [chip(name, "", probabilities.has(name) ? percent(probabilities.get(name)) : ""), " "]);
   return h("li", { class: "document" },
     h("p", { class: "text", dir: "auto" }, document.text.slice(0, 400), document.text.length > 400 && " …"),
     h("p", { class: "row" }, h("span", { class: "quiet" }, "predicted "), labels.length ? labels : h("span", { class: "quiet" }, "none")),

@@ -17,7 +17,8 @@ export class ItemView {
   constructor(item, answer, onChange) {
     Object.assign(this, { item, answer, onChange });
     const [reason, why] = REASONS[item.reason] ?? REASONS.random;
-    this.left = h("span", { class: "quiet" });
+    this.left = h("span", { class: "quiet left", role: "status" });
+    this.lost = ""; // why it is no longer ours
     this.rows = [];
     this.list = h("ol", { class: "answers", "aria-label": "Labels" });
     this.others = h("button", { class: "others", "aria-pressed": "false", on: { click: () => onChange(() => answer.toggleOthers()) } });
@@ -30,8 +31,13 @@ export class ItemView {
     this.tick();
   }
 
-  /** How long it is ours. */
+  /** How long it is ours, or why it is not. */
   tick() {
+    this.head.classList.toggle("lost", Boolean(this.lost));
+    if (this.lost) {
+      say(this.left, this.lost);
+      return;
+    }
     const seconds = Math.max(0, Math.floor(secondsLeft(this.item)));
     say(this.left, `Yours for ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}.`);
   }

@@ -19,9 +19,29 @@ export class Queue {
     return (await post("teach", { ids })).items;
   }
 
-  /** Teach these documents before all others. */
+  /** Teach these documents before all others; returns those that we got. */
   async want(ids) {
-    this.items.unshift(...await this.lease(ids));
+    const items = await this.lease(ids);
+    this.items.unshift(...items);
+    return items;
+  }
+
+  /** Prolong the leases of this item and of those that follow; returns whether it is still ours. */
+  async renew(item) {
+    const items = [item, ...this.items];
+    const { leases } = await post("teach/renew", { ids: items.map(({ id }) => id) });
+    const until = new Map(leases.map((lease) => [`${lease.digest} ${lease.id}`, lease.leased_until]));
+    for (const one of items) one.leased_until = until.get(`${one.digest} ${one.id}`) ?? 0;
+    return item.leased_until > 0;
+  }
+
+  /** Get a lease back that was lost; returns whether that went well. */
+  async regain(item) {
+    if (await this.renew(item)) return true;
+    const [again] = await this.lease([item.id]);
+    if (again?.digest !== item.digest) return false;
+    item.leased_until = again.leased_until;
+    return true;
   }
 
   /** The next item, null where there is none. */

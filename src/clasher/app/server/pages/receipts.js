@@ -21,9 +21,9 @@ export function receiptCard(entry, onTurn) {
 }
 
 function changes({ probabilities, threshold, documents }) {
-  const moved = Object.entries(probabilities).sort((a, b) => gap(b[1]) - gap(a[1])).slice(0, MOVED);
+  const moved = [...probabilities].sort((a, b) => gap(b) - gap(a)).slice(0, MOVED);
   return [
-    h("ul", { class: "moved" }, moved.map(([name, [before, after]]) => h("li", {},
+    h("ul", { class: "moved" }, moved.map(([name, before, after]) => h("li", {},
       h("span", { class: "name" }, bdi(name)), h("span", { class: way(before, after) }, arrow(before, after)))),
     h("li", {}, h("span", { class: "name quiet" }, "threshold"), h("span", { class: "quiet" }, arrow(...threshold)))),
     documents.length
@@ -35,6 +35,6 @@ function changes({ probabilities, threshold, documents }) {
   ];
 }
 
-const gap = ([before, after]) => Math.abs(after - before);
+const gap = ([, before, after]) => Math.abs(after - before);
 const way = (before, after) => (ratio(before) === ratio(after) ? "quiet" : after > before ? "up" : "down");
 const arrow = (before, after) => `${ratio(before)} → ${ratio(after)}`;

@@ -1,8 +1,9 @@
 // Teach: one document after the other, by keyboard alone.
 
 import { Answer, UNKNOWN } from "./answer.js";
-import { newKey, post } from "./api.js";
+import { newKey, post, Problem } from "./api.js";
 import { askText } from "./dialogs.js";
+import { draftedIds, draftOf, dropDraft, keepDraft } from "./drafts.js";
 import { h, say, show } from "./dom.js";
 import { listen } from "./events.js";
 import { ItemView } from "./item.js";
@@ -14,6 +15,11 @@ import { receiptCard } from "./receipts.js";
 import { setWho } from "./session.js";
 
 const KEPT = 20; // answers that can be taken back here
+const RENEW = 60_000; // milliseconds between two renewals, while somebody works
+const SOON = 30; // seconds before the end of a lease in which it is renewed at once
+const LAPSED = "Your time is over: others may get this document. Your answer is kept here.";
+const LOST = "No longer yours: somebody else has this document or has answered it. Your answer is kept here and was not sent.";
+const UNREACHED = "The service cannot be reached. Your answer is kept here: press Enter to send it again.";
 const KEYS = [
   ["1 – 9", "yes or no to a label"], ["Shift + 1 – 9", "unknown"], ["0", "may other labels apply?"],
   ["letters", "find any label, Enter adds it"], ["Enter", "accept and go on"], ["→", "skip"],
@@ -26,16 +32,24 @@ export function openTeach(root, rest) {
   if (ids.length) history.replaceState(null, "", "#/teach");
   desk.start(ids);
   const key = (event) => desk.key(event);
+  const work = () => desk.work();
   document.addEventListener("keydown", key);
+  for (const kind of ["keydown", "pointerdown", "wheel"]) document.addEventListener(kind, work, { passive: true });
   const timer = setInterval(() => desk.tick(), 1000);
   const stop = listen("metrics", () => desk.isIdle && desk.advance());
   return () => {
     document.removeEventListener("keydown", key);
+    for (const kind of ["keydown", "pointerdown", "wheel"]) document.removeEventListener(kind, work);
     clearInterval(timer);
     stop();
     desk.close();
   };
 }
+
+const STEPS = new Set(["ArrowUp", "ArrowDown"]);
+
+/** A document that somebody else has by now. */
+class Lost extends Error {}
 
 class Desk {
   constructor(root) {
@@ -44,6 +58,8 @@ class Desk {
     this.undone = []; // those taken back, the last one last
     this.sending = Promise.resolve(); // answers reach the service in the order they were given
     this.view = null;
+    this.isSending = false; // an answer is on its way, and nothing may change meanwhile
+    this.worked = this.renewed = 0; // when something was done here, and leases were renewed
     this.isLooking = true; // until `start` has asked for what was wanted
     this.picker = new Picker({
       id: "find", label: "Find any label", allowsNew: true,
@@ -71,7 +87,11 @@ class Desk {
 
   async start(ids) {
     attempt(() => this.introduce());
-    if (ids.length) await attempt(() => this.queue.want(ids));
+    const drafted = draftedIds();
+    const wanted = [...new Set([...ids, ...drafted])];
+    const got = wanted.length ? await attempt(() => this.queue.want(wanted)) : [];
+    const lost = got ? drafted.filter((id) => !got.some((item) => item.id === id)).length : 0;
+    if (lost) note(`${lost} of your answers were not sent, and somebody else has these documents now.`);
     await this.advance();
   }
 
@@ -90,7 +110,7 @@ class Desk {
     this.isLooking = true;
     const item = await attempt(() => this.queue.next());
     this.isLooking = false;
-    this.open(item, item && new Answer(item));
+    this.open(item, item && new Answer(item, draftOf(item)));
   }
 
   open(item, answer) {
@@ -100,8 +120,14 @@ class Desk {
     show(this.text, item && [this.view.head, this.view.text]);
     show(this.labels, item && this.view.body);
     this.picker.element.hidden = !item;
-    this.accepts.disabled = this.skips.disabled = !item;
+    this.renewed = Date.now();
+    this.enable();
     if (item) this.focus();
+  }
+
+  enable() {
+    this.accepts.disabled = this.skips.disabled = !this.view || this.isSending;
+    this.labels.inert = this.picker.element.inert = this.isSending;
   }
 
   focus() {
@@ -109,22 +135,59 @@ class Desk {
   }
 
   change(act) {
-    if (!this.view) return;
+    if (!this.view || this.isSending) return;
     act();
     this.view.update();
+    keepDraft(this.view.item, this.view.answer.draft);
+  }
+
+  /** Somebody is here: what ran out may still be theirs. */
+  work() {
+    this.worked = Date.now();
+    if (this.view?.lost === LAPSED) this.renew();
   }
 
   tick() {
-    if (!this.view) return;
-    this.view.tick();
-    if (secondsLeft(this.view.item) > 0) return;
+    const { view } = this;
+    if (!view || this.isSending) return;
+    view.tick();
+    if (view.lost) return;
+    const seconds = secondsLeft(view.item);
+    if (seconds > 0) {
+      const isDue = seconds < SOON || Date.now() - this.renewed > RENEW;
+      if (isDue && this.worked > this.renewed) this.renew();
+      return;
+    }
+    if (draftOf(view.item)) {
+      this.lose(LAPSED);
+      return;
+    }
     note("The time for this document is over: others may get it now.");
     this.advance();
   }
 
+  /** Prolong the lease of what is shown, or tell that it was lost. */
+  async renew() {
+    const { view } = this;
+    this.renewed = Date.now();
+    const isOurs = await this.queue.renew(view.item).catch(() => null); // null: the service cannot be reached now
+    if (this.view !== view || isOurs === null) return;
+    if (!isOurs) this.lose(LOST);
+    else if (view.lost) this.lose("");
+    else view.tick();
+  }
+
+  /** Say why what is shown is no longer ours; nothing, where it is again. */
+  lose(why) {
+    if (why && why !== this.view.lost) note(why);
+    this.view.lost = why;
+    this.view.tick();
+  }
+
   accept() {
-    if (!this.view) return;
-    const { item, answer } = this.view;
+    if (!this.view || this.isSending) return;
+    const { view } = this;
+    const { item, answer } = view;
     if (answer.labels === null) {
       note("Every label is unknown, so there is nothing to learn: skip it instead.");
       return;
@@ -133,18 +196,27 @@ class Desk {
     this.undone = this.undone.filter((other) => other.item.id !== item.id);
     this.entries = [entry, ...this.entries.filter((other) => other.item.id !== item.id)].slice(0, KEPT);
     this.tell();
-    const key = newKey();
+    this.isSending = true;
+    this.enable();
     this.send(entry, async () => {
-      const body = { documents: [{ id: item.id, labels: answer.labels }] };
-      const { receipts: [receipt] } = await post("feedback", body, { key });
+      if (view.lost && !(await this.queue.regain(item))) throw new Lost(LOST);
+      view.lost = "";
+      const body = { documents: [{ id: item.id, digest: item.digest, labels: answer.labels }] };
+      const said = JSON.stringify(body);
+      if (said !== view.said) Object.assign(view, { said, key: newKey() }); // the same again counts once
+      const { receipts: [receipt] } = await post("feedback", body, { key: view.key });
       Object.assign(entry, { receipt, state: "taught" });
+      dropDraft(item);
+      this.isSending = false;
+      await this.advance();
     });
-    this.advance();
   }
 
   skip() {
-    if (!this.view) return;
-    this.queue.skip(this.view.item);
+    if (!this.view || this.isSending) return;
+    const { item, answer } = this.view;
+    if (draftOf(item)) keepDraft(item, { ...answer.draft, isSkipped: true });
+    this.queue.skip(item);
     this.advance();
   }
 
@@ -173,18 +245,23 @@ class Desk {
     });
   }
 
-  /** One after the other; what failed can be answered again. */
+  /** One after the other; what failed stays on the desk as it was answered, to be sent again. */
   send(entry, work) {
     this.sending = this.sending.then(async () => {
       try {
         await work();
       } catch (error) {
-        note(error.message, "error");
+        note(error instanceof Problem || error instanceof Lost ? error.message : UNREACHED, "error");
         if (entry.state === "sending") {
           entry.state = "failed";
-          this.queue.back(entry.item);
+          this.isSending = false;
+          keepDraft(entry.item, entry.answer.draft);
+          if (error instanceof Lost && this.view?.item === entry.item) this.lose(error.message);
+          this.enable();
+          this.focus();
         }
       }
+      this.enable();
       this.tell();
     });
   }
@@ -213,9 +290,10 @@ class Desk {
   key(event) {
     if (event.defaultPrevented || event.isComposing || document.querySelector("dialog[open]")) return;
     const act = this.actionOf(event);
-    if (!act) return;
+    const isHeld = event.repeat && (act ? !STEPS.has(event.key) : event.key === "Enter"); // a key that is held down decides once
+    if (!act && !isHeld) return;
     event.preventDefault();
-    act();
+    if (!isHeld) act();
   }
 
   /** What a key means here; letters go to the search, so commands are none. */

@@ -1,6 +1,6 @@
 // Try: labels as one types, and the words that decided.
 
-import { post } from "./api.js";
+import { get, post } from "./api.js";
 import { bdi, h, say, show } from "./dom.js";
 import * as write from "./format.js";
 import { marked, pieces, weightiest } from "./highlight.js";
@@ -9,6 +9,7 @@ import { attempt } from "./notes.js";
 const CALM = 150; // milliseconds after the last key
 const TOP = 8;
 
+let limits = null; // of what the service explains
 let kept = ""; // stays while one looks at other pages
 
 export function openTry(root) {
@@ -58,9 +59,7 @@ class Trial {
     await attempt(async () => {
       const answer = await post("predict", { documents: [{ text }], top: TOP, keep: false }, { signal });
       const [{ labels, probabilities }] = answer.predictions;
-      const names = Object.keys(probabilities);
-      const { explanations } = names.length ? await post("explain", { text, labels: names }, { signal }) : { explanations: [] };
-      this.tell(text, explanations, labels);
+      this.tell(text, await explained(text, labels, probabilities, signal), labels);
     });
   }
 
@@ -88,11 +87,29 @@ class Trial {
 
   explain(text, { label, is_predicted: isPredicted, words, other, input }) {
     input.checked = true;
-    const parts = pieces(text, words);
     show(this.head, isPredicted ? "Why " : "Why not ", bdi(label));
+    if (!words) {
+      show(this.words, "This text is too long to explain this label.");
+      show(this.sides);
+      return;
+    }
+    const parts = pieces(text, words);
     show(this.words, marked(parts));
     show(this.sides, side("For", weightiest(parts, 1), "for"), side("Against", weightiest(parts, -1), "against"), rest(other));
   }
+}
+
+/** The labels with their reasons, as far as the service explains a text of this length. */
+async function explained(text, labels, probabilities, signal) {
+  limits ??= (await get("about", {}, { signal })).limits;
+  const length = Array.from(text).length;
+  const most = length > limits.longest_explained ? 0 : Math.floor(limits.most_explained / length);
+  const names = probabilities.slice(0, most).map(([name]) => name);
+  const { explanations } = names.length ? await post("explain", { text, labels: names }, { signal }) : { explanations: [] };
+  const rest = probabilities.slice(names.length).map(([label, probability]) => ({
+    label, probability, is_predicted: labels.includes(label), words: null, other: {},
+  }));
+  return [...explanations, ...rest];
 }
 
 function told(text, explanations, labels) {

@@ -12,7 +12,10 @@ from clasher.app.server.calls import Call, answer
 from clasher.app.server.operation import operation
 from clasher.app.server.shapes import About
 
-BOUNDS = ("MOST_DOCUMENTS", "LONGEST_TEXT", "LONGEST_LABEL", "MOST_LABELS", "LONGEST_ID")
+BOUNDS = (
+    "MOST_DOCUMENTS", "LONGEST_TEXT", "LONGEST_EXPLAINED", "MOST_EXPLAINED", "LONGEST_LABEL",
+    "MOST_LABELS", "LONGEST_ID",
+)  # fmt: skip
 
 
 @operation("GET", "/v1/about", scope="predict", gives=About)

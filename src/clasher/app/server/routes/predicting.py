@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator
 from starlette.responses import Response
 
 from clasher.app.server.calls import Call, answer, encode_lines, lines
+from clasher.app.server.limits import LONGEST_EXPLAINED, MOST_EXPLAINED
 from clasher.app.server.operation import operation
+from clasher.app.server.problems import HttpError
 from clasher.app.server.shapes import (
     DocumentIn,
     Explain,
@@ -16,8 +18,10 @@ from clasher.app.server.shapes import (
     PredictQuery,
     ToPredict,
 )
+from clasher.errors import LabelError
 from clasher.service.structs import Explained, Prediction, Stretch
 
+CLIENT_LEFT = 499  # as proxies note it
 PREDICTED = Prediction(
     id="news-1", labels=["grain"], probabilities=[("grain", 0.93), ("sport", 0.02)], version=12
 )
@@ -68,10 +72,37 @@ async def _encoded(pieces: AsyncIterator[list[Prediction]]) -> AsyncIterator[byt
 async def explain(call: Call) -> Response:
     """Explain labels: which words of a text spoke for them and which against.
 
-    Words are given by their first character and the one after their last, with a signed weight.
+    Words are given by their first character and the one after their last, with signed evidence: the
+    1,000 weightiest of each label, and the sum of the rest in ``other``. A text may have 100,000
+    characters, and its characters times the labels may be 500,000.
     """
     body = await call.body(Explain)
-    explained = await call.service.workers.run(
-        call.engine.explain, body.text, body.labels, body.top
-    )
+    if len(body.text) > LONGEST_EXPLAINED:
+        raise HttpError(
+            422, "too-long",
+            f"the text has {len(body.text):,} characters, and at most {LONGEST_EXPLAINED:,} are "
+            f"explained", "send a shorter text", field="$.text",
+        )  # fmt: skip
+    run = call.service.workers.run
+    names = body.labels
+    if names is None:
+        names = await run(call.engine.best, body.text, body.top)
+    most = MOST_EXPLAINED // max(1, len(body.text))
+    if len(names) > most:
+        raise HttpError(
+            422, "too-much",
+            f"{len(body.text):,} characters for {len(names)} labels are more than "
+            f"{MOST_EXPLAINED:,} characters times labels",
+            f"ask for {most} labels of this text, or for a shorter one",
+            field="$.top" if body.labels is None else "$.labels",
+        )  # fmt: skip
+    explained = []
+    for name in names:
+        if await call.request.is_disconnected():
+            return Response(status_code=CLIENT_LEFT)  # nobody reads it
+        try:
+            explained.append(await run(call.engine.explain_one, body.text, name))
+        except LabelError:
+            if body.labels is not None:  # else it was retired a moment ago
+                raise
     return answer(Explanations(explanations=explained))
