@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from clasher.errors import UnknownDocumentError
+from clasher.errors import FolderError, UnknownDocumentError
 from clasher.service.structs import Labels, Reason, Recent
 
 OVERHEAD = 600  # bytes of a document beside its text
@@ -36,7 +36,8 @@ class Predicted(msgspec.Struct, kw_only=True, omit_defaults=True):
     taught: Labels = None
     taught_by: int | None = None  # the entry that said so
     holder: str | None = None
-    leased_until: float = 0.0
+    leased_until: float = 0.0  # by the same clock as ``since``
+    since: float = -1.0  # when it came, in seconds that the log was in use; below 0: not known
 
     @property
     def size(self) -> int:
@@ -97,17 +98,22 @@ class Awaiting:
         self._replaced: list[int] = []
         self._has_dropped = False
 
-    def load(self, bodies: Iterable[bytes]) -> None:
-        """Take up what was on disk, the oldest first."""
+    def load(self, bodies: Iterable[bytes], now: float = 0.0) -> None:
+        """Take up what was on disk, the oldest first.
+
+        Documents that an earlier version kept count from ``now`` on, and are free.
+        """
         with self.lock:
             for body in bodies:
-                document = _decoder.decode(body)
+                document = _decoded(body)
+                if document.since < 0:
+                    document.since, document.holder, document.leased_until = now, None, 0.0
                 self._documents[document.id] = document
                 self._bytes += document.size
                 self._last = self._written = document.seq
             self._make_room()
 
-    def add(self, documents: Iterable[Predicted]) -> None:
+    def add(self, documents: Iterable[Predicted], now: float = 0.0) -> None:
         """Keep documents; those of the same ids and the oldest make room.
 
         What was said of a document still holds when the same text is predicted again.
@@ -115,7 +121,7 @@ class Awaiting:
         with self.lock:
             for document in documents:
                 self._last += 1
-                document.seq = self._last
+                document.seq, document.since = self._last, now
                 if document.id in self._documents:
                     self._replace(document)
                 self._documents[document.id] = document
@@ -123,10 +129,10 @@ class Awaiting:
             self._make_room()
 
     def expire(self, now: float) -> None:
-        """Drop what is too old."""
+        """Drop what is too old; ``now`` is by the clock that ``add`` was given."""
         with self.lock:
             while self._documents:
-                if next(iter(self._documents.values())).at >= now - self.bounds.seconds:
+                if next(iter(self._documents.values())).since >= now - self.bounds.seconds:
                     break
                 self._drop_oldest()
 
@@ -232,3 +238,13 @@ class Awaiting:
         self._bytes -= document.size
         self._touched.pop(name, None)
         self._has_dropped = True
+
+
+def _decoded(body: bytes) -> Predicted:
+    try:
+        return _decoder.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise FolderError(
+            f"a document of the queue cannot be read: {error}; another version of clasher may have "
+            f"written it, else restore the folder from a backup"
+        ) from error

@@ -11,6 +11,8 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import BinaryIO, Self
 
+from msgspec.structs import replace
+
 from clasher.errors import LabelError, ServiceError
 from clasher.service import answers, checking
 from clasher.service.entries import Learn, Relabel, Replace
@@ -43,9 +45,14 @@ class Engine(Running, AbstractContextManager["Engine"]):
     on_failure
         What to do when the disk has failed; by default the process ends, with a line that says why.
     clock
-        The time, in seconds since 1970.
+        The time of day, in seconds since 1970: shown, and never used to expire anything.
+    timer
+        A clock that never jumps: how long keys, leases and waiting documents last.
     is_stopping
         Asked while a long log is read: where it says so, ``StoppedError`` ends the start.
+    accept_loss
+        Go on where the end of the log is missing, or keys or waiting documents are damaged;
+        ``told`` says what is lost. Otherwise ``FolderError`` says it.
 
     Examples
     --------
@@ -155,9 +162,13 @@ class Engine(Running, AbstractContextManager["Engine"]):
         these documents that are free.
         """
         checking.check_name("who", who)
+        now = self._log.elapsed()
         if ids is not None:
-            return self._teaching.lease_these(who, ids, self._clock())
-        return self._teaching.lease(who, most, self._clock())
+            items = self._teaching.lease_these(who, ids, now)
+        else:
+            items = self._teaching.lease(who, most, now)
+        since = self._clock() - now  # leases end by the timer; people are told the time of day
+        return [replace(item, leased_until=item.leased_until + since) for item in items]
 
     def release(self, id: str, who: str) -> None:  # noqa: A002
         """Give a document back unanswered."""
