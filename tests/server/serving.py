@@ -57,7 +57,8 @@ class Served:
 @contextlib.contextmanager
 def serve(folder: Path, **setup: Any) -> Iterator[Served]:
     """A server in a thread, ready, and stopped afterwards."""
-    service = Service(lambda: Engine(folder, SETTINGS), Setup(**setup))
+    settings = setup.pop("settings", SETTINGS)
+    service = Service(lambda: Engine(folder, settings), Setup(**setup))
     ready, engines = threading.Event(), []
 
     async def on_ready(engine: Engine) -> None:

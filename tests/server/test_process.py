@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from clasher import Clasher
 from clasher.app.group import cli
 from clasher.app.server.tokens import TokenFile
+from clasher.service.log import Log
 from tests.server.serving import LESSONS, PATIENCE, Process, heard, process
 
 pytestmark = pytest.mark.compiled
@@ -95,6 +96,50 @@ def test_what_was_acknowledged_survives_a_kill(folder: Path) -> None:
         log = [json.loads(line)["version"] for line in client.get("/v1/log").text.splitlines()]
         assert acknowledged <= set(log)
         assert client.get("/v1/metrics").json()["documents_learned"] == len(log)
+
+
+def killed(folder: Path) -> None:
+    """Have a service learn a little and predict a document, and kill it."""
+    with process(folder) as running, running.client as client:
+        client.post("/v1/learn", json={"documents": LESSONS}).raise_for_status()
+        client.post("/v1/predict", json={"text": "a late goal", "id": "waits"}).raise_for_status()
+        client.post("/v1/learn", json={"documents": LESSONS}).raise_for_status()  # writes both
+        running.send(signal.SIGKILL)
+        running.wait()
+
+
+def refusal(folder: Path) -> str:
+    """Return the one line with which a service ends that cannot start."""
+    refused = Process(folder)
+    try:
+        assert refused.wait() == 2
+        assert not any("Traceback" in line for line in refused.lines)
+        assert len(refused.lines) == 2  # where it listens, and why it ends
+        return refused.lines[-1]
+    finally:
+        refused.end()
+
+
+def test_a_damaged_queue_ends_the_start_with_one_line(folder: Path) -> None:
+    killed(folder)
+    log = Log(folder / "log.sqlite")
+    log._db.execute("UPDATE documents SET body = replace(body, 'a late', 'a \xff\xfe')")
+    log.close()
+    assert "document 1 of the queue is damaged; restore" in refusal(folder)
+    with process(folder, "--accept-loss") as running, running.client as client:
+        assert "dropped 1 damaged documents of the queue" in "".join(running.lines)
+        assert client.get("/v1/metrics").json()["documents_learned"] == 6
+        assert client.get("/v1/documents/waits").status_code == 404
+
+
+def test_a_deleted_journal_ends_the_start_with_one_line(folder: Path) -> None:
+    killed(folder)
+    assert not any((folder / "snapshots").iterdir())
+    (folder / "log.sqlite-wal").unlink()
+    line = refusal(folder)
+    assert "log.sqlite-wal: missing, although the service was not closed" in line
+    assert "--accept-loss" in line
+    assert refusal(folder) == line
 
 
 def test_a_second_process_is_refused(folder: Path) -> None:

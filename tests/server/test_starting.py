@@ -8,8 +8,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
+from clasher.app import serve as serve_command
 from clasher.app.docstrings import Collection, Docstring
+from clasher.app.group import cli
 from clasher.app.server import feeding
 from clasher.app.server.feeding import FIRST, ROUNDS, feed
 from clasher.app.server.running import Server, bind
@@ -101,6 +104,19 @@ def test_a_folder_in_use_ends_it_with_the_reason(folder: Path) -> None:
         server = Server(Service(lambda: Engine(folder), Setup()))
         server.run([bind("127.0.0.1", 0)])
         assert isinstance(server.failure, FolderError)
+
+
+def test_an_error_that_nobody_expected_ends_it_with_one_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> Engine:
+        raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+
+    monkeypatch.setattr(serve_command, "Engine", fail)
+    ended = CliRunner().invoke(cli, ["serve", "--data", str(folder), "--port", "0", "--quiet"])
+    assert ended.exit_code == 2
+    assert ended.output.count("\n") == 1
+    assert f"{folder}: the service cannot start: UnicodeDecodeError" in ended.output
 
 
 def test_the_demo_predicts_before_it_answers_and_ends(

@@ -15,13 +15,23 @@ SMALL = Settings(dimensions=256, max_labels=16, words=True)
 
 
 class Clock:
-    """A clock that goes when it is told to."""
+    """A clock that goes when it is told to; ``now`` is the time of day, which may jump."""
 
     def __init__(self) -> None:
         self.now = 1_000_000.0
+        self.passed = 0.0
 
     def __call__(self) -> float:
         return self.now
+
+    def timer(self) -> float:
+        """Return the seconds that have really passed."""
+        return self.passed
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now += seconds
+        self.passed += seconds
 
 
 @pytest.fixture
@@ -42,7 +52,14 @@ def opened(folder: Path, clock: Clock) -> Iterator[Callable[..., Engine]]:
         def opening(settings: Settings | None = None, **options: Any) -> Engine:
             failing = options.pop("on_failure", None)
             given = {} if failing is None else {"on_failure": failing}
-            engine = Engine(folder, settings, options=Options(**options), clock=clock, **given)
+            engine = Engine(
+                folder,
+                settings,
+                options=Options(**options),
+                clock=clock,
+                timer=clock.timer,
+                **given,
+            )
             return stack.enter_context(engine)
 
         yield opening

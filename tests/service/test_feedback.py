@@ -84,7 +84,7 @@ def test_documents_that_await_feedback_are_bounded_by_number_and_age(opened, clo
     assert engine.metrics().awaiting_dropped == 2
     with pytest.raises(UnknownDocumentError, match="send its text with its labels to learn"):
         engine.feedback("a", ["grain"])
-    clock.now += 101.0
+    clock.wait(101.0)
     engine.learn([GRAIN]).result()
     assert engine.recent() == []
 

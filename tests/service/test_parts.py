@@ -225,7 +225,7 @@ def test_the_disk_never_has_less_than_what_was_said(steps):
             spoken_of = [document for document in kept.newest(9) if document.taught]
             assert [document for document in disk.read() if document.taught] == spoken_of
         elif step[0] == "add":
-            kept.add([predicted(step[1], at=now)])
+            kept.add([predicted(step[1])], now)
         elif step[0] == "expire":
             kept.expire(now)
         elif kept.find(step[1]) is not None:

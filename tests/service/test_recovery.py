@@ -27,8 +27,8 @@ SAMPLE = 60  # places of each file that are tried; make torture tries them all
 def fill(folder, **options):
     """A folder with two snapshots and a log that goes on after them; what it holds."""
     with Engine(folder, TINY, options=Options(**options)) as engine:
-        for said in (STREAM, [GRAIN, METAL]):
-            engine.learn(said).result()
+        for key, said in (("first", STREAM), ("second", [GRAIN, METAL])):
+            engine.learn(said, key=key).result()
             engine.model_file().result().close()  # makes a snapshot
         engine.learn([METAL]).result()
         engine._learner._snapshot = lambda: None  # closes without another one
@@ -244,9 +244,10 @@ def spoil_log(folder, *queries):
     ("query", "message"),
     [
         ("DELETE FROM entries WHERE seq = 2", "entries after 1 are missing"),
-        ("DELETE FROM entries", "ends at entry 0, and the snapshot at 2"),
-        ("UPDATE entries SET body = zeroblob(9) WHERE seq = 3", "entry 3 was altered"),
-        ("UPDATE about SET value = 99 WHERE name = 'format'", "another version of clasher"),
+        ("DELETE FROM entries", "the table of the entries is damaged"),
+        ("UPDATE entries SET body = zeroblob(9) WHERE seq = 3", "entry 3 is damaged"),
+        ("UPDATE about SET value = 99 WHERE name = 'format'", "value of 'format' is damaged"),
+        ("UPDATE keys SET seq = 3", "idempotency key 'first' is damaged"),
     ],
 )
 def test_a_log_that_does_not_fit_is_told(tmp_path, query, message):
@@ -256,6 +257,16 @@ def test_a_log_that_does_not_fit_is_told(tmp_path, query, message):
     spoil_log(tmp_path, query)
     with pytest.raises(FolderError, match=message):
         recovered(tmp_path)
+
+
+def test_a_log_of_another_version_is_told(tmp_path):
+    fill(tmp_path)
+    log = Log(tmp_path / "log.sqlite")
+    with log.transaction():
+        log.tell("format", 99)
+    log.close()
+    with pytest.raises(FolderError, match="has format 99, made by another version of clasher"):
+        Engine(tmp_path)
 
 
 def test_what_is_no_database_is_told(tmp_path):

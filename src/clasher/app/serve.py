@@ -11,7 +11,7 @@ from typing import NamedTuple
 from clasher.app.figures import counted
 from clasher.app.notes import prepare, say, warn
 from clasher.app.wanted import Wanted
-from clasher.errors import MissingExtraError, SettingError
+from clasher.errors import ClasherError, MissingExtraError, ServiceError, SettingError
 from clasher.settings import Settings
 
 try:
@@ -58,6 +58,7 @@ def serve(
     *,
     model_path: str | None = None,
     demo: bool = False,
+    accept_loss: bool = False,
     quiet: bool = False,
 ) -> None:
     """Serve until told to stop."""
@@ -68,7 +69,7 @@ def serve(
 
     def open_engine() -> Engine:
         prepare(default_settings(), quiet=quiet)
-        return _opened(data, wanted, model_path, service.is_stopping)
+        return _opened(data, wanted, model_path, service.is_stopping, accept_loss)
 
     service = Service(open_engine, setup)
 
@@ -79,12 +80,24 @@ def serve(
             await feed(service)
 
     say(f"listening at http://{host}:{port}; recovering {data} …", quiet=quiet)
-    running.run(running.Server(service, ready), listening)
+    try:
+        running.run(running.Server(service, ready), listening)
+    except (ClasherError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise ServiceError(
+            f"{data}: the service cannot start: {type(error).__name__}: {error}; this is a mistake "
+            f"in clasher, please report it"
+        ) from error
     say("stopped; everything that was acknowledged is on disk", quiet=quiet)
 
 
 def _opened(
-    data: str, wanted: Wanted, model_path: str | None, is_stopping: Callable[[], bool]
+    data: str,
+    wanted: Wanted,
+    model_path: str | None,
+    is_stopping: Callable[[], bool],
+    accept_loss: bool,
 ) -> Engine:
     """The engine of a folder; of a new one with the model or the settings that were asked for."""
     is_new = not Path(data, "log.sqlite").exists()
@@ -94,7 +107,13 @@ def _opened(
             f"PUT /v1/model"
         )
     tokenizer = wanted.analysis.get("tokenizer")
-    engine = Engine(data, _settings(wanted), tokenizer=tokenizer, is_stopping=is_stopping)
+    engine = Engine(
+        data,
+        _settings(wanted),
+        tokenizer=tokenizer,
+        is_stopping=is_stopping,
+        accept_loss=accept_loss,
+    )
     if model_path is not None:
         try:
             with open(model_path, "rb") as file:

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from clasher.errors import ConflictError, UnknownDocumentError
+from clasher.errors import ConflictError, FolderError, UnknownDocumentError
 from clasher.service.structs import Labels, Reason, Recent
 
 OVERHEAD = 600  # bytes of a document beside its text
@@ -42,14 +42,15 @@ class Predicted(msgspec.Struct, kw_only=True, omit_defaults=True):
     at: float
     text: str
     labels: list[str]
-    probabilities: dict[str, float]
+    probabilities: dict[str, float] = msgspec.field(name="scores")  # so do earlier versions write
     version: int
     margin: float = 0.0
     reason: Reason | None = None
     taught: Labels = None
     taught_by: int | None = None  # the entry that said so
     holder: str | None = None
-    leased_until: float = 0.0
+    leased_until: float = 0.0  # by the same clock as ``since``
+    since: float = -1.0  # when it came, in seconds that the log was in use; below 0: not known
     is_former: bool = False  # predicted again with another text while somebody was shown this one
 
     @property
@@ -128,16 +129,21 @@ class Awaiting:
         self._replaced: list[int] = []
         self._has_dropped = False
 
-    def load(self, bodies: Iterable[bytes]) -> None:
-        """Take up what was on disk, the oldest first."""
+    def load(self, bodies: Iterable[bytes], now: float = 0.0) -> None:
+        """Take up what was on disk, the oldest first.
+
+        Documents that an earlier version kept count from ``now`` on, and are free.
+        """
         with self.lock:
             for body in bodies:
-                document = _decoder.decode(body)
+                document = _decoded(body)
+                if document.since < 0:
+                    document.since, document.holder, document.leased_until = now, None, 0.0
                 self._keep(document)
                 self._last = self._written = document.seq
             self._make_room()
 
-    def add(self, documents: Iterable[Predicted]) -> None:
+    def add(self, documents: Iterable[Predicted], now: float = 0.0) -> None:
         """Keep documents; those of the same ids and the oldest make room.
 
         What was said of a document still holds when the same text is predicted again. A text that
@@ -145,16 +151,17 @@ class Awaiting:
         """
         with self.lock:
             for document in documents:
+                document.since = now
                 if document.id in self._documents:
                     self._replace(document)
                 self._put(document)
             self._make_room()
 
     def expire(self, now: float) -> None:
-        """Drop what is too old."""
+        """Drop what is too old; ``now`` is by the clock that ``add`` was given."""
         with self.lock:
             while self._documents:
-                if next(iter(self._documents.values())).at >= now - self.bounds.seconds:
+                if next(iter(self._documents.values())).since >= now - self.bounds.seconds:
                     break
                 self._drop_oldest()
 
@@ -280,7 +287,7 @@ class Awaiting:
         """
         old = self._take_out(document.id)
         assert old is not None
-        is_leased = old.leased_until > document.at
+        is_leased = old.leased_until > document.since
         if old.text == document.text:
             document.taught, document.taught_by = old.taught, old.taught_by
             document.reason = old.reason
@@ -330,3 +337,13 @@ class Awaiting:
         self.dropped += document.taught is None and not document.is_former
         self._gone(key, document)
         self._has_dropped = True
+
+
+def _decoded(body: bytes) -> Predicted:
+    try:
+        return _decoder.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise FolderError(
+            f"a document of the queue cannot be read: {error}; another version of clasher may have "
+            f"written it, else restore the folder from a backup"
+        ) from error

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
-from typing import BinaryIO, Self
+from typing import BinaryIO, Self, TypeVar
+
+from msgspec.structs import replace
 
 from clasher.errors import LabelError, ServiceError
 from clasher.service import answers, checking
@@ -22,6 +24,8 @@ from clasher.service.running import Running
 from clasher.service.structs import Action, Document, Labels, Leased, Lesson, Receipt, TeachItem
 
 NOBODY = "anonymous"
+
+Lease = TypeVar("Lease", Leased, TeachItem)
 
 
 class Engine(Running, AbstractContextManager["Engine"]):
@@ -44,9 +48,14 @@ class Engine(Running, AbstractContextManager["Engine"]):
     on_failure
         What to do when the disk has failed; by default the process ends, with a line that says why.
     clock
-        The time, in seconds since 1970.
+        The time of day, in seconds since 1970: shown, and never used to expire anything.
+    timer
+        A clock that never jumps: how long keys, leases and waiting documents last.
     is_stopping
         Asked while a long log is read: where it says so, ``StoppedError`` ends the start.
+    accept_loss
+        Go on where the end of the log is missing, or keys or waiting documents are damaged;
+        ``told`` says what is lost. Otherwise ``FolderError`` says it.
 
     Examples
     --------
@@ -95,7 +104,7 @@ class Engine(Running, AbstractContextManager["Engine"]):
         where its text is another one.
         """
         checking.check_labels(labels)
-        now = self._clock()
+        now = self._log.elapsed()
 
         def find() -> Predicted:
             return self._awaiting.find_shown(id, digest, who, now)
@@ -167,13 +176,21 @@ class Engine(Running, AbstractContextManager["Engine"]):
         this prediction is the one that the answer judges.
         """
         checking.check_name("who", who)
+        now = self._log.elapsed()
         if ids is not None:
-            return self._teaching.lease_these(who, ids, self._clock())
-        return self._teaching.lease(who, most, self._clock())
+            items = self._teaching.lease_these(who, ids, now)
+        else:
+            items = self._teaching.lease(who, most, now)
+        return self._by_time_of_day(items)
 
     def renew(self, ids: Sequence[str], who: str) -> list[Leased]:
         """Prolong the leases that somebody has on these documents; lost ones are left out."""
-        return self._teaching.renew(who, ids, self._clock())
+        return self._by_time_of_day(self._teaching.renew(who, ids, self._log.elapsed()))
+
+    def _by_time_of_day(self, leases: Sequence[Lease]) -> list[Lease]:
+        """Tell people the time of day; leases end by the timer of the log."""
+        since = self._clock() - self._log.elapsed()
+        return [replace(one, leased_until=one.leased_until + since) for one in leases]
 
     def release(self, id: str, who: str) -> None:  # noqa: A002
         """Give a document back unanswered."""

@@ -60,9 +60,10 @@ def read_folder(path: str | os.PathLike[str], after: int = 0) -> Iterator[Lesson
                     yield from lessons(row)
                 after = rows[-1].entry.seq
         except LibraryError as error:
+            log.abandon()
             raise FolderError(f"{folder.log}: the log cannot be read: {error}") from error
         finally:
-            log.abandon()
+            log.close()
     finally:
         folder.close()
 

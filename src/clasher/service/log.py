@@ -3,19 +3,27 @@
 SQLite before 3.51.3 can lose commits where one connection writes while another checkpoints; here
 there is no other, and an older library is refused all the same. Write-ahead logging with
 ``synchronous=FULL``: what was committed is on disk.
+
+Every row has a checksum of all its values, which is compared whenever the row is read. A start
+checks the structure of the database too, and compares the number of commits with the mark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 from zlib import crc32
 
+import msgspec
+
 from clasher.errors import FolderError, MissingExtraError
-from clasher.service import durable
+from clasher.service import durable, mark
 from clasher.service.entries import Entry, decode
+from clasher.service.mark import Mark, Noted
 
 try:
     import apsw
@@ -26,21 +34,33 @@ LibraryError = apsw.Error
 """What the database raises: the disk has failed, or the file is not what it was."""
 
 OLDEST = (3, 51, 3)
-FORMAT = 2
+FORMAT = 3
+WITHOUT_CHECKSUMS = 2  # the format before, of which only the bodies of entries had one
 PAGE = 2**20  # bytes of entries read at a time
 ROWS = 256  # that one statement writes
 VACUUMED = 4096  # free pages that are given back at a time
 
 SCHEMA = """
-CREATE TABLE about(name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE about(name TEXT PRIMARY KEY, value, crc INTEGER) WITHOUT ROWID;
 CREATE TABLE entries(
     seq INTEGER PRIMARY KEY, at REAL NOT NULL, who TEXT NOT NULL, body BLOB NOT NULL,
     crc INTEGER NOT NULL, refused TEXT
 );
-CREATE TABLE keys(key TEXT PRIMARY KEY, seq INTEGER NOT NULL, at REAL NOT NULL, digest BLOB);
+CREATE TABLE keys(
+    key TEXT PRIMARY KEY, seq INTEGER NOT NULL, at REAL NOT NULL, digest BLOB, crc INTEGER
+);
 CREATE INDEX keys_by_age ON keys(seq);
-CREATE TABLE documents(seq INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE documents(seq INTEGER PRIMARY KEY, body BLOB NOT NULL, crc INTEGER);
 """
+# as bytes, since damaged text need not be text
+ENTRIES = (
+    "SELECT seq, at, CAST(who AS BLOB), CAST(body AS BLOB), crc, CAST(refused AS BLOB) FROM entries"
+)
+KEYS = "SELECT CAST(key AS BLOB), seq, at, CAST(digest AS BLOB), crc FROM keys"
+DOCUMENTS = "SELECT seq, CAST(body AS BLOB), crc FROM documents"
+
+RESTORE = "restore the folder from a backup"
+ACCEPT = f"{RESTORE}, or go on with what is left: clasher serve --accept-loss"
 
 
 class Key(NamedTuple):
@@ -81,22 +101,43 @@ class Log:
     [1]
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        accept_loss: bool = False,
+        timer: Callable[[], float] = time.monotonic,
+    ) -> None:
         check_library()
-        is_new = not path.exists()
         self.path = path
+        self.told: list[str] = []
+        """The losses that were accepted."""
+        self._accept_loss = accept_loss
+        self._timer, self._began, self._before = timer, timer(), 0.0
         self._appended: list[tuple[int, float, str, bytes, int]] = []
+        self._commits = self._entries = self._bytes = 0
+        self.next_seq = 1
+        self.dropped_through = 0
+        """The number of the last entry that was deleted."""
+        self._noted = self._read_mark()
+        self._mark: Mark | None = None
+        is_new = not path.exists()
         try:
             self._db = apsw.Connection(str(path))
             self._set_up(is_new)
-        except apsw.Error as error:
-            raise FolderError(f"{path}: the log cannot be opened: {error}") from error
-        durable.flush_folder(path.parent)
-        self.dropped_through = int(self.asked("dropped") or 0)
-        """The number of the last entry that was deleted."""
-        last = self._first("SELECT coalesce(max(seq), 0) FROM entries")
-        self.next_seq = max(last, self.dropped_through) + 1
-        self._bytes = self._first("SELECT coalesce(sum(length(body)), 0) FROM entries")
+            durable.flush_folder(path.parent)
+            self._check_keys()
+            self._entries = self._first("SELECT count(*) FROM entries")
+            self._bytes = self._first("SELECT coalesce(sum(length(body)), 0) FROM entries")
+        except BaseException as error:
+            self.abandon()
+            if isinstance(error, apsw.Error | UnicodeDecodeError):
+                raise FolderError(
+                    f"{path}: the log cannot be opened: {error}; {RESTORE}"
+                ) from error
+            raise
+
+    # ── opening ──────────────────────────────────────────────────────────────────────────────
 
     def _set_up(self, is_new: bool) -> None:
         """One process only, so the index of the write-ahead log stays in its memory."""
@@ -109,36 +150,203 @@ class Log:
         pragma("synchronous", 2)  # full
         pragma("wal_autocheckpoint", 1000)
         pragma("journal_size_limit", 64 * 2**20)
-        if not self._db.table_exists("main", "about"):
+        has_tables = self._db.table_exists("main", "about")
+        about = self._read_about() if has_tables else {}
+        self._compare_with_mark(about)
+        if has_tables:
+            self._check_structure(about)
+            self._find_end(about)
+        self._open_mark(about)
+        if not has_tables:
             with self.transaction():
                 self._db.execute(SCHEMA)
                 self.tell("format", FORMAT)
+                self.tell("schema", self._schema())
+                self.tell("id", self._id)
+        elif about["format"] == WITHOUT_CHECKSUMS:
+            self._add_checksums(about)
         # what a failed flush left in the memory of the system must not be built upon: copy it anew
         pragma("wal_checkpoint", "truncate")
-        if self.asked("format") != FORMAT:
-            raise FolderError(f"{self.path}: made by another version of clasher")
+        if self.asked("unsealed") is not None:
+            self._seal_entries()
+
+    def _read_mark(self) -> Noted | None:
+        """Read the mark, and see that the files are there that it speaks of."""
+        try:
+            noted = mark.read(self._mark_path)
+        except FolderError as error:
+            self._lost(str(error))
+            return None
+        if noted is None or not noted.commits:
+            return noted
+        wal = self.path.with_name(f"{self.path.name}-wal")
+        if not self.path.exists():
+            self._lost(f"{self.path}: the log is missing")
+        elif noted.is_open and not wal.exists():
+            self._lost(
+                f"{wal}: missing, although the service was not closed; what was acknowledged last "
+                f"stood in it"
+            )
+        return noted
+
+    def _check_structure(self, about: dict[str, Any]) -> None:
+        """Refuse a database with other tables, or whose pages do not fit together."""
+        if about.get("schema", self._schema()) != self._schema():
+            self._damaged("the description of the tables")
+        for (problem,) in self._db.execute("PRAGMA integrity_check(1)"):
+            if problem != "ok":
+                found = problem.splitlines()[-1]  # after the name of the database
+                raise FolderError(f"{self.path}: the log is damaged: {found}; {RESTORE}")
+
+    def _read_about(self) -> dict[str, Any]:
+        """Read all that is kept under names, after a change of format if need be."""
+        columns = [row[1] for row in self._db.execute("PRAGMA table_info(about)")]
+        if "crc" in columns:
+            names = [name for (name,) in self._db.execute("SELECT name FROM about")]
+            about = {name: self.asked(name) for name in names}
+        else:
+            about = dict(self._db.execute("SELECT name, value FROM about"))
+        known = (FORMAT,) if "crc" in columns else (WITHOUT_CHECKSUMS,)
+        if about.get("format") not in known:
+            raise FolderError(
+                f"{self.path}: has format {about.get('format')!r}, made by another version of "
+                f"clasher; use that one"
+            )
+        return about
+
+    def _schema(self) -> int:
+        """Compute the checksum of what says which tables and columns there are."""
+        query = "SELECT name, CAST(sql AS BLOB) FROM sqlite_schema ORDER BY name"
+        return checksum(b"", *self._db.execute(query))
+
+    def _find_end(self, about: dict[str, Any]) -> None:
+        """Find the number of the next entry; refuse a log that has lost its last entries."""
+        last = self._first("SELECT coalesce(max(seq), 0) FROM entries")
+        self.dropped_through = int(about.get("dropped", 0))
+        self.next_seq = max(last, self.dropped_through, int(about.get("skipped", 0))) + 1
+        if "progress" in about and int(about["progress"].split()[2]) != self.next_seq - 1:
+            self._damaged("the table of the entries")
+
+    def _compare_with_mark(self, about: dict[str, Any]) -> None:
+        """Refuse a log with fewer commits than were noted."""
+        noted, own = self._noted, about.get("id")
+        commits, elapsed, _ = about.get("progress", "0 0 0").split()
+        self._commits, self._before = int(commits), float(elapsed)
+        if noted is None and own is not None and not self.told:
+            self._lost(f"{self._mark_path}: missing; whether the log is complete cannot be told")
+        elif noted is not None and own not in (None, noted.log):
+            self._lost(f"{self.path}: not the log that {self._mark_path.name} belongs to")
+        elif noted is not None and self._commits < noted.commits and not self.told:
+            self._lost(
+                f"{self.path}: the last {noted.commits - self._commits} of {noted.commits} commits "
+                f"are missing, and with them what was acknowledged last; {self.path.name}-wal was "
+                f"damaged, cut off, deleted or replaced"
+            )
+
+    def _open_mark(self, about: dict[str, Any]) -> None:
+        """Have commits noted from now on."""
+        noted, own = self._noted, about.get("id")
+        self._id: bytes = own or (noted.log if noted and not self.told else secrets.token_bytes(16))
+        if noted is None or self.told:
+            self._mark = Mark.create(self._mark_path, self._id, self._commits)
+        else:
+            self._mark = Mark(self._mark_path, self._id)
+
+    def _add_checksums(self, about: dict[str, Any]) -> None:
+        """Take over a log of the format before; how old keys and documents are begins at zero."""
+        with self.transaction():
+            for table in ("about", "keys", "documents"):
+                self._db.execute(f"ALTER TABLE {table} ADD COLUMN crc INTEGER")
+            told = {"format": FORMAT, "id": self._id, "schema": self._schema()}
+            for name, value in (about | told | {"unsealed": self.next_seq - 1}).items():
+                self.tell(name, value)
+            self._db.execute("UPDATE keys SET at = 0.0")
+            keys = [(checksum(b"", *row[:4]), row[0].decode()) for row in self._db.execute(KEYS)]
+            self._db.executemany("UPDATE keys SET crc = ? WHERE key = ?", keys)
+            rows = [(checksum(body, seq), seq) for seq, body, _ in self._db.execute(DOCUMENTS)]
+            self._db.executemany("UPDATE documents SET crc = ? WHERE seq = ?", rows)
+
+    def _seal_entries(self) -> None:
+        """Go on to give entries of the format before their checksums."""
+        after, last = 0, self.asked("unsealed")
+        while after < last:
+            sealed = []
+            size = 0
+            query = f"{ENTRIES} WHERE seq > ? AND seq <= ? ORDER BY seq"
+            for seq, at, who, body, crc, refused in self._db.execute(query, (after, last)):
+                own = checksum(body, seq, at, who, refused)
+                if crc not in (own, crc32(body)):
+                    self._damaged(f"entry {seq}")
+                sealed.append((own, seq))
+                size += len(body)
+                if size > PAGE:
+                    break
+            if not sealed:
+                break
+            after = sealed[-1][1]
+            with self.transaction():
+                self._db.executemany("UPDATE entries SET crc = ? WHERE seq = ?", sealed)
+        with self.transaction():
+            self._db.execute("DELETE FROM about WHERE name = 'unsealed'")
+
+    @property
+    def _mark_path(self) -> Path:
+        return self.path.with_suffix(".mark")
+
+    def _lost(self, what: str) -> None:
+        """Refuse to open an incomplete log, unless the loss is accepted."""
+        if not self._accept_loss:
+            raise FolderError(f"{what}; {ACCEPT}")
+        self.told.append(f"{what}; the loss is accepted")
+
+    def _damaged(self, what: str, remedy: str = RESTORE) -> NoReturn:
+        raise FolderError(f"{self.path}: {what} is damaged; {remedy}")
+
+    # ── transactions and time ────────────────────────────────────────────────────────────────
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All of it or nothing; on disk when it ends."""
         self._db.execute("BEGIN IMMEDIATE")
+        before = self.next_seq, self._entries, self._bytes
         try:
             yield
             self._write_appended()
+            progress = f"{self._commits + 1} {self.elapsed():.3f} {self.next_seq - 1}"
+            self.tell("progress", progress)
         except BaseException:
             self._appended.clear()
+            self.next_seq, self._entries, self._bytes = before
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
+        self._commits += 1
+        if self._mark is not None:
+            self._mark.note(self._commits, is_open=True)
+
+    def elapsed(self) -> float:
+        """Return the seconds that this log has been in use, over all runs; from any thread.
+
+        What expires is measured by this: the time of day can be set, forwards and back.
+        """
+        return self._before + self._timer() - self._began
+
+    def flush_mark(self) -> None:
+        """Make the mark outlast a power cut."""
+        if self._mark is not None:
+            self._mark.flush()
 
     # ── entries ──────────────────────────────────────────────────────────────────────────────
 
     def append(self, at: float, who: str, body: bytes) -> int:
         """Write an entry, by the end of the transaction; its number."""
         seq = self.next_seq
-        self._appended.append((seq, at, who, body, crc32(body)))
+        at = float(at)
+        crc = checksum(body, seq, at, who.encode(), None)
+        self._appended.append((seq, at, who, body, crc))
         self.next_seq += 1
+        self._entries += 1
         self._bytes += len(body)
         return seq
 
@@ -146,35 +354,53 @@ class Log:
         """Entries after a number, oldest first: as many as make ``most`` bytes, one at least."""
         found: list[Row] = []
         size = 0
-        query = "SELECT seq, at, who, body, crc, refused FROM entries WHERE seq > ? ORDER BY seq"
-        for seq, at, who, body, crc, refused in self._db.execute(query, (after,)):
-            if found and size + len(body) > most:
+        query = f"{ENTRIES} WHERE seq > ? ORDER BY seq"
+        for row in self._db.execute(query, (after,)):
+            if found and size + len(row[3]) > most:
                 break
-            if crc32(body) != crc:
-                raise FolderError(f"{self.path}: entry {seq} was altered; restore it from a backup")
-            size += len(body)
-            found.append(Row(Entry(seq, at, who, decode(body)), refused))
+            size += len(row[3])
+            found.append(self._row(*row))
         return found
 
     def entry(self, seq: int) -> Entry | None:
         """One entry, None where it is not kept."""
-        self._write_appended()
-        for row in self._db.execute("SELECT at, who, body FROM entries WHERE seq = ?", (seq,)):
-            at, who, body = row
-            return Entry(seq, at, who, decode(body))
-        return None
+        row = self._find(seq)
+        return None if row is None else row.entry
 
     def refused(self, seq: int) -> str | None:
         """Why an entry could not be done, None where it was or is not kept."""
-        self._write_appended()
-        for (why,) in self._db.execute("SELECT refused FROM entries WHERE seq = ?", (seq,)):
-            return None if why is None else str(why)
-        return None
+        row = self._find(seq)
+        return None if row is None else row.refused
 
     def mark_refused(self, refusals: dict[int, str]) -> None:
         """Note why entries could not be done."""
-        rows = [(why, seq) for seq, why in refusals.items()]
-        self._db.executemany("UPDATE entries SET refused = ? WHERE seq = ?", rows)
+        for seq, why in refusals.items():
+            for row in list(self._db.execute(f"{ENTRIES} WHERE seq = ?", (seq,))):
+                self._row(*row)  # or the new checksum would hide damage
+                crc = checksum(row[3], *row[:3], why.encode())
+                update = "UPDATE entries SET refused = ?, crc = ? WHERE seq = ?"
+                self._db.execute(update, (why, crc, seq))
+
+    def skip_to(self, seq: int) -> None:
+        """Give the next entry the number after this one: those up to it are lost."""
+        with self.transaction():
+            self.tell("skipped", seq)
+            self.next_seq = seq + 1
+
+    def _find(self, seq: int) -> Row | None:
+        self._write_appended()
+        for row in self._db.execute(f"{ENTRIES} WHERE seq = ?", (seq,)):
+            return self._row(*row)
+        return None
+
+    def _row(
+        self, seq: int, at: float, who: bytes, body: bytes, crc: int, refused: bytes | None
+    ) -> Row:
+        """Make an entry of what the database returned; refuse a damaged one."""
+        if checksum(body, seq, at, who, refused) != crc:
+            self._damaged(f"entry {seq}")
+        why = None if refused is None else refused.decode()
+        return Row(Entry(seq, at, who.decode(), decode(body)), why)
 
     def _write_appended(self) -> None:
         rows, self._appended = self._appended, []
@@ -183,22 +409,23 @@ class Log:
     @property
     def kept(self) -> Kept:
         """How much of what was taught is there, and how much no longer is."""
-        last = self.next_seq - 1
-        return Kept(last - self.dropped_through, self._bytes, self.dropped_through)
+        return Kept(self._entries, self._bytes, self.dropped_through)
 
     def compact(self, through: int, budget: int) -> int:
         """Delete the oldest entries that are past the budget of bytes, none after ``through``."""
-        dropped = last = 0
+        dropped = last = count = 0
         query = "SELECT seq, length(body) FROM entries WHERE seq <= ? ORDER BY seq"
         for seq, size in self._db.execute(query, (through,)):
             if self._bytes - dropped <= budget:
                 break
             dropped += size
+            count += 1
             last = seq
         if last:
             with self.transaction():
                 self._db.execute("DELETE FROM entries WHERE seq <= ?", (last,))
                 self.tell("dropped", last)
+            self._entries -= count
             self._bytes -= dropped
             self.dropped_through = last
             self._db.execute(f"PRAGMA incremental_vacuum({VACUUMED})")
@@ -208,17 +435,32 @@ class Log:
 
     def key(self, key: str) -> Key | None:
         """What a key was used for."""
-        for row in self._db.execute("SELECT seq, digest FROM keys WHERE key = ?", (key,)):
-            return Key(*row)
+        for row in self._db.execute(f"{KEYS} WHERE key = ?", (key,)):
+            if not _is_whole(row):
+                self._damaged(f"idempotency key {key!r}", ACCEPT)
+            return Key(row[1], row[3])
         return None
 
     def add_key(self, key: str, used: Key, at: float) -> None:
-        """Remember a key."""
-        values = (key, used.seq, at, used.digest)
-        self._db.execute("INSERT INTO keys(key, seq, at, digest) VALUES (?, ?, ?, ?)", values)
+        """Remember a key; ``at`` is by ``elapsed``."""
+        values = (key, used.seq, float(at), used.digest)
+        crc = checksum(b"", key.encode(), *values[1:])
+        insert = "INSERT INTO keys(key, seq, at, digest, crc) VALUES (?, ?, ?, ?, ?)"
+        self._db.execute(insert, (*values, crc))
+
+    def _check_keys(self) -> None:
+        """Check all keys, since a damaged one would not be found when it comes again."""
+        damaged = [row[:2] for row in self._db.execute(KEYS) if not _is_whole(row)]
+        if damaged and not self._accept_loss:
+            self._damaged(f"idempotency key {damaged[0][0].decode(errors='replace')!r}", ACCEPT)
+        if damaged:
+            with self.transaction():
+                delete = "DELETE FROM keys WHERE CAST(key AS BLOB) = ? AND seq = ?"
+                self._db.executemany(delete, damaged)
+            self.told.append(f"{self.path}: dropped {len(damaged)} damaged idempotency keys")
 
     def forget_keys(self, before: float, most: int) -> None:
-        """Forget the keys that are too old, and the oldest of too many."""
+        """Forget the keys from ``before`` (by ``elapsed``), and the oldest of too many."""
         self._db.execute("DELETE FROM keys WHERE at < ?", (before,))
         self._db.execute(
             "DELETE FROM keys WHERE seq <= "
@@ -230,7 +472,8 @@ class Log:
 
     def put_documents(self, rows: Sequence[tuple[int, bytes]]) -> None:
         """Write documents that were predicted, in place of those of the same numbers."""
-        self._insert("INSERT OR REPLACE INTO documents(seq, body)", rows)
+        sealed = [(seq, body, checksum(body, seq)) for seq, body in rows]
+        self._insert("INSERT OR REPLACE INTO documents(seq, body, crc)", sealed)
 
     def drop_documents(self, numbers: Sequence[int], before: int) -> None:
         """Delete some documents, and all before a number."""
@@ -240,32 +483,61 @@ class Log:
             rows = [(number,) for number in numbers]
             self._db.executemany("DELETE FROM documents WHERE seq = ?", rows)
 
-    def documents(self) -> Iterator[bytes]:
+    def documents(self) -> list[bytes]:
         """All documents, the oldest first."""
-        for (body,) in self._db.execute("SELECT body FROM documents ORDER BY seq"):
-            yield body
+        found, damaged = [], []
+        for seq, body, crc in self._db.execute(f"{DOCUMENTS} ORDER BY seq"):
+            if checksum(body, seq) == crc:
+                found.append(body)
+            elif self._accept_loss:
+                damaged.append(seq)
+            else:
+                self._damaged(f"document {seq} of the queue", ACCEPT)
+        if damaged:
+            with self.transaction():
+                self.drop_documents(damaged, 0)
+            self.told.append(f"{self.path}: dropped {len(damaged)} damaged documents of the queue")
+        return found
 
     # ── what else is kept ────────────────────────────────────────────────────────────────────
 
     def tell(self, name: str, value: Any) -> None:
         """Write a value under a name."""
-        self._db.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, value))
+        values = (name, value, checksum(b"", name, value))
+        self._db.execute("INSERT OR REPLACE INTO about(name, value, crc) VALUES (?, ?, ?)", values)
 
     def asked(self, name: str) -> Any:
         """The value under a name, None where there is none."""
-        for (value,) in self._db.execute("SELECT value FROM about WHERE name = ?", (name,)):
-            return value
+        query = "SELECT value, crc FROM about WHERE name = ?"
+        try:
+            for value, crc in self._db.execute(query, (name,)):
+                if checksum(b"", name, value) != crc:
+                    self._damaged(f"the value of {name!r}")
+                return value
+        except UnicodeDecodeError:
+            self._damaged(f"the value of {name!r}")
         return None
 
     def close(self) -> None:
-        """Checkpoint, and close the database."""
-        self._db.close()
+        """Checkpoint, note that nothing is left in the write-ahead log, and close the database."""
+        try:
+            self._db.pragma("wal_checkpoint", "truncate")
+            if self._mark is not None:
+                self._mark.note(self._commits, is_open=False)
+                self._mark.flush()
+                self._mark.close()
+            self._db.close()
+        except (apsw.Error, OSError):  # what was committed is in the write-ahead log
+            self.abandon()
 
     def abandon(self) -> None:
         """Close the database after an error, and write nothing more."""
-        self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        with suppress(apsw.Error):
-            self._db.close()
+        if self._mark is not None:
+            self._mark.close()
+        if hasattr(self, "_db"):
+            with suppress(apsw.Error):
+                self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                self._db.close()
 
     def _insert(self, into: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Write many rows at a time: each statement lets other threads of Python go first."""
@@ -279,6 +551,19 @@ class Log:
         for (value,) in self._db.execute(query):
             return int(value)
         raise FolderError(f"{self.path}: the log does not answer")
+
+
+def checksum(body: bytes | None, *others: object) -> int:
+    """Make the checksum of a row: of its body, and of its other values.
+
+    >>> checksum(b"wheat", 1) == checksum(b"wheat", 2)
+    False
+    """
+    return crc32(body or b"", crc32(msgspec.msgpack.encode(others)))
+
+
+def _is_whole(key: Sequence[Any]) -> bool:
+    return bool(checksum(b"", *key[:4]) == key[4])
 
 
 def check_library(version: str | None = None) -> None:

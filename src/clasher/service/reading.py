@@ -51,6 +51,7 @@ class Reading:
     _learner: Learner
     _log: Log
     _clock: Callable[[], float]
+    _timer: Callable[[], float]
     _started: float
 
     def __init__(self) -> None:
@@ -71,7 +72,7 @@ class Reading:
         with self._copies.reading() as state:
             predicted = predict(state, documents, top, self._clock())
         if keep:
-            self._awaiting.add(predicted)
+            self._awaiting.add(predicted, self._log.elapsed())
         with self._counting:
             self._predicted += len(predicted)
         return [shown(document) for document in predicted]
@@ -151,7 +152,7 @@ class Reading:
 
     def alarms(self) -> list[Alarmed]:
         """The changes that the model noticed, the newest first."""
-        untaught = self._awaiting.untaught(self._clock())
+        untaught = self._awaiting.untaught(self._log.elapsed())
         with self._copies.reading() as state:
             return views.alarms(state, untaught)
 
@@ -167,7 +168,6 @@ class Reading:
 
     def metrics(self) -> Metrics:
         """How the service is doing."""
-        now = self._clock()
         kept = self._log.kept
         with self._copies.reading() as state:
             model, most = state.model.nbytes, state.model.max_nbytes
@@ -190,13 +190,13 @@ class Reading:
                 awaiting=len(self._awaiting),
                 awaiting_most=self.options.awaiting.documents,
                 awaiting_dropped=self._awaiting.dropped,
-                leased=self._awaiting.leased(now),
+                leased=self._awaiting.leased(self._log.elapsed()),
                 waiting_requests=len(self._admission),
                 waiting_most=self._admission.most,
                 subscribers=len(self._events),
                 subscribers_dropped=self._events.dropped,
                 snapshot_version=self._learner.snapshot_version,
-                uptime_seconds=now - self._started,
+                uptime_seconds=self._timer() - self._started,
             )
 
     def _most_on_disk(self, model: int) -> int:

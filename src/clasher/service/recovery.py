@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection
+from pathlib import Path
 from typing import NamedTuple
 
 from clasher.analyzer import Tokenizer
-from clasher.errors import FolderError, SettingError, StoppedError
+from clasher.errors import FolderError, ModelFileError, SettingError, StoppedError
 from clasher.model import Clasher
 from clasher.service.entries import Replace
 from clasher.service.folder import DataFolder
-from clasher.service.log import Log
+from clasher.service.log import ACCEPT, RESTORE, Log
 from clasher.service.options import default_settings
+from clasher.service.replacing import digest_of
 from clasher.service.snapshots import Snapshots
 from clasher.service.state import Refusals, State
 from clasher.settings import Settings
@@ -33,6 +35,7 @@ def recover(
     settings: Settings | None,
     tokenizer: Tokenizer | None = None,
     is_stopping: Callable[[], bool] = bool,
+    accept_loss: bool = False,
 ) -> Recovered:
     """Bring back exactly what was acknowledged; ``settings`` are for a folder that is new.
 
@@ -41,7 +44,7 @@ def recover(
     """
 
     def models(digest: str) -> Clasher:
-        return Clasher.load(folder.models / f"{digest}.clasher", tokenizer=tokenizer)
+        return _put_in_place(folder.models / f"{digest}.clasher", tokenizer)
 
     state, told = snapshots.load(lambda plain, model: State.of(plain, model, models))
     if state is None:
@@ -52,11 +55,33 @@ def recover(
             f"{folder.path}: its model was made with other settings ({names}); leave them out to "
             f"go on with it, or rebuild it with them: clasher replay"
         )
+    if accept_loss and log.next_seq <= state.seq:
+        told.append(
+            f"{log.path}: entries {log.next_seq} to {state.seq} are lost; the model has learnt them"
+        )
+        log.skip_to(state.seq)
     replayed = _replay(log, state, is_stopping)
     for scratch in folder.models.glob("*.tmp"):
         scratch.unlink()
     drop_models(folder, log, min(snapshots.versions(), default=0))
     return Recovered(state, told, replayed)
+
+
+def check_log_exists(folder: DataFolder) -> None:
+    """Refuse a folder with snapshots whose log is gone, before a new one is made."""
+    if not folder.log.exists() and any(folder.snapshots.glob("[0-9]" * 16)):
+        raise FolderError(f"{folder.log}: missing, although there are snapshots; {ACCEPT}")
+
+
+def _put_in_place(path: Path, tokenizer: Tokenizer | None) -> Clasher:
+    """Load a model that was put in the place of another: its name is its digest."""
+    try:
+        if digest_of(path) == path.stem:
+            return Clasher.load(path, tokenizer=tokenizer)
+        why = "it is not the file that was sent"
+    except (ModelFileError, OSError) as error:
+        why = str(error)
+    raise FolderError(f"{path}: the log needs this model, which is damaged: {why}; {RESTORE}")
 
 
 def _first_model(
@@ -98,7 +123,7 @@ def _replay(log: Log, state: State, is_stopping: Callable[[], bool]) -> int:
     if state.seq != log.next_seq - 1:
         raise FolderError(
             f"{log.path}: ends at entry {log.next_seq - 1}, and the snapshot at {state.seq}; the "
-            f"log is not the one of this folder: restore it from a backup"
+            f"log is not the one of this folder; {ACCEPT}"
         )
     if refusals:
         with log.transaction():

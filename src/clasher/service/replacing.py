@@ -14,6 +14,16 @@ from clasher.model import Clasher
 from clasher.service import durable
 
 PIECE = 2**20
+DIGEST = 16  # bytes
+
+
+def digest_of(path: Path) -> str:
+    """Compute the digest of a model file, which is its name."""
+    digest = hashlib.blake2b(digest_size=DIGEST)
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 def receive(
@@ -25,7 +35,7 @@ def receive(
     intact model.
     """
     scratch = folder / f"{secrets.token_hex(8)}.tmp"
-    digest = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=DIGEST)
     try:
         with scratch.open("xb") as file:
             while piece := source.read(PIECE):

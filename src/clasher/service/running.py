@@ -22,7 +22,7 @@ from clasher.service.entries import Body
 from clasher.service.events import Events
 from clasher.service.folder import DataFolder
 from clasher.service.learner import Learner
-from clasher.service.log import LibraryError, Log, Row
+from clasher.service.log import RESTORE, LibraryError, Log, Row
 from clasher.service.options import Options
 from clasher.service.reading import Reading
 from clasher.service.snapshots import Snapshots
@@ -55,12 +55,14 @@ class Running(Reading):
         tokenizer: Tokenizer | None = None,
         on_failure: Callable[[str], None] = exit_process,
         clock: Callable[[], float] = time.time,
+        timer: Callable[[], float] = time.monotonic,
         is_stopping: Callable[[], bool] = bool,
+        accept_loss: bool = False,
     ) -> None:
         super().__init__()
         self.options = Options() if options is None else options
         self._clock, self._tokenizer, self._on_failure = clock, tokenizer, on_failure
-        self._started = clock()
+        self._timer, self._started = timer, timer()
         self._failure: str | None = None
         self._failing = threading.Lock()
         self._arriving: list[str] = []  # models that no entry names yet
@@ -68,22 +70,26 @@ class Running(Reading):
         self._is_closed = False
         self.folder = DataFolder(folder)
         try:
-            self._log = Log(self.folder.log)
+            if not accept_loss:
+                recovery.check_log_exists(self.folder)
+            self._log = Log(self.folder.log, accept_loss=accept_loss, timer=timer)
             snapshots = Snapshots(self.folder.snapshots, tokenizer)
             found = recovery.recover(
-                self.folder, self._log, snapshots, settings, tokenizer, is_stopping
+                self.folder, self._log, snapshots, settings, tokenizer, is_stopping, accept_loss
             )
             self._awaiting = Awaiting(self.options.awaiting)
-            self._awaiting.load(self._log.documents())
+            self._awaiting.load(self._log.documents(), self._log.elapsed())
         except BaseException as error:
             if hasattr(self, "_log"):
                 self._log.abandon()
             self.folder.close()
             if isinstance(error, LibraryError):
-                raise FolderError(f"{folder}: the log cannot be used: {error}") from error
+                raise FolderError(
+                    f"{folder}: the log cannot be used: {error}; {RESTORE}"
+                ) from error
             raise
-        self.told = found.told
-        """What was found amiss at the start: damaged snapshots."""
+        self.told = [*self._log.told, *found.told]
+        """What was found amiss at the start: damaged snapshots, losses that were accepted."""
         self.replayed = found.replayed
         """How many entries of the log were done again at the start."""
         self._copies = Copies(found.state)
@@ -95,7 +101,7 @@ class Running(Reading):
             self._compact, self._note_refused, self._fail,
         )  # fmt: skip
         self._writer = Writer(
-            self._log, self._awaiting, self.options, self._learner.put, self._fail, clock
+            self._log, self._awaiting, self.options, self._learner.put, self._fail
         )
         for thread in (self._learner.thread, self._writer.thread):
             thread.start()

@@ -24,6 +24,8 @@ from clasher.service.structs import Receipt
 TOGETHER = 1024  # requests of one commit
 TOGETHER_BYTES = 8 * 2**20
 TICK = 1.0  # seconds after which predicted documents are on disk too
+FLUSHED = 5.0  # seconds after which the mark of the log is flushed
+SAVED = 600.0  # seconds after which it is written how long the log was in use, if nothing else is
 DOCUMENTS = 2000  # of these, written in one commit
 FEW = 10  # of these are written with any commit: more wait, and may not have to be written at all
 
@@ -73,20 +75,20 @@ class Writer:
         options: Options,
         hand_on: Callable[[list[Committed] | None], None],
         fail: Callable[[BaseException], None],
-        clock: Callable[[], float],
     ) -> None:
         self._log = log
         self._awaiting = awaiting
         self._options = options
         self._hand_on = hand_on
         self._fail = fail
-        self._clock = clock
         self._came = threading.Condition()
         self._requests: deque[Request] = deque()
         self._jobs: deque[tuple[Callable[[Log], Any], Future[Any]]] = deque()
         self._is_closing = False
         self._keys_until = 0.0
         self._documents_due = 0.0
+        self._flush_due = 0.0
+        self._saved_at = log.elapsed()
         self.thread = threading.Thread(target=self._run, name="clasher writer", daemon=True)
 
     def put(self, request: Request) -> None:
@@ -120,6 +122,7 @@ class Writer:
             while self._turn():
                 pass
             self._write_documents(most=self._options.awaiting.documents)
+            self._log.flush_mark()
             self._hand_on(None)
         except BaseException as error:
             self.close()
@@ -133,8 +136,12 @@ class Writer:
             self._came.wait_for(self._has_work, timeout=TICK)
             requests = self._take()
             goes_on = not self._is_closing or bool(self._requests)
-        if requests or self._awaiting.has_changes:
+        is_due = self._log.elapsed() - self._saved_at >= SAVED
+        if requests or self._awaiting.has_changes or is_due:
             self._commit(requests)
+        if monotonic() >= self._flush_due:
+            self._log.flush_mark()
+            self._flush_due = monotonic() + FLUSHED
         while self._jobs:
             self._do(*self._jobs[0])
             self._jobs.popleft()
@@ -175,6 +182,7 @@ class Writer:
             self._forget_keys()
             is_cheap = self._awaiting.behind <= FEW
             self._put_documents(DOCUMENTS if is_cheap or self._should_write_documents() else 0)
+        self._saved_at = self._log.elapsed()
         if committed:
             self._hand_on(committed)
 
@@ -191,7 +199,7 @@ class Writer:
         raw = encode(body)
         self._log.append(request.at, request.who, raw)
         if request.key is not None:
-            self._log.add_key(request.key, Key(seq, request.digest), request.at)
+            self._log.add_key(request.key, Key(seq, request.digest), self._log.elapsed())
         entry = Entry(seq, request.at, request.who, body)
         return Committed(request, entry, Receipt(version=seq), len(raw))
 
@@ -207,13 +215,13 @@ class Writer:
         return Receipt(version=used.seq, is_duplicate=True)
 
     def _forget_keys(self) -> None:
-        now = self._clock()
+        now = self._log.elapsed()
         if now >= self._keys_until:
             self._log.forget_keys(now - self._options.key_seconds, self._options.keys)
             self._keys_until = now + 60.0
 
     def _put_documents(self, most: int) -> None:
-        self._awaiting.expire(self._clock())
+        self._awaiting.expire(self._log.elapsed())
         changes = self._awaiting.take_changes(most)
         self._log.drop_documents(changes.gone, changes.before)
         self._log.put_documents(changes.rows)
@@ -221,6 +229,6 @@ class Writer:
             self._documents_due = monotonic() + TICK
 
     def _write_documents(self, most: int) -> None:
-        if self._awaiting.has_changes:
+        if self._awaiting.has_changes or self._log.elapsed() - self._saved_at >= TICK:
             with self._log.transaction():
                 self._put_documents(most)

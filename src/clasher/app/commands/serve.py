@@ -40,6 +40,12 @@ EXAMPLES = """
     section="Service",
     help="Begin with this model; for a folder that is new.",
 )
+@option(
+    "--accept-loss",
+    is_flag=True,
+    section="Service",
+    help="Start although the end of the log, keys or waiting documents are lost or damaged.",
+)
 @option("--demo", is_flag=True, section="Service", help="Feed it with the demo's stream, slowly.")
 @option(
     "--host",
@@ -82,6 +88,7 @@ def command(
     data: str,
     port: int,
     model_path: str | None,
+    accept_loss: bool,
     demo: bool,
     host: str,
     token_file: str | None,
@@ -99,4 +106,12 @@ def command(
     from clasher.app.serve import Place, serve
 
     place = Place(host, port, token_file, insecure, hosts, root_path)
-    serve(data, place, wanted, model_path=model_path, demo=demo, quiet=quiet)
+    serve(
+        data,
+        place,
+        wanted,
+        model_path=model_path,
+        demo=demo,
+        accept_loss=accept_loss,
+        quiet=quiet,
+    )

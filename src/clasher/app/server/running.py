@@ -15,7 +15,7 @@ import uvicorn
 from clasher.app.server.application import Application
 from clasher.app.server.protocol import bounded_protocol
 from clasher.app.server.serving import Service
-from clasher.errors import ClasherError, SettingError, StoppedError
+from clasher.errors import SettingError, StoppedError
 from clasher.service.engine import Engine
 
 STOP_SECONDS = 10  # for requests that are being answered when the service is told to stop
@@ -67,7 +67,7 @@ class Server(uvicorn.Server):
             gc.freeze()  # what is there now stays: to look through it again would stop everybody
             if self._on_ready is not None:
                 await self._on_ready(engine)
-        except (ClasherError, OSError, MemoryError) as error:
+        except Exception as error:  # a process that cannot recover must not linger
             if not (isinstance(error, StoppedError) and self._service.is_stopping()):
                 self.failure = error
             self.should_exit = True

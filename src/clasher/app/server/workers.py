@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import ParamSpec, TypeVar
 
 from clasher.app.server.problems import HttpError
@@ -47,12 +48,8 @@ class Workers:
             self._inside -= 1
 
     async def take(self, source: Iterator[T], most: int) -> list[T]:
-        """The next few of something that takes its time."""
-
-        def few() -> list[T]:
-            return [one for one, _ in zip(source, range(most), strict=False)]
-
-        return await self.run(few)
+        """Take up to ``most`` items of a slow source in a thread; leave the others in it."""
+        return await self.run(lambda: list(islice(source, most)))
 
     def close(self) -> None:
         """Finish, and let the threads go."""
