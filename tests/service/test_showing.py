@@ -171,7 +171,7 @@ def test_alarms_tell_when_and_how_often(opened, clock):
     engine = opened(Settings(dimensions=256, detector="window"))
     wheat, gold = document("wheat", labels=["grain"]), document("gold", labels=["metal"])
     engine.learn([wheat, gold, gold, gold] * 1000).result()
-    clock.now += 60
+    clock.wait(60)
     engine.learn([document("gold", labels=["grain"]), gold] * 1000).result()
     alarm = next(alarm for alarm in engine.alarms() if alarm.label == "grain")
     assert (alarm.at, alarm.document > 4000) == (clock.now, True)

@@ -183,18 +183,18 @@ def test_texts_that_were_shown_make_room_as_others_do(opened):
 
 def test_a_lease_can_be_renewed(engine, clock):
     item = leased(engine)
-    clock.now += 500.0
+    clock.wait(500.0)
     (lease,) = engine.renew(["a", "unknown"], "ann")
     assert (lease.id, lease.digest, lease.leased_until) == ("a", item.digest, clock.now + 600.0)
-    clock.now += 500.0
+    clock.wait(500.0)
     assert engine.teach("bob") == []
 
 
 def test_a_lease_that_ran_out_can_be_renewed_until_another_has_it(engine, clock):
     leased(engine)
-    clock.now += 700.0
+    clock.wait(700.0)
     assert len(engine.renew(["a"], "ann")) == 1
-    clock.now += 700.0
+    clock.wait(700.0)
     assert len(engine.teach("bob")) == 1
     assert engine.renew(["a"], "ann") == []
 
