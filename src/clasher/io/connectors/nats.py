@@ -395,10 +395,21 @@ class NatsSink(Sink):
 
     def write(self, outputs: Sequence[Output]) -> None:
         """Publish outputs; the stream passes over those that it has."""
+        self._check_sizes(outputs)
         for some in _portions(outputs):
             with self._server.answering():
                 self._server.run(self._publish(outputs, some))
         self._written += len(outputs)
+
+    def _check_sizes(self, outputs: Sequence[Output]) -> None:
+        """Refuse what the server would cut the connection for, again and again."""
+        largest = max(outputs, key=lambda output: len(output.value))
+        if self._room is not None and len(largest.value) > self._room:
+            raise StreamError(
+                f"{self.name}: the output of document {str(largest.id)[:80]!r} has "
+                f"{len(largest.value):,} bytes, and {self._room:,} are taken; raise max_payload of "
+                f"the server and max_msg_size of the stream, or leave out --texts"
+            )
 
     async def _publish(self, outputs: Sequence[Output], some: range) -> None:
         jetstream = await self._server.jetstream()
