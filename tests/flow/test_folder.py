@@ -302,3 +302,16 @@ def test_what_has_no_beginning_of_its_own_has_no_identity(tmp_path, inbox):
     path = tmp_path / "rotated.jsonl"
     path.write_text("{}")
     assert source_at(f"file:{path}?follow=yes").identity() is None
+
+
+def test_one_file_may_take_several_kinds_of_outputs(tmp_path, folder):
+    rows = records(60)
+    news, out = tmp_path / "news.jsonl", tmp_path / "out.jsonl"
+    news.write_bytes(lines(rows[:30]) + b"no record\n")
+    for rest in (rows[30:], []):
+        run(folder, str(news), str(out), routes=[f"!*={out}"], letters=str(out))
+        news.write_bytes(news.read_bytes() + lines(rest))
+    found = [json.loads(line) for line in out.read_text().splitlines()]
+    wanted = plain.predictions(rows)
+    assert sum("error" in line for line in found) == 1
+    assert [found.count(one) for one in wanted] == [1 if one["labels"] else 2 for one in wanted]

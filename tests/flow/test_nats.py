@@ -394,3 +394,13 @@ def test_a_stream_made_again_under_its_name_is_another(server, source):
     server.tell(lambda js: js.delete_stream("news"))
     server.tell(lambda js: js.add_stream(name="news", subjects=["news.*"]))
     assert not source.same(before)
+
+
+def test_an_output_that_is_too_large_is_told(server, folder):
+    text = "x" * (1 << 20)
+    news = folder.parent / "news.jsonl"
+    news.write_bytes(msgspec.json.encode({"id": "long", "text": text[:-300]}))
+    with pytest.raises(
+        StreamError, match=r"the output of document 'long' has .* leave out --texts"
+    ):
+        run(folder, str(news), server.url("out"), texts=True)

@@ -117,3 +117,17 @@ def test_what_is_no_stream_is_told(server, folder):
     server.client.set("news", "something")
     with pytest.raises(StreamError, match="WRONGTYPE"):
         run(folder, server.url("news"))
+
+
+def test_large_outputs_are_added_a_few_at_a_time_and_dead_letters_cut(server, folder, monkeypatch):
+    monkeypatch.setattr("clasher.io.connectors.redis.PIECE_BYTES", 1000)
+    rows, raw = records(60), b"no record" * 1000
+    add(server, rows[:30])
+    server.client.xadd("news", {"json": raw})
+    add(server, rows[30:])
+    letters = server.url("letters")
+    run(folder, server.url("news"), server.url("out"), letters=letters, texts=True)
+    assert [line["id"] for line in written(server)] == [row["id"] for row in rows]
+    (letter,) = written(server, "letters")
+    assert letter["raw_bytes"] == len(raw)
+    assert 500 < len(msgspec.json.encode(letter)) <= 1000

@@ -54,7 +54,14 @@ class Outlets:
     ) -> None:
         self._outlets, self._letters = outlets, letters
         self._patience, self._texts = patience, texts
-        self._sinks = {sink.name: sink for sink in (*(o.sink for o in outlets), letters)}
+        self._sinks: dict[str, Sink] = {}
+        for sink in (*(outlet.sink for outlet in outlets), letters):
+            self._sinks[self._free_name(sink)] = sink
+
+    def _free_name(self, sink: Sink) -> str:
+        """Return the name a sink's position is kept under: several may write to one place."""
+        others = [one.name for one in self._sinks.values()].count(sink.name)
+        return f"{sink.name}#{others + 1}" if others else sink.name
 
     @property
     def sinks(self) -> list[Sink]:

@@ -98,14 +98,12 @@ class Server:
             raise StreamError(f"{self.name}: {error}") from error
         except (errors.NotFoundError, errors.NoStreamResponseError) as error:
             raise StreamError(f"{self.name}: there is no such stream") from error
-        except errors.BadRequestError as error:
-            if error.err_code == MESSAGE_TOO_LARGE:
+        except (TimeoutError, nats.errors.Error, OSError) as error:
+            if getattr(error, "err_code", None) == MESSAGE_TOO_LARGE:
                 raise StreamError(
                     f"{self.name}: an output is larger than the stream takes; raise its "
                     f"max_msg_size, or leave out --texts"
                 ) from error
-            raise StreamError(f"{self.name}: {error.description}") from error
-        except (TimeoutError, nats.errors.Error, OSError) as error:
             self.close()
             reason = str(error) or type(error).__name__
             raise UnreachableError(f"{self.name}: does not answer ({reason})") from error
@@ -155,10 +153,14 @@ class Pull:
         Whether the consumer is gone; make another one, after the last message.
     """
 
-    def __init__(self, client: Any, stream: str, consumer: str, inbox: Any) -> None:
-        self._client, self._inbox = client, inbox
-        self._stream, self._consumer = stream, consumer
+    def __init__(self, client: Any, stream: str, consumer: str) -> None:
+        self._client, self._stream, self._consumer = client, stream, consumer
         self._next = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+        self._inbox: Any = None
+        self._found: list[Any] = []
+        self._said: dict[str, str] = {}
+        self._most = 0
+        self._is_answered = asyncio.Event()
         self.is_sure, self.is_lost = True, False
 
     @classmethod
@@ -169,11 +171,28 @@ class Pull:
             ack_policy=api.AckPolicy.NONE, inactive_threshold=IDLE, filter_subject=subject,
         )  # fmt: skip
         made = await client.jetstream(timeout=ANSWER).add_consumer(stream, config)
+        pull = cls(client, stream, made.name)
         # No limit: past one, the client would drop messages. The size of a request is the limit.
-        inbox = await client.subscribe(
-            client.new_inbox(), pending_msgs_limit=0, pending_bytes_limit=0
+        pull._inbox = await client.subscribe(
+            client.new_inbox(), cb=pull._hear, pending_msgs_limit=0, pending_bytes_limit=0
         )
-        return cls(client, stream, made.name, inbox)
+        return pull
+
+    async def leave(self) -> None:
+        """Hear no more of it."""
+        await self._inbox.unsubscribe()
+
+    async def _hear(self, message: Any) -> None:
+        """Take a message, or a status: the end of an answer, except for heartbeats."""
+        if message.reply:  # a message of the stream, whatever its headers say
+            self._found.append(message)
+            if len(self._found) == self._most:
+                self._is_answered.set()
+            return
+        said = message.headers or {}
+        if said.get(api.Header.STATUS) != api.StatusCode.CONTROL_MESSAGE:
+            self._said = said
+            self._is_answered.set()
 
     async def fetch(self, most: int, seconds: float) -> list[Any]:
         """Return the messages that are there; if there are none, wait for one."""
@@ -184,37 +203,30 @@ class Pull:
         return found
 
     async def _ask(self, wish: dict[str, Any], most: int, seconds: float) -> list[Any]:
-        """Send one request and read its answer to the end, so that nothing of it is left over."""
+        """Send one request and hear its answer to the end, so that nothing of it is left over."""
+        self._found, self._most, self._said = [], most, {}
+        self._is_answered.clear()
         await self._client.publish(self._next, json.dumps(wish).encode(), self._inbox.subject)
-        found: list[Any] = []
-        self.is_sure = True
         try:
             async with asyncio.timeout(seconds):
-                while len(found) < most:
-                    message = await self._inbox.next_msg(None)
-                    if message.reply:  # a message of the stream, whatever its headers say
-                        found.append(message)
-                    elif self._ends(message.headers or {}):
-                        break
+                await self._is_answered.wait()
         except TimeoutError:
-            self.is_sure = False
-            if not found:
+            if not self._found:
                 await self._explain_silence()
-            self.is_lost = True  # the rest may come still: another inbox gets nothing of it
-        return found
-
-    def _ends(self, headers: dict[str, str]) -> bool:
-        """Whether a status message ends the answer; raises what is no end."""
-        status = headers.get(api.Header.STATUS)
-        if status in ENDED:
-            return True
-        if status == CONFLICT:
+            # The rest may still come: another inbox gets nothing of it.
             self.is_sure, self.is_lost = False, True
-            return True
-        if status == api.StatusCode.CONTROL_MESSAGE:
-            return False
-        reason = headers.get(api.Header.DESCRIPTION) or "no reason given"
-        raise nats.errors.Error(f"status {status}: {reason}")
+        else:
+            self._judge(self._said)
+        return self._found
+
+    def _judge(self, said: dict[str, str]) -> None:
+        """Note what a status means; raise one that nobody expects."""
+        status = said.get(api.Header.STATUS)
+        self.is_lost = status == CONFLICT
+        self.is_sure = not self.is_lost
+        if status not in (None, CONFLICT, *ENDED):
+            reason = said.get(api.Header.DESCRIPTION) or "no reason given"
+            raise nats.errors.Error(f"status {status}: {reason}")
 
     async def _explain_silence(self) -> None:
         """Raise what keeps the server silent, unless it is that the consumer was deleted."""
@@ -310,6 +322,7 @@ class NatsSource(Source):
         self._is_sure = pull.is_sure
         if pull.is_lost:
             self._pull = None
+            await pull.leave()
         if not messages:
             return None
         numbers = [message.metadata.sequence.stream for message in messages]
@@ -321,10 +334,10 @@ class NatsSource(Source):
 
     async def _letters(self, jetstream: Any, numbers: Sequence[int]) -> list[Poison]:
         """Say what is missing between messages, where that was not deleted one by one."""
-        pairs = list(pairwise([self._seq, *numbers]))
         if numbers[-1] - self._seq == len(numbers):
             return []
         first = (await jetstream.stream_info(self._server.path)).state.first_seq
+        pairs = pairwise([self._seq, *numbers])
         gone = {before: min(first, after) - before - 1 for before, after in pairs}
         gone = {before: count for before, count in gone.items() if count > 0}
         if gone and not self._skips:
@@ -395,10 +408,21 @@ class NatsSink(Sink):
 
     def write(self, outputs: Sequence[Output]) -> None:
         """Publish outputs; the stream passes over those that it has."""
+        self._check_sizes(outputs)
         for some in _portions(outputs):
             with self._server.answering():
                 self._server.run(self._publish(outputs, some))
         self._written += len(outputs)
+
+    def _check_sizes(self, outputs: Sequence[Output]) -> None:
+        """Refuse what the server would cut the connection for, again and again."""
+        largest = max(outputs, key=lambda output: len(output.value))
+        if self._room is not None and len(largest.value) > self._room:
+            raise StreamError(
+                f"{self.name}: the output of document {str(largest.id)[:80]!r} has "
+                f"{len(largest.value):,} bytes, and {self._room:,} are taken; raise max_payload of "
+                f"the server and max_msg_size of the stream, or leave out --texts"
+            )
 
     async def _publish(self, outputs: Sequence[Output], some: range) -> None:
         jetstream = await self._server.jetstream()
