@@ -136,7 +136,6 @@ def test_a_model_that_did_not_begin_with_a_file_keeps_to_itself(tmp_path, model)
     assert "has a model already, which did not begin with a file" in said
 
 
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

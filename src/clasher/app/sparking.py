@@ -147,9 +147,7 @@ def stream(
     )
 
 
-def _model(
-    folder: str, begun: str | None, wanted: Wanted
-) -> tuple[Clasher | None, dict[str, Any]]:
+def _model(folder: str, begun: str | None, wanted: Wanted) -> tuple[Clasher | None, dict[str, Any]]:
     """The model or the settings of a new folder.
 
     What is said of one that has a model must be what it was made with: so the same command may be

@@ -9,6 +9,7 @@ from clasher.errors import SettingError
 
 EVERY: Final = 30.0  # seconds between two snapshots
 
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """The bounds of a flow.

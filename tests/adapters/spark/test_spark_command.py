@@ -86,9 +86,7 @@ def test_a_stream_begins_with_a_model_file(spark, tmp_path):
     run("spark", "stream", tmp_path / "inbox", "-m", tmp_path / "m", *how)
     run("learn", news, "-m", tmp_path / "other", *SMALL, "--seed", "3")
     how = ("--begin-with", tmp_path / "other", "--once")
-    said = one_line(
-        run("spark", "stream", tmp_path / "inbox", "-m", tmp_path / "m", *how, code=2)
-    )
+    said = one_line(run("spark", "stream", tmp_path / "inbox", "-m", tmp_path / "m", *how, code=2))
     assert f"has a model already, which began with {model}" in said
 
 
