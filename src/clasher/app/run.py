@@ -91,7 +91,8 @@ def run(streams: Streams, wanted: Wanted, *, quiet: bool) -> None:
     with Bar(None, shown=shows) as bar:
         flow = Flow(
             streams.folder, documents, outlets, labels=labels, letters=letters,
-            settings=settings, begin_with=begin_with, begun=begun, tokenizer=wanted.analysis.get("tokenizer"),
+            settings=settings, begin_with=begin_with, begun=begun,
+            tokenizer=wanted.analysis.get("tokenizer"),
             options=streams.options(), tell=notes.warn, on_progress=bar.flowed,
         )  # fmt: skip
         with (

@@ -1,8 +1,8 @@
 """The last documents, known again when they come twice: producers that repeat themselves do that.
 
 A document is the same where stream, id, text and whether it has labels are the same. One that comes
-again with other labels than the last time is a correction: it is new. Only digests are kept, so that
-each takes the same room.
+again with other labels than the last time is a correction: it is new. Only digests are kept, so
+that each takes the same room.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from clasher.io.records import Fields
 from clasher.io.streams import Caller, Chunk, Position
 
 SCAN: Final = 0.5  # seconds for which commits are read before the group is listened to again
-LEAVE: Final = 2.0  # seconds that leaving a group may take
+LEAVE: Final = 1.0  # seconds that leaving a group may take
 HEAR: Final = 0.1  # seconds after which it is noticed that the group has given partitions
 JOINING: Final = ("commits", "group")
 
