@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from clasher.errors import ClasherError, FolderError, StoppedError
+from clasher.errors import ClasherError, ConflictError, FolderError, StoppedError
 from clasher.service import snapshots
 from clasher.service.engine import Engine
 from clasher.service.folder import DataFolder
@@ -211,6 +211,20 @@ def test_the_log_is_compacted_behind_snapshots_and_says_so(tmp_path):
     with Engine(tmp_path) as engine:
         assert engine.metrics().documents_learned == 4 * len(STREAM)
         assert engine.metrics().log_dropped == 3
+
+
+def test_an_export_that_the_log_is_shortened_under_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(Log.rows, "__defaults__", (0, 1))  # an entry is a page
+    with Engine(tmp_path, TINY, options=Options(log_bytes=1)) as engine:
+        engine.learn([GRAIN]).result()
+        export = engine.log()
+        assert next(export).version == 1
+        for _ in range(4):
+            engine.learn([GRAIN]).result()
+            engine.model_file().result().close()
+        assert engine.metrics().log_dropped > 1
+        with pytest.raises(ConflictError, match="after version 1 were deleted during the export"):
+            next(export)
 
 
 def test_the_log_keeps_what_fits_its_budget(tmp_path):

@@ -13,7 +13,7 @@ from typing import BinaryIO, Self, TypeVar
 
 from msgspec.structs import replace
 
-from clasher.errors import LabelError, ServiceError
+from clasher.errors import ConflictError, LabelError, ServiceError
 from clasher.service import answers, checking
 from clasher.service.awaiting import Predicted
 from clasher.service.entries import Learn, Relabel, Replace
@@ -199,8 +199,18 @@ class Engine(Running, AbstractContextManager["Engine"]):
     # ── what was taught, and the model ───────────────────────────────────────────────────────
 
     def log(self, after: int = 0) -> Iterator[Lesson]:
-        """What was taught after a version, oldest first, a page at a time."""
+        """What was taught after a version, oldest first, a page at a time.
+
+        Raises ``ConflictError`` where the log is shortened faster than it is read.
+        """
+        begun = False
         while rows := self._rows(after):
+            if begun and self._log.dropped_through > after:
+                raise ConflictError(
+                    f"entries after version {after} were deleted during the export; export again, "
+                    f"or keep a longer log"
+                )
+            begun = True
             for row in rows:
                 yield from lessons(row)
             after = rows[-1].entry.seq

@@ -132,9 +132,7 @@ class Log:
         except BaseException as error:
             self.abandon()
             if isinstance(error, apsw.Error | UnicodeDecodeError):
-                raise FolderError(
-                    f"{path}: the log cannot be opened: {error}; {RESTORE}"
-                ) from error
+                raise unusable(path, error) from error
             raise
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────
@@ -560,6 +558,13 @@ def checksum(body: bytes | None, *others: object) -> int:
     False
     """
     return crc32(body or b"", crc32(msgspec.msgpack.encode(others)))
+
+
+def unusable(path: Path, error: Exception) -> FolderError:
+    """Say why a log cannot be used, and what to do: its disk may be at fault, or its content."""
+    is_disk = isinstance(error, apsw.IOError | apsw.FullError | apsw.CantOpenError)
+    remedy = "see that the disk is sound and has room" if is_disk else RESTORE
+    return FolderError(f"{path}: the log cannot be opened: {error}; {remedy}")
 
 
 def _is_whole(key: Sequence[Any]) -> bool:

@@ -8,6 +8,8 @@ written after each commit and before anybody is told, so it never promises more 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
@@ -64,13 +66,24 @@ class Mark:
         """Write how many commits there are; ``flush`` makes it outlast a power cut."""
         self._slot = 1 - self._slot
         self._is_flushed = False
-        os.pwrite(self._descriptor, _sealed(Noted(self._log, commits, is_open)), SLOT * self._slot)
+        slot = _sealed(Noted(self._log, commits, is_open))
+        with self._named():
+            os.pwrite(self._descriptor, slot, SLOT * self._slot)
 
     def flush(self) -> None:
         """Have the last note on disk."""
         if not self._is_flushed:
-            os.fsync(self._descriptor)
+            with self._named():
+                os.fsync(self._descriptor)
             self._is_flushed = True
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Name the file in errors."""
+        try:
+            yield
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
 
     def close(self) -> None:
         """Let the file go."""

@@ -13,7 +13,7 @@ from hashlib import blake2b
 import msgspec
 
 from clasher.analyzer import Tokenizer
-from clasher.errors import FolderError, StoppedError
+from clasher.errors import StoppedError
 from clasher.service import checking, recovery
 from clasher.service.admission import Admission
 from clasher.service.awaiting import Awaiting
@@ -22,7 +22,7 @@ from clasher.service.entries import Body
 from clasher.service.events import Events
 from clasher.service.folder import DataFolder
 from clasher.service.learner import Learner
-from clasher.service.log import RESTORE, LibraryError, Log, Row
+from clasher.service.log import LibraryError, Log, Row, unusable
 from clasher.service.options import Options
 from clasher.service.reading import Reading
 from clasher.service.snapshots import Snapshots
@@ -84,9 +84,7 @@ class Running(Reading):
                 self._log.abandon()
             self.folder.close()
             if isinstance(error, LibraryError):
-                raise FolderError(
-                    f"{folder}: the log cannot be used: {error}; {RESTORE}"
-                ) from error
+                raise unusable(self.folder.log, error) from error
             raise
         self.told = [*self._log.told, *found.told]
         """What was found amiss at the start: damaged snapshots, losses that were accepted."""

@@ -87,7 +87,7 @@ class Writer:
         self._is_closing = False
         self._keys_until = 0.0
         self._documents_due = 0.0
-        self._flush_due = 0.0
+        self._flush_due = monotonic() + FLUSHED
         self._saved_at = log.elapsed()
         self.thread = threading.Thread(target=self._run, name="clasher writer", daemon=True)
 
