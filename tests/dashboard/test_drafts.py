@@ -139,6 +139,19 @@ def test_a_lease_is_renewed_while_somebody_works(visit: Any, own: Server) -> Non
     assert text(seen.page) == before
 
 
+def test_a_lease_goes_along_when_somebody_gets_another_name(visit: Any, own: Server) -> None:
+    seen = visit("now", url=own.url)
+    seen.go("Teach")
+    opened(seen)
+    seen.page.get_by_role("button", name="anonymous").click()
+    seen.page.get_by_label("Your name").fill("Zoë")
+    seen.page.keyboard.press("Enter")
+    seen.page.get_by_role("button", name="Zoë").wait_for()
+    name = id_of(own, text(seen.page))
+    renewed = seen.module("api.js", "({ post }, ids) => post('teach/renew', { ids })", [name])
+    assert renewed["lost"] == []
+
+
 def test_an_answer_outlives_its_lease(visit: Any, own: Server) -> None:
     seen = visit("now", url=own.url)
     page = seen.page

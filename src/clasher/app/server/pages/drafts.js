@@ -34,6 +34,11 @@ export function dropDraft(item) {
   write(without(item));
 }
 
+/** Ask for these documents no more; what was begun for them stays. */
+export function setAside(ids) {
+  write(all().map(([id, digest, draft]) => [id, digest, ids.includes(id) ? { ...draft, isSkipped: true } : draft]));
+}
+
 /** The ids of documents with an answer that was begun, but for those that were skipped. */
 export function draftedIds() {
   return all().filter(([, , draft]) => !draft.isSkipped).map(([id]) => id);

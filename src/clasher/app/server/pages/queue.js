@@ -53,6 +53,18 @@ export class Queue {
     return item;
   }
 
+  /** Take leases along when somebody gets another name: what they hold is held under a name. */
+  async handOver(item, rename) {
+    const items = item ? [item, ...this.items] : this.items;
+    const ids = [...items, ...this.skipped].map(({ id }) => id);
+    if (ids.length) await post("teach/release", { ids });
+    rename();
+    const again = items.length ? await this.lease(items.map(({ id }) => id)) : [];
+    const until = new Map(again.map((lease) => [lease.id, lease.leased_until]));
+    for (const one of items) one.leased_until = until.get(one.id) ?? 0;
+    this.skipped = [];
+  }
+
   /** Put an item first. */
   back(item) {
     this.items.unshift(item);

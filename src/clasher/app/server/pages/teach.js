@@ -3,9 +3,10 @@
 import { Answer, UNKNOWN } from "./answer.js";
 import { newKey, post, Problem } from "./api.js";
 import { askText } from "./dialogs.js";
-import { draftedIds, draftOf, dropDraft, keepDraft } from "./drafts.js";
+import { draftedIds, draftOf, dropDraft, keepDraft, setAside } from "./drafts.js";
 import { h, say, show } from "./dom.js";
 import { listen } from "./events.js";
+import { plural } from "./format.js";
 import { ItemView } from "./item.js";
 import { me } from "./me.js";
 import { attempt, note } from "./notes.js";
@@ -90,8 +91,9 @@ class Desk {
     const drafted = draftedIds();
     const wanted = [...new Set([...ids, ...drafted])];
     const got = wanted.length ? await attempt(() => this.queue.want(wanted)) : [];
-    const lost = got ? drafted.filter((id) => !got.some((item) => item.id === id)).length : 0;
-    if (lost) note(`${lost} of your answers were not sent, and somebody else has these documents now.`);
+    const lost = got ? drafted.filter((id) => !got.some((item) => item.id === id)) : [];
+    if (lost.length) note(`Not sent: ${plural(lost.length, "answer", "answers")} of yours. Somebody else has the document or has answered it.`);
+    setAside(lost);
     await this.advance();
   }
 
@@ -283,7 +285,7 @@ class Desk {
 
   async rename(value) {
     const name = await askText("Who is teaching?", "Your name, as it stands in the log", { value, yes: "That is me" });
-    if (name) setWho(name);
+    if (name) await attempt(() => this.queue.handOver(this.view?.item, () => setWho(name)));
     await this.introduce();
   }
 
