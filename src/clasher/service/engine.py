@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import BinaryIO, Self
 
+from clasher import label_names
 from clasher.errors import LabelError, ServiceError
 from clasher.service import answers, checking
 from clasher.service.entries import Learn, Relabel, Replace
@@ -74,7 +75,7 @@ class Engine(Running, AbstractContextManager["Engine"]):
         """
         body = Learn(checking.taught(documents))
         with self._copies.reading() as state:
-            checking.check_room(state, [document.labels for document in documents])
+            checking.check_room(state, [document.labels for document in body.documents])
         return self._submit(lambda log, seq: body, body, who, key)
 
     def feedback(
@@ -89,7 +90,7 @@ class Engine(Running, AbstractContextManager["Engine"]):
         A list says all of its labels; a mapping says yes or no to some, and adds to what was said
         before. Raises ``UnknownDocumentError`` where the document is not kept (any more).
         """
-        checking.check_labels(labels)
+        labels = checking.check_labels(labels)
         self._awaiting.get(id)
         with self._copies.reading() as state:
             checking.check_room(state, [labels])
@@ -126,9 +127,9 @@ class Engine(Running, AbstractContextManager["Engine"]):
         """
         if (into is None) != (action not in ("rename", "merge")):
             raise LabelError(f"to {action} a label needs {'one' if into else 'two'} of them")
+        if into is not None:
+            into = label_names.check_name(into)
         body = Relabel(action=action, label=self._name_of(label), into=into)
-        for name in (body.label, body.into or body.label):
-            checking.check_labels([name])
         return self._submit(lambda log, seq: body, body, who, key)
 
     def replace_model(
