@@ -37,6 +37,7 @@ class Streams:
     text: str
     labels: str
     label_separator: str | None
+    labels_json: bool
     id: str
     sink: str | None
     routes: tuple[str, ...]
@@ -71,7 +72,9 @@ class Streams:
 
 def run(streams: Streams, wanted: Wanted, *, quiet: bool) -> None:
     """Run until the streams end, or somebody says to stop."""
-    fields = Fields(streams.text, streams.labels, streams.id, streams.label_separator)
+    fields = Fields(
+        streams.text, streams.labels, streams.id, streams.label_separator, streams.labels_json
+    )
     documents = source_at(streams.source, fields, streams.decoder)
     labels = None
     if streams.labels_from is not None:

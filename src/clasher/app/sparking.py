@@ -34,6 +34,7 @@ class Records:
     labels: str
     id: str
     label_separator: str | None
+    labels_json: bool = False
     format: str | None
     partial: bool = False
 
@@ -44,7 +45,7 @@ class Records:
         from clasher.adapters.spark.records import Reading
         from clasher.io.records import Fields
 
-        fields = Fields(self.text, self.labels, self.id, self.label_separator)
+        fields = Fields(self.text, self.labels, self.id, self.label_separator, self.labels_json)
         return Reading(fields, labelled, self.partial, stopping, required)
 
 

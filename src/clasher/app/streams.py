@@ -22,7 +22,7 @@ from clasher.errors import SettingError
 if TYPE_CHECKING:
     from clasher.datasets import Dataset
     from clasher.hashing import Hashed
-    from clasher.io import BadRecords, Batch
+    from clasher.io import BadRecords, Batch, Understood
 
 BATCH = 1000  # documents between two looks at Ctrl-C
 
@@ -38,6 +38,7 @@ class Stream:
     labels: str
     id: str
     label_separator: str | None
+    labels_json: bool = False
     format: str | None
     limit: int | None
     on_error: Literal["stop", "skip"] | Path
@@ -85,8 +86,15 @@ class Stream:
             return open_dataset(dataset.name, self.paths[0], **how)
         from clasher.io import Fields, open_stream
 
-        fields = Fields(self.text, self.labels, self.id, self.label_separator)
-        return open_stream(self.paths, fields, format=self.format, **how)
+        fields = Fields(self.text, self.labels, self.id, self.label_separator, self.labels_json)
+        quiet = is_quiet()
+        return open_stream(
+            self.paths,
+            fields,
+            format=self.format,
+            on_labels=lambda understood: tell_labels(understood, quiet=quiet),
+            **how,
+        )
 
     def _dataset(self) -> Dataset | None:
         """The dataset that ``--format`` names; a format of files of the same name goes first."""
@@ -96,6 +104,20 @@ class Stream:
         from clasher.io.formats import KINDS
 
         return None if self.format in KINDS else DATASETS.get(self.format)
+
+
+def is_quiet() -> bool:
+    """Whether the command that runs was given ``--quiet``."""
+    context = click.get_current_context(silent=True)
+    return bool(context is not None and context.params.get("quiet"))
+
+
+def tell_labels(understood: Understood, *, quiet: bool) -> None:
+    """Say how labels that are written as one text were understood."""
+    notes.say(str(understood), quiet=quiet or understood.is_late)
+    doubt = understood.warning("--label-separator {}")
+    if doubt is not None:
+        notes.warn(doubt)
 
 
 def tell_bad(bad: BadRecords, on_error: str | Path) -> None:
@@ -118,8 +140,25 @@ def hashed_ahead(model: Hashing, batches: Iterator[Batch]) -> Generator[tuple[Ba
     return read_ahead(((batch, model.hash_many(batch.texts)) for batch in batches), ahead=2)
 
 
+def separator_option(add: Any, default: str) -> Any:
+    """The option that says what separates labels."""
+    return add("--label-separator", metavar="TEXT",
+               help=f"What stands between labels in one text (default: {default}).")  # fmt: skip
+
+
+def json_option(add: Any) -> Any:
+    """The option that says that labels are JSON."""
+    return add("--labels-json", is_flag=True,
+               help="Labels in one text are JSON: a list, or an object label → true or "
+                    "false.")  # fmt: skip
+
+
+LOOKING_AHEAD = "finds out: a list, | or, where the first records show it, ; or ,"
+NEVER_GUESSING = "a list, or |; texts with ; or , are refused"
+
+
 def field_options(
-    *, labelled: bool, texts: bool = True
+    *, labelled: bool, texts: bool = True, separators: str = LOOKING_AHEAD
 ) -> list[Callable[[Callable[..., None]], Callable[..., None]]]:
     """The options that name the fields of a record, in their order."""
     options: list[Callable[[Callable[..., None]], Callable[..., None]]] = []
@@ -134,8 +173,8 @@ def field_options(
             _stream("--labels", default="labels", metavar="FIELD",
                     help="The field of the labels (default: labels): a list, an object label → "
                          "true or false (the rest is unknown), null (unlabelled), or one text."),
-            _stream("--label-separator", metavar="TEXT",
-                    help="What stands between labels in one text (default: |)."),
+            separator_option(_stream, separators),
+            json_option(_stream),
         ]  # fmt: skip
     id_option = _stream("--id", default="id", metavar="FIELD",
                         help="The field of the id (default: id); records without one are "
@@ -182,4 +221,8 @@ def stream_options(
 
 def unlooked_at(values: dict[str, Any]) -> dict[str, Any]:
     """For a command that wants no labels: a field that is not looked at, and none of the others."""
-    return {"labels": values["text"] + values["id"], "label_separator": None}
+    return {
+        "labels": values["text"] + values["id"],
+        "label_separator": None,
+        "labels_json": False,
+    }

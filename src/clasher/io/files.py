@@ -23,10 +23,11 @@ from typing import TypeAlias
 
 from clasher.errors import SettingError, StreamError
 from clasher.io.badrecords import BadRecords
+from clasher.io.cells import Detection, OnLabels, warn_of
 from clasher.io.delimited import read_delimited
 from clasher.io.formats import Source
 from clasher.io.jsonl import read_jsonl
-from clasher.io.reading import LONGEST_RECORD, Reading
+from clasher.io.reading import LONGEST_RECORD, Held, Reading
 from clasher.io.records import Batch, Fields
 from clasher.io.tables import read_table
 
@@ -51,6 +52,7 @@ def open_stream(
     limit: int | None = None,
     format: str | None = None,  # noqa: A002
     longest: int = LONGEST_RECORD,
+    on_labels: OnLabels = warn_of,
 ) -> Iterator[Batch]:
     r"""Read records from files, or from standard input where a path is ``-``.
 
@@ -76,6 +78,10 @@ def open_stream(
         another one; by default standard input is JSON lines.
     longest
         The limit of a record in a text file, in bytes; one beyond it is a bad record.
+    on_labels
+        Called with what was understood of labels that are written as one text (see
+        ``clasher.io.cells``), before the first batch that depends on it, and again should a doubt
+        come up later; by default a doubt is a ``LabelFormWarning``.
 
     Raises
     ------
@@ -104,11 +110,14 @@ def open_stream(
         _look_at(source)
     if sum(source.is_standard_input for source in sources) > 1:
         raise StreamError("standard input can be read once: give - only once")
+    fields = fields or Fields()
+    guesses = labelled and fields.separator is None and not fields.labels_json
     return _read(
         sources,
         Reading(
-            fields or Fields(),
+            fields,
             labelled,
+            detection=Detection(on_labels) if guesses else None,
             batch_size=batch_size,
             limit=limit,
             longest=longest,
@@ -132,6 +141,12 @@ def _look_at(source: Source) -> None:
 
 
 def _read(sources: Sequence[Source], reading: Reading) -> Iterator[Batch]:
+    yield from reading.settle(_batches(sources, reading))
+    if not reading.delivered:
+        raise _nothing(sources, reading)
+
+
+def _batches(sources: Sequence[Source], reading: Reading) -> Iterator[Batch | Held]:
     for source in sources:
         for batch in READERS[source.kind](source, reading):
             if batch.ids:
@@ -139,8 +154,6 @@ def _read(sources: Sequence[Source], reading: Reading) -> Iterator[Batch]:
                 yield batch
             if not reading.room():
                 return
-    if not reading.delivered:
-        raise _nothing(sources, reading)
 
 
 def _nothing(sources: Sequence[Source], reading: Reading) -> StreamError:

@@ -218,7 +218,7 @@ class ReadAnew:
         self._reading = Reading(
             fields, required=False, batch_size=RECORDS, bad=self._bad, records=above
         )
-        self._batches = READERS[file.kind](file, self._reading)
+        self._batches = self._reading.settle(READERS[file.kind](file, self._reading))
 
     def read(self, most: int, seconds: float) -> Chunk | None:
         """The next batch of the file, whatever ``most`` says: borders stay where they are."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -16,11 +17,11 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType
 
 from clasher.adapters.spark.columns import column
-from clasher.adapters.spark.records import PLACE, VALUE, Reading
+from clasher.adapters.spark.records import LISTS, OBJECTS, PLACE, VALUE, Reading
 from clasher.errors import StreamError
 from clasher.io.formats import Source
 from clasher.io.judging import missing_column
-from clasher.io.records import DEFAULT_SEPARATOR
+from clasher.io.records import LabelValue
 
 FILE_ORDER = ("file", "start")
 """Files by their names, their parts by where they begin."""
@@ -144,11 +145,23 @@ def _labels(labels: Column, kind: DataType, reading: Reading) -> Column:
             f"column {reading.fields.labels!r} holds {kind.simpleString()}, not labels; name "
             f"another one with --labels FIELD"
         )
-    separator = reading.fields.separator or DEFAULT_SEPARATOR
-    pieces = sf.split(labels, f"\\Q{separator}\\E")
-    named = sf.filter(sf.transform(pieces, lambda piece: _stripped(piece)), lambda name: name != "")
-    return sf.when(_stripped(labels) != "", named)
+    return sf.udf(Cells(reading), OBJECTS if reading.objects else LISTS, useArrow=False)(labels)
 
 
-def _stripped(text: Column) -> Column:
-    return sf.regexp_replace(text, r"^\s+|\s+$", "")
+@dataclass(frozen=True)
+class Cells:
+    """Reads labels that are written as one text, on executors, as the command line does."""
+
+    reading: Reading
+
+    def __call__(self, text: str | None) -> LabelValue:
+        """Read one text; null and blanks are unlabelled."""
+        fields = self.reading.fields
+        labels = None if text is None else fields.split(text)
+        if labels is not None and isinstance(labels, dict) is not self.reading.objects:
+            found = "an object" if isinstance(labels, dict) else "a list"
+            raise StreamError(
+                f"column {fields.labels!r} holds {found}; say --partial where labels are objects, "
+                f"and only there"
+            )
+        return labels

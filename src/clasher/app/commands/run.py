@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from clasher.app.options import Command, option, output_option, quiet_option, with_options
-from clasher.app.streams import field_options
+from clasher.app.streams import NEVER_GUESSING, field_options
 from clasher.app.wanted import Wanted, settings_options
 
 EXAMPLES = """
@@ -24,7 +24,7 @@ _running = functools.partial(option, section="Running")
 
 
 def _fields(function: Any) -> Any:
-    return with_options(function, field_options(labelled=True))
+    return with_options(function, field_options(labelled=True, separators=NEVER_GUESSING))
 
 
 @click.command(

@@ -13,6 +13,7 @@ from typing import Final
 
 from clasher.errors import StreamError, UnreachableError
 from clasher.io.addresses import Address
+from clasher.io.cells import DoubtfulLabelsError
 from clasher.io.formats import Source as File
 from clasher.io.records import Batch, Fields
 from clasher.io.resuming import ChangedError, Resumed, resumed
@@ -58,7 +59,7 @@ class FolderSource(Source):
         while True:
             try:
                 chunk = self._read(most)
-            except (ChangedError, UnreachableError):
+            except (ChangedError, UnreachableError, DoubtfulLabelsError):
                 raise
             except StreamError as error:  # the file is no stream of records
                 poison = Poison(self.name, self._file or "", str(error))
