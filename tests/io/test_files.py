@@ -121,7 +121,7 @@ def test_bad_records_of_all_files_go_to_the_dead_letters(write, tmp_path):
         (["no such file.jsonl"], "no such file.jsonl cannot be read: No such file or directory"),
         (["nul\0.jsonl"], "cannot be read: embedded null byte"),
         (["a.txt"], "the extension of a.txt is unknown"),
-        (["folder.jsonl"], "folder.jsonl is a directory; name the files in it"),
+        (["folder.jsonl"], "folder.jsonl is a folder; name the files in it"),
         (["empty.jsonl.gz"], "empty.jsonl.gz is empty, not even gzip data"),
         (["-", "-"], "give - only once"),
     ],

@@ -40,6 +40,8 @@ class Stream:
     label_separator: str | None
     labels_json: bool = False
     format: str | None
+    delimiter: str | None
+    encoding: str | None
     limit: int | None
     on_error: Literal["stop", "skip"] | Path
 
@@ -75,7 +77,9 @@ class Stream:
             return Bar(self.limit or dataset.documents, shown=True)
         from clasher.app.totals import expected_records
 
-        return Bar(expected_records(self.paths, self.format, self.limit), shown=True)
+        return Bar(
+            expected_records(self.paths, self.format, self.limit, self.delimiter), shown=True
+        )
 
     def _open(self, how: dict[str, Any]) -> Iterator[Batch]:
         if (dataset := self._dataset()) is not None:
@@ -92,6 +96,8 @@ class Stream:
             self.paths,
             fields,
             format=self.format,
+            delimiter=self.delimiter,
+            encoding=self.encoding,
             on_labels=lambda understood: tell_labels(understood, quiet=quiet),
             **how,
         )
@@ -157,6 +163,17 @@ LOOKING_AHEAD = "finds out: a list, | or, where the first records show it, ; or 
 NEVER_GUESSING = "a list, or |; texts with ; or , are refused"
 
 
+def file_options(add: Any) -> list[Any]:
+    """The options that say how text files are written."""
+    return [
+        add("--delimiter", metavar="CHAR",
+            help="What stands between the cells of CSV and TSV (default: the header tells; \\\\t "
+                 "is a tab)."),
+        add("--encoding", metavar="NAME",
+            help="The encoding of text files, such as cp1252 (default: utf-8)."),
+    ]  # fmt: skip
+
+
 def field_options(
     *, labelled: bool, texts: bool = True, separators: str = LOOKING_AHEAD
 ) -> list[Callable[[Callable[..., None]], Callable[..., None]]]:
@@ -198,9 +215,10 @@ def stream_options(
         click.argument("paths", metavar=name, nargs=-1, required=sample is None),
         *field_options(labelled=labelled, texts=texts),
         _stream("--format", metavar="EXT",
-                help="The extension that tells the format, such as csv or jsonl.gz, for files "
-                     "that have another one (standard input: jsonl); or the name of a "
-                     "dataset, for the folder it is in (see clasher datasets)."),
+                help="The extension that tells the format, such as csv, for files that have "
+                     "another one (standard input: jsonl); or the name of a dataset, for the "
+                     "folder it is in (see clasher datasets)."),
+        *file_options(_stream),
         _stream("--limit", type=click.IntRange(min=1), metavar="N", default=sample, help=limit),
         _stream("--on-error", callback=parse_policy, default="stop",
                 metavar="stop|skip|dead-letter FILE",

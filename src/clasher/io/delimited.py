@@ -20,6 +20,8 @@ from clasher.io.reading import Held, Reading
 from clasher.io.records import Batch, Id, LabelValue
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
+DELIMITERS = (",", ";", "\t", "|")
+"""What may stand between cells."""
 
 
 def read_delimited(source: Source, reading: Reading) -> Iterator[Batch | Held]:
@@ -27,13 +29,19 @@ def read_delimited(source: Source, reading: Reading) -> Iterator[Batch | Held]:
     # The csv module has one limit for the whole process: raise it to ours, never lower it.
     csv.field_size_limit(max(csv.field_size_limit(), reading.longest))
     feed = _Feed(line_groups(source, reading), reading.longest)
-    rows = csv.reader(feed, delimiter=_DELIMITERS[source.kind], strict=True)
+    delimiter = source.delimiter or _DELIMITERS[source.kind]
+    rows = csv.reader(feed, delimiter=delimiter, strict=True)
     try:
         header = _read_row(rows, feed)
     except FaultError as fault:
-        raise StreamError(f"{source.name} has no readable header: {fault.problem}") from None
+        raise StreamError(
+            f"{source.name} has no readable header: {fault.problem}; {fault.remedy}"
+        ) from None
     if header is None:
         return
+    if source.delimiter is None:
+        delimiter, header = _delimited(header, feed.raw, delimiter, reading)
+        rows = csv.reader(feed, delimiter=delimiter, strict=True)
     columns = _Columns(header, source.name, reading)
     while True:
         try:
@@ -49,6 +57,28 @@ def read_delimited(source: Source, reading: Reading) -> Iterator[Batch | Held]:
         if not feed.waiting or len(columns.ids) >= reading.room():
             yield columns.take()
     yield columns.take()
+
+
+def _delimited(
+    header: list[str], raw: bytes, delimiter: str, reading: Reading
+) -> tuple[str, list[str]]:
+    """Tell the delimiter by the header: it must give the wanted columns, or else several."""
+    fields = reading.fields
+    needs_labels = reading.labelled and reading.required
+    wanted = {fields.text or fields.id, fields.labels if needs_labels else fields.text or fields.id}
+    if wanted <= set(header):
+        return delimiter, header
+    found = {delimiter: header}
+    for other in DELIMITERS:
+        try:
+            found[other] = next(csv.reader([raw.decode()], delimiter=other, strict=True))
+        except (csv.Error, StopIteration, UnicodeDecodeError):
+            continue
+        if wanted <= set(found[other]):
+            return other, found[other]
+    if len(header) == 1:
+        delimiter = max(found, key=lambda other: len(found[other]))
+    return delimiter, found[delimiter]
 
 
 def _read_row(rows: Iterator[list[str]], feed: _Feed) -> list[str] | None:

@@ -3,15 +3,18 @@
 ==============  ================================================  ======================
 extension       format                                            compressed
 ==============  ================================================  ======================
-.jsonl .ndjson  JSON lines                                        also .gz, .zst, .xz
-.json           JSON lines too, not one JSON text                 also .gz, .zst, .xz
-.csv .tsv       with a header, quoted as spreadsheets do it       also .gz, .zst, .xz
+.jsonl .ndjson  JSON lines                                        gzip, zstd, xz, bzip2
+.json           JSON lines too, not one JSON text                 gzip, zstd, xz, bzip2
+.csv .tsv       with a header, quoted as spreadsheets do it       gzip, zstd, xz, bzip2
 .parquet        Parquet                                           inside only
 .arrow .feather Arrow IPC, file or stream format                  inside only
 ==============  ================================================  ======================
 
-Text is UTF-8, with or without a byte order mark. Each file is read from its beginning to its end,
-one after the other, holding one batch and some buffers at a time.
+Text is UTF-8, with or without a byte order mark, unless ``encoding`` says otherwise. Compressed
+text is known by its first bytes, on standard input too, or by its extension (.gz, .zst, .xz,
+.bz2). CSV may have ``;``, tabs or ``|`` between its cells: the header tells, or ``delimiter``. Each
+file is read from its beginning to its end, one after the other, holding one batch and some buffers
+at a time.
 """
 
 from __future__ import annotations
@@ -53,6 +56,8 @@ def open_stream(
     format: str | None = None,  # noqa: A002
     longest: int = LONGEST_RECORD,
     on_labels: OnLabels = warn_of,
+    delimiter: str | None = None,
+    encoding: str | None = None,
 ) -> Iterator[Batch]:
     r"""Read records from files, or from standard input where a path is ``-``.
 
@@ -82,6 +87,10 @@ def open_stream(
         Called with what was understood of labels that are written as one text (see
         ``clasher.io.cells``), before the first batch that depends on it, and again should a doubt
         come up later; by default a doubt is a ``LabelFormWarning``.
+    delimiter
+        What stands between the cells of CSV and TSV; by default the header tells.
+    encoding
+        The encoding of text files, such as ``"cp1252"``; by default UTF-8.
 
     Raises
     ------
@@ -105,7 +114,7 @@ def open_stream(
         if value is not None and value < 1:
             raise SettingError(f"the {name!r} of a stream must be at least 1. Got {value} instead.")
     given = [paths] if isinstance(paths, str | os.PathLike) else paths
-    sources = [Source.of(path, format) for path in given]
+    sources = [Source.of(path, format, delimiter, encoding) for path in given]
     for source in sources:
         _look_at(source)
     if sum(source.is_standard_input for source in sources) > 1:

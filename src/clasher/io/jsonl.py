@@ -16,7 +16,7 @@ import msgspec
 
 from clasher.errors import LabelError
 from clasher.io.cells import DoubtfulLabelsError
-from clasher.io.formats import Source
+from clasher.io.formats import STANDARD_INPUT, Source
 from clasher.io.judging import FaultError, check_labels, invalid_utf8, judge, read_cell
 from clasher.io.lines import Overlong, line_groups, too_long
 from clasher.io.reading import Held, Reading
@@ -68,8 +68,18 @@ def _one_by_one(
         except DoubtfulLabelsError as error:
             raise error.at(f"{source}, record {number}") from None
         except FaultError as fault:
+            if reading.records == 1 and not line.lstrip().startswith((b"{", b"[")):
+                fault = _other_format(fault, source)
             reading.reject(source, number, fault, getattr(line, "head", line))
     return reading.of_records(records)
+
+
+def _other_format(fault: FaultError, source: str) -> FaultError:
+    """What begins with neither an object nor an array may be something else than JSON."""
+    what = "standard input" if source == STANDARD_INPUT else source
+    return FaultError(
+        fault.problem, f"say what {what} holds, such as --format csv, where it is not JSON lines"
+    )
 
 
 class RecordDecoder:

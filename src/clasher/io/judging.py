@@ -5,6 +5,7 @@ Readers take whole batches on a faster way, and come here for those in which a r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from clasher.label_names import check_name, normal_states
 
 _PASS_OVER: Final = "mend it, or pass over bad records with --on-error skip"
 _MISSING: Final = object()
+_DELIMITER: Final = re.compile(r"[^\w. -]")
 
 
 class FaultError(Exception):
@@ -37,7 +39,11 @@ def invalid_utf8(raw: bytes) -> FaultError:
         raw.decode()
     except UnicodeDecodeError as error:
         place = f" at byte {error.start + 1}"
-    return FaultError(f"invalid UTF-8{place}")
+    return FaultError(
+        f"invalid UTF-8{place}",
+        "name the encoding of the file, such as --encoding cp1252, or pass over bad records with "
+        "--on-error skip",
+    )
 
 
 def judge(
@@ -180,6 +186,7 @@ def listing(names: Sequence[str] | Mapping[str, Any]) -> str:
 def missing_column(source: str, field: str, option: str, names: Sequence[str]) -> StreamError:
     """A table without a column that is needed: no record of it can be read."""
     found = f"its columns are {listing(names)}" if names else "it has no columns"
-    return StreamError(
-        f"{source} has no column {field!r}, {found}; name the right one with --{option} FIELD"
-    )
+    remedy = f"name the right one with --{option} FIELD"
+    if len(names) == 1 and _DELIMITER.search(names[0]):
+        remedy += ", or what stands between columns with --delimiter"
+    return StreamError(f"{source} has no column {field!r}, {found}; {remedy}")

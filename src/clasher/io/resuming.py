@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from clasher.errors import RecordError, StreamError
 from clasher.io.badrecords import BadRecords
-from clasher.io.blocks import BLOCK
+from clasher.io.blocks import BLOCK, sniffed
 from clasher.io.decoding import Decoder, Value
 from clasher.io.files import READERS
 from clasher.io.formats import Source as File
@@ -51,10 +51,11 @@ def resumed(
     file: File, fields: Fields, position: Position, *, above: int = 0, follow: bool = False
 ) -> Resumed:
     """Open a file at a position; ``above`` records of the stream went before the file."""
-    if file.kind == "jsonl" and file.compression is None:
+    file = sniffed(file)
+    if file.kind == "jsonl" and file.compression is None and file.encoding is None:
         return ResumedLines(file, fields, position, above=above, follow=follow)
     if follow:
-        raise StreamError(f"{file.name}: only JSON lines, not compressed, can be followed")
+        raise StreamError(f"{file.name}: only JSON lines in UTF-8, not compressed, can be followed")
     return ReadAnew(file, fields, position, above=above)
 
 

@@ -33,12 +33,16 @@ def read_files(
     reading: Reading,
     *,
     format: str | None = None,  # noqa: A002
+    delimiter: str | None = None,
+    encoding: str | None = None,
 ) -> DataFrame:
     """Files, or folders of files: JSON lines, CSV, TSV or Parquet.
 
     ``format`` tells which, or their names do. Paths may be of any file system that Spark knows.
+    ``delimiter`` and ``encoding`` are those of CSV and TSV.
     """
-    return _documents(spark.read, list(paths), reading, _kind(paths, format))
+    kind, cells = _kind(paths, format, delimiter, encoding)
+    return _documents(spark.read, list(paths), reading, kind, cells)
 
 
 def watch_files(
@@ -48,34 +52,49 @@ def watch_files(
     *,
     format: str | None = None,  # noqa: A002
     files: int | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
 ) -> DataFrame:
     """A folder that files arrive in, as a stream of at most ``files`` of them a batch.
 
     Tables (CSV, TSV, Parquet) must have a first file when the stream begins: it tells the columns.
     """
-    kind = _kind([folder], format)
+    kind, cells = _kind([folder], format, delimiter, encoding)
     reader: Any = spark.readStream
     if files is not None:
         reader = reader.option("maxFilesPerTrigger", files)
     if kind != "jsonl":
-        reader = reader.schema(_read(_tabular(spark.read, kind), kind, folder).schema)
-    return _documents(reader, folder, reading, kind)
+        reader = reader.schema(_read(_tabular(spark.read, kind, cells), kind, folder).schema)
+    return _documents(reader, folder, reading, kind, cells)
 
 
-def _kind(paths: Sequence[str], format: str | None) -> str:  # noqa: A002
+def _kind(
+    paths: Sequence[str],
+    format: str | None,  # noqa: A002
+    delimiter: str | None,
+    encoding: str | None,
+) -> tuple[str, dict[str, str]]:
+    """Tell the one kind of the files, and Spark's options for the cells of CSV and TSV."""
     if format is None and all(os.path.isdir(path) for path in paths):
-        return "jsonl"
-    kinds = {Source.of(path, format).kind for path in paths}
+        format = "jsonl" if delimiter is None else "csv"  # noqa: A001
+    found = [Source.of(path, format, delimiter, encoding) for path in paths]
+    kinds = {source.kind for source in found}
     if len(kinds) > 1 or "arrow" in kinds:
         raise StreamError(
             f"Spark reads jsonl, csv, tsv or parquet files, of one kind at a time. Got "
             f"{', '.join(sorted(kinds))}; convert them, or name the kind with --format"
         )
-    return kinds.pop()
+    (kind,) = kinds
+    if encoding is not None and kind not in ("csv", "tsv"):
+        raise StreamError(f"--encoding is for csv and tsv, not for {kind}; convert it to UTF-8")
+    sep = found[0].delimiter or ("," if kind == "csv" else "\t")
+    return kind, {"sep": sep, "encoding": found[0].encoding or "UTF-8"}
 
 
-def _documents(reader: Any, paths: Any, reading: Reading, kind: str) -> DataFrame:
-    df = _read(_tabular(reader, kind), "text" if kind == "jsonl" else kind, paths)
+def _documents(
+    reader: Any, paths: Any, reading: Reading, kind: str, cells: dict[str, str]
+) -> DataFrame:
+    df = _read(_tabular(reader, kind, cells), "text" if kind == "jsonl" else kind, paths)
     where = sf.col("_metadata.file_path").alias("file")
     start = sf.col("_metadata.file_block_start").alias("start")
     if kind != "jsonl":
@@ -87,10 +106,9 @@ def _documents(reader: Any, paths: Any, reading: Reading, kind: str) -> DataFram
     return reading.read(df.select(line, place.alias(PLACE), where, start))
 
 
-def _tabular(reader: Any, kind: str) -> Any:
+def _tabular(reader: Any, kind: str, cells: dict[str, str]) -> Any:
     if kind in ("csv", "tsv"):
-        separator = "," if kind == "csv" else "\t"
-        return reader.options(header=True, sep=separator, multiLine=True, escape='"')
+        return reader.options(header=True, multiLine=True, escape='"', **cells)
     return reader
 
 

@@ -52,7 +52,17 @@ SCRIPT_EXAMPLES = """
 
 _spark = functools.partial(option, section="Spark")
 _records = functools.partial(option, section="Records")
-_NAMES = ("text", "labels", "id", "label_separator", "labels_json", "format", "partial")
+_NAMES = (
+    "text",
+    "labels",
+    "id",
+    "label_separator",
+    "labels_json",
+    "format",
+    "delimiter",
+    "encoding",
+    "partial",
+)
 
 
 class Subcommands(Exemplified, click.Group):
@@ -79,6 +89,10 @@ def records_options(*, labelled: bool) -> Callable[[Any], Any]:
         _records("--id", default="id", metavar="FIELD", help="The field of the id (default: id)."),
         _records("--format", metavar="EXT",
                  help="jsonl, csv, tsv or parquet, where names do not tell (folders: jsonl)."),
+        _records("--delimiter", metavar="CHAR",
+                 help="What stands between the cells of CSV and TSV (default: , or a tab)."),
+        _records("--encoding", metavar="NAME",
+                 help="The encoding of CSV and TSV, such as cp1252 (default: utf-8)."),
     ]  # fmt: skip
     if labelled:
         options += [

@@ -32,13 +32,16 @@ class FileSource(Source):
     """A file of records, in any format that ``clasher.io.files`` knows.
 
     Options: ``format=EXT`` for a file that has another extension; ``follow=yes`` to wait for more
-    at its end, for JSON lines.
+    at its end, for JSON lines; ``delimiter`` and ``encoding`` as ``open_stream`` has them.
     """
 
     def __init__(self, address: Address, fields: Fields) -> None:
-        address.check_options(["format", "follow"])
+        address.check_options(["format", "follow", "delimiter", "encoding"])
         self.name, self.fields = os.path.realpath(address.path), fields
-        self._file = File.of(address.path, address.options.get("format"))
+        said = address.options
+        self._file = File.of(
+            address.path, said.get("format"), said.get("delimiter"), said.get("encoding")
+        )
         self._follow = address.flag("follow")
         self._reading: Resumed | None = None
 
