@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from clasher import Clasher, LabelSets
 from clasher.errors import LabelCapacityError, LabelError
 from clasher.label_columns import COMPLETE, PARTIAL, UNLABELLED
+from clasher.label_names import normal_name
 from clasher.labels import LabelIndex
 from tests.models import state_bytes
 
 EXAMPLES = settings(max_examples=40 if numba.config.DISABLE_JIT else 150)
-names = st.text(min_size=1, max_size=4)
+names = st.text(min_size=1, max_size=4).map(normal_name).filter(bool)
 some_names = st.sets(st.sampled_from(["oil", "gold", "grain", "漢字", "a b|c"]), max_size=3)
 any_labels = st.one_of(
     some_names,

@@ -57,7 +57,7 @@ def test_what_is_loaded_is_what_was_saved(rule, times, path):
     assert saved(loaded, path) == data
 
 
-@pytest.mark.parametrize("labels", [["漢字"], ["😀", "é", "\\", '"', "\0", "\n"], ["x" * 10_000]])
+@pytest.mark.parametrize("labels", [["漢字"], ["😀", "é", "\\", '"', "\0", "a\nb"], ["x" * 10_000]])
 def test_any_label_can_be_stored(labels, path):
     model = Clasher(16, max_labels=8)
     model.learn("a text", labels)

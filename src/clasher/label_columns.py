@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clasher.errors import LabelError
+from clasher.label_names import check_name, contradiction
 from clasher.text import arrow_chunks, plain_text
 
 UNLABELLED, COMPLETE, PARTIAL = 0, 1, 2
@@ -156,25 +157,44 @@ def _canonical(
     yes: npt.NDArray[np.bool_] | None,
     known: npt.NDArray[np.uint8],
 ) -> LabelColumns:
-    """Renumber by first document, then text: independent of set order and of storage."""
+    """Renumber by first document, then text: independent of set order and of storage.
+
+    Names are normalised here, once each.
+    """
     used, first = np.unique(ids, return_index=True)
     first_document = np.searchsorted(indptr, first, side="right") - 1
     order = sorted(range(len(used)), key=lambda i: (first_document[i], names[used[i]]))
-    for i in order:
-        check_name(names[used[i]], f"document {first_document[i]}: ")
+    given = [names[used[i]] for i in order]
+    normal = [
+        check_name(name, f"document {first_document[i]}: ")
+        for i, name in zip(order, given, strict=True)
+    ]
+    if normal != given:
+        return _merged(normal, used[order], ids, indptr, yes, known)
     renumber = np.zeros(len(names), np.int32)
     renumber[used[order]] = np.arange(len(used), dtype=np.int32)
     yes = np.ones(len(ids), np.bool_) if yes is None else yes
-    return LabelColumns([names[used[i]] for i in order], renumber[ids], indptr, yes, known)
+    return LabelColumns(given, renumber[ids], indptr, yes, known)
 
 
-def check_name(name: Any, where: str = "") -> None:
-    """A label must be something that can be shown and stored."""
-    try:
-        bad = not isinstance(name, str) or not name.encode()
-    except UnicodeEncodeError:
-        bad = True
-    if bad:
-        raise LabelError(
-            f"{where}a label must be non-empty text, without lone surrogates. Got {name!r} instead."
-        )
+def _merged(
+    normal: list[str],
+    used: npt.NDArray[Any],
+    ids: npt.NDArray[Any],
+    indptr: npt.NDArray[np.int64],
+    yes: npt.NDArray[np.bool_] | None,
+    known: npt.NDArray[np.uint8],
+) -> LabelColumns:
+    """Give the ids ``used`` their ``normal`` names, which some of them may share."""
+    numbers: dict[str, int] = {}
+    renumber = np.zeros(int(used.max()) + 1, np.int32)
+    renumber[used] = [numbers.setdefault(name, len(numbers)) for name in normal]
+    ids, names = renumber[ids], list(numbers)
+    if yes is not None:
+        documents = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        keys = documents * len(names) + ids
+        both = np.intersect1d(keys[yes], keys[~yes])
+        if both.size:
+            document, number = divmod(int(both[0]), len(names))
+            raise contradiction(names[number], f"document {document}: ")
+    return _canonical(names, ids, indptr, yes, known)

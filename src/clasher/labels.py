@@ -15,7 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from clasher.errors import LabelCapacityError, LabelError
-from clasher.label_columns import COMPLETE, UNLABELLED, check_name, read_labels
+from clasher.label_columns import COMPLETE, UNLABELLED, read_labels
+from clasher.label_names import check_name, normal_name
 
 Labels: TypeAlias = Set[str] | Sequence[str] | Mapping[str, bool] | None
 """What one document may be labelled with."""
@@ -233,6 +234,8 @@ class LabelIndex:
 
     def number(self, name: str) -> int:
         """The number of a label that is known; otherwise says which may have been meant."""
+        if name not in self.numbers and isinstance(name, str):
+            name = normal_name(name)
         if name not in self.numbers:
             near = difflib.get_close_matches(str(name), self.names, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
@@ -295,8 +298,8 @@ class LabelIndex:
     def rename(self, old: str, new: str) -> None:
         """Call a label by another name; predictions given out before keep the old one."""
         number = self.number(old)
-        check_name(new)
-        if new != old and new in self.numbers:
+        new = check_name(new)
+        if self.numbers.get(new, number) != number:
             raise LabelError(f"there is a label {new!r} already; merge_labels makes one of two")
         self._rewrite([new if i == number else name for i, name in enumerate(self.names)])
 

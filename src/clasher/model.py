@@ -21,6 +21,7 @@ from clasher.kernels.clash import predict_documents, step_documents
 from clasher.kernels.state import DOCUMENTS, LABELLED, NOW, State
 from clasher.kernels.thresholds import probability
 from clasher.kernels.words import vote
+from clasher.label_names import settled_names
 from clasher.labels import LabelIndex, Labels, LabelSets
 from clasher.merging import Merging
 from clasher.packing import Copied
@@ -358,7 +359,9 @@ class Clasher(Watching, Revising, Merging, Copied):
         """
         settings, labels, state, alarms = storage.load(path, tokenizer)
         model = cls.__new__(cls)
-        model._set_up(settings, LabelIndex(settings.max_labels, labels), state, alarms)
+        model._set_up(
+            settings, LabelIndex(settings.max_labels, settled_names(labels)), state, alarms
+        )
         return model
 
     def copy(self) -> Self:

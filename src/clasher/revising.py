@@ -161,7 +161,7 @@ class Revising(Parts):
         mean by documents.
         """
         numbers = self._index.number(source), self._index.number(target)
-        if source == target:
+        if numbers[0] == numbers[1]:
             raise LabelError(f"label {source!r} cannot be merged with itself")
         relabelling.join(self._state, *numbers)
         self.retire_label(source)

@@ -344,3 +344,40 @@ def test_changes_are_told(tmp_path, monkeypatch):
     changed = f"{first['error_before']:.0%} → {first['error_after']:.0%}"
     assert re.search(rf"^ *{first['document']} .*{changed}", shown, re.M)
     assert max(map(len, shown.splitlines())) <= 80
+
+
+FORMS = {";": ";".join, ",": ",".join, "lists": json.dumps}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_labels_in_one_text_are_understood_and_told(tmp_path, form):
+    rows = records(60)
+    whole = run("evaluate", "-", *SMALL, "--json", "-", stdin=jsonl(rows))
+    cells = [row | {"labels": FORMS[form](row["labels"])} for row in rows]
+    result = run("evaluate", "-", *SMALL, "--json", "-", stdin=jsonl(cells))
+    timed = {"seconds", "documents_per_second", "memory_bytes"}
+    wanted, got = (
+        {name: value for name, value in json.loads(each.stdout).items() if name not in timed}
+        for each in (whole, result)
+    )
+    assert got["macro_f1"] == wanted["macro_f1"]
+    assert not whole.stderr
+    how = "written as lists" if form == "lists" else f"separated by '{form}'"
+    assert re.search(rf"^labels: 3 in the first \d+ records, {how}; first record: '", result.stderr)
+    assert not run("evaluate", "-", *SMALL, "--quiet", stdin=jsonl(cells)).stderr
+
+
+def test_doubtful_labels_are_told_with_the_option(tmp_path):
+    rows = [row | {"labels": row["labels"][0]} for row in records(100)]
+    rows[50]["labels"] = "Washington, D.C."
+    result = run("evaluate", "-", *SMALL, "--quiet", stdin=jsonl(rows))
+    assert "'Washington, D.C.' was taken for one label" in result.stderr
+    assert "say --label-separator ','" in result.stderr
+    silent = run("evaluate", "-", *SMALL, "-q", "--label-separator", "|", stdin=jsonl(rows))
+    assert not silent.stderr
+
+
+def test_labels_can_be_said_to_be_json(tmp_path):
+    rows = jsonl([{"text": "oil", "labels": '["a"]'}, {"text": "gas", "labels": "b"}])
+    result = run("evaluate", "-", *SMALL, "--labels-json", stdin=rows, code=2)
+    assert "record 2: field 'labels': 'b' is not a JSON list of labels" in result.stderr

@@ -29,6 +29,7 @@ def test_the_first_five_minutes_are_what_happens(folder: Path) -> None:
 
 def test_errors_are_what_is_said(folder: Path) -> None:
     news = (folder / "news.jsonl").read_text()
+    (folder / "latin.csv").write_bytes(b"id,text,labels\n1,caf\xe9 prices,grain\n")
     (folder / "bad.jsonl").write_text(news + 'no JSON\n{"id": 9, "labels": ["grain"]}\n')
     (folder / "news.dat").write_text(news)
     (folder / "answers.jsonl").write_text('{"id": 9, "labels": ["grain"]}\n')

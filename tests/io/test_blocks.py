@@ -58,9 +58,9 @@ def test_a_flipped_byte_is_told(write, extension):
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        (COMPRESSORS["gz"](LINES), "gzip data"),
-        (COMPRESSORS["zst"](LINES), "zstd data"),
-        (COMPRESSORS["xz"](LINES), "xz data"),
+        (COMPRESSORS["gz"](COMPRESSORS["gz"](LINES)), "gzip data"),
+        (COMPRESSORS["zst"](COMPRESSORS["zst"](LINES)), "zstd data"),
+        (COMPRESSORS["xz"](COMPRESSORS["xz"](LINES)), "xz data"),
         (parquet([("a", "b", None)]), "a Parquet table"),
         (arrow_file([("a", "b", None)]), "an Arrow table"),
         ("text".encode("utf-16"), "UTF-16 text"),

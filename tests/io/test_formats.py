@@ -32,15 +32,13 @@ def test_the_format_is_told_by_extension_unless_given(path, format_, kind, compr
     assert Source.of(path, format_) == Source(path, kind, compression)
 
 
-@pytest.mark.parametrize(
-    "path", ["a.txt", "a", "a.gz", "jsonl", ".jsonl.d/a", "a.jsonl.bz2", "", "."]
-)
+@pytest.mark.parametrize("path", ["a.txt", "a", "a.gz", "jsonl", ".jsonl.d/a", "a.jsonl.lz4", ""])
 def test_an_unknown_extension_lists_the_known_ones(path):
     with pytest.raises(StreamError, match=r"the extension of .* is unknown; known are \.jsonl"):
         Source.of(path)
 
 
-@pytest.mark.parametrize("format_", ["xls", "", "gz", "jsonl.bz2"])
+@pytest.mark.parametrize("format_", ["xls", "", "gz", "jsonl.lz4"])
 def test_an_unknown_format_lists_the_known_ones(format_):
     with pytest.raises(StreamError, match=r"is unknown; known are \.jsonl"):
         Source.of("-", format_)

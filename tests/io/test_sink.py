@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from clasher.errors import StreamError
 from clasher.io.linefile import LineFile
 from clasher.io.sink import PredictionWriter, encode_predictions, sorted_lists
+from clasher.label_names import normal_name
 from clasher.labels import LabelSets
 
-names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5)
+names = st.text(st.characters(exclude_categories=["Cs"]), max_size=5).map(normal_name).filter(bool)
 labels = st.none() | st.sets(names) | st.dictionaries(names, st.booleans())
 IDS = st.integers() | st.text(st.characters(exclude_categories=["Cs"]))
 

@@ -169,3 +169,22 @@ def test_other_settings_are_refused(opened):
     opened(SMALL).close()
     with pytest.raises(SettingError, match=r"made with other settings \(dimensions\)"):
         opened(Settings(dimensions=512, max_labels=16, words=True))
+
+
+def test_spellings_of_a_name_are_one_label(opened):
+    with opened() as engine:
+        spellings = ["\u00c9", "E\u0301", " \u00c9\u200b"]
+        engine.learn([Document(text="oil prices", labels=[name]) for name in spellings]).result()
+        [prediction] = engine.predict([Document(text="oil prices")])
+        engine.feedback(prediction.id, {"E\u0301": True, "gold ": False}).result()
+        assert [(label.name, label.support) for label in engine.labels().labels] == [
+            ("\u00c9", 4),
+            ("gold", 0),
+        ]
+        engine.relabel("rename", "E\u0301 ", "oil ").result()
+        assert engine.labels().labels[0].name == "oil"
+        with pytest.raises(LabelError, match="visible"):
+            engine.learn([Document(text="oil prices", labels=["\u200b"])])
+        with pytest.raises(LabelError, match="True and False"):
+            engine.learn([Document(text="oil prices", labels={"oil": True, "oil ": False})])
+        assert [lesson.after for lesson in engine.log()][:3] == [["\u00c9"]] * 3

@@ -14,6 +14,7 @@ from clasher import __version__
 from clasher.app.figures import printable
 from clasher.app.notes import INTERRUPTED, warn
 from clasher.app.options import Exemplified
+from clasher.app.wording import at_terminal, options_of
 from clasher.errors import ClasherError
 
 COMMANDS = (
@@ -66,6 +67,11 @@ class Commands(Exemplified, click.Group):
                 raise
             raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
 
+    def _called(self, ctx: click.Context) -> click.Command | None:
+        """The command that was asked for."""
+        name = ctx.invoked_subcommand
+        return None if name is None else self.get_command(ctx, name)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; whatever is expected to go wrong ends in one line and an exit code."""
         for stream in (sys.stdout, sys.stderr):
@@ -74,7 +80,7 @@ class Commands(Exemplified, click.Group):
         try:
             return super().invoke(ctx)
         except ClasherError as error:
-            raise Refusal(str(error)) from error
+            raise Refusal(at_terminal(str(error), options_of(self._called(ctx)))) from error
         except MemoryError as error:
             raise Refusal(
                 f"out of memory; lower --dimensions or --max-labels ({error or 'no more is known'})"
@@ -107,5 +113,5 @@ def cli() -> None:
     """Classify endless multi-label text streams in bounded memory.
 
     A STREAM is one or more files, or - for standard input: JSON lines, CSV,
-    TSV, Parquet or Arrow, text formats also as .gz, .zst or .xz.
+    TSV, Parquet or Arrow, text also compressed (gzip, zstd, xz, bzip2).
     """

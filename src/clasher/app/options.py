@@ -110,7 +110,14 @@ class Command(Exemplified):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse, after ``dead-letter FILE`` was made the one value it is."""
-        return super().parse_args(ctx, join_dead_letter(args))
+        try:
+            return super().parse_args(ctx, join_dead_letter(args))
+        except click.MissingParameter as error:
+            if error.param is None or error.param.name != "paths":
+                raise
+            raise click.UsageError(
+                f"name the files to read, or - for standard input: clasher {ctx.info_name} -", ctx
+            ) from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options section by section."""

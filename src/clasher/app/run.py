@@ -38,6 +38,9 @@ class Streams:
     text: str
     labels: str
     label_separator: str | None
+    labels_json: bool
+    delimiter: str | None
+    encoding: str | None
     id: str
     sink: str | None
     routes: tuple[str, ...]
@@ -74,11 +77,14 @@ class Streams:
 
 def run(streams: Streams, wanted: Wanted, *, quiet: bool) -> None:
     """Run until the streams end, or somebody says to stop."""
-    fields = Fields(streams.text, streams.labels, streams.id, streams.label_separator)
-    documents = source_at(streams.source, fields, streams.decoder)
+    fields = Fields(
+        streams.text, streams.labels, streams.id, streams.label_separator, streams.labels_json
+    )
+    files = {"delimiter": streams.delimiter, "encoding": streams.encoding}
+    documents = source_at(streams.source, fields, streams.decoder, **files)
     labels = None
     if streams.labels_from is not None:
-        labels = source_at(streams.labels_from, replace(fields, text=None))
+        labels = source_at(streams.labels_from, replace(fields, text=None), **files)
     letters = None if streams.dead_letters is None else sink_at(streams.dead_letters)
     outlets = streams.outlets()
     if streams.transactional:

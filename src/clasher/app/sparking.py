@@ -34,8 +34,16 @@ class Records:
     labels: str
     id: str
     label_separator: str | None
+    labels_json: bool = False
     format: str | None
+    delimiter: str | None = None
+    encoding: str | None = None
     partial: bool = False
+
+    @property
+    def files(self) -> dict[str, str | None]:
+        """How files are written."""
+        return {"format": self.format, "delimiter": self.delimiter, "encoding": self.encoding}
 
     def reading(
         self, *, labelled: bool = True, stopping: bool = True, required: bool = True
@@ -44,7 +52,7 @@ class Records:
         from clasher.adapters.spark.records import Reading
         from clasher.io.records import Fields
 
-        fields = Fields(self.text, self.labels, self.id, self.label_separator)
+        fields = Fields(self.text, self.labels, self.id, self.label_separator, self.labels_json)
         return Reading(fields, labelled, self.partial, stopping, required)
 
 
@@ -78,7 +86,7 @@ def fit(
 
     begun = wanted.load(path) if os.path.exists(path) else wanted.create()
     reading = records.reading(stopping=not skip)
-    df = read_files(spark, paths, reading, format=records.format)
+    df = read_files(spark, paths, reading, **records.files)
     if skip:
         df = df.where(Columns().is_sound(df))
     model = adapter.fit(df, begun, id="id", rounds=rounds, exact=exact)
@@ -101,7 +109,7 @@ def predict(
         raise SettingError(f"--output {output}: is there already; name a folder that is new")
     model = Clasher.load(path, tokenizer=tokenizer)
     reading = records.reading(labelled=False, stopping=not skip)
-    df = read_files(spark, paths, reading, format=records.format)
+    df = read_files(spark, paths, reading, **records.files)
     df = df.where("error is null").select("id", "text")
     found = adapter.predict(df, model, probabilities="probabilities" if probabilities else None)
     kept = found.drop("text").withColumnRenamed("predicted", "labels")
@@ -126,7 +134,7 @@ def stream(
     if source.startswith("kafka://"):
         df, order = watch_kafka(spark, source, reading), KAFKA_ORDER
     else:
-        df = watch_files(spark, source, reading, format=records.format, files=files)
+        df = watch_files(spark, source, reading, files=files, **records.files)
         order = FILE_ORDER
     writes = [sinks.to_folder(to)] if to is not None else []
     writes += [sinks.dead_letters(letters)] if letters is not None else []

@@ -22,7 +22,7 @@ from clasher.errors import SettingError
 if TYPE_CHECKING:
     from clasher.datasets import Dataset
     from clasher.hashing import Hashed
-    from clasher.io import BadRecords, Batch
+    from clasher.io import BadRecords, Batch, Understood
 
 BATCH = 1000  # documents between two looks at Ctrl-C
 
@@ -38,7 +38,10 @@ class Stream:
     labels: str
     id: str
     label_separator: str | None
+    labels_json: bool = False
     format: str | None
+    delimiter: str | None
+    encoding: str | None
     limit: int | None
     on_error: Literal["stop", "skip"] | Path
 
@@ -74,7 +77,9 @@ class Stream:
             return Bar(self.limit or dataset.documents, shown=True)
         from clasher.app.totals import expected_records
 
-        return Bar(expected_records(self.paths, self.format, self.limit), shown=True)
+        return Bar(
+            expected_records(self.paths, self.format, self.limit, self.delimiter), shown=True
+        )
 
     def _open(self, how: dict[str, Any]) -> Iterator[Batch]:
         if (dataset := self._dataset()) is not None:
@@ -85,8 +90,17 @@ class Stream:
             return open_dataset(dataset.name, self.paths[0], **how)
         from clasher.io import Fields, open_stream
 
-        fields = Fields(self.text, self.labels, self.id, self.label_separator)
-        return open_stream(self.paths, fields, format=self.format, **how)
+        fields = Fields(self.text, self.labels, self.id, self.label_separator, self.labels_json)
+        quiet = is_quiet()
+        return open_stream(
+            self.paths,
+            fields,
+            format=self.format,
+            delimiter=self.delimiter,
+            encoding=self.encoding,
+            on_labels=lambda understood: tell_labels(understood, quiet=quiet),
+            **how,
+        )
 
     def _dataset(self) -> Dataset | None:
         """The dataset that ``--format`` names; a format of files of the same name goes first."""
@@ -96,6 +110,20 @@ class Stream:
         from clasher.io.formats import KINDS
 
         return None if self.format in KINDS else DATASETS.get(self.format)
+
+
+def is_quiet() -> bool:
+    """Whether the command that runs was given ``--quiet``."""
+    context = click.get_current_context(silent=True)
+    return bool(context is not None and context.params.get("quiet"))
+
+
+def tell_labels(understood: Understood, *, quiet: bool) -> None:
+    """Say how labels that are written as one text were understood."""
+    notes.say(str(understood), quiet=quiet or understood.is_late)
+    doubt = understood.warning("--label-separator {}")
+    if doubt is not None:
+        notes.warn(doubt)
 
 
 def tell_bad(bad: BadRecords, on_error: str | Path) -> None:
@@ -118,8 +146,36 @@ def hashed_ahead(model: Hashing, batches: Iterator[Batch]) -> Generator[tuple[Ba
     return read_ahead(((batch, model.hash_many(batch.texts)) for batch in batches), ahead=2)
 
 
+def separator_option(add: Any, default: str) -> Any:
+    """The option that says what separates labels."""
+    return add("--label-separator", metavar="TEXT",
+               help=f"What stands between labels in one text (default: {default}).")  # fmt: skip
+
+
+def json_option(add: Any) -> Any:
+    """The option that says that labels are JSON."""
+    return add("--labels-json", is_flag=True,
+               help="Labels in one text are JSON: a list, or an object label → true or "
+                    "false.")  # fmt: skip
+
+
+LOOKING_AHEAD = "finds out: a list, | or, where the first records show it, ; or ,"
+NEVER_GUESSING = "a list, or |; texts with ; or , are refused"
+
+
+def file_options(add: Any) -> list[Any]:
+    """The options that say how text files are written."""
+    return [
+        add("--delimiter", metavar="CHAR",
+            help="What stands between the cells of CSV and TSV (default: the header tells; \\\\t "
+                 "is a tab)."),
+        add("--encoding", metavar="NAME",
+            help="The encoding of text files, such as cp1252 (default: utf-8)."),
+    ]  # fmt: skip
+
+
 def field_options(
-    *, labelled: bool, texts: bool = True
+    *, labelled: bool, texts: bool = True, separators: str = LOOKING_AHEAD
 ) -> list[Callable[[Callable[..., None]], Callable[..., None]]]:
     """The options that name the fields of a record, in their order."""
     options: list[Callable[[Callable[..., None]], Callable[..., None]]] = []
@@ -134,8 +190,8 @@ def field_options(
             _stream("--labels", default="labels", metavar="FIELD",
                     help="The field of the labels (default: labels): a list, an object label → "
                          "true or false (the rest is unknown), null (unlabelled), or one text."),
-            _stream("--label-separator", metavar="TEXT",
-                    help="What stands between labels in one text (default: |)."),
+            separator_option(_stream, separators),
+            json_option(_stream),
         ]  # fmt: skip
     id_option = _stream("--id", default="id", metavar="FIELD",
                         help="The field of the id (default: id); records without one are "
@@ -159,9 +215,10 @@ def stream_options(
         click.argument("paths", metavar=name, nargs=-1, required=sample is None),
         *field_options(labelled=labelled, texts=texts),
         _stream("--format", metavar="EXT",
-                help="The extension that tells the format, such as csv or jsonl.gz, for files "
-                     "that have another one (standard input: jsonl); or the name of a "
-                     "dataset, for the folder it is in (see clasher datasets)."),
+                help="The extension that tells the format, such as csv, for files that have "
+                     "another one (standard input: jsonl); or the name of a dataset, for the "
+                     "folder it is in (see clasher datasets)."),
+        *file_options(_stream),
         _stream("--limit", type=click.IntRange(min=1), metavar="N", default=sample, help=limit),
         _stream("--on-error", callback=parse_policy, default="stop",
                 metavar="stop|skip|dead-letter FILE",
@@ -182,4 +239,8 @@ def stream_options(
 
 def unlooked_at(values: dict[str, Any]) -> dict[str, Any]:
     """For a command that wants no labels: a field that is not looked at, and none of the others."""
-    return {"labels": values["text"] + values["id"], "label_separator": None}
+    return {
+        "labels": values["text"] + values["id"],
+        "label_separator": None,
+        "labels_json": False,
+    }

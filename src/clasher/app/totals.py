@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
+from clasher.io.blocks import sniffed
 from clasher.io.formats import Source
 
 SAMPLE = 1 << 20  # bytes of a text file that are looked at
@@ -18,11 +19,12 @@ def expected_records(
     paths: Sequence[str],
     format: str | None = None,  # noqa: A002
     limit: int | None = None,
+    delimiter: str | None = None,
 ) -> int | None:
     """The number of records, more or less; None where only reading them all would tell."""
     total = 0
     for path in paths:
-        count = _records(Source.of(path, format))
+        count = _records(sniffed(Source.of(path, format, delimiter)))
         if count is None:
             return limit
         total += count

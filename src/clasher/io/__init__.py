@@ -5,6 +5,7 @@
 """
 
 from clasher.io.badrecords import BadRecords
+from clasher.io.cells import LabelFormWarning, Understood
 from clasher.io.files import open_stream
 from clasher.io.records import Batch, Fields
 from clasher.io.registry import sink_at, source_at
@@ -16,11 +17,13 @@ __all__ = [
     "Batch",
     "Chunk",
     "Fields",
+    "LabelFormWarning",
     "LineWriter",
     "Party",
     "PredictionWriter",
     "Sink",
     "Source",
+    "Understood",
     "open_stream",
     "sink_at",
     "source_at",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from hashlib import sha256
 from typing import Any, Final, Literal
 
@@ -11,6 +12,7 @@ import msgspec
 from clasher.errors import RecordError, SettingError
 from clasher.io.linefile import Closing, LineFile
 
+_SKIPPING = re.compile(r",? or pass over (bad records|it) with --on-error skip$")
 _encoder = msgspec.json.Encoder()
 
 SHORTER: Final = (1000, 200, 20)  # characters left of a name or an error where a letter is cut
@@ -67,6 +69,9 @@ class BadRecords(Closing):
         """Raise ``error``, or count it and set it aside."""
         if self.policy == "stop":
             raise error
+        remedy = _SKIPPING.sub("", error.remedy)  # of no use to whoever does that already
+        if remedy != error.remedy:
+            error = RecordError(error.source, error.position, error.problem, remedy, error.raw)
         self.first = self.first or error
         self.skipped += 1
         if self._letters is not None:

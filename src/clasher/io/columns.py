@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from clasher.errors import LabelError, StreamError
+from clasher.io.cells import DoubtfulLabelsError
 from clasher.io.judging import FaultError, judge, missing_column
-from clasher.io.reading import Reading
-from clasher.io.records import Batch, Fields, Record, label_sets, numbered, unlabelled
+from clasher.io.reading import Held, Reading
+from clasher.io.records import Batch, Record, numbered, unlabelled
 from clasher.labels import LabelSets
 
 
@@ -61,7 +62,7 @@ class WantedColumns:
         """The numbers of the outermost fields that hold the wanted columns."""
         return sorted({schema.get_field_index(column.path[0]) for column in self._columns})
 
-    def batches(self, rows: pa.RecordBatch, above: int) -> Iterator[Batch]:
+    def batches(self, rows: pa.RecordBatch, above: int) -> Iterator[Batch | Held]:
         """The batches in some rows; ``above`` rows of the table went before."""
         arrays = {column.field: column.of(rows) for column in self._columns}
         # A list, not a generator: every column is to be checked, not only up to the first doubt.
@@ -109,33 +110,45 @@ class WantedColumns:
             raise StreamError(f"{self._source}: column {field!r} is damaged: {error}") from error
         return True
 
-    def _convert(self, part: dict[str, pa.Array], count: int) -> Batch | None:
+    def _convert(self, part: dict[str, pa.Array], count: int) -> Batch | Held | None:
         """Rows that are all good to a batch, without an object per row; None where one is bad."""
         reading = self._reading
         first = reading.records + 1
         texts = self._texts(part, count)
         if texts.null_count:
             return None
-        try:
-            if self._labels is None:
-                labels = unlabelled(count)
-            else:
-                labels = _read_labels(part[self._labels.field], reading.fields)
-        except LabelError:
-            return None
         if self._id is None:
             ids: list[Any] = list(range(first, first + count))
         else:
             ids = numbered(part[self._id.field].to_pylist(), itertools.count(first))
+        try:
+            batch = self._labelled(ids, texts, part)
+        except LabelError:
+            return None
+        except DoubtfulLabelsError as error:
+            raise error.at(self._source) from None
         reading.records += count
-        return Batch(ids, texts, labels)
+        return batch
+
+    def _labelled(
+        self, ids: list[Any], texts: pa.LargeStringArray, part: dict[str, pa.Array]
+    ) -> Batch | Held:
+        if self._labels is None:
+            return Batch(ids, texts, unlabelled(len(ids)))
+        column = part[self._labels.field]
+        # Arrow's cast of list views gives wrong offsets, so those go by way of Python objects.
+        if _is_list(column.type):
+            sets = LabelSets.of(column.cast(pa.large_list(pa.large_string())))
+            return Batch(ids, texts, sets)
+        labels = [_plain(value, column.type) for value in column.to_pylist()]
+        return self._reading.batch(ids, texts, labels)
 
     def _texts(self, part: dict[str, pa.Array], count: int) -> pa.LargeStringArray:
         if self._text is None:
             return pa.repeat(pa.scalar("", pa.large_string()), count)
         return part[self._text.field].cast(pa.large_string())
 
-    def _one_by_one(self, part: dict[str, pa.Array], above: int, count: int) -> Batch:
+    def _one_by_one(self, part: dict[str, pa.Array], above: int, count: int) -> Batch | Held:
         reading = self._reading
         records: list[Record] = []
         for index in range(count):
@@ -145,13 +158,17 @@ class WantedColumns:
                 for field, array in part.items():
                     values[field] = _value(field, array[index])
                 record = judge(
-                    values, reading.fields, labelled=reading.labelled, required=reading.required
+                    values,
+                    reading.fields,
+                    labelled=reading.labelled,
+                    required=reading.required,
+                    splitting=reading.detection is None,
                 )
                 records.append(reading.number(record))
             except FaultError as fault:
                 raw = msgspec.json.encode(values, enc_hook=str)
                 reading.reject(self._source, above + index + 1, fault, raw)
-        return Batch.of_records(records, reading.fields, labelled=reading.labelled)
+        return reading.of_records(records)
 
 
 def find_column(schema: pa.Schema, field: str, source: str) -> Column | None:
@@ -206,13 +223,6 @@ def _is_labels(kind: pa.DataType) -> bool:
     if types.is_struct(kind):
         return all(types.is_boolean(kind.field(i).type) for i in range(kind.num_fields))
     return _is_text(kind)
-
-
-def _read_labels(column: pa.Array, fields: Fields) -> LabelSets:
-    # Arrow's cast of list views gives wrong offsets, so those go by way of Python objects too.
-    if _is_list(column.type):
-        return LabelSets.of(column.cast(pa.large_list(pa.large_string())))
-    return label_sets([_plain(value, column.type) for value in column.to_pylist()], fields)
 
 
 def _value(field: str, scalar: pa.Scalar) -> Any:

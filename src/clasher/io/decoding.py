@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from clasher.errors import LabelError
+from clasher.io.cells import DoubtfulLabelsError
 from clasher.io.jsonl import UNDECODABLE, RecordDecoder
 from clasher.io.judging import FaultError
 from clasher.io.records import Batch, Fields, Id, Record
@@ -65,13 +67,15 @@ class Decoder:
         if all(type(value) is bytes for value in values):
             try:
                 return Chunk(self._decoder.decode_many(values, spare), position)  # type: ignore[arg-type]
-            except UNDECODABLE:
+            except (*UNDECODABLE, LabelError, DoubtfulLabelsError):
                 pass
         records: list[Record] = []
         poison: list[Poison] = []
         for value, place, own in zip(values, places, spare, strict=True):
             try:
                 record = self._record(value)
+            except DoubtfulLabelsError as error:
+                raise error.at(f"{self.source}, record {place}") from None
             except FaultError as fault:
                 poison.append(Poison(self.source, place, fault.problem, raw_of(value)))
             else:

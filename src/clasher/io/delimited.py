@@ -12,27 +12,36 @@ from collections import deque
 from collections.abc import Iterator
 
 from clasher.errors import StreamError
+from clasher.io.cells import DoubtfulLabelsError
 from clasher.io.formats import Source
-from clasher.io.judging import FaultError, invalid_utf8, missing_column
+from clasher.io.judging import FaultError, invalid_utf8, missing_column, read_cell
 from clasher.io.lines import Overlong, line_groups, too_long
-from clasher.io.reading import Reading
-from clasher.io.records import Batch, Id
+from clasher.io.reading import Held, Reading
+from clasher.io.records import Batch, Id, LabelValue
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
+DELIMITERS = (",", ";", "\t", "|")
+"""What may stand between cells."""
 
 
-def read_delimited(source: Source, reading: Reading) -> Iterator[Batch]:
+def read_delimited(source: Source, reading: Reading) -> Iterator[Batch | Held]:
     """Read CSV or TSV; blank lines are no records."""
     # The csv module has one limit for the whole process: raise it to ours, never lower it.
     csv.field_size_limit(max(csv.field_size_limit(), reading.longest))
     feed = _Feed(line_groups(source, reading), reading.longest)
-    rows = csv.reader(feed, delimiter=_DELIMITERS[source.kind], strict=True)
+    delimiter = source.delimiter or _DELIMITERS[source.kind]
+    rows = csv.reader(feed, delimiter=delimiter, strict=True)
     try:
         header = _read_row(rows, feed)
     except FaultError as fault:
-        raise StreamError(f"{source.name} has no readable header: {fault.problem}") from None
+        raise StreamError(
+            f"{source.name} has no readable header: {fault.problem}; {fault.remedy}"
+        ) from None
     if header is None:
         return
+    if source.delimiter is None:
+        delimiter, header = _delimited(header, feed.raw, delimiter, reading)
+        rows = csv.reader(feed, delimiter=delimiter, strict=True)
     columns = _Columns(header, source.name, reading)
     while True:
         try:
@@ -40,12 +49,36 @@ def read_delimited(source: Source, reading: Reading) -> Iterator[Batch]:
             if row is None:
                 break
             columns.add(row)
+        except DoubtfulLabelsError as error:
+            raise error.at(f"{source.name}, record {feed.line}") from None
         except FaultError as fault:
             reading.records += 1
             reading.reject(source.name, feed.line, fault, feed.raw)
         if not feed.waiting or len(columns.ids) >= reading.room():
             yield columns.take()
     yield columns.take()
+
+
+def _delimited(
+    header: list[str], raw: bytes, delimiter: str, reading: Reading
+) -> tuple[str, list[str]]:
+    """Tell the delimiter by the header: it must give the wanted columns, or else several."""
+    fields = reading.fields
+    needs_labels = reading.labelled and reading.required
+    wanted = {fields.text or fields.id, fields.labels if needs_labels else fields.text or fields.id}
+    if wanted <= set(header):
+        return delimiter, header
+    found = {delimiter: header}
+    for other in DELIMITERS:
+        try:
+            found[other] = next(csv.reader([raw.decode()], delimiter=other, strict=True))
+        except (csv.Error, StopIteration, UnicodeDecodeError):
+            continue
+        if wanted <= set(found[other]):
+            return other, found[other]
+    if len(header) == 1:
+        delimiter = max(found, key=lambda other: len(found[other]))
+    return delimiter, found[delimiter]
 
 
 def _read_row(rows: Iterator[list[str]], feed: _Feed) -> list[str] | None:
@@ -131,7 +164,7 @@ class _Columns:
         self._id = _index(header, str(fields.id), "id", source) if has_id else None
         self.ids: list[Id] = []
         self._texts: list[str] = []
-        self._label_texts: list[str] = []
+        self._label_values: list[LabelValue | str] = []
 
     def add(self, row: list[str]) -> None:
         """Take the cells of one row."""
@@ -141,18 +174,23 @@ class _Columns:
                 "put cells that hold separators or line ends in quotes, or pass over bad records "
                 "with --on-error skip",
             )
+        labels: LabelValue | str = None
+        if self._labels is not None:
+            splitting = self._reading.detection is None
+            if self._reading.detection is not None:
+                self._reading.detection.has_text = True
+            labels = read_cell(row[self._labels], self._reading.fields, splitting=splitting)
         self._reading.records += 1
         own = "" if self._id is None else row[self._id]
         self.ids.append(own or self._reading.records)
         self._texts.append("" if self._text is None else row[self._text])
-        if self._labels is not None:
-            self._label_texts.append(row[self._labels])
+        self._label_values.append(labels)
 
-    def take(self) -> Batch:
+    def take(self) -> Batch | Held:
         """What was collected, as a batch; the columns are empty after it."""
-        labels = None if self._labels is None else self._label_texts
-        batch = Batch.of(self.ids, self._texts, labels, self._reading.fields)
-        self.ids, self._texts, self._label_texts = [], [], []
+        labels = None if self._labels is None else self._label_values
+        batch = self._reading.batch(self.ids, self._texts, labels)
+        self.ids, self._texts, self._label_values = [], [], []
         return batch
 
 

@@ -3,15 +3,18 @@
 ==============  ================================================  ======================
 extension       format                                            compressed
 ==============  ================================================  ======================
-.jsonl .ndjson  JSON lines                                        also .gz, .zst, .xz
-.json           JSON lines too, not one JSON text                 also .gz, .zst, .xz
-.csv .tsv       with a header, quoted as spreadsheets do it       also .gz, .zst, .xz
+.jsonl .ndjson  JSON lines                                        gzip, zstd, xz, bzip2
+.json           JSON lines too, not one JSON text                 gzip, zstd, xz, bzip2
+.csv .tsv       with a header, quoted as spreadsheets do it       gzip, zstd, xz, bzip2
 .parquet        Parquet                                           inside only
 .arrow .feather Arrow IPC, file or stream format                  inside only
 ==============  ================================================  ======================
 
-Text is UTF-8, with or without a byte order mark. Each file is read from its beginning to its end,
-one after the other, holding one batch and some buffers at a time.
+Text is UTF-8, with or without a byte order mark, unless ``encoding`` says otherwise. Compressed
+text is known by its first bytes, on standard input too, or by its extension (.gz, .zst, .xz,
+.bz2). CSV may have ``;``, tabs or ``|`` between its cells: the header tells, or ``delimiter``. Each
+file is read from its beginning to its end, one after the other, holding one batch and some buffers
+at a time.
 """
 
 from __future__ import annotations
@@ -23,10 +26,11 @@ from typing import TypeAlias
 
 from clasher.errors import SettingError, StreamError
 from clasher.io.badrecords import BadRecords
+from clasher.io.cells import Detection, OnLabels, warn_of
 from clasher.io.delimited import read_delimited
 from clasher.io.formats import Source
 from clasher.io.jsonl import read_jsonl
-from clasher.io.reading import LONGEST_RECORD, Reading
+from clasher.io.reading import LONGEST_RECORD, Held, Reading
 from clasher.io.records import Batch, Fields
 from clasher.io.tables import read_table
 
@@ -51,6 +55,9 @@ def open_stream(
     limit: int | None = None,
     format: str | None = None,  # noqa: A002
     longest: int = LONGEST_RECORD,
+    on_labels: OnLabels = warn_of,
+    delimiter: str | None = None,
+    encoding: str | None = None,
 ) -> Iterator[Batch]:
     r"""Read records from files, or from standard input where a path is ``-``.
 
@@ -76,6 +83,14 @@ def open_stream(
         another one; by default standard input is JSON lines.
     longest
         The limit of a record in a text file, in bytes; one beyond it is a bad record.
+    on_labels
+        Called with what was understood of labels that are written as one text (see
+        ``clasher.io.cells``), before the first batch that depends on it, and again should a doubt
+        come up later; by default a doubt is a ``LabelFormWarning``.
+    delimiter
+        What stands between the cells of CSV and TSV; by default the header tells.
+    encoding
+        The encoding of text files, such as ``"cp1252"``; by default UTF-8.
 
     Raises
     ------
@@ -99,16 +114,19 @@ def open_stream(
         if value is not None and value < 1:
             raise SettingError(f"the {name!r} of a stream must be at least 1. Got {value} instead.")
     given = [paths] if isinstance(paths, str | os.PathLike) else paths
-    sources = [Source.of(path, format) for path in given]
+    sources = [Source.of(path, format, delimiter, encoding) for path in given]
     for source in sources:
         _look_at(source)
     if sum(source.is_standard_input for source in sources) > 1:
         raise StreamError("standard input can be read once: give - only once")
+    fields = fields or Fields()
+    guesses = labelled and fields.separator is None and not fields.labels_json
     return _read(
         sources,
         Reading(
-            fields or Fields(),
+            fields,
             labelled,
+            detection=Detection(on_labels) if guesses else None,
             batch_size=batch_size,
             limit=limit,
             longest=longest,
@@ -132,6 +150,12 @@ def _look_at(source: Source) -> None:
 
 
 def _read(sources: Sequence[Source], reading: Reading) -> Iterator[Batch]:
+    yield from reading.settle(_batches(sources, reading))
+    if not reading.delivered:
+        raise _nothing(sources, reading)
+
+
+def _batches(sources: Sequence[Source], reading: Reading) -> Iterator[Batch | Held]:
     for source in sources:
         for batch in READERS[source.kind](source, reading):
             if batch.ids:
@@ -139,8 +163,6 @@ def _read(sources: Sequence[Source], reading: Reading) -> Iterator[Batch]:
                 yield batch
             if not reading.room():
                 return
-    if not reading.delivered:
-        raise _nothing(sources, reading)
 
 
 def _nothing(sources: Sequence[Source], reading: Reading) -> StreamError:

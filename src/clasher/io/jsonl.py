@@ -14,11 +14,13 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from clasher.io.formats import Source
-from clasher.io.judging import FaultError, invalid_utf8, judge
+from clasher.errors import LabelError
+from clasher.io.cells import DoubtfulLabelsError
+from clasher.io.formats import STANDARD_INPUT, Source
+from clasher.io.judging import FaultError, check_labels, invalid_utf8, judge, read_cell
 from clasher.io.lines import Overlong, line_groups, too_long
-from clasher.io.reading import Reading
-from clasher.io.records import Batch, Fields, Id, Record, numbered
+from clasher.io.reading import Held, Reading
+from clasher.io.records import Batch, Fields, Id, LabelValue, Record, numbered
 from clasher.io.structs import Leaf, struct_for
 
 _Label = Annotated[str, msgspec.Meta(min_length=1)]
@@ -30,15 +32,21 @@ _ONE_A_LINE = (
 )
 
 
-def read_jsonl(source: Source, reading: Reading) -> Iterator[Batch]:
+def read_jsonl(source: Source, reading: Reading) -> Iterator[Batch | Held]:
     """Read JSON lines; blank lines are no records."""
-    decoder = RecordDecoder(reading.fields, labelled=reading.labelled, required=reading.required)
+    decoder = RecordDecoder(
+        reading.fields,
+        labelled=reading.labelled,
+        required=reading.required,
+        splitting=reading.detection is None,
+    )
     above = 0
     for lines in line_groups(source, reading):
         try:
-            batch = decoder.decode_many(lines, count(reading.records + 1))
+            columns = decoder.columns(lines, count(reading.records + 1))
+            batch = reading.batch(*columns)
             reading.records += len(lines)
-        except UNDECODABLE:
+        except (*UNDECODABLE, LabelError, DoubtfulLabelsError):
             batch = _one_by_one(lines, above, decoder, source.name, reading)
         above += len(lines)
         yield batch
@@ -46,7 +54,7 @@ def read_jsonl(source: Source, reading: Reading) -> Iterator[Batch]:
 
 def _one_by_one(
     lines: Sequence[bytes], above: int, decoder: RecordDecoder, source: str, reading: Reading
-) -> Batch:
+) -> Batch | Held:
     records: list[Record] = []
     for number, line in enumerate(lines, above + 1):
         overlong = isinstance(line, Overlong)
@@ -57,9 +65,21 @@ def _one_by_one(
             if overlong:
                 raise too_long(reading.longest)
             records.append(reading.number(decoder.decode(line)))
+        except DoubtfulLabelsError as error:
+            raise error.at(f"{source}, record {number}") from None
         except FaultError as fault:
+            if reading.records == 1 and not line.lstrip().startswith((b"{", b"[")):
+                fault = _other_format(fault, source)
             reading.reject(source, number, fault, getattr(line, "head", line))
-    return Batch.of_records(records, reading.fields, labelled=reading.labelled)
+    return reading.of_records(records)
+
+
+def _other_format(fault: FaultError, source: str) -> FaultError:
+    """What begins with neither an object nor an array may be something else than JSON."""
+    what = "standard input" if source == STANDARD_INPUT else source
+    return FaultError(
+        fault.problem, f"say what {what} holds, such as --format csv, where it is not JSON lines"
+    )
 
 
 class RecordDecoder:
@@ -73,6 +93,8 @@ class RecordDecoder:
         Whether to read labels.
     required
         Whether a record without the field of the labels is bad, or unlabelled.
+    splitting
+        Whether ``decode`` splits labels that are one text; without, only lists are read.
 
     Examples
     --------
@@ -81,8 +103,11 @@ class RecordDecoder:
     Record(id=None, text='oil', labels=['energy'])
     """
 
-    def __init__(self, fields: Fields, *, labelled: bool, required: bool = True) -> None:
+    def __init__(
+        self, fields: Fields, *, labelled: bool, required: bool = True, splitting: bool = True
+    ) -> None:
         self.fields = fields
+        self.splitting = splitting
         self.labelled = labelled
         self.required = required
         wanted: dict[str, Leaf] = {}
@@ -100,12 +125,18 @@ class RecordDecoder:
 
     def decode_many(self, lines: Sequence[bytes], spare: Iterable[Id]) -> Batch:
         """Decode lines that are all good; those without an id get theirs of ``spare``."""
+        return Batch.of(*self.columns(lines, spare), self.fields)
+
+    def columns(
+        self, lines: Sequence[bytes], spare: Iterable[Id]
+    ) -> tuple[list[Id], list[str], list[LabelValue | str] | None]:
+        """Decode lines that are all good into ids, texts and labels."""
         found = list(map(self._decode, lines))
         ids: Sequence[Any]
         ids = [None] * len(found) if self._get_id is None else list(map(self._get_id, found))
         labels = None if self._get_labels is None else list(map(self._get_labels, found))
         texts = list(map(self._get_text, found))
-        return Batch.of(numbered(ids, spare), texts, labels, self.fields)
+        return numbered(ids, spare), texts, labels
 
     def decode(self, line: bytes) -> Record:
         """Decode one line, which may be bad."""
@@ -114,15 +145,23 @@ class RecordDecoder:
         except UNDECODABLE:
             return self.judge(decode_object(line))
         labels = None if self._get_labels is None else self._get_labels(found)
+        if isinstance(labels, str):
+            labels = read_cell(labels, self.fields, splitting=self.splitting)
+        else:
+            check_labels(labels, self.fields)
         return Record(
-            None if self._get_id is None else self._get_id(found),
-            self._get_text(found),
-            self.fields.split(labels) if isinstance(labels, str) else labels,
+            None if self._get_id is None else self._get_id(found), self._get_text(found), labels
         )
 
     def judge(self, values: Mapping[str, Any]) -> Record:
         """Check a record that came as an object."""
-        return judge(values, self.fields, labelled=self.labelled, required=self.required)
+        return judge(
+            values,
+            self.fields,
+            labelled=self.labelled,
+            required=self.required,
+            splitting=self.splitting,
+        )
 
 
 def _no_text(_: Any) -> str:

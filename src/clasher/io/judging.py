@@ -5,14 +5,17 @@ Readers take whole batches on a faster way, and come here for those in which a r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from clasher.errors import StreamError
+from clasher.errors import LabelError, StreamError
 from clasher.io.records import Fields, Id, LabelValue, Record
+from clasher.label_names import check_name, normal_states
 
 _PASS_OVER: Final = "mend it, or pass over bad records with --on-error skip"
 _MISSING: Final = object()
+_DELIMITER: Final = re.compile(r"[^\w. -]")
 
 
 class FaultError(Exception):
@@ -36,15 +39,25 @@ def invalid_utf8(raw: bytes) -> FaultError:
         raw.decode()
     except UnicodeDecodeError as error:
         place = f" at byte {error.start + 1}"
-    return FaultError(f"invalid UTF-8{place}")
+    return FaultError(
+        f"invalid UTF-8{place}",
+        "name the encoding of the file, such as --encoding cp1252, or pass over bad records with "
+        "--on-error skip",
+    )
 
 
 def judge(
-    values: Mapping[str, Any], fields: Fields, *, labelled: bool, required: bool = True
+    values: Mapping[str, Any],
+    fields: Fields,
+    *,
+    labelled: bool,
+    required: bool = True,
+    splitting: bool = True,
 ) -> Record:
     """Check one record value by value and say precisely what is wrong with it.
 
-    Where the labels are not ``required``, a record without their field is unlabelled.
+    Where the labels are not ``required``, a record without their field is unlabelled. Without
+    ``splitting``, labels that are one text stay so unless they are a list.
 
     >>> judge({"text": "oil", "labels": 3}, Fields(), labelled=True)
     Traceback (most recent call last):
@@ -57,7 +70,7 @@ def judge(
     return Record(
         None if own is _MISSING else _judge_id(own, fields),
         "" if fields.text is None else _judge_text(_find(values, fields.text), values, fields),
-        _judge_labels(labels, values, fields),
+        _judge_labels(labels, values, fields, splitting),
     )
 
 
@@ -81,11 +94,38 @@ def _judge_text(value: Any, values: Mapping[str, Any], fields: Fields) -> str:
     raise FaultError(f"field {fields.text!r} holds {_kind(value)}, not text", remedy)
 
 
-def _judge_labels(value: Any, values: Mapping[str, Any], fields: Fields) -> LabelValue:
+def read_cell(text: str, fields: Fields, *, splitting: bool) -> LabelValue | str:
+    """Read labels that are written as one text; a list may hold what is no label."""
+    try:
+        return fields.split(text) if splitting else fields.listed(text)
+    except LabelError as error:
+        raise _no_labels(error, fields) from None
+
+
+def check_labels(labels: LabelValue, fields: Fields) -> None:
+    """Refuse labels that are blank, and a yes and a no to one label."""
+    try:
+        if isinstance(labels, dict):
+            normal_states(labels)
+        else:
+            for name in labels or ():
+                check_name(name)
+    except LabelError as error:
+        raise _no_labels(error, fields) from None
+
+
+def _no_labels(error: LabelError, fields: Fields) -> FaultError:
+    problem = str(error).removesuffix(" instead.").rstrip(".")
+    return FaultError(f"field {fields.labels!r}: {problem}")
+
+
+def _judge_labels(
+    value: Any, values: Mapping[str, Any], fields: Fields, splitting: bool
+) -> LabelValue | str:
     if value is None:
         return None
     if isinstance(value, str):
-        return fields.split(value)
+        return read_cell(value, fields, splitting=splitting)
     where = f"field {fields.labels!r}"
     if value is _MISSING:
         raise FaultError(
@@ -109,6 +149,7 @@ def _judge_labels(value: Any, values: Mapping[str, Any], fields: Fields) -> Labe
                     f"label {label!r} of {where} is {_kind(state)}, not true or false",
                     "leave labels that are not known out of the object",
                 )
+    check_labels(value, fields)
     return value
 
 
@@ -145,6 +186,7 @@ def listing(names: Sequence[str] | Mapping[str, Any]) -> str:
 def missing_column(source: str, field: str, option: str, names: Sequence[str]) -> StreamError:
     """A table without a column that is needed: no record of it can be read."""
     found = f"its columns are {listing(names)}" if names else "it has no columns"
-    return StreamError(
-        f"{source} has no column {field!r}, {found}; name the right one with --{option} FIELD"
-    )
+    remedy = f"name the right one with --{option} FIELD"
+    if len(names) == 1 and _DELIMITER.search(names[0]):
+        remedy += ", or what stands between columns with --delimiter"
+    return StreamError(f"{source} has no column {field!r}, {found}; {remedy}")

@@ -1,9 +1,10 @@
 """What a record is made of, and how many of them become a batch.
 
 A record has a text, labels and an id. Labels are a list of text, a mapping label → bool, null for
-an unlabelled document, or one text: it is split at the separator, blanks around a label are
-stripped and empty pieces dropped. A blank text means unlabelled too, for that is how CSV writes
-null; a lone separator says "labelled, with nothing".
+an unlabelled document, or one text, which ``clasher.io.cells`` reads: a list, or names with a
+separator between them. Blanks around a label are stripped and empty pieces dropped. A blank text
+means unlabelled too, for that is how CSV writes null; a lone separator says "labelled, with
+nothing".
 """
 
 from __future__ import annotations
@@ -16,13 +17,12 @@ import numpy as np
 import pyarrow as pa
 
 from clasher.errors import SettingError
+from clasher.io import cells
 from clasher.label_columns import UNLABELLED
 from clasher.labels import LabelSets
 
 Id: TypeAlias = int | str
 LabelValue: TypeAlias = list[str] | dict[str, bool] | None
-
-DEFAULT_SEPARATOR: Final = "|"
 
 _LABEL_COLUMN: Final = pa.large_list(pa.large_string())
 
@@ -43,7 +43,10 @@ class Fields:
         The field of the id. A record without one gets its running number in the stream, counted
         from 1; ``None`` numbers them all.
     separator
-        What stands between labels that are written as one text; ``None`` is ``|``.
+        What stands between labels that are written as one text. ``None``: texts may be JSON or
+        Python lists, and ``|`` separates; ``open_stream`` also finds out about ``;`` and ``,``.
+    labels_json
+        Labels that are written as one text are JSON, nothing else.
 
     Examples
     --------
@@ -55,6 +58,7 @@ class Fields:
     labels: str = "labels"
     id: str | None = "id"
     separator: str | None = None
+    labels_json: bool = False
 
     def __post_init__(self) -> None:
         for parameter in ("text", "labels", "id", "separator"):
@@ -65,26 +69,52 @@ class Fields:
                 raise SettingError(
                     f"the {parameter!r} of a stream must be non-empty text. Got {value!r} instead."
                 )
+        if self.labels_json and self.separator is not None:
+            raise SettingError(
+                f"labels are JSON (--labels-json) or separated by {self.separator!r} "
+                f"(--label-separator), not both; leave one out"
+            )
         if len({self.text, self.labels, self.id}) < 3:
             raise SettingError(
                 f"text, labels and id must be different fields. Got {self.text!r}, "
                 f"{self.labels!r} and {self.id!r}."
             )
 
-    def split(self, text: str) -> list[str] | None:
-        """The labels in one text; None, unlabelled, where it is blank."""
+    def split(self, text: str, found: str | None = None) -> LabelValue:
+        """Read the labels in one text; None, unlabelled, where it is blank.
+
+        ``found`` separates labels where nothing was said; without it, a text that may hold
+        several labels is refused.
+        """
+        value = self.listed(text)
+        if not isinstance(value, str):
+            return value
+        if found is None:
+            cells.refuse_doubtful(value)
+        return cells.split(value, found or cells.DEFAULT_SEPARATOR)
+
+    def listed(self, text: str) -> LabelValue | str:
+        """Read one text as far as that needs no look at others; else return it as it is.
+
+        >>> Fields().listed('["oil"]'), Fields().listed("oil;gas"), Fields().listed(" ")
+        (['oil'], 'oil;gas', None)
+        """
         if not text or text.isspace():
             return None
-        pieces = text.split(self.separator or DEFAULT_SEPARATOR)
-        return [label for piece in pieces if (label := piece.strip())]
+        if self.separator is not None:
+            return cells.split(text, self.separator)
+        return cells.read_json(text) if self.labels_json else cells.read_list(text)
 
 
 class Record(NamedTuple):
-    """One record whose values were found good; no id means its running number."""
+    """One record whose values were found good; no id means its running number.
+
+    Labels are text where it is not known yet how to split it.
+    """
 
     id: Id | None
     text: str
-    labels: LabelValue
+    labels: LabelValue | str
 
 
 @dataclass(frozen=True, slots=True)

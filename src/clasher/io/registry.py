@@ -39,17 +39,27 @@ CONNECTORS: Final[Mapping[str, Connector]] = {
 """By scheme. A connector's author adds a line here, and a file to ``clasher.io.connectors``."""
 
 
-def source_at(url: str, fields: Fields | None = None, decoder: str | None = None) -> Source:
+def source_at(
+    url: str,
+    fields: Fields | None = None,
+    decoder: str | None = None,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+) -> Source:
     """The source that an address names; nothing is opened yet.
 
     A ``decoder``, as ``module:function``, is the option of that name: see ``kafka_messages``.
+    ``delimiter`` and ``encoding`` are those of files.
 
     >>> source_at("news.jsonl").name.endswith("/news.jsonl")
     True
     """
     address = Address.of(url)
-    if decoder is not None:
-        address = replace(address, options=address.options | {"decoder": decoder})
+    said = {"decoder": decoder, "delimiter": delimiter, "encoding": encoding}
+    options = {name: value for name, value in said.items() if value is not None}
+    if options:
+        address = replace(address, options=address.options | options)
     source: Source = _load(address, "source", "reads from")(address, fields or Fields())
     return source
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from clasher.errors import RecordError, StreamError
 from clasher.io.badrecords import BadRecords
-from clasher.io.blocks import BLOCK
+from clasher.io.blocks import BLOCK, sniffed
 from clasher.io.decoding import Decoder, Value
 from clasher.io.files import READERS
 from clasher.io.formats import Source as File
@@ -50,7 +50,8 @@ class Resumed(Protocol):
 
 def resumed(file: File, fields: Fields, position: Position, *, above: int = 0) -> Resumed:
     """Open a file at a position; ``above`` records of the stream went before the file."""
-    if file.kind == "jsonl" and file.compression is None:
+    file = sniffed(file)
+    if file.kind == "jsonl" and file.compression is None and file.encoding is None:
         return ResumedLines(file, fields, position, above=above)
     return ReadAnew(file, fields, position, above=above)
 
@@ -269,7 +270,7 @@ class ReadAnew:
         self._reading = Reading(
             fields, required=False, batch_size=RECORDS, bad=self._bad, records=above
         )
-        self._batches = READERS[file.kind](file, self._reading)
+        self._batches = self._reading.settle(READERS[file.kind](file, self._reading))
 
     def read(self, most: int, seconds: float) -> Chunk | None:
         """The next batch of the file, whatever ``most`` says: borders stay where they are."""

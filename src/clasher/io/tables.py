@@ -18,7 +18,7 @@ from clasher.errors import StreamError
 from clasher.io.blocks import BLOCK, guarded, opened
 from clasher.io.columns import WantedColumns
 from clasher.io.formats import Source
-from clasher.io.reading import BATCH_BYTES, Reading
+from clasher.io.reading import BATCH_BYTES, Held, Reading
 from clasher.io.records import Batch
 
 _Pieces: TypeAlias = Iterator[tuple[WantedColumns, pa.RecordBatch]]
@@ -26,7 +26,7 @@ _Pieces: TypeAlias = Iterator[tuple[WantedColumns, pa.RecordBatch]]
 _FILE_MAGIC = b"ARROW1"
 
 
-def read_table(source: Source, reading: Reading) -> Iterator[Batch]:
+def read_table(source: Source, reading: Reading) -> Iterator[Batch | Held]:
     """Read a Parquet or Arrow table."""
     pieces = _parquet if source.kind == "parquet" else _arrow
     above = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from clasher import label_columns
+from clasher import label_names
 from clasher.errors import LabelError, RefusedError, SettingError, TextError
 from clasher.service.entries import Taught
 from clasher.service.state import State
@@ -15,39 +15,42 @@ LONGEST_NAME = 1024  # characters of an id, of a key, of who
 
 def taught(documents: Sequence[Document]) -> list[Taught]:
     """Documents as the log holds them; raises where one cannot be learnt."""
+    checked: list[Taught] = []
     for place, document in enumerate(documents):
         check_text(document.text, f"document {place}: ")
         if document.id is not None:
             check_name("id", document.id)
-        _check_labels(document.labels, f"document {place}: ")
-    return [Taught(document.text, document.labels, document.id) for document in documents]
+        labels = _check_labels(document.labels, f"document {place}: ")
+        checked.append(Taught(document.text, labels, document.id))
+    return checked
 
 
-def check_labels(labels: Labels) -> None:
-    """Refuse labels of the wrong kind; an answer has to have some, or none: not unknown ones."""
-    if labels is None:
+def check_labels(labels: Labels) -> list[str] | dict[str, bool]:
+    """Normalise the labels of an answer; refuse unknown ones and those of the wrong kind."""
+    checked = _check_labels(labels)
+    if checked is None:
         raise LabelError("an answer needs labels: [] says that there are none, null says nothing")
-    _check_labels(labels)
+    return checked
 
 
-def _check_labels(labels: object, where: str = "") -> None:
-    """What ``clasher.LabelSets`` refuses, without making arrays of one document."""
+def _check_labels(labels: object, where: str = "") -> Labels:
+    """Refuse what ``clasher.LabelSets`` refuses, without making arrays of one document."""
     if labels is None:
-        return
+        return None
     if not isinstance(labels, list | tuple | set | frozenset | dict):
         raise LabelError(
             f"{where}labels must be a list of text, a mapping label → bool, or null. Got "
             f"{labels!r} instead."
         )
-    for name in labels:
-        label_columns.check_name(name, where)
-    if isinstance(labels, dict):
-        for name, yes in labels.items():
-            if not isinstance(yes, bool):
-                raise LabelError(
-                    f"{where}label {name!r} must be True or False, leave unknown labels out. Got "
-                    f"{yes!r} instead."
-                )
+    if not isinstance(labels, dict):
+        return list(dict.fromkeys(label_names.check_name(name, where) for name in labels))
+    for name, yes in labels.items():
+        if not isinstance(yes, bool):
+            raise LabelError(
+                f"{where}label {name!r} must be True or False, leave unknown labels out. Got "
+                f"{yes!r} instead."
+            )
+    return label_names.normal_states(labels, where)
 
 
 def check_text(text: object, where: str = "") -> None:

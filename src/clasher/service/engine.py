@@ -13,6 +13,7 @@ from typing import BinaryIO, Self, TypeVar
 
 from msgspec.structs import replace
 
+from clasher import label_names
 from clasher.errors import ConflictError, LabelError, ServiceError
 from clasher.service import answers, checking
 from clasher.service.awaiting import Predicted
@@ -84,7 +85,7 @@ class Engine(Running, AbstractContextManager["Engine"]):
         """
         body = Learn(checking.taught(documents))
         with self._copies.reading() as state:
-            checking.check_room(state, [document.labels for document in documents])
+            checking.check_room(state, [document.labels for document in body.documents])
         return self._submit(lambda log, seq: body, body, who, key)
 
     def feedback(
@@ -103,7 +104,7 @@ class Engine(Running, AbstractContextManager["Engine"]):
         ``UnknownDocumentError`` where the document is not kept (any more), and ``ConflictError``
         where its text is another one.
         """
-        checking.check_labels(labels)
+        labels = checking.check_labels(labels)
         now = self._log.elapsed()
 
         def find() -> Predicted:
@@ -146,9 +147,9 @@ class Engine(Running, AbstractContextManager["Engine"]):
         """
         if (into is None) != (action not in ("rename", "merge")):
             raise LabelError(f"to {action} a label needs {'one' if into else 'two'} of them")
+        if into is not None:
+            into = label_names.check_name(into)
         body = Relabel(action=action, label=self._name_of(label), into=into)
-        for name in (body.label, body.into or body.label):
-            checking.check_labels([name])
         return self._submit(lambda log, seq: body, body, who, key)
 
     def replace_model(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from clasher.label_names import normal_name, settled_names
 from clasher.service.structs import Labels
 
 MOST_FORMER = 10_000  # names given up that are remembered
@@ -46,17 +47,21 @@ class Identities:
 
     def now(self, name: str) -> str:
         """What a label is called now; a name that is not known means itself."""
+        if name in self.numbers:
+            return name
+        name = normal_name(name)
         if name in self.numbers or name not in self.former:
             return name
         return self.names()[self.former[name]]
 
     def translate(self, labels: Labels) -> Labels:
         """Labels under their names of now."""
-        if not self.former or not labels:
+        if not labels or (not self.former and all(map(self.numbers.__contains__, labels))):
             return labels
+        # Old logs may hold blank names, which mean nothing.
         if isinstance(labels, dict):
-            return {self.now(name): yes for name, yes in labels.items()}
-        return [self.now(name) for name in labels]
+            return {own: yes for name, yes in labels.items() if (own := self.now(name))}
+        return [own for name in labels if (own := self.now(name))]
 
     def known(self, labels: Iterable[str]) -> list[str]:
         """Names of now of those labels that there still are."""
@@ -104,6 +109,8 @@ class Identities:
     def of(cls, plain: dict[str, Any]) -> Identities:
         """What ``to_plain`` gave."""
         labels = cls()
-        labels.numbers, labels.former = dict(plain["numbers"]), dict(plain["former"])
+        numbers: dict[str, int] = plain["numbers"]
+        labels.numbers = dict(zip(settled_names(numbers), numbers.values(), strict=True))
+        labels.former = dict(plain["former"])
         labels.pinned, labels.last = set(plain["pinned"]), plain["last"]
         return labels

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from clasher.errors import LabelCapacityError, LabelError, NotLearntError
 from clasher.hashing import Hashed
+from clasher.label_names import normal_name
 from clasher.labels import LabelSets
 from clasher.model import Clasher
 from clasher.service.entries import Entry, Feedback, Learn, Relabel, Replace, Taught
@@ -156,7 +157,7 @@ class State(Judged):
 
     def _relabel(self, said: Relabel) -> None:
         label = self.labels.now(said.label)
-        into = "" if said.into is None else said.into
+        into = "" if said.into is None else normal_name(said.into)
         if said.action == "rename":
             self.model.rename_label(label, into)
             if into != label:

@@ -230,3 +230,12 @@ def test_a_river_that_is_too_old(monkeypatch, found):
 def test_a_river_that_will_do(monkeypatch, found):
     monkeypatch.setattr(adapter, "version", lambda library: found)
     adapter.check_river()
+
+
+def test_spellings_of_a_name_are_one_label():
+    model = ClasherClassifier(dimensions=1024)
+    for name in ("\u00c9", "E\u0301", " \u00c9\u200b"):
+        model.learn_one("oil prices", {name: True})
+    assert list(model.predict_one("oil prices")) == ["\u00c9"]
+    with pytest.raises(LabelError, match="True and False"):
+        model.learn_one("oil prices", {"oil": True, "oil ": False})

@@ -227,3 +227,15 @@ def test_a_detector_watches_features_too():
     y[2000:] = 1 - y[2000:]
     classifier = ClasherClassifier(detector="window").fit(X, y)
     assert classifier.model_.alarms
+
+
+def test_spellings_of_a_name_are_one_class():
+    texts = ["oil prices", "gold prices", "oil rises"]
+    model = ClasherClassifier(dimensions=1024).fit(texts, ["oil", "gold", "oil "])
+    assert model.classes_.tolist() == ["gold", "oil"]
+    model = ClasherClassifier(dimensions=1024).fit(
+        texts, [{"oil"}, {"E\u0301"}, {"\u00c9", "oil "}]
+    )
+    assert model.classes_.tolist() == ["oil", "\u00c9"]
+    with pytest.raises(LabelError, match="visible"):
+        ClasherClassifier(dimensions=1024).fit(texts, ["oil", "gold", "\u200b"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 
 import msgspec
 import pyarrow as pa
@@ -98,6 +99,24 @@ def test_labels_may_be_objects(spark, tmp_path):
     reading = Reading(Fields(), objects=True)
     rows = sources.read_files(spark, [str(tmp_path / "a.jsonl")], reading).collect()
     assert [row.labels for row in rows] == [{"oil": True, "gold": False}, None]
+
+
+@pytest.mark.parametrize("end", ["jsonl", "csv"])
+def test_labels_in_one_text_are_read_as_elsewhere(spark, tmp_path, end):
+    def read(cell, fields):
+        rows = [{"text": "oil", "labels": cell}]
+        path = tmp_path / f"a.{end}"
+        if end == "csv":
+            pyarrow.csv.write_csv(pa.Table.from_pylist(rows), path)
+        else:
+            path.write_bytes(json.dumps(rows[0]).encode())
+        (row,) = sources.read_files(spark, [str(path)], Reading(fields)).collect()
+        return row.labels
+
+    assert read("['a', 'b; c']", Fields()) == ["a", "b; c"]
+    assert read('["a"]', Fields(labels_json=True)) == ["a"]
+    with pytest.raises(Exception, match="say --label-separator ';'"):
+        read("a;b", Fields())
 
 
 BAD = [

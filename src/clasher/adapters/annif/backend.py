@@ -17,6 +17,7 @@ from annif.suggestion import SubjectSuggestion, SuggestionBatch
 
 from clasher.analyzer import Analyzer
 from clasher.errors import ClasherError
+from clasher.label_names import normal_name
 from clasher.model import Clasher
 
 SETTINGS: dict[str, Callable[[str], Any]] = {
@@ -77,13 +78,19 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
         assert model is not None
         subjects = self.project.subjects
         numbers = [subjects.by_uri(uri, warnings=False) for uri in model.labels]
+        if None in numbers:  # a subject may have left the vocabulary, or its URI is not normalised
+            spelt = {normal_name(subjects[at].uri): at for at in range(len(subjects))}
+            numbers = [
+                spelt.get(uri) if number is None else number
+                for uri, number in zip(model.labels, numbers, strict=True)
+            ]
         probabilities = model.probabilities_many([document.text for document in documents])
         return SuggestionBatch.from_sequence(
             [
                 [
                     SubjectSuggestion(subject_id=number, score=score)
                     for number, score in zip(numbers, row, strict=True)
-                    if number is not None  # it may have left the vocabulary
+                    if number is not None
                 ]
                 for row in probabilities.tolist()
             ],

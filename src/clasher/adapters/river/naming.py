@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any, TypeAlias
 
 from clasher.errors import LabelError
+from clasher.label_names import normal_states
 from clasher.labels import Labels
 
 Label: TypeAlias = str | int
@@ -29,7 +30,8 @@ integer as those before it; convert them to text: str(label)
     if isinstance(labels, Mapping):
         states = {name: _state(name, given) for name, given in labels.items()}
         kind = _kind(states, kind)
-        return {str(name): state for name, state in states.items() if state is not None}, kind
+        known = {str(name): state for name, state in states.items() if state is not None}
+        return normal_states(known), kind
     if isinstance(labels, str) or not isinstance(labels, Iterable):
         raise LabelError(
             f"labels must be a mapping label → bool, a set of labels or None. Got {labels!r} "

@@ -17,6 +17,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from clasher.errors import LabelError
+from clasher.label_names import check_name
 from clasher.labels import LabelSets
 from clasher.text import arrow_chunks
 
@@ -72,7 +73,10 @@ def united(known: Values, values: Values) -> Values:
 
 def as_values(labels: Iterable[Any]) -> Values:
     """Different labels, sorted, as an array of the one kind that they have."""
-    found = list(dict.fromkeys(labels))
+    different = dict.fromkeys(labels)
+    found = list(
+        dict.fromkeys(check_name(name) if isinstance(name, str) else name for name in different)
+    )
     kinds = {_KINDS.get(np.asarray(label).dtype.kind, "objects"): label for label in found}
     if len(kinds) > 1:
         shown = " and ".join(f"{kind} ({label!r})" for kind, label in kinds.items())
@@ -112,6 +116,10 @@ def _read_single(y: Any) -> Targets:
     given = check_array(given, ensure_2d=False, dtype=None, input_name="y")
     check_classification_targets(given)
     values, numbers = np.unique(given, return_inverse=True)
+    if values.dtype.kind in "UTO":
+        names = [check_name(name_of(value)) for value in values]
+        values, renumber = np.unique(np.array(names, values.dtype), return_inverse=True)
+        numbers = renumber[numbers]
     ids, indptr = numbers.astype(np.int32), np.arange(len(given) + 1)
     return Targets(SINGLE, LabelSets([name_of(value) for value in values], ids, indptr), values)
 

@@ -13,8 +13,11 @@ from pyspark.sql.types import ArrayType, BooleanType, DataType, MapType, StringT
 
 from clasher.errors import SettingError, TextError
 from clasher.io.judging import listing
+from clasher.label_names import INVISIBLE
 from clasher.labels import LabelSets
 from clasher.model import BATCH
+
+_VISIBLE = f"(?U)[^\\s{INVISIBLE}]"  # a regular expression of Java
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Columns:
             )
 
     def is_sound(self, df: DataFrame) -> Column:
-        """Whether a row can be learnt from: it has text, and no label of it is null or empty."""
+        """Tell whether a row can be learnt from: it has text, and no label is null or blank."""
         has_text = column(self.text).isNotNull()
         if self.labels is None:
             return has_text
@@ -73,7 +76,7 @@ class Columns:
             if isinstance(df.schema[self.labels].dataType, ArrayType)
             else sf.map_keys(labels)
         )
-        named = sf.forall(names, lambda name: name.isNotNull() & (name != ""))
+        named = sf.forall(names, lambda name: name.isNotNull() & name.rlike(_VISIBLE))
         return has_text & (labels.isNull() | named)
 
 

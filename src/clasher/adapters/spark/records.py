@@ -16,6 +16,7 @@ from pyspark.sql.types import ArrayType, BooleanType, DataType, MapType, StringT
 from pyspark.sql.types import StructType as Schema
 
 from clasher.errors import StreamError
+from clasher.io.cells import DoubtfulLabelsError
 from clasher.io.jsonl import RecordDecoder
 from clasher.io.judging import FaultError
 from clasher.io.records import Fields, Record
@@ -94,6 +95,8 @@ class Parse:
         try:
             record = decoder.decode(line)
             self._check(record)
+        except DoubtfulLabelsError as doubt:
+            raise doubt.at(place) from None
         except FaultError as fault:
             if self.reading.stopping:
                 raise StreamError(f"{place}: {fault.problem}; {fault.remedy}") from None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -16,11 +17,11 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType
 
 from clasher.adapters.spark.columns import column
-from clasher.adapters.spark.records import PLACE, VALUE, Reading
+from clasher.adapters.spark.records import LISTS, OBJECTS, PLACE, VALUE, Reading
 from clasher.errors import StreamError
 from clasher.io.formats import Source
 from clasher.io.judging import missing_column
-from clasher.io.records import DEFAULT_SEPARATOR
+from clasher.io.records import LabelValue
 
 FILE_ORDER = ("file", "start")
 """Files by their names, their parts by where they begin."""
@@ -32,12 +33,16 @@ def read_files(
     reading: Reading,
     *,
     format: str | None = None,  # noqa: A002
+    delimiter: str | None = None,
+    encoding: str | None = None,
 ) -> DataFrame:
     """Files, or folders of files: JSON lines, CSV, TSV or Parquet.
 
     ``format`` tells which, or their names do. Paths may be of any file system that Spark knows.
+    ``delimiter`` and ``encoding`` are those of CSV and TSV.
     """
-    return _documents(spark.read, list(paths), reading, _kind(paths, format))
+    kind, cells = _kind(paths, format, delimiter, encoding)
+    return _documents(spark.read, list(paths), reading, kind, cells)
 
 
 def watch_files(
@@ -47,34 +52,49 @@ def watch_files(
     *,
     format: str | None = None,  # noqa: A002
     files: int | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
 ) -> DataFrame:
     """A folder that files arrive in, as a stream of at most ``files`` of them a batch.
 
     Tables (CSV, TSV, Parquet) must have a first file when the stream begins: it tells the columns.
     """
-    kind = _kind([folder], format)
+    kind, cells = _kind([folder], format, delimiter, encoding)
     reader: Any = spark.readStream
     if files is not None:
         reader = reader.option("maxFilesPerTrigger", files)
     if kind != "jsonl":
-        reader = reader.schema(_read(_tabular(spark.read, kind), kind, folder).schema)
-    return _documents(reader, folder, reading, kind)
+        reader = reader.schema(_read(_tabular(spark.read, kind, cells), kind, folder).schema)
+    return _documents(reader, folder, reading, kind, cells)
 
 
-def _kind(paths: Sequence[str], format: str | None) -> str:  # noqa: A002
+def _kind(
+    paths: Sequence[str],
+    format: str | None,  # noqa: A002
+    delimiter: str | None,
+    encoding: str | None,
+) -> tuple[str, dict[str, str]]:
+    """Tell the one kind of the files, and Spark's options for the cells of CSV and TSV."""
     if format is None and all(path.endswith("/") or os.path.isdir(path) for path in paths):
-        return "jsonl"
-    kinds = {Source.of(path, format).kind for path in paths}
+        format = "jsonl" if delimiter is None else "csv"  # noqa: A001
+    found = [Source.of(path, format, delimiter, encoding) for path in paths]
+    kinds = {source.kind for source in found}
     if len(kinds) > 1 or "arrow" in kinds:
         raise StreamError(
             f"Spark reads jsonl, csv, tsv or parquet files, of one kind at a time. Got "
             f"{', '.join(sorted(kinds))}; convert them, or name the kind with --format"
         )
-    return kinds.pop()
+    (kind,) = kinds
+    if encoding is not None and kind not in ("csv", "tsv"):
+        raise StreamError(f"--encoding is for csv and tsv, not for {kind}; convert it to UTF-8")
+    sep = found[0].delimiter or ("," if kind == "csv" else "\t")
+    return kind, {"sep": sep, "encoding": found[0].encoding or "UTF-8"}
 
 
-def _documents(reader: Any, paths: Any, reading: Reading, kind: str) -> DataFrame:
-    df = _read(_tabular(reader, kind), "text" if kind == "jsonl" else kind, paths)
+def _documents(
+    reader: Any, paths: Any, reading: Reading, kind: str, cells: dict[str, str]
+) -> DataFrame:
+    df = _read(_tabular(reader, kind, cells), "text" if kind == "jsonl" else kind, paths)
     where = sf.col("_metadata.file_path").alias("file")
     start = sf.col("_metadata.file_block_start").alias("start")
     if kind != "jsonl":
@@ -86,10 +106,9 @@ def _documents(reader: Any, paths: Any, reading: Reading, kind: str) -> DataFram
     return reading.read(df.select(line, place.alias(PLACE), where, start))
 
 
-def _tabular(reader: Any, kind: str) -> Any:
+def _tabular(reader: Any, kind: str, cells: dict[str, str]) -> Any:
     if kind in ("csv", "tsv"):
-        separator = "," if kind == "csv" else "\t"
-        return reader.options(header=True, sep=separator, multiLine=True, escape='"')
+        return reader.options(header=True, multiLine=True, escape='"', **cells)
     return reader
 
 
@@ -144,11 +163,23 @@ def _labels(labels: Column, kind: DataType, reading: Reading) -> Column:
             f"column {reading.fields.labels!r} holds {kind.simpleString()}, not labels; name "
             f"another one with --labels FIELD"
         )
-    separator = reading.fields.separator or DEFAULT_SEPARATOR
-    pieces = sf.split(labels, f"\\Q{separator}\\E")
-    named = sf.filter(sf.transform(pieces, lambda piece: _stripped(piece)), lambda name: name != "")
-    return sf.when(_stripped(labels) != "", named)
+    return sf.udf(Cells(reading), OBJECTS if reading.objects else LISTS, useArrow=False)(labels)
 
 
-def _stripped(text: Column) -> Column:
-    return sf.regexp_replace(text, r"^\s+|\s+$", "")
+@dataclass(frozen=True)
+class Cells:
+    """Reads labels that are written as one text, on executors, as the command line does."""
+
+    reading: Reading
+
+    def __call__(self, text: str | None) -> LabelValue:
+        """Read one text; null and blanks are unlabelled."""
+        fields = self.reading.fields
+        labels = None if text is None else fields.split(text)
+        if labels is not None and isinstance(labels, dict) is not self.reading.objects:
+            found = "an object" if isinstance(labels, dict) else "a list"
+            raise StreamError(
+                f"column {fields.labels!r} holds {found}; say --partial where labels are objects, "
+                f"and only there"
+            )
+        return labels

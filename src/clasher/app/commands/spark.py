@@ -20,7 +20,7 @@ from clasher.app.options import (
     quiet_option,
     taken,
 )
-from clasher.app.streams import unlooked_at
+from clasher.app.streams import NEVER_GUESSING, json_option, separator_option, unlooked_at
 from clasher.app.wanted import Wanted, settings_options
 
 if TYPE_CHECKING:
@@ -52,7 +52,17 @@ SCRIPT_EXAMPLES = """
 
 _spark = functools.partial(option, section="Spark")
 _records = functools.partial(option, section="Records")
-_NAMES = ("text", "labels", "id", "label_separator", "format", "partial")
+_NAMES = (
+    "text",
+    "labels",
+    "id",
+    "label_separator",
+    "labels_json",
+    "format",
+    "delimiter",
+    "encoding",
+    "partial",
+)
 
 
 class Subcommands(Exemplified, click.Group):
@@ -81,14 +91,18 @@ def records_options(*, labelled: bool) -> Callable[[Any], Any]:
         _records("--id", default="id", metavar="FIELD", help="The field of the id (default: id)."),
         _records("--format", metavar="EXT",
                  help="jsonl, csv, tsv or parquet, where names do not tell (folders: jsonl)."),
+        _records("--delimiter", metavar="CHAR",
+                 help="What stands between the cells of CSV and TSV (default: , or a tab)."),
+        _records("--encoding", metavar="NAME",
+                 help="The encoding of CSV and TSV, such as cp1252 (default: utf-8)."),
     ]  # fmt: skip
     if labelled:
         options += [
             _records("--labels", default="labels", metavar="FIELD",
                      help="The field of the labels (default: labels): a list, null (unlabelled), "
                           "or one text."),
-            _records("--label-separator", metavar="TEXT",
-                     help="What stands between labels in one text (default: |)."),
+            separator_option(_records, NEVER_GUESSING),
+            json_option(_records),
             _records("--partial", is_flag=True,
                      help="Labels are objects label → true or false; the rest is unknown."),
         ]  # fmt: skip

@@ -13,6 +13,7 @@ from typing import BinaryIO, Final
 
 from clasher.errors import StreamError, UnreachableError
 from clasher.io.addresses import Address
+from clasher.io.blocks import sniffed
 from clasher.io.connectors.folder import FolderSource
 from clasher.io.following import Followed
 from clasher.io.formats import Source as File
@@ -34,13 +35,17 @@ class FileSource(Source):
     """A file of records, in any format that ``clasher.io.files`` knows.
 
     Options: ``format=EXT`` for a file that has another extension; ``follow=yes`` to wait for more
-    at its end, for JSON lines, and then ``on_loss=skip`` to go on where a rotated file is gone.
+    at its end, for JSON lines, and then ``on_loss=skip`` to go on where a rotated file is gone;
+    ``delimiter`` and ``encoding`` as ``open_stream`` has them.
     """
 
     def __init__(self, address: Address, fields: Fields) -> None:
-        address.check_options(["format", "follow", "on_loss"])
+        address.check_options(["format", "follow", "on_loss", "delimiter", "encoding"])
         self.name, self.fields = os.path.realpath(address.path), fields
-        self._file = File.of(address.path, address.options.get("format"))
+        said = address.options
+        self._file = File.of(
+            address.path, said.get("format"), said.get("delimiter"), said.get("encoding")
+        )
         self._follow = address.flag("follow")
         self._skips = address.choice("on_loss", ["stop", "skip"]) == "skip"
         self._reading: Resumed | None = None
@@ -48,13 +53,15 @@ class FileSource(Source):
     def open(self, position: Position, caller: Caller) -> None:
         """Go on after the last record that was read."""
         self.close()
-        file, fields = self._file, self.fields
+        file, fields = sniffed(self._file), self.fields
         if not self._follow:
             self._reading = resumed(file, fields, position)
-        elif file.kind == "jsonl" and file.compression is None:
+        elif file.kind == "jsonl" and file.compression is None and file.encoding is None:
             self._reading = Followed(file, fields, position, caller.tell, skips=self._skips)
         else:
-            raise StreamError(f"{file.name}: only JSON lines, not compressed, can be followed")
+            raise StreamError(
+                f"{file.name}: only JSON lines in UTF-8, not compressed, can be followed"
+            )
 
     def identity(self) -> str | None:
         """Return a digest of the beginning; None if it is followed, and so may be rotated."""

@@ -13,6 +13,7 @@ from typing import Final
 
 from clasher.errors import StreamError, UnreachableError
 from clasher.io.addresses import Address
+from clasher.io.cells import DoubtfulLabelsError
 from clasher.io.formats import Source as File
 from clasher.io.records import Batch, Fields
 from clasher.io.resuming import ChangedError, Resumed, resumed
@@ -25,11 +26,13 @@ POLL: Final = 0.2  # seconds between two looks
 class FolderSource(Source):
     """The files of a folder, those that are there and those that come.
 
-    Option: ``settle=SECONDS`` that a file must not have changed for before it is read (1).
+    Options: ``settle=SECONDS`` that a file must not have changed for before it is read (1);
+    ``delimiter`` and ``encoding`` as ``open_stream`` has them.
     """
 
     def __init__(self, address: Address, fields: Fields) -> None:
-        address.check_options(["settle"])
+        address.check_options(["settle", "delimiter", "encoding"])
+        self._how = address.options.get("delimiter"), address.options.get("encoding")
         self.name, self.fields = os.path.realpath(address.path), fields
         self._settle = address.number("settle", SETTLE)
         self._reading: Resumed | None = None
@@ -58,7 +61,7 @@ class FolderSource(Source):
         while True:
             try:
                 chunk = self._read(most)
-            except (ChangedError, UnreachableError):
+            except (ChangedError, UnreachableError, DoubtfulLabelsError):
                 raise
             except StreamError as error:  # the file is no stream of records
                 poison = Poison(self.name, self._file or "", str(error))
@@ -112,7 +115,7 @@ class FolderSource(Source):
         return min(new, default=None)
 
     def _opened(self, name: str) -> Resumed:
-        file = File.of(os.path.join(self.name, name))
+        file = File.of(os.path.join(self.name, name), None, *self._how)
         return resumed(file, self.fields, self._at, above=self._above)
 
     def _finish(self) -> None:

@@ -15,6 +15,7 @@ from typing import Final
 from clasher.errors import StreamError
 from clasher.io.addresses import Address
 from clasher.io.decoding import Decoder
+from clasher.io.formats import compression_of
 from clasher.io.records import Fields
 from clasher.io.resuming import Lines
 from clasher.io.sink import print_lines
@@ -27,6 +28,7 @@ class StandardInput(Source):
     """JSON lines as they come."""
 
     def __init__(self, address: Address, fields: Fields) -> None:
+        address.check_options([])
         self.name, self.fields = "standard input", fields
         self._decoder = Decoder(self.name, fields)
         self._lines: Lines | None = None
@@ -52,7 +54,7 @@ class StandardInput(Source):
         """Standard input stays open."""
 
     def _blocks(self, seconds: Callable[[], float]) -> Iterator[bytes]:
-        descriptor = sys.stdin.fileno()
+        descriptor, begun = sys.stdin.fileno(), False
         while True:
             if not select.select([descriptor], [], [], seconds())[0]:
                 yield b""
@@ -60,6 +62,12 @@ class StandardInput(Source):
             block = os.read(descriptor, PIPE)
             if not block:
                 return
+            if not begun and (compression := compression_of(block)) is not None:
+                raise StreamError(
+                    f"standard input holds {compression} data, and run reads JSON lines from it; "
+                    f"decompress it first, or name a file"
+                )
+            begun = True
             yield block
 
 

@@ -1,0 +1,101 @@
+"""Names of labels: one spelling for what looks the same.
+
+``É`` can be written in two ways (NFC and NFD), and ``oil`` with blanks or zero-width characters
+around it. Names are brought to NFC and stripped before a model sees them, so that all of these
+mean one label. Upper and lower case stay different.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+from clasher.errors import LabelError
+
+T = TypeVar("T")
+
+# Characters without a width, direction marks, and blanks that str.isspace does not know.
+INVISIBLE: Final = (
+    "\u00ad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e"
+    "\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\u2800\u3164\ufeff\uffa0"
+)
+
+
+def normal_name(name: str) -> str:
+    r"""Bring a name to NFC, without white space and zero-width characters around it.
+
+    >>> normal_name(" oil "), normal_name("\u200bE\u0301") == "\xc9", normal_name("crude oil")
+    ('oil', True, 'crude oil')
+    """
+    name = name.strip()
+    if name.isascii():
+        return name
+    name = unicodedata.normalize("NFC", name)
+    while name and (name[0] in INVISIBLE or name[-1] in INVISIBLE):
+        name = name.strip(INVISIBLE).strip()
+    return name
+
+
+def check_name(name: Any, where: str = "") -> str:
+    r"""Return the normal form of a name; refuse names that cannot be shown or stored.
+
+    >>> check_name("\u200b", "document 3: ")
+    Traceback (most recent call last):
+    clasher.errors.LabelError: document 3: a label must have a visible character. \
+Got '\u200b' instead.
+    """
+    try:
+        bad = not isinstance(name, str) or not name.encode()
+    except UnicodeEncodeError:
+        bad = True
+    if bad:
+        raise LabelError(
+            f"{where}a label must be non-empty text, without lone surrogates. Got {name!r} instead."
+        )
+    normal = normal_name(name)
+    if not normal:
+        raise LabelError(f"{where}a label must have a visible character. Got {name!r} instead.")
+    return normal
+
+
+def normal_states(states: Mapping[str, T], where: str = "") -> dict[str, T]:
+    """Normalise the names of a mapping label → bool; refuse a yes and a no for one label.
+
+    >>> normal_states({"oil ": True, "oil": True})
+    {'oil': True}
+    """
+    normal: dict[str, T] = {}
+    for name, state in states.items():
+        own = check_name(name, where)
+        if normal.setdefault(own, state) is not state:
+            raise contradiction(own, where)
+    return normal
+
+
+def contradiction(name: str, where: str = "") -> LabelError:
+    """Say that a document both has a label and lacks it."""
+    return LabelError(
+        f"{where}label {name!r} is True and False under two spellings; keep one of them"
+    )
+
+
+def settled_names(names: Iterable[str]) -> list[str]:
+    r"""Normalise the names in a file written before names were normalised.
+
+    Labels stay apart: where two names have one normal form, one label gets it and the others keep
+    their names, to be merged or renamed by hand. So does a blank name.
+
+    >>> settled_names(["oil ", "gold", "oil", " "])
+    ['oil ', 'gold', 'oil', ' ']
+    >>> settled_names(["oil ", " oil"])
+    ['oil ', 'oil']
+    """
+    given = list(names)
+    taken = set(given)
+    settled = dict.fromkeys(given, "")
+    for name in sorted(given):
+        normal = normal_name(name)
+        settled[name] = normal if normal and normal not in taken else name
+        taken.add(settled[name])
+    return [settled[name] for name in given]
