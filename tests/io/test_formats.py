@@ -32,9 +32,7 @@ def test_the_format_is_told_by_extension_unless_given(path, format_, kind, compr
     assert Source.of(path, format_) == Source(path, kind, compression)
 
 
-@pytest.mark.parametrize(
-    "path", ["a.txt", "a", "a.gz", "jsonl", ".jsonl.d/a", "a.jsonl.lz4", ""]
-)
+@pytest.mark.parametrize("path", ["a.txt", "a", "a.gz", "jsonl", ".jsonl.d/a", "a.jsonl.lz4", ""])
 def test_an_unknown_extension_lists_the_known_ones(path):
     with pytest.raises(StreamError, match=r"the extension of .* is unknown; known are \.jsonl"):
         Source.of(path)
