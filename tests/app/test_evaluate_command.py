@@ -178,7 +178,7 @@ def test_allow_none_predicts_none(tmp_path):
 
 def test_more_labels_than_allowed(tmp_path):
     args = ("evaluate", stream(tmp_path), "--dimensions", 64, "--max-labels", 2)
-    assert "raise max_labels" in one_line(run(*args, code=2))
+    assert "raise --max-labels" in one_line(run(*args, code=2))
     run(*args, "--on-full", "evict")
 
 

@@ -154,7 +154,8 @@ class Begun(io.RawIOBase):
     def read1(self, size: int) -> bytes:
         """Read what is there, ``size`` bytes or fewer."""
         if self._left:
-            taken, self._left = self._left[:size], self._left[size:]
+            taken: bytes = self._left[:size]
+            self._left = self._left[size:]
             return taken
         return bytes(self._raw.read1(size))
 
