@@ -16,7 +16,7 @@ from clasher import Analyzer
 from clasher.bounds import Decision
 from clasher.hashing import Hasher
 from experiments import plots
-from experiments.claims import NO, YES
+from experiments.claims import NO, UNKNOWN, YES
 from experiments.tables import distinct
 
 DOCUMENTS = 4_000  # half of them make prototypes, half of them are decided on
@@ -137,5 +137,6 @@ def verdicts(rows: list[dict[str, Any]]) -> list[list[str]]:
             ]
             says = f"Decisions with a margin that is safe by {title} stay with probability 0.95"
             found = f"at least {min(kept):.1%} of them did" if kept else "no margin is so large"
-            lines.append([says, corpus, found, YES if min(kept, default=1) >= CONFIDENCE else NO])
+            holds = UNKNOWN if not kept else YES if min(kept) >= CONFIDENCE else NO
+            lines.append([says, corpus, found, holds])
     return lines
