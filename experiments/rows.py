@@ -160,5 +160,5 @@ class Row:
 
 def _as_stored(cell: dict[str, Any]) -> bool:
     stream, what = msgspec.convert(cell["stream"], Stream), cell["what"]
-    plain = not what["options"] and what.get("fraction") is None
+    plain = not what.get("options") and what.get("fraction") is None
     return plain and stream.order == "stored" and stream.limit is None

@@ -203,7 +203,6 @@ def test_spread_runs_every_seed():
     assert {row["seed"] for row in rows} == {0, 1}
     table = seeds.blocks({"spread": rows})["spread"]
     assert "±" in table
-    assert "(seed 0:" in table
     assert seeds.summary(rows, rows[0]["corpus"], "margin") in table
 
 

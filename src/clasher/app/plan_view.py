@@ -120,33 +120,30 @@ def _table(left: Iterable[str], right: Iterable[str]) -> Table:
 
 def _sizes(sizes: list[Size], proposed: int, memory: int | None, confidence: float) -> Table:
     columns = _columns(sizes, confidence)
-    table = _table([], ["dimensions", "memory", *columns])
+    table = _table([], ["dimensions", "memory", *(name for name, _ in columns)])
     for at, size in enumerate(sizes):
         fits = memory is None or size.nbytes <= memory
         style = "bold" if size.dimensions == proposed else None if fits else "dim"
-        cells = [significant(values[at]) for values in columns.values()]
+        cells = [significant(values[at]) for _, values in columns]
         table.add_row(f"{size.dimensions:,}", bytes_(size.nbytes), *cells, style=style)
     return table
 
 
-def _columns(sizes: list[Size], confidence: float) -> dict[str, list[float | None]]:
+def _columns(sizes: list[Size], confidence: float) -> list[tuple[str, list[float | None]]]:
     """What is guaranteed and measured at each size; bounds only where they cover the model."""
     lines = [{(line.what, line.by): line for line in size.guarantees} for size in sizes]
-    columns: dict[str, list[float | None]] = {}
+    columns: list[tuple[str, list[float | None]]] = []
     for what in ("lengths", "products", "cosines"):
-        name = f"{what}\n"
-        if any(found[what, "second moments"].why in (None, TOO_SMALL) for found in lines):
-            bounds = [found[what, "second moments"].guaranteed for found in lines]
-            columns[f"{name}at most"], name = bounds, " " * len(columns)
+        bounds = [found[what, "second moments"] for found in lines]
+        covered = any(bound.why in (None, TOO_SMALL) for bound in bounds)
+        if covered:
+            columns.append((f"{what}\nat most", [bound.guaranteed for bound in bounds]))
         if sizes[0].distortion is not None:
-            columns[f"{name}measured"] = [
-                getattr(size.distortion, what).quantile(confidence) for size in sizes
-            ]
-    room = len(columns) < WIDEST
-    if room and any(found["counts", "Theorem 2"].why is None for found in lines):
-        columns["frequencies\nat most"] = [
-            found["counts", "Theorem 2"].guaranteed for found in lines
-        ]
+            errors = [getattr(size.distortion, what).quantile(confidence) for size in sizes]
+            columns.append(("measured" if covered else f"{what}\nmeasured", errors))
+    counts = [found["counts", "Theorem 2"] for found in lines]
+    if len(columns) < WIDEST and any(count.why is None for count in counts):
+        columns.append(("frequencies\nat most", [count.guaranteed for count in counts]))
     return columns
 
 
