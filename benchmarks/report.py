@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import tables
+from benchmarks import caveats, tables
 from benchmarks.estimators import tables as estimators
 from benchmarks.flowing import tables as flowing
 from benchmarks.river import tables as river
@@ -71,8 +71,10 @@ def block(name: str, results: Path) -> str:
     """The content of one block."""
     if name == "settings":
         return tables.settings()
+    if name == "caveat":
+        return caveats.full()
     if name not in BLOCKS:
-        known = ", ".join(["settings", *BLOCKS])
+        known = ", ".join(["settings", "caveat", *BLOCKS])
         raise SystemExit(f"there is no block benchmark:{name}; there are: {known}.")
     study, render = BLOCKS[name]
     path = results / f"{study}.json"

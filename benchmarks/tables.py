@@ -69,7 +69,7 @@ def overview(study: dict[str, Any]) -> str:
     heads = [_corpus_head(corpus, found) for corpus in corpora]
     rows = []
     for system in _systems(found):
-        row = [_of_system(found, corpus, system) for corpus in corpora]
+        row = [of_system(found, corpus, system) for corpus in corpora]
         rows.append([SYSTEMS[system].title, *map(_overview_cell, row)])
     return markdown(["", *heads], rows) + "\n\n" + provenance(study)
 
@@ -104,7 +104,7 @@ def table(study: dict[str, Any]) -> str:
         rows = [
             _table_row(system, cell, found)
             for system in _systems(found)
-            if (cell := _of_system(found, corpus, system))
+            if (cell := of_system(found, corpus, system))
         ]
         heads = ["system", "macro F1", "micro F1", "documents/s", "× VW hinge",
                  "end to end, documents/s", "memory added"]  # fmt: skip
@@ -120,7 +120,7 @@ def _table_row(system: str, cell: Cell, found: dict[tuple[Any, ...], Cell]) -> l
     if cell.failed:
         return [title, f"failed: {cell.failed}", *[NONE] * 5]
     speed = cell["documents_per_second"]
-    base = _of_system(found, run["corpus"], BASE)
+    base = of_system(found, run["corpus"], BASE)
     ratio = NONE
     if base and not base.failed:
         ratio = f"{speed / base['documents_per_second']:.2f}"
@@ -130,7 +130,7 @@ def _table_row(system: str, cell: Cell, found: dict[tuple[Any, ...], Cell]) -> l
         f1(cell["micro_f1"]),
         f"{speed:,.0f}",
         ratio,
-        _end_to_end(_of_system(found, run["corpus"], system + END_TO_END), speed),
+        _end_to_end(of_system(found, run["corpus"], system + END_TO_END), speed),
         megabytes(cell["added_memory_bytes"]),
     ]
 
@@ -299,7 +299,7 @@ def _systems(found: dict[tuple[Any, ...], Cell]) -> list[str]:
     return [name for name in SYSTEMS if name in run and not name.endswith(END_TO_END)]
 
 
-def _of_system(found: dict[tuple[Any, ...], Cell], corpus: str, system: str) -> Cell | None:
+def of_system(found: dict[tuple[Any, ...], Cell], corpus: str, system: str) -> Cell | None:
     """The longest run of a system on a corpus: the whole, or as much as it was given."""
     mine = [(key[2], cell) for key, cell in found.items() if key[:2] == (corpus, system)]
     return max(mine, key=lambda pair: pair[0] or float("inf"))[1] if mine else None

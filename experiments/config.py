@@ -49,6 +49,8 @@ class Claim(msgspec.Struct, **Strict):
     loses more than a tenth of the best ``measure`` it had on its way, from the thousandth document
     on; ``keeps`` does not. ``level`` has 95 % of its ``measure`` from the value ``since`` of what
     is varied on.
+
+    ``withdrawn`` says why the figures do not decide the claim: it is then reported as not known.
     """
 
     says: str
@@ -65,6 +67,7 @@ class Claim(msgspec.Struct, **Strict):
     level: str | None = None
     since: float = 0.0
     streams: list[str] | None = None
+    withdrawn: str = ""
 
 
 class Config(msgspec.Struct, **Strict):

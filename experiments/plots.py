@@ -163,7 +163,7 @@ def front(rows: list[Row], panels: list[str]) -> Picture:
         for stream, axes in zip(streams, line, strict=True):
             mine = [row for row in rows if row.stream == stream]
             for row in mine:
-                spot = row.result["documents_per_second"], row.result[measure]
+                spot = row.speed, row.result[measure]
                 if row.cut and (there := mine[0].after(row.result["documents"])):
                     pole = {"color": colour(mine[0].system), "linewidth": 0.7, "zorder": 0}
                     axes.plot([spot[0]] * 2, [spot[1], there[measure]], **pole)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from benchmarks import caveats
 from benchmarks.tables import NONE, markdown, provenance
 from experiments import plots
 from experiments.claims import UNKNOWN, YES
@@ -60,6 +61,7 @@ def blocks(config: Config, results: dict[str, Any]) -> dict[str, str]:
     return kind.blocks(config, results["cells"]) | {
         "claims": claims(kind.verdicts(config, results["cells"])),
         "provenance": provenance(results),
+        "caveat": caveats.short(),
     }
 
 
@@ -101,7 +103,11 @@ def readme() -> str:
             ]
         )
     heads = ["experiment", "the paper says", "found here", "on", "confirmed", "command"]
-    parts = {"all": markdown(heads, lines), "time": took(results for _, results in known())}
+    parts = {
+        "all": markdown(heads, lines),
+        "time": took(results for _, results in known()),
+        "caveat": caveats.full(),
+    }
     return fill(README.read_text(encoding="utf-8"), README.name, parts)
 
 

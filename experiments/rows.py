@@ -2,22 +2,50 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+import benchmarks
 from benchmarks.peers import SYSTEMS
+from benchmarks.tables import Cell as BenchmarkCell
+from benchmarks.tables import cells, of_system
 from experiments.streams import Stream
+
+BENCHMARK = Path(benchmarks.__file__).parent / "results" / "table.json"
+
+
+@cache
+def benchmark() -> dict[str, Any]:
+    """The results of ``python -m benchmarks table``; nothing where there are none."""
+    if not BENCHMARK.exists():
+        return {"runs": []}
+    study: dict[str, Any] = json.loads(BENCHMARK.read_text(encoding="utf-8"))
+    return study
+
+
+@cache
+def _benchmark_cells() -> dict[tuple[Any, ...], BenchmarkCell]:
+    return cells(benchmark()["runs"])
+
+
+def benchmark_cell(corpus: str, system: str) -> BenchmarkCell | None:
+    """All runs of a system on a corpus in the benchmark, if none of them failed."""
+    found = of_system(_benchmark_cells(), corpus, system)
+    return None if found is None or found.failed else found
 
 
 @dataclass(frozen=True)
 class Row:
     """A system on a stream: the figures of the end, and those of the points on the way.
 
-    ``labels`` are those of the whole stream, as far as any system came.
+    ``labels`` are those of the whole stream, as far as any system came; ``as_stored`` tells whether
+    all documents came in the order of the file, with all labels and the system's own settings.
     """
 
     system: str
@@ -26,6 +54,7 @@ class Row:
     failed: str | None
     result: dict[str, Any]
     labels: int
+    as_stored: bool = False
 
     @classmethod
     def all(cls, cells: list[dict[str, Any]]) -> list[Row]:
@@ -43,6 +72,7 @@ class Row:
                 failed=cell.get("failed"),
                 result=cell.get("result", {}),
                 labels=labels[title],
+                as_stored=_as_stored(cell),
             )
             for title, cell in zip(titles, cells, strict=True)
         ]
@@ -55,6 +85,25 @@ class Row:
     def value(self, name: str) -> Any:
         """What was varied: an option of the system, or of its task."""
         return self.what["options"].get(name, self.what.get(name))
+
+    @property
+    def benchmarked(self) -> float | None:
+        """Documents a second by the benchmark, where it has this very run: the same documents."""
+        if self.failed is not None or not self.as_stored:
+            return None
+        cell = benchmark_cell(self.stream, self.system)
+        if cell is None or cell["documents"] != self.result["documents"]:
+            return None
+        return cell["documents_per_second"]
+
+    @property
+    def speed(self) -> float:
+        """Documents a second: the benchmark's median, so that one thing has one figure.
+
+        The run of the experiment itself counts only where the benchmark has none.
+        """
+        known = self.benchmarked
+        return float(self.result["documents_per_second"]) if known is None else known
 
     @property
     def cut(self) -> str:
@@ -107,3 +156,9 @@ class Row:
             if measure in point and start * end < point["documents"] <= stop * end
         ]
         return sum(inside) / len(inside) if inside else None
+
+
+def _as_stored(cell: dict[str, Any]) -> bool:
+    stream, what = msgspec.convert(cell["stream"], Stream), cell["what"]
+    plain = not what.get("options") and what.get("fraction") is None
+    return plain and stream.order == "stored" and stream.limit is None

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.peers import SYSTEMS
 from benchmarks.tables import NONE, f1, markdown, thousands
-from experiments.rows import Row
+from experiments.rows import Row, benchmark
 
 MEASURES = {
     "macro_f1": "macro F",
@@ -29,7 +29,7 @@ def overview(rows: list[Row]) -> str:
     streams = distinct(row.stream for row in rows)
     found = {(row.system, row.stream): row for row in rows}
     first = {row.stream: row for row in reversed(rows) if row.failed is None and not row.cut}
-    return markdown(
+    table = markdown(
         ["", *(f"{stream}{size(rows, stream)}" for stream in streams)],
         [
             [
@@ -39,6 +39,27 @@ def overview(rows: list[Row]) -> str:
             for system in distinct(row.system for row in rows)
         ],
     )
+    return f"{table}\n\n{speeds(rows)}"
+
+
+def speeds(rows: list[Row]) -> str:
+    """Say which command measured the speeds of a table."""
+    known = [row for row in rows if row.benchmarked is not None]
+    own = [row for row in rows if row.failed is None and row.benchmarked is None]
+    if not known:
+        return "Documents a second: single runs of this experiment."
+    study = benchmark()
+    said = (
+        f"Documents a second: medians of {study['repeats']} runs of `{study['command']}`, "
+        f"{study['date']}, for what the benchmark measures, too"
+    )
+    if not own:
+        return f"{said}."
+    both = {row.system for row in known}
+    named = distinct(
+        f"{row.title}{f' on {row.stream}' if row.system in both else ''}" for row in own
+    )
+    return f"{said}; single runs of this experiment for the others ({'; '.join(named)})."
 
 
 def _overview(row: Row | None, first: Row | None) -> str:
@@ -46,7 +67,7 @@ def _overview(row: Row | None, first: Row | None) -> str:
         return NONE
     if row.failed is not None:
         return f"failed: {row.failed}"
-    found = f"{pair(row.result)}, {thousands(row.result['documents_per_second'])}"
+    found = f"{pair(row.result)}, {thousands(row.speed)}"
     if not row.cut:
         return found
     there = first.after(row.result["documents"]) if first else None

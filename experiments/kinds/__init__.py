@@ -6,8 +6,8 @@ from experiments.kinds.base import Kind, Study
 from experiments.kinds.systems import Systems
 
 STUDIES = (
-    "bounds", "clusters", "correlation", "drift", "empty", "labels", "margin", "merging", "spark",
-    "text", "weightings",
+    "bounds", "clusters", "correlation", "drift", "empty", "labels", "margin", "merging", "seeds",
+    "spark", "text", "weightings",
 )  # fmt: skip
 KINDS: dict[str, Kind] = {
     "systems": Systems(),

@@ -15,7 +15,7 @@ from clasher import Analyzer
 from clasher.hashing import Hasher
 from clasher.kernels import kernel
 from experiments import plots
-from experiments.claims import NO, YES
+from experiments.claims import NO, UNKNOWN, YES
 from experiments.tables import distinct
 
 PAIRS = 2_000_000
@@ -143,7 +143,8 @@ def verdicts(found: dict[str, Any]) -> list[list[str]]:
             ("TF: ρ is about 0.924 at m = 2^12", at[corpus, 2**12]["tf"], lambda v: v > 0.9),
             ("TF: ρ is practically 1 after m = 2^14", at[corpus, 2**15]["tf"], lambda v: v > 0.985),
             ("hashed TF goes to about 0.95 of TF-IDF", end["mixed"], lambda v: 0.9 <= v <= 0.98),
-            ("online IDF makes it 1 again", end["tfidf"], lambda v: v > 0.985),
         ):
             lines.append([says, corpus, f"ρ = {value:.3f}", YES if holds(value) else NO])
+        measured = f"ρ = {end['tfidf']:.3f} with the IDF of the end of the stream, not online"
+        lines.append(["online IDF makes it 1 again", corpus, measured, UNKNOWN])
     return lines

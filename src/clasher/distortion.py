@@ -2,15 +2,16 @@
 
 The exact side is a plain vocabulary of the sample. The hashed side is what a model would hold
 after the same documents: Algorithm 2's signed counts, and Algorithm 3's frequencies and IDF.
+Both sides weigh documents as the model does: a pair of words counts ½, and the margin rule weighs
+the first words more.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,16 +20,20 @@ import numpy.typing as npt
 from clasher.analyzer import Analyzer
 from clasher.errors import SettingError, StreamError
 from clasher.hashing import Hasher
+from clasher.kernels.sketch import LEAD
+from clasher.settings import Settings
 
 PAIRS = 5  # pairs per document whose inner products are compared
 MOST_PAIRS = 5_000
-TELLING = 2**20  # dimensions at which words that are spelt alike and hashed differently tell apart
 
 Floats = npt.NDArray[np.float64]
 
 
 class Vectors(NamedTuple):
-    """Sparse rows: row ``d`` has ``values[indptr[d]:indptr[d + 1]]`` in these columns."""
+    """Sparse rows: row ``d`` has ``values[indptr[d]:indptr[d + 1]]`` in these columns.
+
+    Entries keep the order in which the words of a document first appear.
+    """
 
     indptr: npt.NDArray[np.int64]
     columns: npt.NDArray[np.int64]
@@ -54,14 +59,19 @@ class Vectors(NamedTuple):
             dense[self.columns[rows[left]]] = 0.0
         return found
 
-    def weighed(self, idf: Floats | None, log_tf: bool) -> Vectors:
-        """The weights of signed counts; ``idf`` has a value per column."""
+    def weighed(self, idf: Floats | None, log_tf: bool, lead: bool = False) -> Vectors:
+        """Weigh signed counts as a model does; ``idf`` has a value per column."""
         weights = self.values
         if log_tf:
             size = np.abs(weights)
-            weights = np.sign(weights) * (1.0 + np.log(np.maximum(size, 1.0)))
+            logs = np.sign(weights) * (1.0 + np.log(np.maximum(size, 1.0)))
+            weights = np.where(size > 1.0, logs, weights)
         if idf is not None:
             weights = weights * idf[self.columns]
+        if lead:
+            places = np.arange(len(weights)) - np.repeat(self.indptr[:-1], np.diff(self.indptr))
+            first = places < len(LEAD)
+            weights = np.where(first, weights * LEAD[np.where(first, places, 0)], weights)
         return self._replace(values=weights)
 
 
@@ -77,7 +87,9 @@ class Sample:
     idf
         Whether documents are weighed by TF-IDF, or by TF alone.
     log_tf
-        Whether a count weighs 1 + ln of itself. The theorems are about counts as they are.
+        Whether a count above 1 weighs 1 + ln of itself. The theorems are about counts as they are.
+    lead
+        Whether the first words of a document weigh more, as they do for the margin rule.
     seed
         Which pairs of documents are compared.
 
@@ -95,12 +107,14 @@ class Sample:
         *,
         idf: bool = True,
         log_tf: bool = False,
+        lead: bool = False,
         seed: int = 0,
     ) -> None:
         self.texts = list(texts)
-        self.analyzer = analyzer
+        self.analyzer = Analyzer() if analyzer is None else analyzer
         self.idf = idf
         self.log_tf = log_tf
+        self.lead = lead
         if len(self.texts) < 2:
             raise StreamError("a sample to measure on needs at least two documents")
         self._count_words()
@@ -110,19 +124,39 @@ class Sample:
         other = (first + random.integers(1, self.documents, pairs)) % self.documents
         self.pairs = np.stack([first, other], axis=1)
 
+    @classmethod
+    def of(cls, texts: Iterable[str], settings: Settings) -> Sample:
+        """Count documents for a model with these settings, weighed as the model weighs them.
+
+        A weighting that depends on labels is measured without them: as TF-IDF where it has an
+        IDF, else as TF.
+        """
+        return cls(texts, settings.analyzer, **weighing(settings))
+
+    def is_of(self, settings: Settings) -> bool:
+        """Whether a model with these settings cuts and weighs documents like this sample."""
+        own = {"idf": self.idf, "log_tf": self.log_tf, "lead": self.lead}
+        return self.analyzer == settings.analyzer and own == weighing(settings)
+
     def _count_words(self) -> None:
-        hasher = Hasher(TELLING, analyzer=self.analyzer)
-        numbers: dict[tuple[str, int], int] = {}
-        words = [
-            [numbers.setdefault((w.text, w.bucket), len(numbers)) for w in hasher.words(text)]
-            for text in self.texts
-        ]
-        self.words = np.fromiter(chain.from_iterable(words), np.int64)
-        rows = np.repeat(np.arange(len(words)), [len(document) for document in words])
-        places, counts = np.unique(rows * max(1, len(numbers)) + self.words, return_counts=True)
-        rows, columns = np.divmod(places, max(1, len(numbers)))
-        indptr = np.searchsorted(rows, np.arange(len(words) + 1))
-        self.counts = Vectors(indptr, columns, counts.astype(np.float64))
+        hasher = Hasher(2, analyzer=self.analyzer)
+        numbers: dict[int, int] = {}
+        found = [hasher.words(text) for text in self.texts]
+        self.words = np.fromiter(
+            (numbers.setdefault(word.key, len(numbers)) for words in found for word in words),
+            np.int64,
+        )
+        self.keys = list(numbers)  # the hash of each word, with seed 0
+        weights = np.fromiter((abs(word.sign) for words in found for word in words), np.float64)
+        rows = np.repeat(np.arange(len(found)), [len(words) for words in found])
+        _, first, entries = np.unique(
+            rows * max(1, len(numbers)) + self.words, return_index=True, return_inverse=True
+        )
+        counts = np.bincount(entries, weights, len(first)).astype(np.float64)
+        order = np.argsort(first)  # of appearance, which tells the first words of a document
+        columns = self.words[first[order]]
+        indptr = np.searchsorted(rows[first[order]], np.arange(len(found) + 1))
+        self.counts = Vectors(indptr, columns, counts[order])
         self.frequencies = np.bincount(columns, minlength=len(numbers))
 
     @property
@@ -137,7 +171,7 @@ class Sample:
 
     @cached_property
     def exact(self) -> Vectors:
-        """The documents as exact TF or TF-IDF vectors (Eq. 1 to 3, not divided by the length)."""
+        """The documents as exact TF or TF-IDF vectors (Eq. 1 to 3), before any scaling."""
         return self.weigh(self.counts, self.frequencies)
 
     @cached_property
@@ -148,18 +182,36 @@ class Sample:
         """
         if not self.idf:
             return 0.0
-        counts = self.counts.weighed(None, self.log_tf)
+        counts = self.counts.weighed(None, self.log_tf, self.lead)
         parts = counts.values**2 * (self.total / self.frequencies - 1.0)[counts.columns]
         length = self.exact.squared_lengths()
         return float((counts.totals(parts)[length > 0] / length[length > 0]).mean())
 
     @cached_property
     def largest_weights(self) -> Floats:
-        """‖x‖∞ of each document, scaled to unit length (Eq. 6)."""
+        """‖x‖∞ of each document that has a length, scaled to unit length (Eq. 6)."""
+        return self._largest[self._has_length]
+
+    @cached_property
+    def pair_weights(self) -> Floats:
+        """Upper bounds of ‖x ± y‖∞ at unit length (Eq. 8), for the pairs that have lengths."""
+        pairs = self.pairs[self._has_length[self.pairs].all(axis=1)]
+        lengths = np.sqrt(self.exact.squared_lengths())
+        cosines = self.exact.products(pairs) / lengths[pairs].prod(axis=1)
+        apart = np.sqrt(np.maximum(2.0 - 2.0 * np.abs(cosines), np.finfo(np.float64).tiny))
+        weights: Floats = self._largest[pairs].sum(axis=1) / apart
+        return weights
+
+    @cached_property
+    def _has_length(self) -> npt.NDArray[np.bool_]:
+        return self.exact.squared_lengths() > 0
+
+    @cached_property
+    def _largest(self) -> Floats:
         length = np.sqrt(self.exact.squared_lengths())
         rows = zip(self.exact.indptr, self.exact.indptr[1:], length, strict=False)
         values = np.abs(self.exact.values)
-        return np.array([values[a:b].max() / norm for a, b, norm in rows if norm > 0])
+        return np.array([values[a:b].max() / norm if norm > 0 else 0.0 for a, b, norm in rows])
 
     def to_dict(self) -> dict[str, Any]:
         """What the sample is like, ready for JSON."""
@@ -174,19 +226,30 @@ class Sample:
     def weigh(self, counts: Vectors, frequencies: npt.NDArray[np.int64]) -> Vectors:
         """The weights of signed counts, the sample's IDF being log(n/f) of these frequencies."""
         idf = np.log(self.documents / np.maximum(frequencies, 1)) if self.idf else None
-        return counts.weighed(idf, self.log_tf)
+        return counts.weighed(idf, self.log_tf, self.lead)
+
+
+def weighing(settings: Settings) -> dict[str, bool]:
+    """Tell how a model with these settings weighs words, but for what labels tell of them."""
+    setting = settings.for_kernels()
+    return {"idf": setting.idf, "log_tf": setting.log_tf, "lead": setting.lead}
 
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """Errors that were measured, in ascending order."""
+    """Measured errors: ``values`` in ascending order, ``each`` as they were measured."""
 
     values: Floats
+    each: Floats = field(repr=False)
 
     @classmethod
     def of(cls, values: Floats) -> Errors:
         """Sort them."""
-        return cls(np.sort(values))
+        return cls(np.sort(values), values)
+
+    def among(self, chosen: npt.NDArray[np.bool_]) -> Errors:
+        """Only the chosen ones, given in the order of ``each``."""
+        return Errors.of(self.each[chosen])
 
     @property
     def mean(self) -> float:
@@ -257,16 +320,33 @@ def measure(sample: Sample, dimensions: int, seed: int = 0) -> Distortion:
     """
     if dimensions < 2:
         raise SettingError.of("dimensions", "an integer of at least 2", dimensions, "measure")
+    hashed, frequencies = _hashed(sample, dimensions, seed)
     hasher = Hasher(dimensions, seed, sample.analyzer)
-    found = hasher.hash_many(sample.texts)
-    frequencies = np.bincount(found.buckets, minlength=dimensions)
-    signed = Vectors(found.indptr, found.buckets.astype(np.int64), found.counts.astype(np.float64))
-    hashed = sample.weigh(signed, frequencies)
     return Distortion(
         dimensions,
         *_geometry(sample, hashed),
         *_sketch(sample, frequencies[_buckets_of_words(sample, hasher)]),
     )
+
+
+def length_errors(sample: Sample, dimensions: int, seed: int = 0) -> Errors:
+    """Measure lengths only, which is quick: the same as ``measure(…).lengths``."""
+    hashed, _ = _hashed(sample, dimensions, seed)
+    return _length_errors(sample, hashed)
+
+
+def _hashed(sample: Sample, dimensions: int, seed: int) -> tuple[Vectors, npt.NDArray[np.int64]]:
+    """Weigh the hashed documents by the frequencies of their buckets; return both."""
+    found = Hasher(dimensions, seed, sample.analyzer).hash_many(sample.texts)
+    frequencies = np.bincount(found.buckets, minlength=dimensions)
+    signed = Vectors(found.indptr, found.buckets.astype(np.int64), found.counts.astype(np.float64))
+    return sample.weigh(signed, frequencies), frequencies
+
+
+def _length_errors(sample: Sample, hashed: Vectors) -> Errors:
+    exact = sample.exact.squared_lengths()
+    some = exact > 0
+    return Errors.of(np.abs(hashed.squared_lengths()[some] / exact[some] - 1.0))
 
 
 def _geometry(sample: Sample, hashed: Vectors) -> tuple[Errors, Errors, Errors]:
@@ -277,7 +357,7 @@ def _geometry(sample: Sample, hashed: Vectors) -> tuple[Errors, Errors, Errors]:
     scale = np.sqrt(exact[pairs].prod(axis=1))
     hashed_scale = np.maximum(np.sqrt(found[pairs].prod(axis=1)), np.finfo(np.float64).tiny)
     return (
-        Errors.of(np.abs(found[some] / exact[some] - 1.0)),
+        _length_errors(sample, hashed),
         Errors.of(np.abs(hashed_products - products) / scale),
         Errors.of(np.abs(hashed_products / hashed_scale - products / scale)),
     )

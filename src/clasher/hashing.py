@@ -33,13 +33,17 @@ WORD_BUFFER = 4096  # words scanned at a time
 
 
 class Word(NamedTuple):
-    """One word of a document, and where it goes; the sign of a pair of words is ±½."""
+    """One word of a document, and where it goes; the sign of a pair of words is ±½.
+
+    ``key`` is its hash: words of one key are one word to a model, however they are written.
+    """
 
     text: str
     start: int
     stop: int
     bucket: int
     sign: float
+    key: int
 
 
 class Hasher:
@@ -127,12 +131,13 @@ class Hasher:
             for i in range(count):
                 bucket, sign = place(hashes[i], self.dimensions)
                 span = at_character(int(starts[i]), int(stops[i]))
-                found.append(Word(*span, int(bucket), int(sign)))
+                found.append(Word(*span, int(bucket), int(sign), int(hashes[i])))
         if last < self._steps.grams.pairs:
             for i in range(pairs_of(words, first, last, hashes, starts, stops)):
                 bucket, sign = place(hashes[i], self.dimensions)
                 span = at_character(int(starts[i]), int(stops[i]))
-                found.append(Word(*span, int(bucket), float(PAIR) * int(sign)))
+                weight = float(PAIR) * int(sign)
+                found.append(Word(*span, int(bucket), weight, int(hashes[i])))
         return found
 
     def fold(self, words: Words, values: npt.NDArray[np.float32]) -> Hashed:

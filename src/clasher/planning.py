@@ -1,10 +1,18 @@
-"""Which dimensions to take: what fits into memory, what is guaranteed there, what is measured."""
+"""Which dimensions to take: what fits into memory, what is guaranteed there, what is measured.
+
+A result counts as a guarantee only where its premises hold for the planned model. Otherwise it
+says which premise fails.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from clasher import memory
 from clasher.bounds import (
@@ -14,17 +22,26 @@ from clasher.bounds import (
     Idf,
     Norms,
     Products,
-    TfIdf,
     TfIdfSpread,
     checks,
 )
-from clasher.distortion import Distortion, Errors, Sample, measure
+from clasher.distortion import Distortion, Errors, Sample, length_errors, measure
 from clasher.errors import SettingError
-from clasher.settings import Settings
+from clasher.settings import GIVEN, MEASURES, Settings
 
 MOST_DIMENSIONS = 2**30
 AROUND = 2  # sizes that are shown on either side of the proposed one
 HALF = 0.5  # the confidence that Proposition 1 is asked with: it knows none above 0.632
+MEASURED_FROM = 2**16  # where the search for a size by measuring begins
+MOST_MEASURED = 2**24  # and where it ends
+
+# Why a result guarantees nothing.
+TOO_SMALL = "says nothing at so few dimensions"
+NO_SAMPLE = "TF-IDF depends on how rare words are: give a STREAM"
+NO_IDF = "there is no IDF"
+FADING = "half_life and detectors let frequencies fade"
+PROPOSITION_1 = "its proof has gaps (docs/planning.md)"
+LINEAR = "for term frequencies: --rule centroid --weighting tf --tf count"
 
 
 @dataclass(frozen=True)
@@ -40,9 +57,14 @@ class Guarantee:
     confidence : float
         With what probability.
     guaranteed : float or None
-        The error is at most this; None where there is no guarantee at this size.
+        The error is at most this; None where the result says nothing about this model or size.
     measured : float or None
-        The error that this part of the sample did not exceed; None without a sample.
+        The error that this part of the sample did not exceed; None without a sample. Where the
+        result covers a ``share`` of the sample only, that share was measured.
+    share : float or None
+        The part of the sample, documents or pairs of them, that meets the result's premise.
+    why : str or None
+        Which premise fails, or is unknown, where nothing is guaranteed.
     """
 
     what: str
@@ -50,17 +72,20 @@ class Guarantee:
     confidence: float
     guaranteed: float | None
     measured: float | None
+    share: float | None = None
+    why: str | None = None
 
 
 @dataclass(frozen=True)
 class Need:
-    """The size one result asks for; None where it can give no guarantee at any size."""
+    """The size one result asks for; None, and ``why``, where it can give no guarantee."""
 
     what: str
     by: str
     confidence: float
     dimensions: int | None
     depth: int = 1
+    why: str | None = None
 
 
 @dataclass(frozen=True)
@@ -112,6 +137,11 @@ class Planner:
 
     def __post_init__(self) -> None:
         checks.number("a plan", "confidence", self.confidence, LEAST_CONFIDENCE, 1.0)
+        if self.sample is not None and not self.sample.is_of(self.settings):
+            raise SettingError(
+                "the sample is not weighed as the planned model weighs documents; make it with "
+                "Sample.of(texts, settings)"
+            )
 
     def nbytes(self, dimensions: int) -> int:
         """Bytes of a model with so many dimensions and all its labels."""
@@ -150,102 +180,255 @@ class Planner:
         )
 
     def needs(self, error: float) -> list[Need]:
-        """The size that each result asks for."""
-        p, weight = self.confidence, self._weight
-        norms, products = (
-            Norms.for_error(error, p, weight),
-            Products.for_error(error, p, weight / 2),
-        )
+        """Ask each result for the size that keeps an error this small."""
+        checks.error("a plan", error)
+        p, premises = self.confidence, self._premises
         sketch = CountMin.for_error(error, p)
-        decision = self._sparse(Decision.for_margin(error, self.settings.max_labels, p))
         needs = [
-            Need("lengths", "Theorem 1", p, None if norms is None else norms.dimensions),
-            Need("products", "Eq. 8", p, None if products is None else products.dimensions),
-            Need("lengths", "second moments", p, self._spread(error)),
-            Need("counts", "Theorem 2", sketch.confidence, sketch.dimensions, sketch.depth),
-            Need("decisions", "Lemma 2", p, None if decision is None else decision.dimensions),
-        ]
-        if self.sample is not None and self.sample.idf:
-            total = self.sample.total
-            idf = Idf.for_error(error, total, depth=sketch.depth)
-            tfidf = TfIdf.for_error(error, total, HALF)
+            self._sparse_need("lengths", "Theorem 1", Norms.for_error(error, p)),
+            self._sparse_need("products", "Eq. 8", Products.for_error(error, p)),
+            need("lengths", "second moments", p, premises.moments, lambda: self._spread(error)),
+            need(
+                "counts", "Theorem 2", sketch.confidence, premises.counts,
+                lambda: sketch.dimensions, sketch.depth,
+            ),
+            Need("decisions", "Lemma 2", p, None, why=premises.lemma_2),
+        ]  # fmt: skip
+        if premises.idf is not NO_IDF:
+            depth = sketch.depth
             needs += [
-                Need("idf", "Eq. 22", idf.confidence, idf.dimensions, idf.depth),
-                Need("lengths", "Proposition 1", HALF, tfidf.dimensions),
-            ]
+                need(
+                    "idf", "Eq. 22", sketch.confidence, premises.idf,
+                    lambda: Idf.for_error(error, self._total, depth=depth).dimensions, depth,
+                ),
+                Need("lengths", "Proposition 1", HALF, None, why=PROPOSITION_1),
+            ]  # fmt: skip
         return needs
 
+    @property
+    def guaranteed(self) -> bool:
+        """Whether `sufficient` rests on a bound that holds for this model, not on the sample."""
+        return self._premises.moments is None
+
     def sufficient(self, error: float) -> int:
-        """The least power of two whose lengths are kept, by second moments."""
-        wanted = self._spread(error)
-        if wanted > MOST_DIMENSIONS:
+        """Find the least power of two that keeps the lengths of documents within an error.
+
+        By second moments where they are proved for the model. Else by measuring: at this size, so
+        many documents of the sample as the confidence asks for keep their length.
+        """
+        checks.error("a plan", error)
+        if self.guaranteed:
+            wanted = self._spread(error)
+            if wanted > MOST_DIMENSIONS:
+                raise SettingError(
+                    f"an error of {error:g} asks for {wanted:.2g} dimensions, more than the "
+                    f"{MOST_DIMENSIONS:,} there can be; allow a larger error or less confidence"
+                )
+            return max(2, 1 << (wanted - 1).bit_length())
+        if self.sample is None:
             raise SettingError(
-                f"an error of {error:g} asks for {wanted:.2g} dimensions, more than the "
-                f"{MOST_DIMENSIONS:,} there can be; allow a larger error or less confidence"
+                f"no theorem bounds the error of this model ({self._premises.moments}); give a "
+                f"STREAM to measure the error on, or plan {LINEAR}"
             )
-        return max(2, 1 << (wanted - 1).bit_length())
+        return self._measured_size(error)
+
+    def _measured_size(self, error: float) -> int:
+        sample = self.sample
+        assert sample is not None
+
+        def keeps(dimensions: int) -> bool:
+            found = length_errors(sample, dimensions, self.settings.seed)
+            return found.quantile(self.confidence) <= error
+
+        size = MEASURED_FROM
+        if keeps(size):
+            while size > 2 and keeps(size // 2):
+                size //= 2
+            return size
+        while size < MOST_MEASURED:
+            size *= 2
+            if keeps(size):
+                return size
+        raise SettingError(
+            f"the sample keeps no error of {error:g} with up to {MOST_MEASURED:,} dimensions; "
+            f"allow a larger error or less confidence"
+        )
 
     def _spread(self, error: float) -> int:
-        """The size that second moments ask for; those of TF-IDF where there is a sample of it."""
-        checks.error("a plan", error)
+        """The size that second moments ask for."""
         return TfIdfSpread.for_error(error, self._rarity, self.confidence).dimensions
 
-    def _sparse(self, decision: Decision) -> Decision | None:
-        """The decision where some document meets Lemma 2's condition on single words."""
-        room = decision.largest_weight
-        return decision if room is not None and self._weight <= room else None
+    @property
+    def _premises(self) -> Premises:
+        return Premises.of(self.settings, self.sample)
 
     @property
     def _rarity(self) -> float:
         return 0.0 if self.sample is None else self.sample.rarity
 
     @property
-    def _weight(self) -> float:
-        """‖x‖∞ of the document that comes nearest to what Eq. 6 asks for.
+    def _total(self) -> int:
+        return 0 if self.sample is None else self.sample.total
 
-        At least half of it is that of a sum of two documents, whose length is 2 at most.
-        """
+    def _sparse(self, bound: Norms | Products) -> tuple[npt.NDArray[np.bool_] | None, str | None]:
+        """Which documents, or pairs of them, meet Eq. 6; or why the bound says nothing."""
+        why, room = self._premises.plain, bound.largest_weight
+        if why is not None:
+            return None, why
+        if room is None:
+            return None, TOO_SMALL
+        allowed = f"Eq. 6 allows no word more than {room:.2g} of a document's length"
         if self.sample is None:
-            return 0.0
-        return float(self.sample.largest_weights.min(initial=1.0))
+            return None, f"{allowed}; give a STREAM to see whether yours do"
+        lengths = isinstance(bound, Norms)
+        weights = self.sample.largest_weights if lengths else self.sample.pair_weights
+        meets = weights <= room
+        if meets.any():
+            return meets, None
+        return None, f"{allowed}; here one has {weights.min(initial=1.0):.2g} or more"
+
+    def _sparse_need(self, what: str, by: str, bound: Norms | Products | None) -> Need:
+        assert bound is not None  # it is asked without a weight, so that Eq. 6 is left aside
+        meets, why = self._sparse(bound)
+        if meets is not None and not meets.all():
+            why = f"only {meets.mean():.0%} of the sample meet Eq. 6"
+        return Need(what, by, self.confidence, None if why else bound.dimensions, why=why)
 
     def _guarantees(self, m: int, found: Distortion | None) -> list[Guarantee]:
-        def line(what: str, by: str, confidence: float, error: float | None) -> Guarantee:
+        def line(
+            what: str,
+            by: str,
+            confidence: float,
+            why: str | None,
+            error: Callable[[], float | None],
+        ) -> Guarantee:
             errors: Errors | None = getattr(found, what, None)
             measured = None if errors is None else errors.quantile(confidence)
-            return Guarantee(what, by, confidence, error, measured)
+            guaranteed = error() if why is None else None
+            why = TOO_SMALL if why is None and guaranteed is None else why
+            share = 1.0 if found is not None and guaranteed is not None else None
+            return Guarantee(what, by, confidence, guaranteed, measured, share, why)
 
-        p, weight, sketch = self.confidence, self._weight, CountMin(m)
+        def sparse(what: str, by: str, bound: Norms | Products) -> Guarantee:
+            meets, why = self._sparse(bound)
+            if meets is None or found is None:
+                return line(what, by, p, why, lambda: None)
+            errors: Errors = getattr(found, what).among(meets)
+            share = float(meets.mean())
+            return Guarantee(what, by, p, bound.error, errors.quantile(p), share)
+
+        p, premises, sketch = self.confidence, self._premises, CountMin(m)
         spread = TfIdfSpread(m, self._rarity, p)
         decision = Decision(m, self.settings.max_labels, p)
-        lemma_2 = self._sparse(decision)
+        moments = premises.moments
         lines = [
-            line("lengths", "Theorem 1", p, Norms(m, p, weight).error),
-            line("lengths", "second moments", p, below(spread.error)),
-            line("products", "Eq. 8", p, Products(m, p, weight / 2).error),
-            line("products", "second moments", p, below(spread.product_error)),
-            line("counts", "Theorem 2", sketch.confidence, sketch.error),
-            line("decisions", "Lemma 2", p, None if lemma_2 is None else lemma_2.margin),
-            line("decisions", "second moments", p, decision.by_second_moments),
-        ]
-        if self.sample is not None and self.sample.idf:
-            idf, highest = Idf(m, self.sample.total), math.log(self.sample.documents)
-            proposition = TfIdf(m, self.sample.total, HALF)
+            sparse("lengths", "Theorem 1", Norms(m, p)),
+            line("lengths", "second moments", p, moments, lambda: below(spread.error)),
+            sparse("products", "Eq. 8", Products(m, p)),
+            line("products", "second moments", p, moments, lambda: below(spread.product_error)),
+            line("cosines", "second moments", p, moments, lambda: spread.cosine_error),
+            line("counts", "Theorem 2", sketch.confidence, premises.counts, lambda: sketch.error),
+            line("decisions", "Lemma 2", p, premises.lemma_2, lambda: None),
+            line(
+                "decisions", "second moments", p, premises.regions,
+                lambda: decision.by_second_moments,
+            ),
+        ]  # fmt: skip
+        if premises.idf is not NO_IDF:
+            idf = Idf(m, self._total)
+            highest = 0.0 if self.sample is None else math.log(self.sample.documents)
             lines += [
-                line("idf", "Lemma 1", idf.confidence, below(idf.stated, highest)),
-                line("idf", "Eq. 22", idf.confidence, below(idf.error, highest)),
-                line("lengths", "Proposition 1", HALF, proposition.error),
-            ]
+                line("idf", "Lemma 1", idf.confidence, premises.idf,
+                     lambda: below(idf.stated, highest)),
+                line("idf", "Eq. 22", idf.confidence, premises.idf,
+                     lambda: below(idf.error, highest)),
+                line("lengths", "Proposition 1", HALF, PROPOSITION_1, lambda: None),
+            ]  # fmt: skip
         return lines
 
     def _expected(self, m: int) -> dict[str, float]:
-        """What the mean errors are at most, by the theory."""
-        mean = TfIdfSpread(m, self._rarity).mean_error
-        expected = {"lengths": mean, "products": mean, "counts": 1.0 / m}
-        if self.sample is not None and self.sample.idf:
+        """Bound the mean errors, where the theory covers the model."""
+        premises = self._premises
+        expected: dict[str, float] = {}
+        if premises.moments is None:
+            mean = TfIdfSpread(m, self._rarity).mean_error
+            expected |= {"lengths": mean, "products": mean}
+        if premises.counts is None:
+            expected["counts"] = 1.0 / m
+        if self.sample is not None and premises.idf is None:
             words, total = self.sample.frequencies.tolist(), self.sample.total
             expected["idf"] = sum(Idf(m, total, f).expected for f in words) / max(1, len(words))
         return expected
+
+
+@dataclass(frozen=True)
+class Premises:
+    """Why results do not cover a model; None where they do.
+
+    Attributes
+    ----------
+    plain : str or None
+        Theorem 1 and Eq. 8: a document's vector is a linear map of its counts (TF).
+    moments : str or None
+        Second moments: the same, or TF-IDF of words whose rarity is known.
+    counts : str or None
+        Theorem 2: words are counted in hashed buckets.
+    idf : str or None
+        Lemma 1 and Eq. 22: ‖f‖ is known, and no frequency fades below 1.
+    regions : str or None
+        Decisions: regions are Euclidean, prototypes means of vectors that are linear.
+    lemma_2 : str
+        Lemma 2 asks Eq. 6 of prototypes, which are unknown before anything is learnt.
+    """
+
+    plain: str | None
+    moments: str | None
+    counts: str | None
+    idf: str | None
+    regions: str | None
+    lemma_2: str
+
+    @classmethod
+    def of(cls, settings: Settings, sample: Sample | None) -> Premises:
+        """Check the settings of a model, and whether there is a sample."""
+        setting = settings.for_kernels()
+        given = (
+            "documents come with weights, no word is hashed"
+            if settings.weighting == GIVEN
+            else None
+        )
+        linear = given
+        if linear is None and settings.weighting in MEASURES:
+            linear = f"{settings.weighting} weighs words by their labels"
+        if linear is None and setting.log_tf:
+            linear = "tf=log takes logarithms, which are not linear"
+        if linear is None and setting.lead:
+            linear = "the margin rule weighs the first words more"
+        plain = linear or ("it covers TF, not TF-IDF" if setting.idf else None)
+        idf: str | None = given or NO_IDF
+        if setting.idf:
+            idf = FADING if settings.forgets else NO_SAMPLE if sample is None else None
+        moments = linear or (idf if setting.idf else None)
+        regions = plain or _regions(settings)
+        lemma_2 = regions or "Eq. 6 for prototypes: unknown before learning"
+        return cls(plain, moments, given, idf, regions, lemma_2)
+
+
+def _regions(settings: Settings) -> str | None:
+    if settings.similarity != "euclidean":
+        return "it covers Euclidean regions, not cosines"
+    if settings.norm != "none":
+        return "norm=l2 divides by lengths, which is not linear"
+    if settings.rule != "centroid":
+        return f"it covers means of documents, not the {settings.rule} rule"
+    return None
+
+
+def need(
+    what: str, by: str, confidence: float, why: str | None, size: Callable[[], int], depth: int = 1
+) -> Need:
+    """Ask for a size where the premises hold."""
+    return Need(what, by, confidence, size() if why is None else None, depth, why)
 
 
 def below(error: float | None, limit: float = 1.0) -> float | None:

@@ -13,6 +13,10 @@ def plan(*args):
     return json.loads(run("plan", *args, "--json", "-").stdout)
 
 
+PAPER = ("--paper", 1)
+TF = ("--rule", "centroid", "--weighting", "tf", "--tf", "count")
+
+
 def test_a_plan_without_a_stream():
     text = run("plan", "--labels", 2000, "--memory", "2GB").stdout
     assert max(map(len, text.splitlines())) <= 80
@@ -30,13 +34,49 @@ def test_options_to_copy_are_whole_on_a_narrow_terminal(monkeypatch):
     assert "--dimensions 65536 --max-labels 2000\n" in text
 
 
+def test_the_default_model_is_promised_what_is_proved_for_it():
+    """Without a stream nothing is known of its weights: of its errors only frequencies are."""
+    found = plan("--labels", 120, "--dimensions", 2048)
+    promised = {
+        (line["what"], line["by"])
+        for row in found["sizes"]
+        for line in row["guarantees"]
+        if line["guaranteed"] is not None
+    }
+    assert promised == {("counts", "Theorem 2")}
+    said = one_line(run("plan", "--labels", 120, "--error", 0.1, code=2))
+    assert "give a STREAM to measure the error on" in said
+
+
+@pytest.mark.parametrize("options", [(), PAPER, TF, ("--tf", "count"), ("--weighting", "tf")])
+def test_nothing_measured_exceeds_what_is_guaranteed_beside_it(tmp_path, options):
+    """Texts so short that half of what they hold are pairs of words, in several models."""
+    path = tmp_path / "short.jsonl"
+    path.write_bytes(
+        jsonl(
+            {"text": f"wheat, corn {i} oil {i % 7}! gas {i % 3}", "labels": []} for i in range(60)
+        )
+    )
+    found = plan(path, "--labels", 3, "--dimensions", 2**14, *options)
+    for row in found["sizes"]:
+        for line in row["guarantees"]:
+            if line["guaranteed"] is not None and line["measured"] is not None:
+                assert line["measured"] <= line["guaranteed"], line
+            else:
+                assert line["why"] or line["what"] == "decisions"
+    text = run("plan", path, "--labels", 3, "--dimensions", 2**19, *options).stdout
+    assert max(map(len, text.splitlines())) <= 80
+    assert "…" not in text  # nothing was cut off to fit
+
+
 def test_a_plan_with_a_stream(tmp_path):
     text = run("plan", stream(tmp_path), "--labels", 3, "--memory", "10MB").stdout
     assert max(map(len, text.splitlines())) <= 80
     assert "news.jsonl, 40 documents, 54 different words" in text  # and pairs of them
     for theorem in ("Lemma 1", "Eq. 22", "Proposition 1"):
         assert theorem in text
-    assert "no guarantee" in text
+    assert "No guarantee" in text
+    assert "tf=log takes logarithms" in " ".join(text.split())
     assert "measured" in text
 
 
@@ -66,16 +106,18 @@ def test_a_plan_as_json(tmp_path):
 
 
 def test_an_error_in_place_of_memory(tmp_path):
-    text = run("plan", "--labels", 10, "--error", 0.1, "--confidence", 0.9).stdout
+    text = run("plan", "--labels", 10, "--error", 0.1, "--confidence", 0.9, *TF).stdout
     assert max(map(len, text.splitlines())) <= 80
     assert "2,048 dimensions for 10 labels" in text
+    assert "By second moments" in text
     assert "What an error of 0.1 asks for" in text
-    assert "4,082" in text
+    assert "2,000" in text
     found = plan(stream(tmp_path), "--labels", 10, "--error", 0.9)
     assert {need["by"] for need in found["needs"]} >= {"Theorem 1", "Theorem 2", "Proposition 1"}
     wide = run("plan", stream(tmp_path), "--labels", 10, "--error", 0.9).stdout
     assert max(map(len, wide.splitlines())) <= 80
-    assert "no guarantee" in wide
+    assert "Measured, not guaranteed" in wide
+    assert "No guarantee" in wide
 
 
 def test_the_settings_are_those_of_other_commands(tmp_path):

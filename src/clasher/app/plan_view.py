@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
@@ -12,12 +12,17 @@ from rich.text import Text
 
 from clasher.app.figures import bytes_, counted, significant
 from clasher.app.tables import facts, to_copy
-from clasher.planning import MOST_DIMENSIONS
+from clasher.planning import MOST_DIMENSIONS, TOO_SMALL
+from clasher.settings import MEASURES
 
 if TYPE_CHECKING:
     from clasher.planning import Guarantee, Need, Planner, Size
 
 WHAT = {"counts": "frequencies", "idf": "IDF", "decisions": "relative margin"}
+OF = {"lengths": "document", "products": "pair", "cosines": "pair"} | {
+    "counts": "word", "idf": "word", "decisions": "document"
+}  # fmt: skip
+WIDEST = 6  # columns of errors that fit into a terminal of 80
 
 
 def plan_view(
@@ -43,15 +48,48 @@ def plan_view(
         facts(_about(planner, stream)),
     ]
     if error is not None:
-        parts += [_title(f"What an error of {error:g} asks for"), _needs(planner, needs)]
+        parts += [Text(_basis(planner, error)), _title(f"What an error of {error:g} asks for")]
+        parts += _with_reasons(_needs(planner, needs), needs)
+    holding = [line for line in here.guarantees if line.why is None]
     parts += [
         _title("Sizes"),
         _sizes(sizes, proposed, memory, planner.confidence),
-        _title(f"The theorems at {proposed:,} dimensions"),
-        _guarantees(here.guarantees),
-        Text(_footnote(planner), style="dim"),
+        _title(f"Guaranteed at {proposed:,} dimensions"),
+        *_with_reasons(_guarantees(holding), here.guarantees),
+        Text(_footnote(planner, holding), style="dim"),
     ]
     return Group(*parts)
+
+
+def _basis(planner: Planner, error: float) -> str:
+    """Say what the proposal rests on."""
+    if planner.guaranteed:
+        return (
+            f"By second moments, the length of a document then changes by {error:g} at most, with "
+            f"a probability of {100 * planner.confidence:.0f} %."
+        )
+    return (
+        f"Measured, not guaranteed: the lengths of {100 * planner.confidence:.0f} % of these "
+        f"documents change by {error:g} at most."
+    )
+
+
+def _with_reasons(table: Table, lines: Sequence[Guarantee | Need]) -> Iterable[RenderableType]:
+    """A table of what holds, if anything does, and the reasons why the rest does not."""
+    if table.row_count:
+        yield table
+    reasons: dict[str, dict[str, list[str]]] = {}
+    for line in lines:
+        if line.why is not None:
+            results = reasons.setdefault(line.why, {}).setdefault(line.what, [])
+            results.append(line.by)
+    if reasons:
+        yield Text("No guarantee" if table.row_count else "\nNo guarantee")
+        listed = Table.grid(padding=(0, 1))
+        for why, named in reasons.items():
+            of = (f"{WHAT.get(what, what)} ({', '.join(by)})" for what, by in named.items())
+            listed.add_row(" -", Text.assemble("of ", ", ".join(of), ": ", (why, "bold")))
+        yield listed
 
 
 def _about(planner: Planner, stream: str | None) -> Iterable[tuple[str, str]]:
@@ -81,71 +119,84 @@ def _table(left: Iterable[str], right: Iterable[str]) -> Table:
 
 
 def _sizes(sizes: list[Size], proposed: int, memory: int | None, confidence: float) -> Table:
-    measured = sizes[0].distortion is not None
-    names = ["lengths\nat most", "expected"]
-    if measured:
-        names += ["measured", "products\nat most", "measured", "cosines\nmeasured"]
-    else:
-        names += ["frequencies\nat most", "relative\nmargin"]
-    table = _table([], ["dimensions", "memory", *names])
-    for size in sizes:
+    columns = _columns(sizes, confidence)
+    table = _table([], ["dimensions", "memory", *(name for name, _ in columns)])
+    for at, size in enumerate(sizes):
         fits = memory is None or size.nbytes <= memory
         style = "bold" if size.dimensions == proposed else None if fits else "dim"
-        row = [f"{size.dimensions:,}", bytes_(size.nbytes), *_cells(size, confidence)]
-        table.add_row(*row, style=style)
+        cells = [significant(values[at]) for _, values in columns]
+        table.add_row(f"{size.dimensions:,}", bytes_(size.nbytes), *cells, style=style)
     return table
 
 
-def _cells(size: Size, confidence: float) -> list[str]:
-    given = {(line.what, line.by): line.guaranteed for line in size.guarantees}
-    cells: list[float | None] = [given["lengths", "second moments"], size.expected["lengths"]]
-    if size.distortion is None:
-        cells += [given["counts", "Theorem 2"], given["decisions", "Lemma 2"]]
-    else:
-        found = size.distortion
-        cells += [
-            found.lengths.quantile(confidence),
-            given["products", "second moments"],
-            found.products.quantile(confidence),
-            found.cosines.quantile(confidence),
-        ]
-    return [significant(cell) for cell in cells]
+def _columns(sizes: list[Size], confidence: float) -> list[tuple[str, list[float | None]]]:
+    """What is guaranteed and measured at each size; bounds only where they cover the model."""
+    lines = [{(line.what, line.by): line for line in size.guarantees} for size in sizes]
+    columns: list[tuple[str, list[float | None]]] = []
+    for what in ("lengths", "products", "cosines"):
+        bounds = [found[what, "second moments"] for found in lines]
+        covered = any(bound.why in (None, TOO_SMALL) for bound in bounds)
+        if covered:
+            columns.append((f"{what}\nat most", [bound.guaranteed for bound in bounds]))
+        if sizes[0].distortion is not None:
+            errors = [getattr(size.distortion, what).quantile(confidence) for size in sizes]
+            columns.append(("measured" if covered else f"{what}\nmeasured", errors))
+    counts = [found["counts", "Theorem 2"] for found in lines]
+    if len(columns) < WIDEST and any(count.why is None for count in counts):
+        columns.append(("frequencies\nat most", [count.guaranteed for count in counts]))
+    return columns
 
 
 def _guarantees(lines: list[Guarantee]) -> Table:
-    table = _table(["error of", "by"], ["confidence", "at most", "measured"])
+    table = _table(["error of", "by"], ["holds for", "confidence", "at most", "measured"])
     for line in lines:
         table.add_row(
             WHAT.get(line.what, line.what),
             line.by,
+            _share(line),
             f"{100 * line.confidence:.0f} %",
-            "no guarantee" if line.guaranteed is None else significant(line.guaranteed),
+            significant(line.guaranteed),
             "" if line.measured is None else significant(line.measured),
         )
     return table
+
+
+def _share(line: Guarantee) -> str:
+    if line.share is None or line.share == 1.0:
+        return f"a {OF[line.what]}"
+    return f"{100 * line.share:.1f} % of {OF[line.what]}s"
 
 
 def _needs(planner: Planner, needs: list[Need]) -> Table:
     table = _table(["error of", "by"], ["confidence", "dimensions", "depth", "memory"])
     for need in needs:
         m = need.dimensions
-        possible = m is not None and 2 <= m <= MOST_DIMENSIONS
-        table.add_row(
-            WHAT.get(need.what, need.what),
-            need.by,
-            f"{100 * need.confidence:.0f} %",
-            "no guarantee" if m is None else f"{m:,}" if m < 10**12 else f"{m:.0e}",
-            str(need.depth),
-            bytes_(planner.nbytes(m)) if possible and m is not None else "",
-        )
+        if m is not None:
+            table.add_row(
+                WHAT.get(need.what, need.what),
+                need.by,
+                f"{100 * need.confidence:.0f} %",
+                f"{m:,}" if m < 10**12 else f"{m:.0e}",
+                str(need.depth),
+                bytes_(planner.nbytes(m)) if 2 <= m <= MOST_DIMENSIONS else "",
+            )
     return table
 
 
-def _footnote(planner: Planner) -> str:
+def _footnote(planner: Planner, holding: list[Guarantee]) -> str:
+    """Say what the figures are about, where the tables leave it open."""
+    notes = []
+    settings = planner.settings
+    if settings.norm == "l2" and (planner.sample is not None or planner.guaranteed):
+        notes.append("Lengths and products are those before documents are scaled to length 1.")
+    if any(line.what == "idf" for line in holding):
+        notes.append("IDF and TF-IDF: as after the sample; ‖f‖ grows with the stream.")
+        if planner.guaranteed:
+            notes.append("Second moments: for a document drawn at random from the sample.")
+    if any(line.what == "decisions" for line in holding):
+        notes.append("Decisions: how many documents have such a margin is not known here.")
+    if planner.sample is not None and settings.weighting in MEASURES:
+        notes.append(f"Measured without labels, which {settings.weighting} also weighs words by.")
     if planner.sample is None:
-        return "Theorem 1, Eq. 8 and Lemma 2 hold if no word stands out in a document (Eq. 6)."
-    weight = planner.sample.largest_weights.min(initial=1.0)
-    return (
-        "Theorem 1, Eq. 8 and Lemma 2 ask that no word stand out in a document (Eq. 6); in every "
-        f"document here one carries {significant(weight)} of the length or more."
-    )
+        notes.append("Name a STREAM to measure the errors on your own text.")
+    return "\n".join(notes)

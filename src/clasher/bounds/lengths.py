@@ -146,6 +146,12 @@ class Products:
         """ε; None where that is not below 1."""
         return least_error(self.weight, self.delta, self.dimensions)
 
+    @property
+    def largest_weight(self) -> float | None:
+        """What Eq. 6 leaves room for at this error; None where there is no guarantee."""
+        error = self.error
+        return None if error is None else largest_weight(error, self.delta, self.dimensions)
+
 
 @dataclass(frozen=True)
 class Spread:

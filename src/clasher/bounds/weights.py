@@ -23,8 +23,8 @@ class TfIdf:
     """Proposition 1 (Eq. 17): Algorithm 3 keeps ‖x‖² of the exact TF-IDF within 1 ± ε̄.
 
     It asks for m ≥ max(588 ‖f‖⁴ ε̄⁻² ln(1/δ), ⌈7 ‖f‖² e/ε̄⌉) and holds with probability
-    (1 − 1/e)(1 − 3δ). Eq. 17 prints 1 + ε̄² as the upper end; the proof shows 1 + ε̄, with
-    ε̄ = 7ε‖f‖² for the ε of Theorem 1 and Lemma 1.
+    (1 − 1/e)(1 − 3δ). ε̄ is 7ε‖f‖² for the ε of Theorem 1 and Lemma 1. Eq. 17 prints 1 + ε̄² as the
+    upper end, which the proof shows only where ε̄ ≥ 1/(7‖f‖²); here it is 1 + ε̄.
 
     Read it with care. ‖f‖ grows with the stream, and ‖f‖⁴ asks for more dimensions than any
     machine has after a handful of documents. Nor is the proof complete: Eq. 34 leaves out the
@@ -156,6 +156,16 @@ class TfIdfSpread:
         return self._by(events=5)
 
     @property
+    def cosine_error(self) -> float | None:
+        """The same for cosines; None where that is not below 1.
+
+        Where the product and both lengths are kept within E < 1, so is the product of the lengths,
+        and the cosine within 2E.
+        """
+        error = self._by(events=5, without_shift=3)
+        return checks.below(2.0 * error, 1.0)
+
+    @property
     def mean_error(self) -> float:
         """The mean of either error, over the draw of the hash, is at most this (Cauchy, Schwarz).
 
@@ -165,8 +175,9 @@ class TfIdfSpread:
         shift = math.sqrt(STEEPEST * self.rarity / self.dimensions)
         return math.sqrt(2.0 / self.dimensions) + shift * (2.0 + shift)
 
-    def _by(self, events: int) -> float:
-        parts = events if self.rarity else 1  # without a shift only ‖φ(x)‖² or ⟨φ(x), φ(y)⟩ is left
+    def _by(self, events: int, without_shift: int = 1) -> float:
+        """Share δ between the events; without a shift, only what hashing does is left."""
+        parts = events if self.rarity else without_shift
         share = parts / (self.dimensions * (1.0 - self.confidence))
         hashing = math.sqrt(2.0 * share)
         shift = math.sqrt(STEEPEST * self.rarity * share)

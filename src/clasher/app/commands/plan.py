@@ -27,7 +27,7 @@ EXAMPLES = """
     clasher plan --labels 2000 --memory 2GB
     clasher plan news.jsonl --labels 2000 --memory 500MB --rule centroid
     clasher plan news.jsonl --labels 100 --dimensions 65536
-    clasher plan --labels 100 --error 0.1 --confidence 0.9
+    clasher plan news.jsonl --labels 100 --error 0.1 --confidence 0.9
 """
 
 
@@ -92,8 +92,10 @@ def command(
 
     They are the largest power of two that fits into --memory with all labels,
     or what an --error asks for, or what --dimensions says. Beside it stand its
-    neighbours, what the theorems of the paper guarantee there and, given a
-    STREAM, the distortion measured on its first documents.
+    neighbours, what the theorems guarantee for this model and, given a STREAM,
+    the distortion measured on its first documents. A theorem whose premises do
+    not hold for the model says which one fails. Most models need a STREAM for
+    --error: no theorem covers their weights without text.
     """
     check_outputs({"--json": json_path}, stream.paths)
     asked = [memory, error, wanted.given.get("dimensions")]
@@ -133,9 +135,7 @@ def _sample(settings: Settings, stream: Stream) -> Sample:
 
     with stream.opened(labelled=False) as batches:
         texts = list(chain.from_iterable(batch.texts.to_pylist() for batch in batches))
-    return Sample(
-        texts, settings.analyzer, idf=settings.weighting != "tf", log_tf=settings.tf == "log"
-    )
+    return Sample.of(texts, settings)
 
 
 def _tell(

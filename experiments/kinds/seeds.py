@@ -1,0 +1,49 @@
+"""How much the seed of the hash matters: F1 of each rule over several seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import mean, stdev
+from typing import Any
+
+from benchmarks.corpora import Corpus
+from benchmarks.peers.clasher_rules import RULES, TITLES, build
+from benchmarks.tables import f1, markdown
+from experiments.prequential import prequential
+from experiments.tables import distinct
+
+SEEDS = 8
+MEASURES = ("macro_f1", "micro_f1")
+
+
+def spread(
+    stream: Corpus, seeds: int = SEEDS, dimensions: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """Test, then train: every rule of the benchmark with the seeds 0, 1, …"""
+    smaller = {} if dimensions is None else {"dimensions": dimensions}
+    for rule, settings in RULES.items():
+        for seed in range(seeds):
+            model = build(settings | smaller | {"seed": seed})
+            scores = prequential(model, stream).to_dict()
+            yield {"corpus": stream.name, "rule": rule, "seed": seed} | scores
+
+
+# ── the page ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def blocks(found: dict[str, Any]) -> dict[str, str]:
+    """A row for each rule, a column for each stream."""
+    rows = found["spread"]
+    corpora = distinct(row["corpus"] for row in rows)
+    lines = [
+        [f"clasher {TITLES.get(rule, rule)}", *(summary(rows, corpus, rule) for corpus in corpora)]
+        for rule in distinct(row["rule"] for row in rows)
+    ]
+    return {"spread": markdown(["", *corpora], lines)}
+
+
+def summary(rows: list[dict[str, Any]], corpus: str, rule: str) -> str:
+    """Mean ± standard deviation over the seeds: macro F1 / micro F1."""
+    own = [row for row in rows if (row["corpus"], row["rule"]) == (corpus, rule)]
+    values = [[row[measure] for row in own] for measure in MEASURES]
+    return " / ".join(f"{f1(mean(each))} ± {f1(stdev(each))}" for each in values)
