@@ -23,7 +23,6 @@ from clasher.errors import SettingError, StreamError, UnreachableError
 from clasher.io.addresses import Address
 
 ANSWER: Final = 3.0  # seconds: a stop waits no longer
-QUEUE: Final = 50  # milliseconds without fetching when enough waits here; by default a second
 OPTIONS: Final = ("config",)
 OURS: Final = frozenset({
     "acks", "auto.offset.reset", "bootstrap.servers", "enable.auto.commit",
@@ -53,6 +52,7 @@ AWAY: Final = (
     KafkaError.INVALID_REPLICATION_FACTOR,  # fewer brokers are there than a topic is to have
     KafkaError._UNKNOWN_PARTITION,  # of a topic that is there: a broker that has just come
 )
+QUEUE: Final = 50  # milliseconds without fetching when enough waits here; by default a second
 NO_TOPIC: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC)
 
 _logger = logging.getLogger("clasher.kafka")
@@ -227,7 +227,7 @@ class Cluster:
 
     # ── what is there ────────────────────────────────────────────────────────────────────────
 
-    def look(self, client: Consumer | AdminClient) -> Topic:
+    def look(self, client: Consumer) -> Topic:
         """The topic as it is now; for a client that does not read yet."""
         found = self._metadata(client, hear=client.poll)
         with self.answering():
@@ -238,7 +238,7 @@ class Cluster:
         """The partitions of the topic."""
         return sorted(self._metadata(client).topics[self.topic].partitions)
 
-    def _metadata(self, client: Consumer | AdminClient, **options: Any) -> Any:
+    def _metadata(self, client: Consumer, **options: Any) -> Any:
         with self.answering(**options):
             found = client.list_topics(self.topic, timeout=ANSWER)
         error = found.topics[self.topic].error
