@@ -166,9 +166,9 @@ class Party(ABC):
 class Source(ABC):
     """Where documents, or their labels, come from.
 
-    ``open``, ``read`` and ``close`` are called from one thread at a time. ``lag``, ``identity``
-    and the methods of a party may be called from another one meanwhile, ``identity`` and ``same``
-    also before ``open``.
+    ``open``, ``read`` and ``close`` are called from one thread at a time. ``lag``, ``identity`` and
+    the methods of a party may be called from another one meanwhile; ``identity`` and ``same`` are
+    also called before ``open``.
 
     Attributes
     ----------

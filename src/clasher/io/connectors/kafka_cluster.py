@@ -24,7 +24,6 @@ from clasher.io.addresses import Address
 
 ANSWER: Final = 3.0  # seconds: a stop waits no longer
 LARGEST: Final = 1_000_000  # bytes of a message, by default of the client; of a broker a bit more
-QUEUE: Final = 50  # milliseconds without fetching when enough waits here; by default a second
 OPTIONS: Final = ("config",)
 OURS: Final = frozenset({
     "acks", "auto.offset.reset", "bootstrap.servers", "enable.auto.commit",
@@ -54,6 +53,7 @@ AWAY: Final = (
     KafkaError.INVALID_REPLICATION_FACTOR,  # fewer brokers are there than a topic is to have
     KafkaError._UNKNOWN_PARTITION,  # of a topic that is there: a broker that has just come
 )
+QUEUE: Final = 50  # milliseconds without fetching when enough waits here; by default a second
 NO_TOPIC: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC)
 
 _logger = logging.getLogger("clasher.kafka")
@@ -228,7 +228,7 @@ class Cluster:
 
     # ── what is there ────────────────────────────────────────────────────────────────────────
 
-    def look(self, client: Consumer | AdminClient) -> Topic:
+    def look(self, client: Consumer) -> Topic:
         """The topic as it is now; for a client that does not read yet."""
         found = self._metadata(client, hear=client.poll)
         with self.answering():
@@ -252,7 +252,7 @@ class Cluster:
         except (KafkaException, KeyError, TypeError, ValueError):
             return min(own, LARGEST)
 
-    def _metadata(self, client: Consumer | AdminClient, **options: Any) -> Any:
+    def _metadata(self, client: Consumer, **options: Any) -> Any:
         with self.answering(**options):
             found = client.list_topics(self.topic, timeout=ANSWER)
         error = found.topics[self.topic].error

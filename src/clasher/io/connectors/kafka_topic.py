@@ -249,14 +249,21 @@ class TopicSource(Source):
 
     def identity(self) -> str | None:
         """Return the ids of the cluster and of the topic."""
-        topic = self._cluster.look(self._cluster.admin())
+        topic = self._look()
         return f"{topic.cluster} {topic.id or ''}"
 
     def same(self, identity: str) -> bool:
         """Tell whether the ids are those that were kept; a topic without an id is known by name."""
         cluster, _, own = identity.partition(" ")
-        topic = self._cluster.look(self._cluster.admin())
+        topic = self._look()
         return cluster == topic.cluster and (not own or topic.id in (None, own))
+
+    def _look(self) -> Topic:
+        consumer = self._cluster.consumer()
+        try:
+            return self._cluster.look(consumer)
+        finally:
+            consumer.close()
 
 
 def places_of(position: Position) -> dict[int, int]:
