@@ -195,7 +195,7 @@ def forgets_answers(monkeypatch):
     prepare = Answer.prepare
 
     def forgetful(self, log, seq):
-        self._awaiting.get(self._name).taught = None
+        self._find().taught = None
         return prepare(self, log, seq)
 
     monkeypatch.setattr(Answer, "prepare", forgetful)
