@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -139,7 +140,8 @@ class KafkaServer(Broker):
         }
         self.certificate = CACHE / "broker.pem"
         self._properties, self._told = folder / "server.properties", folder / "told"
-        lines = [f"{name}={value}\n" for name, value in settings.items()]
+        # Java reads properties as Latin-1, with the escapes of JSON for all other letters
+        lines = [f"{name}={json.dumps(str(value))[1:-1]}\n" for name, value in settings.items()]
         self._properties.write_text("".join(lines))
         subprocess.run(
             [*self._java, "kafka.tools.StorageTool", "format", "--standalone",
