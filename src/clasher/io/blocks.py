@@ -138,10 +138,11 @@ class Begun(io.RawIOBase):
 
     def __init__(self, raw: Any, size: int) -> None:
         self._raw = raw
-        self.head = raw.read1(size)
-        while may_be_compressed(self.head) and (more := raw.read1(size)):
+        self.head = more = raw.read1(size)
+        while more and may_be_compressed(self.head):
+            more = raw.read1(size)
             self.head += more
-        self._left = self.head
+        self._left, self._has_ended = self.head, not more  # a terminal is asked once for its end
 
     def readable(self) -> bool:
         """It is there to be read."""
@@ -157,7 +158,7 @@ class Begun(io.RawIOBase):
             taken: bytes = self._left[:size]
             self._left = self._left[size:]
             return taken
-        return bytes(self._raw.read1(size))
+        return b"" if self._has_ended else bytes(self._raw.read1(size))
 
     def readinto(self, buffer: Any) -> int:
         """Fill a buffer as far as bytes are there."""
