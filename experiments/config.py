@@ -117,7 +117,7 @@ def read(name: str, *, small: bool = False, folder: Path = HERE) -> Config:
         raise SystemExit(f"there is no experiment {name!r}; there are: {', '.join(names())}.")
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
-        less = given.pop("small", {})
+        less = {"optional": []} | given.pop("small", {})  # whole corpora are no quick look
         return msgspec.convert({"name": name} | given | (less if small else {}), Config)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise SystemExit(f"{path.name}: {error}") from None
