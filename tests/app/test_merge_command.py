@@ -56,7 +56,7 @@ def test_too_many_labels_are_named_with_their_file(parts, tmp_path):
     other.learn("a text", {f"label {i}" for i in range(8)})
     other.save(tmp_path / "full")
     said = one_line(run("merge", *parts, tmp_path / "full", "-o", tmp_path / "whole", code=2))
-    assert "would be number 9, and max_labels is 8" in said
+    assert "would be number 9, and --max-labels is 8" in said
 
 
 def test_a_place_that_cannot_be_written_shows_before_the_work(parts, tmp_path):

@@ -123,7 +123,7 @@ def test_a_folder_that_is_not_there_is_told(inbox, tmp_path, opened):
     inbox.rmdir()
     with pytest.raises(UnreachableError, match="cannot be read"):
         source.read(1, 0.0)
-    with pytest.raises(SettingError, match="there is no option 'once'; known are settle"):
+    with pytest.raises(SettingError, match="there is no option 'once'; known are delimiter"):
         source_at(f"file:{tmp_path}/?once=yes")
 
 
