@@ -88,6 +88,7 @@ def test_below_another_path(visit: Any, tmp_path: Path) -> None:
 def test_a_token_is_asked_for(browser: Any, tmp_path: Path) -> None:
     tokens = str(tmp_path / "tokens")
     command = [sys.executable, "-m", "clasher", "token", "ann", "--token-file", tokens]
+    command += ["--scope", "admin"]  # the log is read, too
     made = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
     token = made.stdout.split()[-1]
     server = Server(tmp_path / "service", "--token-file", tokens, token=token)

@@ -1,6 +1,6 @@
 // Teach: one document after the other, by keyboard alone.
 
-import { Answer, UNKNOWN } from "./answer.js";
+import { Answer } from "./answer.js";
 import { newKey, post, Problem } from "./api.js";
 import { askText } from "./dialogs.js";
 import { draftedIds, draftOf, dropDraft, keepDraft, setAside } from "./drafts.js";
@@ -8,6 +8,7 @@ import { h, say, show } from "./dom.js";
 import { listen } from "./events.js";
 import { plural } from "./format.js";
 import { ItemView } from "./item.js";
+import { actionOf, KEYS, STEPS } from "./keys.js";
 import { me } from "./me.js";
 import { attempt, note } from "./notes.js";
 import { Picker } from "./picker.js";
@@ -21,11 +22,6 @@ const SOON = 30; // seconds before the end of a lease in which it is renewed at 
 const LAPSED = "Your time is over: others may get this document. Your answer is kept here.";
 const LOST = "No longer yours: somebody else has this document or has answered it. Your answer is kept here and was not sent.";
 const UNREACHED = "The service cannot be reached. Your answer is kept here: press Enter to send it again.";
-const KEYS = [
-  ["1 – 9", "yes or no to a label"], ["Shift + 1 – 9", "unknown"], ["0", "may other labels apply?"],
-  ["letters", "find any label, Enter adds it"], ["Enter", "accept and go on"], ["→", "skip"],
-  ["↑ ↓", "walk the labels, space for yes or no"], ["Ctrl + Z", "undo"], ["Ctrl + Y", "redo"],
-];
 
 export function openTeach(root, rest) {
   const desk = new Desk(root);
@@ -46,8 +42,6 @@ export function openTeach(root, rest) {
     desk.close();
   };
 }
-
-const STEPS = new Set(["ArrowUp", "ArrowDown"]);
 
 /** A document that somebody else has by now. */
 class Lost extends Error {}
@@ -291,33 +285,10 @@ class Desk {
 
   key(event) {
     if (event.defaultPrevented || event.isComposing || document.querySelector("dialog[open]")) return;
-    const act = this.actionOf(event);
+    const act = actionOf(event, this);
     const isHeld = event.repeat && (act ? !STEPS.has(event.key) : event.key === "Enter"); // a key that is held down decides once
     if (!act && !isHeld) return;
     event.preventDefault();
     if (!isHeld) act();
-  }
-
-  /** What a key means here; letters go to the search, so commands are none. */
-  actionOf(event) {
-    const { key, code, target, shiftKey: isShifted } = event;
-    const isTyping = target.matches("input, textarea");
-    if (event.ctrlKey || event.metaKey) {
-      if (event.altKey || (isTyping && target.value)) return null;
-      const letter = key.toLowerCase();
-      if (letter === "z") return () => (isShifted ? this.redo() : this.undo());
-      return letter === "y" ? () => this.redo() : null;
-    }
-    if (event.altKey || isTyping || !this.view) return null;
-    const digit = /^(?:Digit|Numpad)(\d)$/.exec(code)?.[1];
-    if (digit === "0") return () => this.change(() => this.view.answer.toggleOthers());
-    if (digit) return () => this.change(() => (isShifted ? this.view.answer.set(digit - 1, UNKNOWN) : this.view.answer.toggle(digit - 1)));
-    if (key === "Enter" && !target.closest("button:not(.toggle), a, summary")) return () => this.accept();
-    if (key === "ArrowRight") return () => this.skip();
-    const isScrolling = target.matches(".text");
-    if (!isScrolling && (key === "ArrowDown" || key === "ArrowUp")) return () => this.view.step(key === "ArrowDown" ? 1 : -1);
-    if (key === "/") return () => this.picker.input.focus();
-    if (/^\p{L}$/u.test(key)) this.picker.input.focus(); // and the letter goes there
-    return null;
   }
 }
