@@ -239,11 +239,12 @@ def scaling(study: dict[str, Any]) -> str:
 
 def provenance(study: dict[str, Any]) -> str:
     """The command, the machine, the versions."""
-    machine, repeats = study["machine"], study["repeats"]
+    machine, repeats, seeds = study["machine"], study["repeats"], study.get("seeds", 1)
+    runs = f"medians of {repeats} runs" if repeats > 1 else "single runs"
+    drawn = f"seeds 0 to {seeds - 1}" if seeds > 1 else f"seed {study['seed']}, {runs}"
     known = ", ".join(f"{name} {version}" for name, version in study["versions"].items())
     return (
-        f"`{study['command']}`, {study['date']}, seed {study['seed']}, "
-        f"{f'medians of {repeats} runs' if repeats > 1 else 'single runs'}; {machine['cpu']}, "
+        f"`{study['command']}`, {study['date']}, {drawn}; {machine['cpu']}, "
         f"{machine['cores']} cores, {machine['memory_bytes'] / 2**30:.0f} GB, "
         f"{machine['system']}, Python {machine['python']}, load before {machine['load_before']}; "
         f"{known}."

@@ -82,6 +82,7 @@ class Config(msgspec.Struct, **Strict):
     streams: list[str | Stream] = []
     optional: list[str | Stream] = []
     timed: bool = False
+    seeds: int = 1  # how many its figures are of; the pages say so
     parts: dict[str, Part] = {}
     systems: list[str] = []
     points: list[int] | Literal["paper"] = []

@@ -60,7 +60,7 @@ def blocks(config: Config, results: dict[str, Any]) -> dict[str, str]:
     kind = KINDS[config.kind]
     return kind.blocks(config, results["cells"]) | {
         "claims": claims(kind.verdicts(config, results["cells"])),
-        "provenance": provenance(results),
+        "provenance": provenance(results | {"seeds": config.seeds}),
         "caveat": caveats.short(),
     }
 

@@ -159,7 +159,7 @@ def test_only_the_first_documents_are_looked_at(tmp_path):
         (["--error", 2], "'error' parameter of a plan must be a number between"),
         (["--error", "nan"], "'error' parameter of a plan"),
         (["--error", "0.1", "--confidence", 0.5], "must be a number between 0.7 and 1"),
-        (["--dimensions", 1], "'dimensions' parameter"),
+        (["--dimensions", 1], "--dimensions must be"),
         (["--memory", "1MB", "--max-labels", 2], "are more than --max-labels 2"),
         (["missing.jsonl", "--memory", "1MB"], "missing.jsonl"),
     ],
