@@ -38,12 +38,11 @@ def normal_name(name: str) -> str:
 
 
 def check_name(name: Any, where: str = "") -> str:
-    r"""Return the normal form of a name; refuse names that cannot be shown or stored.
+    """Return the normal form of a name; refuse names that cannot be shown or stored.
 
-    >>> check_name("\u200b", "document 3: ")
+    >>> check_name(" ", "document 3: ")
     Traceback (most recent call last):
-    clasher.errors.LabelError: document 3: a label must have a visible character. \
-Got '\u200b' instead.
+    clasher.errors.LabelError: document 3: a label must have a visible character. Got ' ' instead.
     """
     try:
         bad = not isinstance(name, str) or not name.encode()

@@ -100,6 +100,11 @@ def test_whatever_is_asked_nothing_breaks(schema: Any, one: Operation) -> None:
     def ask(case: Any) -> None:
         case.validate_response(case.call(), checks=known)
 
-    # it turns the tuples of OpenAPI 3.1 into those of 3.0 before it looks at them, and stumbles
-    known = CHECKS[:-1] if one.name == "names" else CHECKS
+    # schemathesis turns the tuples of OpenAPI 3.1 into those of 3.0, which it then refuses
+    known = CHECKS[:-1] if has_tuples(one) else CHECKS
     ask()
+
+
+def has_tuples(one: Operation) -> bool:
+    shapes = [shape for shape in (one.gives, one.gives_lines) if shape not in (None, Any)]
+    return any("prefixItems" in json.dumps(msgspec.json.schema(shape)) for shape in shapes)

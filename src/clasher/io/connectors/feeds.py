@@ -223,6 +223,7 @@ class FeedSource(Source):
             for feed in left
             if feed.due <= now
             and (feed.asking is None or not feed.asking.is_alive)
+            and feed.asking not in self._asking  # whose answer was not heard yet
             and feed.host not in busy
             and self._free_at.get(feed.host, 0.0) <= now
         ]
