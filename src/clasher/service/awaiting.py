@@ -42,7 +42,7 @@ class Predicted(msgspec.Struct, kw_only=True, omit_defaults=True):
     at: float
     text: str
     labels: list[str]
-    probabilities: dict[str, float] = msgspec.field(name="scores")  # so do earlier versions write
+    probabilities: dict[str, float] = msgspec.field(name="scores")  # as in older folders
     version: int
     margin: float = 0.0
     reason: Reason | None = None
