@@ -18,7 +18,7 @@ HOSTILE = [
     "<img src=x onerror=\"document.title='owned'\">",
     "' onmouseover='document.title=1",
     "{{ 7 * 7 }}{% raw %}",
-    "\u202egnp.exe",
+    "a\u202egnp.exe",
     "&lt;b&gt;",
 ]
 

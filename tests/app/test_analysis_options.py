@@ -99,7 +99,7 @@ def test_a_model_goes_on_with_its_own_analysis(news, tmp_path):
     run("learn", news, "--model", path, "--quiet")
     for options, message in [
         (["--ngrams", "3"], "--ngrams contradicts {}, whose ngrams is (1, 2); leave it out"),
-        (["--fold-numbers"], "--fold-numbers contradicts {}, whose fold_numbers is False;"),
+        (["--fold-numbers"], "--fold-numbers contradicts {}, whose --fold-numbers is False;"),
     ]:
         said = one_line(run("learn", news, "--model", path, *options, "--quiet", code=2))
         assert message.format(path) in said

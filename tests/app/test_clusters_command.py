@@ -68,10 +68,10 @@ def test_the_settings_are_those_of_other_commands(tmp_path):
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["--k", 0], "'k' parameter of Clusters must be an integer from 1 to 4096"),
-        (["--threshold", 2], "'threshold' parameter of Clusters must be a number between 0 and 1"),
-        (["--threshold", "nan"], "'threshold' parameter of Clusters"),
-        (["--dimensions", 1], "'dimensions' parameter"),
+        (["--k", 0], "--k must be an integer from 1 to 4096"),
+        (["--threshold", 2], "--threshold must be a number between 0 and 1"),
+        (["--threshold", "nan"], "--threshold must be"),
+        (["--dimensions", 1], "--dimensions must be"),
         (["--output", "-", "--json", "-"], "cannot both be standard output"),
         (["--save", "missing/clusters"], "there is no directory"),
     ],

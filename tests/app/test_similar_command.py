@@ -37,9 +37,9 @@ def test_the_threshold_and_the_window(tmp_path):
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["--threshold", 0], "'threshold' parameter of near_duplicates"),
-        (["--window", 0], "'window' parameter of Similar must be an integer from 1"),
-        (["--tf", "log", "--dimensions", 0], "'dimensions' parameter"),
+        (["--threshold", 0], "--threshold must be"),
+        (["--window", 0], "--window must be an integer from 1"),
+        (["--tf", "log", "--dimensions", 0], "--dimensions must be"),
     ],
 )
 def test_what_goes_wrong_ends_in_one_line(args, said, tmp_path):

@@ -27,7 +27,7 @@ def test_the_defaults_are_those_of_the_library():
     "args", [("--documents", 0), ("--labels", 5000), ("--at", -1), ("--width", 0), ("--seed", -1)]
 )
 def test_what_is_out_of_range_ends_in_one_line(args):
-    assert "of Stream must be" in one_line(run("synth", *args, code=2))
+    assert f"{args[0]} must be" in one_line(run("synth", *args, code=2))
 
 
 def test_an_endless_stream_goes_into_a_pipe():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import random
 
@@ -120,7 +121,8 @@ def test_what_is_no_stream_is_told(server, folder):
 
 
 def test_large_outputs_are_added_a_few_at_a_time_and_dead_letters_cut(server, folder, monkeypatch):
-    monkeypatch.setattr("clasher.io.connectors.redis.PIECE_BYTES", 1000)
+    connector = importlib.import_module("clasher.io.connectors.redis")
+    monkeypatch.setattr(connector, "PIECE_BYTES", 1000)
     rows, raw = records(60), b"no record" * 1000
     add(server, rows[:30])
     server.client.xadd("news", {"json": raw})

@@ -40,8 +40,8 @@ class Stream:
     label_separator: str | None
     labels_json: bool = False
     format: str | None
-    delimiter: str | None
-    encoding: str | None
+    delimiter: str | None = None
+    encoding: str | None = None
     limit: int | None
     on_error: Literal["stop", "skip"] | Path
 
