@@ -1,4 +1,4 @@
-"""What the tables of F1 do not show, said beside each of them.
+"""State beside each table of F1 what it leaves open.
 
 The figures come from experiments of their own, so that no page states one that no command made.
 """

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.peers.base import Record, System, Task
-from benchmarks.peers.deciding import decide
+from benchmarks.peers.decision_rule import decide
 from benchmarks.peers.schedule import trainings
 from benchmarks.peers.scikit_learn import label_sets, matrix
 from benchmarks.peers.terms import Counted, Terms

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.peers.base import Record, System, Task
-from benchmarks.peers.deciding import decide_online
+from benchmarks.peers.decision_rule import decide_online
 from benchmarks.peers.scikit_learn import label_sets, matrix
 
 BITS = 24

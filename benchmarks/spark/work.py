@@ -179,7 +179,7 @@ def _streamed(spark: Any, folder: Path, scratch: Path) -> dict[str, Any]:
 
 def constants(folder: Path) -> dict[str, Any]:
     """What a document and a label take on one core, and how fast models are sent and merged."""
-    from clasher.packing import packed, unpacked
+    from clasher.model_bytes import packed, unpacked
 
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     warm_up()

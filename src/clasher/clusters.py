@@ -17,7 +17,7 @@ from clasher.kernels.clusters import cluster_documents
 from clasher.kernels.state import DOCUMENTS, LABELS, NOW, State
 from clasher.kernels.words import vote
 from clasher.labels import LabelIndex
-from clasher.packing import Copied
+from clasher.model_bytes import Copied
 from clasher.settings import Settings
 from clasher.vectors import check_weighting
 from clasher.words import top_words

@@ -24,7 +24,7 @@ from clasher.kernels.words import vote
 from clasher.label_names import settled_names
 from clasher.labels import LabelIndex, Labels, LabelSets
 from clasher.merging import Merging
-from clasher.packing import Copied
+from clasher.model_bytes import Copied
 from clasher.pending import Id
 from clasher.revising import Revising
 from clasher.settings import PAPER, Settings

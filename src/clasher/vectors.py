@@ -17,7 +17,7 @@ from clasher.hashing import Hashed, Hasher
 from clasher.kernels.state import DOCUMENTS, State
 from clasher.kernels.vectors import count_documents, weigh_documents
 from clasher.kernels.words import vote
-from clasher.packing import Copied
+from clasher.model_bytes import Copied
 from clasher.settings import Settings
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import sys
 import numba
 import pytest
 
-from clasher import compiling
+from clasher import compile_notice
 from clasher.app import notes
 
 
@@ -20,9 +20,9 @@ class Screen(io.StringIO):
 @pytest.fixture
 def impatient(monkeypatch):
     """Nothing was said yet, and something is to be said at once."""
-    monkeypatch.setattr(compiling, "notice", compiling.Notice())
-    monkeypatch.setattr(compiling, "PATIENCE", 0.0)
-    compiling.watch()
+    monkeypatch.setattr(compile_notice, "notice", compile_notice.Notice())
+    monkeypatch.setattr(compile_notice, "PATIENCE", 0.0)
+    compile_notice.watch()
 
 
 def compile_something():
@@ -39,7 +39,7 @@ def test_compiling_is_announced_once(capsys):
     with notes.compiling():
         compile_something()
         compile_something()
-    assert capsys.readouterr().err == f"{compiling.TEXT}\n"
+    assert capsys.readouterr().err == f"{compile_notice.TEXT}\n"
     compile_something()
     assert capsys.readouterr().err == ""
 
@@ -54,7 +54,7 @@ def test_compiling_is_announced_by_a_spinner_on_a_terminal(monkeypatch, tmp_path
         monkeypatch.setattr(sys, "stdout", out)
         with notes.compiling():
             compile_something()
-    assert compiling.TEXT in screen.getvalue()
+    assert compile_notice.TEXT in screen.getvalue()
 
 
 @pytest.mark.usefixtures("impatient")

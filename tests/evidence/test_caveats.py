@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks import caveats, corpora
-from benchmarks.peers.deciding import decide, decide_online
+from benchmarks.peers.decision_rule import decide, decide_online
 from benchmarks.report import block
 from benchmarks.tables import thousands
 from experiments import claims, report

@@ -14,7 +14,7 @@ from clasher import __version__
 from clasher.app.figures import printable
 from clasher.app.notes import INTERRUPTED, warn
 from clasher.app.options import Exemplified
-from clasher.app.wording import at_terminal, options_of
+from clasher.app.terminal_words import at_terminal, options_of
 from clasher.errors import ClasherError
 
 COMMANDS = (

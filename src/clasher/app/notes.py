@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from clasher.app.figures import counted, printable
-from clasher.compiling import logger
+from clasher.compile_notice import logger
 
 if TYPE_CHECKING:
     from clasher.settings import Settings

@@ -130,7 +130,7 @@ def _sizes(sizes: list[Size], proposed: int, memory: int | None, confidence: flo
 
 
 def _columns(sizes: list[Size], confidence: float) -> list[tuple[str, list[float | None]]]:
-    """What is guaranteed and measured at each size; bounds only where they cover the model."""
+    """Show what is guaranteed and measured at each size; bounds only where they cover the model."""
     lines = [{(line.what, line.by): line for line in size.guarantees} for size in sizes]
     columns: list[tuple[str, list[float | None]]] = []
     for what in ("lengths", "products", "cosines"):

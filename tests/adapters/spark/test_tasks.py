@@ -11,7 +11,7 @@ import pytest
 from clasher import Clasher, deltas, shards
 from clasher.errors import StreamError, TextError
 from clasher.io.records import Fields
-from clasher.packing import packed
+from clasher.model_bytes import packed
 from tests.adapters.spark.test_fitting import SMALL, check_equal, one_pass
 from tests.conftest import optional
 from tests.service.plain import file_bytes

@@ -14,7 +14,7 @@ from clasher.analyzer import Analyzer
 from clasher.errors import TextError
 from clasher.hashing import Hashed
 from clasher.model import Clasher
-from clasher.packing import packed, unpacked
+from clasher.model_bytes import packed, unpacked
 from clasher.settings import Settings
 
 Document: TypeAlias = str | Mapping[Any, Any]

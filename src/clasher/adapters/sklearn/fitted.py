@@ -13,7 +13,7 @@ from clasher.adapters.sklearn.inputs import features_of, texts_of
 from clasher.errors import TextError
 from clasher.hashing import Hashed
 from clasher.model import Clasher
-from clasher.packing import packed, unpacked
+from clasher.model_bytes import packed, unpacked
 from clasher.text import Buffers, as_buffers
 from clasher.vectors import HashedTfidf
 

@@ -16,7 +16,7 @@ from clasher.adapters.spark.tree import merged
 from clasher.errors import SettingError, StreamError, require_positive
 from clasher.merging import Sketch
 from clasher.model import Clasher
-from clasher.packing import packed
+from clasher.model_bytes import packed
 from clasher.settings import WITH_IDF
 
 

@@ -17,7 +17,7 @@ from clasher.adapters.spark.columns import Columns, Documents, in_pieces
 from clasher.analyzer import Tokenizer
 from clasher.merging import Sketch
 from clasher.model import Clasher
-from clasher.packing import unpacked
+from clasher.model_bytes import unpacked
 from clasher.settings import Settings
 
 COUNTED = "number bigint, documents bigint, frequencies binary"

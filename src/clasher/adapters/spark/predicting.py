@@ -27,7 +27,7 @@ from clasher.adapters.spark.session import context_of
 from clasher.analyzer import Tokenizer
 from clasher.errors import SettingError
 from clasher.model import Clasher
-from clasher.packing import packed, unpacked
+from clasher.model_bytes import packed, unpacked
 
 LABELS = ArrayType(StringType(), containsNull=False)
 PROBABILITIES = MapType(StringType(), FloatType(), valueContainsNull=False)

@@ -15,7 +15,7 @@ from clasher.errors import StreamError, UnreachableError
 from clasher.io.addresses import Address
 from clasher.io.blocks import sniffed
 from clasher.io.connectors.folder import FolderSource
-from clasher.io.following import Followed
+from clasher.io.followed_file import Followed
 from clasher.io.formats import Source as File
 from clasher.io.linefile import failure
 from clasher.io.reading import LONGEST_RECORD

@@ -8,12 +8,12 @@ import threading
 
 import pytest
 
-from clasher import compiling
+from clasher import compile_notice
 
 ONE_KERNEL = """
 import logging, sys
-from clasher import compiling
-compiling.PATIENCE = float(sys.argv[1])
+from clasher import compile_notice
+compile_notice.PATIENCE = float(sys.argv[1])
 for level in sys.argv[2:]:
     logging.getLogger("clasher").setLevel(level)
 from clasher.kernels.odds import sigmoid
@@ -40,7 +40,7 @@ def said(tmp_path):
 
 @pytest.mark.compiled
 def test_it_is_said_once_and_not_when_the_cache_is_loaded(said):
-    assert said("0") == f"{compiling.TEXT}\n"
+    assert said("0") == f"{compile_notice.TEXT}\n"
     assert said("0") == ""
 
 
@@ -55,10 +55,10 @@ def test_nothing_is_said_of_a_short_wait(said):
 
 
 def test_it_is_said_while_it_lasts_by_a_thread(monkeypatch, caplog):
-    monkeypatch.setattr(compiling, "PATIENCE", 0.01)
+    monkeypatch.setattr(compile_notice, "PATIENCE", 0.01)
     heard = threading.Event()
-    monkeypatch.setattr(compiling.logger, "filter", lambda record: heard.set() or True)
-    notice = compiling.Notice()
+    monkeypatch.setattr(compile_notice.logger, "filter", lambda record: heard.set() or True)
+    notice = compile_notice.Notice()
     notice.started()
     notice.started()  # a kernel that it calls
     assert heard.wait(60)
@@ -66,26 +66,28 @@ def test_it_is_said_while_it_lasts_by_a_thread(monkeypatch, caplog):
     notice.ended()
     notice.started()
     notice.ended()
-    assert caplog.record_tuples == [("clasher.compiling", logging.WARNING, compiling.TEXT)]
+    assert caplog.record_tuples == [
+        ("clasher.compile_notice", logging.WARNING, compile_notice.TEXT)
+    ]
 
 
 def test_short_compilations_add_up(monkeypatch, caplog):
     now = iter([0.0, 1.5, 10.0, 11.0, 20.0])
-    monkeypatch.setattr(compiling, "monotonic", lambda: next(now))
-    notice = compiling.Notice()
+    monkeypatch.setattr(compile_notice, "monotonic", lambda: next(now))
+    notice = compile_notice.Notice()
     for _ in range(2):
         notice.started()
         notice.ended()
         assert caplog.messages == []
     notice.started()
-    assert caplog.messages == [compiling.TEXT]
+    assert caplog.messages == [compile_notice.TEXT]
 
 
 def test_what_others_compile_is_their_affair(monkeypatch, caplog):
     import numba
 
-    monkeypatch.setattr(compiling, "notice", compiling.Notice())
-    monkeypatch.setattr(compiling, "PATIENCE", 0.0)
-    compiling.watch()
+    monkeypatch.setattr(compile_notice, "notice", compile_notice.Notice())
+    monkeypatch.setattr(compile_notice, "PATIENCE", 0.0)
+    compile_notice.watch()
     numba.njit(lambda x: x + 1)(1)
     assert caplog.messages == []
