@@ -52,6 +52,8 @@ AWAY: Final = (
     KafkaError._IN_PROGRESS,
     KafkaError.INVALID_REPLICATION_FACTOR,  # fewer brokers are there than a topic is to have
     KafkaError._UNKNOWN_PARTITION,  # of a topic that is there: a broker that has just come
+    KafkaError.NOT_LEADER_FOR_PARTITION,  # nor has it taken up the partition yet
+    KafkaError.LEADER_NOT_AVAILABLE,
 )
 QUEUE: Final = 50  # milliseconds without fetching when enough waits here; by default a second
 NO_TOPIC: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC)
