@@ -87,7 +87,7 @@ class Norms:
 
     @property
     def largest_weight(self) -> float | None:
-        """What Eq. 6 leaves room for at this error; None where there is no guarantee."""
+        """Return what Eq. 6 allows at this error; None where there is no guarantee."""
         error = self.error
         return None if error is None else largest_weight(error, self.delta, self.dimensions)
 
@@ -148,7 +148,7 @@ class Products:
 
     @property
     def largest_weight(self) -> float | None:
-        """What Eq. 6 leaves room for at this error; None where there is no guarantee."""
+        """Return what Eq. 6 allows at this error; None where there is no guarantee."""
         error = self.error
         return None if error is None else largest_weight(error, self.delta, self.dimensions)
 

@@ -122,7 +122,7 @@ class Seen:
 
     @classmethod
     def of(cls, plain: Plain, most: int) -> Seen:
-        """What ``to_plain`` gave; the oldest go where fewer are wanted.
+        """Restore what ``to_plain`` gave; drop the oldest where fewer are wanted.
 
         Earlier versions gave one text: of those documents the labels are unknown.
         """

@@ -156,7 +156,7 @@ class Understood:
     doubt : str | None
         A character that may separate labels, and may not; ``cell`` has it.
     is_late : bool
-        Whether the doubt came up later: nothing else is told.
+        Whether the doubt came up later; then the other attributes are empty.
     """
 
     separator: str | None

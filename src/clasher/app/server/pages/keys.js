@@ -2,7 +2,7 @@
 
 import { UNKNOWN } from "./answer.js";
 
-/** The keys and what they do, as people are told. */
+/** The keys and what they do, for the help below Teach. */
 export const KEYS = [
   ["1 – 9", "yes or no to a label"], ["Shift + 1 – 9", "unknown"], ["0", "may other labels apply?"],
   ["letters", "find any label, Enter adds it"], ["Enter", "accept and go on"], ["→", "skip"],

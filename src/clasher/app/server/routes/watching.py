@@ -73,7 +73,7 @@ async def events(call: Call) -> Response:
 
     Kinds: ``learned``, ``feedback``, ``label``, ``model``, ``snapshot``, and ``metrics`` every
     second. Whoever comes back with a Last-Event-ID misses nothing of the last thousand or so.
-    ``who`` is told to those who may teach.
+    Only those who may teach get ``who``.
     """
     last, sees_people = call.request.headers.get("last-event-id"), call.holder.may("teach")
     stream = call.service.hub.watch(last, sees_people=sees_people)
