@@ -61,9 +61,10 @@ def opened(master: str | None, conf: tuple[str, ...]) -> Iterator[SparkSession]:
     """A session, which ends with the command unless it was there before."""
     from clasher.adapters.spark import session  # first: it says which extra is missing
 
-    from pyspark.sql import SparkSession  # isort: skip
+    from pyspark import SparkContext  # isort: skip
 
-    before = SparkSession.getActiveSession()
+    # Not getActiveSession: that is None in every thread but the one that made the session.
+    before = SparkContext._active_spark_context
     spark = session(master, dict(pair.split("=", 1) for pair in conf))
     if before is not None:
         yield spark

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import msgspec
@@ -96,6 +97,17 @@ def test_a_folder_without_its_first_snapshot_is_new(spark, tmp_path):
     (tmp_path / "m" / "snapshots").mkdir(parents=True)
     told = run("spark", "stream", tmp_path / "inbox", "-m", tmp_path / "m", "--once", *SMALL)
     assert "10 documents" in told.stderr
+
+
+def test_a_session_of_another_thread_goes_on(spark, tmp_path):
+    """Spark knows no active session in a thread that did not make one."""
+    news = stream(tmp_path, 10)
+    command = ("spark", "fit", news, "-m", tmp_path / "m", *SMALL)
+    thread = threading.Thread(target=run, args=command)
+    thread.start()
+    thread.join()
+    assert (tmp_path / "m").exists()
+    assert spark.range(3).count() == 3
 
 
 @pytest.fixture
