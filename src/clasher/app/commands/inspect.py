@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from clasher.explain import WordWeight
     from clasher.model import Clasher
 
-    Words = list[WordWeight]
-
 SHOWN = 20
 TOP_WORDS = 10
 
@@ -90,7 +88,7 @@ def command(
         _show(model, model_path, None if all_labels else SHOWN, words)
 
 
-def _words(model: Clasher, labels: tuple[str, ...], most: int | None) -> dict[str, Words]:
+def _words(model: Clasher, labels: tuple[str, ...], most: int | None) -> dict[str, list[WordWeight]]:
     """The words of the labels that are asked for; of all of them when none is named."""
     if most is None and not labels:
         return {}
@@ -98,7 +96,7 @@ def _words(model: Clasher, labels: tuple[str, ...], most: int | None) -> dict[st
     return {label: model.top_words(label, most or TOP_WORDS) for label in chosen}
 
 
-def _as_dict(model: Clasher, words: dict[str, Words]) -> dict[str, Any]:
+def _as_dict(model: Clasher, words: dict[str, list[WordWeight]]) -> dict[str, Any]:
     about = {"top_words": {label: [list(w) for w in found] for label, found in words.items()}}
     return {
         "documents": model.documents,
@@ -115,14 +113,14 @@ def _as_dict(model: Clasher, words: dict[str, Words]) -> dict[str, Any]:
     }
 
 
-def _show_words(words: dict[str, Words]) -> None:
+def _show_words(words: dict[str, list[WordWeight]]) -> None:
     from clasher.app.tables import show, words_view
 
     for label, found in words.items():
         show(words_view(label, found), "")
 
 
-def _show(model: Clasher, path: str, shown: int | None, words: dict[str, Words]) -> None:
+def _show(model: Clasher, path: str, shown: int | None, words: dict[str, list[WordWeight]]) -> None:
     from clasher.app.tables import alarms_view, facts, labels_view, show
 
     settings = model.settings.to_dict()
