@@ -25,22 +25,23 @@ test-compiled: $(VENV)/dev programs
 # What needs an extra is left out there, even where every change is checked and nothing else may be. A run without the
 # compiler sees every line of the kernels, the other that they compile.
 ALONE := CI=false $(VENV)-core/bin/python -m pytest -q $(PARALLEL)
-COMPILED := $(addsuffix .py,$(addprefix tests/test_,evaluate explain hashing model))
+CORE := src $(addprefix tests/,kernels learning text theory unsupervised) tests/test_*.py
+COMPILED := tests/test_evaluate.py tests/test_model.py tests/learning/test_explain.py tests/text/test_hashing.py
 test-core: $(VENV)-core/test-core  ## run the tests of the core where no extra is installed, without the compiler too
 	$(ALONE) $(COMPILED)
-	NUMBA_DISABLE_JIT=1 $(ALONE) src tests/test_*.py --doctest-ignore-import-errors -m 'not compiled' $(COVERAGE) --cov-append
+	NUMBA_DISABLE_JIT=1 $(ALONE) $(CORE) --doctest-ignore-import-errors -m 'not compiled' $(COVERAGE) --cov-append
 
 packages: $(VENV)/dev  ## build wheel and sdist twice, and use them on every Python at hand
 	$(BIN)/python tools/packages.py --all
 
 test-kafka: $(VENV)/dev  ## run what has to do with Kafka against a real broker, which Maven gets
 	@tools/programs.sh $(JAVA) mvn=maven
-	$(BIN)/python -m tests.kafka.maven
-	CLASHER_KAFKA=server $(BIN)/python -m pytest $(PARALLEL) tests/kafka
+	$(BIN)/python -m support.servers.kafka_maven
+	CLASHER_KAFKA=server $(BIN)/python -m pytest $(PARALLEL) tests/io/connectors/kafka
 
 # Annif wants older versions of much that we use: it has an environment of its own.
 test-annif: $(VENV)-annif/made  ## run what has to do with Annif, against Annif itself
-	$(VENV)-annif/bin/python -m pytest -p no:cacheprovider tests/adapters/annif src/clasher/adapters/annif
+	$(VENV)-annif/bin/python -m pytest -p no:cacheprovider tests/adapters/test_annif.py src/clasher/adapters/annif.py
 
 $(VENV)-annif/made: pyproject.toml
 	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
@@ -55,7 +56,7 @@ torture: $(VENV)/dev programs  ## kill, cut off and starve a service, streams an
 	$(BIN)/python -m tests.service.torture --trials $(TRIALS) 2>torture.log || { tail -n 3 torture.log; exit 1; }
 	$(BIN)/python -m tests.flow.torture --trials $(TRIALS) 2>>torture.log || { tail -n 3 torture.log; exit 1; }
 	@# those of Kafka take seconds each
-	$(BIN)/python -m tests.kafka.torture --trials $$(( $(TRIALS) / 10 )) 2>>torture.log || { tail -n 3 torture.log; exit 1; }
+	$(BIN)/python -m tests.io.connectors.kafka.torture --trials $$(( $(TRIALS) / 10 )) 2>>torture.log || { tail -n 3 torture.log; exit 1; }
 
 lint: $(VENV)/dev  ## ruff, mypy, import-linter
 	$(BIN)/ruff check

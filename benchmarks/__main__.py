@@ -11,11 +11,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks import corpora
 from benchmarks.peers import SYSTEMS
 from benchmarks.report import stale, update
 from benchmarks.runner import header, run_all, save
 from benchmarks.studies import STUDIES, Plan
+from support import corpora
 
 HERE = Path(__file__).parent
 DOCUMENTS = [corpora.PROJECT / "README.md", HERE / "README.md"]

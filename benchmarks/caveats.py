@@ -10,8 +10,8 @@ from statistics import mean, stdev
 from textwrap import fill
 from typing import Any
 
-from benchmarks.corpora import PROJECT
 from benchmarks.tables import f1
+from support.corpora import PROJECT
 
 RESULTS = PROJECT / "experiments" / "results"
 MEASURES = ("macro_f1", "micro_f1")

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.feather as feather
 
-from benchmarks.corpora import Corpus
+from support.corpora import Corpus
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.corpora import PROJECT, SEED
 from benchmarks.measure import machine, versions
 from benchmarks.prepared import Prepared
+from support.corpora import PROJECT, SEED
 
 
 @dataclass(frozen=True)

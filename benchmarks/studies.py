@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks import corpora
-from benchmarks.corpora import Corpus
 from benchmarks.peers import SYSTEMS, TABLE
 from benchmarks.prepared import Prepared, prepare
 from benchmarks.runner import Job, say
+from support import corpora
+from support.corpora import Corpus
 
 REFERENCE_RULE = "clasher-margin"
 RULES = ("clasher-margin", "clasher-centroid", "clasher-mistake")

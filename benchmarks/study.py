@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import corpora
 from benchmarks.measure import version
 from benchmarks.report import update
 from benchmarks.runner import header, known, save, say
+from support import corpora
 
 RESULTS = Path(__file__).parent / "results"
 

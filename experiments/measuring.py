@@ -22,11 +22,11 @@ from typing import Any
 import msgspec
 import psutil
 
-from benchmarks.corpora import DATA, PROJECT
 from benchmarks.runner import reason
 from experiments.cells import Cell
 from experiments.kinds import KINDS
 from experiments.streams import Stream
+from support.corpora import DATA, PROJECT
 
 Found = dict[str, Any]
 

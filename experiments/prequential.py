@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from benchmarks.corpora import Corpus
 from clasher import Clasher, LabelSets
 from clasher.metrics import Metrics
+from support.corpora import Corpus
 
 BATCH = 1000
 
@@ -29,7 +29,7 @@ class Scores:
 def prequential(model: Clasher, stream: Corpus, points: tuple[int, ...] = ()) -> Scores:
     """Predict each document, then learn from it; the curve has a point where one is asked for.
 
-    >>> from benchmarks.corpora import synthetic
+    >>> from support.corpora import synthetic
     >>> scores = prequential(Clasher(1024), synthetic(200, 5), points=(100,))
     >>> scores.micro_f1 > 0.3, scores.curve[0]["documents"]
     (True, 100)

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks import corpora
-from benchmarks.corpora import Corpus
+from support import corpora
+from support.corpora import Corpus
 
 SYNTHETIC = "synthetic"
 

@@ -10,7 +10,8 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tests.reference import (
+from support.reference.margin import MarginClasher
+from support.reference.paper import (
     Document,
     LinearClasher,
     PaperClasher,
@@ -24,7 +25,6 @@ from tests.reference import (
     length,
     log_odds,
 )
-from tests.reference_margin import MarginClasher
 
 
 def gap(reference: Reference, document: Document) -> float:

@@ -437,7 +437,7 @@ def test_a_second_ctrl_c_does_not_wait():
 @pytest.mark.usefixtures("default_interrupt")
 @pytest.mark.parametrize("batches_before", [0, 2])
 def test_ctrl_c_is_heard_while_the_source_is_silent(batches_before, monkeypatch):
-    monkeypatch.setattr("clasher.ahead.PATIENCE", 0.01)
+    monkeypatch.setattr("clasher.io.read_ahead.PATIENCE", 0.01)
     wake = threading.Event()
     main = threading.main_thread()
 

@@ -7,7 +7,7 @@ from clasher import Clasher
 from clasher.errors import StreamError, TextError
 from clasher.evaluate import evaluate
 from clasher.frames import batches, columns
-from tests.conftest import optional
+from support.environment import optional
 from tests.models import state_bytes
 
 TEXTS = ["wheat and corn", "gold", "", "crude oil ☂"]

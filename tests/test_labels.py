@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from clasher import Clasher, LabelSets
 from clasher.errors import LabelCapacityError, LabelError
-from clasher.label_columns import COMPLETE, PARTIAL, UNLABELLED
-from clasher.label_names import normal_name
-from clasher.labels import LabelIndex
+from clasher.labels import COMPLETE, PARTIAL, UNLABELLED, LabelIndex
+from clasher.text.label_names import normal_name
 from tests.models import state_bytes
 
 EXAMPLES = settings(max_examples=40 if numba.config.DISABLE_JIT else 150)

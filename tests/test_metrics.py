@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from clasher.errors import LabelError, SettingError
 from clasher.labels import LabelSets
 from clasher.metrics import OTHER, LabelRow, Measures, Metrics, Window
-from tests.conftest import optional
+from support.environment import optional
 
 NAMES = ["corn", "gold", "grain", "oil", "wheat", "zinc"]
 

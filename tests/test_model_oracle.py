@@ -13,12 +13,19 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from clasher import Analyzer, Clasher
-from clasher.kernels import margin, sketch, thresholds
+from clasher.kernels import margin, sketch
 from clasher.kernels.state import BINS
-from tests import plain, strategies
+from support.reference import plain
+from support.reference.margin import LearntThreshold, MarginClasher, Tuning, reference
+from support.reference.paper import (
+    LearntFloor,
+    LinearClasher,
+    PerceptronClasher,
+    Reference,
+    sigmoid,
+)
+from tests import strategies
 from tests.near_ties import gap
-from tests.reference import LearntFloor, LinearClasher, PerceptronClasher, Reference, sigmoid
-from tests.reference_margin import LearntThreshold, MarginClasher, Tuning, reference
 
 RULES = ("centroid", "mistake", "perceptron", "margin")
 SHARP = 1e-3  # decisions closer than this are left to single precision
@@ -35,16 +42,16 @@ TUNING = {
     "shared_floor": margin.SHARED_FLOOR,
     "shared_start": margin.SHARED_START,
     "lead_end": len(sketch.LEAD),
-    "lowest": thresholds.LOWEST,
-    "highest": thresholds.LOWEST + (BINS - 2) * thresholds.BIN,
-    "bin_width": thresholds.BIN,
-    "period": thresholds.EVERY,
-    "early": thresholds.EARLY,
-    "fade": thresholds.FADE,
-    "odds_start": thresholds.ODDS_START,
-    "odds_trust": thresholds.ODDS_TRUST,
-    "odds_steps": thresholds.ODDS_STEPS,
-    "least_slope": thresholds.LEAST_SLOPE,
+    "lowest": margin.LOWEST,
+    "highest": margin.LOWEST + (BINS - 2) * margin.BIN,
+    "bin_width": margin.BIN,
+    "period": margin.EVERY,
+    "early": margin.EARLY,
+    "fade": margin.FADE,
+    "odds_start": margin.ODDS_START,
+    "odds_trust": margin.ODDS_TRUST,
+    "odds_steps": margin.ODDS_STEPS,
+    "least_slope": margin.LEAST_SLOPE,
 }
 """The margin rule's constants as they are tuned: its equations are what is compared."""
 TOLERANCE = {"rtol": 1e-4, "atol": 1e-4}
@@ -272,7 +279,7 @@ histograms = st.lists(st.integers(0, 3), min_size=BINS, max_size=BINS)
 def test_best_edge_equals_oracle(true, false):
     oracle = LearntThreshold(Tuning(**TUNING))
     oracle.true, oracle.false = [float(count) for count in true], [float(count) for count in false]
-    best = thresholds.best_cut(np.array([false, true], np.float64), oracle.value)
+    best = margin.best_cut(np.array([false, true], np.float64), oracle.value)
     oracle.choose()
     assert best == pytest.approx(oracle.value, abs=1e-9)
 
@@ -282,7 +289,7 @@ def test_best_edge_equals_oracle(true, false):
 def test_floor_equals_oracle(true, empty):
     oracle = LearntFloor()
     oracle.true, oracle.empty = [float(count) for count in true], [float(count) for count in empty]
-    floor = thresholds.best_floor(np.array([empty, true], np.float64))
+    floor = margin.best_floor(np.array([empty, true], np.float64))
     oracle.choose()
     assert floor == pytest.approx(oracle.value, abs=1e-9)
 

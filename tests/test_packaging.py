@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import clasher
-from tests.conftest import optional
+from support.environment import optional
 
 PROJECT = Path(__file__).parents[1]
 METADATA = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]

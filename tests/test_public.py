@@ -12,14 +12,14 @@ import clasher
 from clasher.errors import ClasherError
 
 CORE = (
-    "adding", "alarms", "analysis", "analyzer", "bounds.decisions", "bounds.frequencies",
-    "bounds.lengths", "bounds.weights", "clusters", "datasets.archives", "datasets.dataset",
-    "datasets.documents", "datasets.folder", "datasets.rcv1_topics", "datasets.rcv1_xml",
-    "datasets.writing", "deltas", "detectors", "distortion", "drift", "errors", "explain",
-    "features", "hashed", "hashing", "kernels.state", "labels", "languages", "memory", "merging",
-    "model", "parts", "pending", "planning", "relabelling", "revising", "settings", "shards",
-    "similar", "spans", "storage", "synth", "text", "unicode_ranges", "vectors", "veil", "version",
-    "watching", "words",
+    "datasets.archives", "datasets.catalog", "datasets.dataset", "datasets.document",
+    "datasets.rcv1", "datasets.source_folder", "datasets.synthetic", "datasets.writers", "errors",
+    "evaluate", "kernels.state", "labels", "learning.deltas", "learning.drift", "learning.explain",
+    "learning.late_labels", "learning.memory", "learning.merge", "learning.model_file",
+    "learning.relabel", "learning.shards", "model", "settings", "text.analyzer", "text.hashing",
+    "text.label_names", "text.tokens", "text.unicode_tables", "theory.bounds",
+    "theory.distortion", "theory.geometry", "theory.plan", "unsupervised.clusters",
+    "unsupervised.similar", "unsupervised.vectors", "version",
 )  # fmt: skip
 OPTIONAL = (
     "click", "rich", "plotly", "psutil", "pandas", "polars", "sklearn", "river", "pytest",

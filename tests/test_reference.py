@@ -8,9 +8,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 
-from tests import strategies
-from tests.near_ties import gap
-from tests.reference import (
+from support.reference.margin import LearntThreshold, MarginClasher, Tuning, reference
+from support.reference.paper import (
     LearntFloor,
     PaperClasher,
     PerceptronClasher,
@@ -20,7 +19,8 @@ from tests.reference import (
     doc_hash_tf,
     term_frequency,
 )
-from tests.reference_margin import LearntThreshold, MarginClasher, Tuning, reference
+from tests import strategies
+from tests.near_ties import gap
 
 COUNTS = {"weighting": "tf", "tf": "count", "norm": "none"}
 """Documents are their signed counts, so that examples can be done in the head."""

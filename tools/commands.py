@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from clasher.app.group import cli
+from clasher.cli.main import cli
 
 PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
 HEAD = """\

@@ -1,6 +1,6 @@
-"""Write src/clasher/unicode_ranges.py from the Unicode data of the running Python.
+"""Write src/clasher/text/unicode_tables.py from the Unicode data of the running Python.
 
-    python tools/unicode_ranges.py > src/clasher/unicode_ranges.py
+    python tools/unicode_ranges.py > src/clasher/text/unicode_tables.py
 
 Run once per Unicode version we decide to move to; a model's buckets depend on its output.
 """

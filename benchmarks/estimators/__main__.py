@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from benchmarks import corpora
 from benchmarks.estimators.studies import ROUNDS, STUDIES, split
 from benchmarks.study import Study
+from support import corpora
 
 LIBRARIES = ("clasher", "numpy", "scipy", "numba", "scikit-learn")
 STUDY = Study("estimators", __doc__, "sklearn.md", LIBRARIES)

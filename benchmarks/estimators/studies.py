@@ -21,9 +21,9 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from benchmarks.corpora import SEED, Corpus
 from clasher import Analyzer
 from clasher.adapters.sklearn import ClasherClassifier, HashedTfidfVectorizer
+from support.corpora import SEED, Corpus
 
 ROUNDS = 3
 LEARNT = 0.7  # of a corpus

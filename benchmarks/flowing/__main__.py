@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from benchmarks import corpora
 from benchmarks.flowing.studies import ROUNDS, STUDIES, Plan
 from benchmarks.study import Study
+from support import corpora
 
 LIBRARIES = ("clasher", "numpy", "numba", "msgspec", "redis", "confluent-kafka")
 STUDY = Study("flowing", __doc__, "streams.md", LIBRARIES)

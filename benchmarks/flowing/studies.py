@@ -15,15 +15,15 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.corpora import Corpus
 from benchmarks.flowing import topics
-from clasher.app.run import calm_collector
+from clasher.cli.commands.run import calm_collector
 from clasher.evaluate import evaluate
 from clasher.flow import Flow, Options, Outlet
 from clasher.io import open_stream
 from clasher.io.registry import commit_as_one, sink_at, source_at
 from clasher.model import Clasher
-from tests.flow.redis_server import RedisServer
+from support.corpora import Corpus
+from support.servers.redis import RedisServer
 
 ROUNDS = 3
 READ = 4000  # entries at a time, here and there

@@ -10,9 +10,9 @@ from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from clasher.io.connectors.kafka_cluster import QUEUE
-from tests.kafka.brokers import KafkaServer
-from tests.kafka.messages import create
+from clasher.io.connectors.kafka.cluster import QUEUE
+from support.servers.kafka import KafkaServer
+from support.servers.kafka_messages import create
 
 READ = 4000  # messages at a time
 PARTITIONS = 4

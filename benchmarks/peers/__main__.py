@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.corpora import SEED
 from benchmarks.peers import SYSTEMS
 from benchmarks.peers.base import Task, one_run
 from benchmarks.prepared import Prepared
+from support.corpora import SEED
 
 
 def main() -> None:

@@ -18,8 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.corpora import Corpus
 from benchmarks.measure import Measured, measured, memory_now, version
+from support.corpora import Corpus
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -116,7 +116,7 @@ class Record:
     all at once hands over all predictions at the end. One that runs in a process of its own hands
     over its own measures too: ``took``, and a ``mark`` at each point.
 
-    >>> from benchmarks.corpora import synthetic
+    >>> from support.corpora import synthetic
     >>> task = Task(synthetic(30, 3), Path())
     >>> record = Record(task)
     >>> with record:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from clasher.kernels.margin import BIN, EARLY, EVERY, FADE, LOWEST, best_cut
 from clasher.kernels.state import BINS
-from clasher.kernels.thresholds import BIN, EARLY, EVERY, FADE, LOWEST, best_cut
 
 Scores = npt.NDArray[np.float64]
 Truth = npt.NDArray[np.bool_]

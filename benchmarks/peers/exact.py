@@ -43,7 +43,7 @@ def vocabulary(settings: dict[str, Any], task: Task) -> Terms:
 
 def unhashed(terms: Terms, model: Any, texts: pa.StringArray) -> Any:
     """Documents as the model takes them: a term's bucket is its number."""
-    from clasher.hashed import Hashed, HashedWords
+    from clasher.text.hashing import Hashed, HashedWords
 
     counted = terms.count(texts)
     made_by = model.hash_many([]).analysis  # as if the model had hashed them itself
@@ -51,7 +51,7 @@ def unhashed(terms: Terms, model: Any, texts: pa.StringArray) -> Any:
 
 
 def _check_memory(settings: dict[str, Any], task: Task) -> None:
-    from clasher import memory
+    from clasher.learning import memory
 
     labels = len(task.corpus.label_names)
     needed = memory.nbytes(build(settings).settings, labels)

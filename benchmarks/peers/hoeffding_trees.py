@@ -41,7 +41,7 @@ from benchmarks.peers.base import Record, System, Task
 from benchmarks.peers.jvm import Program
 from benchmarks.peers.vowpal_wabbit import read_predictions
 from clasher import HashedTfidf, LabelSets
-from clasher.hashing import Hasher
+from clasher.text.hashing import Hasher
 
 LIBRARY = "capymoa"
 SOURCES = tuple(sorted(Path(__file__).with_name("java").glob("*.java")))

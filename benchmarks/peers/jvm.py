@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.corpora import PROJECT
+from support.corpora import PROJECT
 
 CACHE = PROJECT / "build" / "java"
 REMEDY = "install a JDK, 17 or later (Debian: apt-get install -y openjdk-17-jdk-headless)"

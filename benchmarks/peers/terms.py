@@ -10,10 +10,9 @@ import pyarrow as pa
 from numba import njit
 
 from clasher import Analyzer
-from clasher.analysis import Analysis
-from clasher.hashing import Hasher
-from clasher.kernels.hashing import PAIR, WORD
-from clasher.text import as_buffers
+from clasher.kernels.hashing import ONE_WORD, PAIR
+from clasher.text.hashing import Hasher
+from clasher.text.tokens import Analysis, as_buffers
 
 compiled: Any = njit(nogil=True, cache=True)
 """Makes a loop over arrays fast; calls no kernel of clasher, whose changes it would not notice."""
@@ -77,7 +76,7 @@ class Terms:
         sizes = np.diff(words.indptr)
         rows = np.repeat(np.arange(len(sizes)), sizes)
         terms = self._numbered(self._words, words.keys)
-        weights = np.full(len(terms), WORD)
+        weights = np.full(len(terms), ONE_WORD)
         if limit := self._analysis.grams.pairs:  # documents of fewer words give pairs too
             first = np.flatnonzero((rows[:-1] == rows[1:]) & (sizes < limit)[rows[:-1]])
             pairs = self._numbered(self._pairs, terms[first] << 32 | terms[first + 1])

@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from benchmarks import corpora
 from benchmarks.river.loops import ROUNDS, compare
 from benchmarks.study import Study
+from support import corpora
 
 STREAMS = ("goemotions", "reuters21578", "arxiv")
 STUDY = Study("river", __doc__, "river.md", ("clasher", "numpy", "numba", "river"))

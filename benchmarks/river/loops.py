@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.corpora import Corpus
 from benchmarks.peers.river_pipeline import DIMENSIONS, RATES, build
+from support.corpora import Corpus
 
 ROUNDS = 3
 OURS = ("text", "features", "batches")

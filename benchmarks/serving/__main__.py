@@ -10,10 +10,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from benchmarks import corpora
 from benchmarks.measure import machine
 from benchmarks.serving.studies import STUDIES, Plan
 from benchmarks.study import Study
+from support import corpora
 
 LIBRARIES = ("clasher", "numpy", "numba", "msgspec", "fastapi", "uvicorn", "uvloop", "apsw")
 STUDY = Study("serving", __doc__, "service.md", LIBRARIES)

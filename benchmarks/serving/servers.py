@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from benchmarks.corpora import PROJECT
 from benchmarks.measure import psutil
+from support.corpora import PROJECT
 
 BARE = """
 import sys, uvicorn

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.corpora import Corpus
 from benchmarks.runner import say
 from benchmarks.serving.client import Load, load, request, send_all
 from benchmarks.serving.servers import Running, bare, service
+from support.corpora import Corpus
 
 TAUGHT = 20_000  # documents that the model has learnt before anything is measured
 CLIENTS = 64

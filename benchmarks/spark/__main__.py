@@ -18,12 +18,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks import corpora
 from benchmarks.runner import save, say
 from benchmarks.spark.cluster import Cluster
-from benchmarks.spark.frames import cut, table
 from benchmarks.spark.work import PARTS
 from benchmarks.study import Study
+from support import corpora
+from support.spark_frames import cut, table
 
 LIBRARIES = ("clasher", "numpy", "numba", "pyarrow", "pyspark")
 STUDY = Study("spark", __doc__, "spark.md", LIBRARIES)

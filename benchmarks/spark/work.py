@@ -21,10 +21,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.corpora import synthetic
 from clasher import Clasher
-from clasher.app.notes import warm_up
-from clasher.hashing import Hasher
+from clasher.cli.terminal import warm_up
+from clasher.text.hashing import Hasher
+from support.corpora import synthetic
 
 RULES = ("centroid", "margin")
 PARTS = 4  # partitions of every data frame
@@ -179,7 +179,7 @@ def _streamed(spark: Any, folder: Path, scratch: Path) -> dict[str, Any]:
 
 def constants(folder: Path) -> dict[str, Any]:
     """What a document and a label take on one core, and how fast models are sent and merged."""
-    from clasher.model_bytes import packed, unpacked
+    from clasher.learning.model_file import packed, unpacked
 
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     warm_up()

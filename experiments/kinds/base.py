@@ -7,10 +7,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
-from benchmarks.corpora import PROJECT
 from experiments.cells import Cell, digest
 from experiments.config import Config
 from experiments.streams import Stream
+from support.corpora import PROJECT
 
 Cells = list[dict[str, Any]]
 """What was found, cell by cell: ``what``, ``stream``, ``result`` or the reason it ``failed``."""

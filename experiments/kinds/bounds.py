@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.corpora import Corpus
 from benchmarks.tables import NONE, markdown
-from clasher.app.figures import significant
-from clasher.bounds import CountMin, Idf, Norms, Spread, TfIdf, TfIdfSpread
-from clasher.distortion import Distortion, Sample, measure
+from clasher.cli.format import significant
+from clasher.theory import CountMin, Idf, Norms, Spread, TfIdf, TfIdfSpread
+from clasher.theory.distortion import Distortion, Sample, measure
 from experiments.claims import NO, YES
 from experiments.kinds import decisions
+from support.corpora import Corpus
 
 SIZES = [2**power for power in range(10, 21)]
 DOCUMENTS = 2000

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.corpora import Corpus
 from benchmarks.tables import f1, markdown
 from clasher import Clusters
+from support.corpora import Corpus
 
 DOCUMENTS = 10_000
 SIZES = (20, 100)

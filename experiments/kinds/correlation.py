@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.corpora import SEED, Corpus
 from benchmarks.peers.terms import Terms
 from benchmarks.tables import markdown
 from clasher import Analyzer
-from clasher.hashing import Hasher
 from clasher.kernels import kernel
+from clasher.text.hashing import Hasher
 from experiments import plots
 from experiments.claims import NO, UNKNOWN, YES
 from experiments.tables import distinct
+from support.corpora import SEED, Corpus
 
 PAIRS = 2_000_000
 POWERS = range(4, 19)

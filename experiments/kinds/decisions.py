@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, diags_array
 
-from benchmarks.corpora import Corpus
 from benchmarks.peers.terms import Terms
 from benchmarks.tables import NONE, markdown
 from clasher import Analyzer
-from clasher.bounds import Decision
-from clasher.hashing import Hasher
+from clasher.text.hashing import Hasher
+from clasher.theory import Decision
 from experiments import plots
 from experiments.claims import NO, UNKNOWN, YES
 from experiments.tables import distinct
+from support.corpora import Corpus
 
 DOCUMENTS = 4_000  # half of them make prototypes, half of them are decided on
 POWERS = range(6, 21)

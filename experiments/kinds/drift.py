@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from benchmarks.corpora import Corpus
 from benchmarks.tables import NONE, f1, markdown
 from clasher import Clasher, LabelSets
-from clasher.hashing import Hashed
+from clasher.datasets.synthetic import DRIFTS, Stream
 from clasher.metrics import Metrics
-from clasher.synth import DRIFTS, Stream
+from clasher.text.hashing import Hashed
 from experiments import plots
 from experiments.prequential import BATCH
 from experiments.tables import distinct
+from support.corpora import Corpus
 
 RULES = ("margin", "centroid")
 WAYS: dict[str, dict[str, Any]] = {

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.corpora import Corpus
 from benchmarks.tables import f1, markdown
 from clasher import Clasher
 from clasher.evaluate import evaluate
 from experiments.kinds.margin import measured
 from experiments.kinds.margin_kernel import ALWAYS, BY_EMPTY_F1, BY_F1, LEARNT, NEVER, Rule
+from support.corpora import Corpus
 
 RULES = ("margin", "perceptron")
 SEEDS = (0, 1, 2)

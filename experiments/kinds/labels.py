@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.corpora import Corpus
 from benchmarks.tables import f1, markdown
 from clasher import Clasher, LabelSets
 from clasher.evaluate import evaluate
 from clasher.metrics import Metrics
+from support.corpora import Corpus
 
 RULES = ("margin", "centroid", "mistake", "perceptron")
 PROBABILITIES = (1.0, 0.25, 0.125, 0.0625, 0.03125)  # the last four are those of Figure 6

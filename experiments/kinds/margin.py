@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.corpora import Corpus
 from benchmarks.tables import f1, markdown
 from clasher import Analyzer, Clasher, LabelSets
-from clasher.hashing import Hasher
 from clasher.labels import LabelIndex
+from clasher.text.hashing import Hasher
 from experiments.kinds.margin_kernel import BEFORE, Arrays, Rule, walk
+from support.corpora import Corpus
 
 DIMENSIONS = 65536
 POINTS = (100, 1_000, 10_000)

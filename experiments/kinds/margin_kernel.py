@@ -12,14 +12,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from clasher.hashing import Hashed
 from clasher.kernels import kernel
 from clasher.kernels.labels import above
 from clasher.kernels.margin import (
     BIAS_FLOOR,
     BIAS_START,
     BIAS_STEP,
+    BIN,
+    EARLY,
+    EVERY,
+    FADE,
     FLOOR,
+    LOWEST,
+    LOWEST_FLOOR,
+    ODDS_START,
     RARE,
     SHARED_FLOOR,
     SHARED_START,
@@ -28,25 +34,17 @@ from clasher.kernels.margin import (
     STEP,
     TINY,
     association,
-    nearest_three,
-)
-from clasher.kernels.odds import sigmoid
-from clasher.kernels.regions import add_rows, ratio
-from clasher.kernels.sketch import LEAD
-from clasher.kernels.state import BINS
-from clasher.kernels.thresholds import (
-    BIN,
-    EARLY,
-    EVERY,
-    FADE,
-    LOWEST,
-    LOWEST_FLOOR,
-    ODDS_START,
     best_cut,
     best_floor,
     bin_of,
     calibrate,
+    nearest_three,
+    sigmoid,
 )
+from clasher.kernels.regions import add_rows, ratio
+from clasher.kernels.sketch import LEAD
+from clasher.kernels.state import BINS
+from clasher.text.hashing import Hashed
 
 ALWAYS, NEVER, LEARNT, BY_F1, BY_EMPTY_F1 = 0, 1, 2, 3, 4  # when to predict the best label
 VECTOR = 16

@@ -7,11 +7,11 @@ import time
 from statistics import median
 from typing import Any
 
-from benchmarks.corpora import Corpus
 from benchmarks.tables import f1, markdown
 from clasher import Clasher, LabelSets
-from clasher.hashing import Hashed
 from clasher.metrics import Metrics
+from clasher.text.hashing import Hashed
+from support.corpora import Corpus
 
 WAYS: dict[str, dict[str, Any]] = {
     "centroid, tf": {"rule": "centroid", "weighting": "tf"},

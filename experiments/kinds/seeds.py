@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from statistics import mean, stdev
 from typing import Any
 
-from benchmarks.corpora import Corpus
 from benchmarks.peers.clasher_rules import RULES, TITLES, build
 from benchmarks.tables import f1, markdown
 from experiments.prequential import prequential
 from experiments.tables import distinct
+from support.corpora import Corpus
 
 SEEDS = 8
 MEASURES = ("macro_f1", "micro_f1")

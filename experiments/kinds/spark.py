@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.corpora import Corpus
 from benchmarks.tables import f1, markdown
 from clasher import Clasher, LabelSets
 from experiments.kinds.merging import MOST, scores
+from support.corpora import Corpus
 
 CENTROIDS: dict[str, dict[str, Any]] = {
     "centroid, tf": {"rule": "centroid", "weighting": "tf"},
@@ -60,8 +60,8 @@ def _alone(train: Corpus, settings: dict[str, Any]) -> Clasher:
 
 
 def _fitted(train: Corpus, parts: int, how: dict[str, Any]) -> Clasher:
-    from benchmarks.spark.frames import in_parts, table
     from clasher.adapters.spark import fit, session
+    from support.spark_frames import in_parts, table
 
     spark = session("local[2]", {"spark.driver.memory": "4g"})
     with tempfile.TemporaryDirectory() as folder:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.corpora import SEED
 from benchmarks.measure import version
 from benchmarks.peers import SYSTEMS
 from benchmarks.peers.base import System, Task, one_run
@@ -23,6 +22,7 @@ from experiments.config import PAPER_POINTS, Config
 from experiments.kinds.base import PRODUCT, Cells
 from experiments.rows import Row
 from experiments.streams import Stream
+from support.corpora import SEED
 
 IMPORTED = re.compile(r"^\s*from benchmarks\.peers\.(\w+) import", re.MULTILINE)
 

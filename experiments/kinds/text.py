@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.corpora import Corpus
 from benchmarks.tables import f1, markdown
 from clasher import Analyzer, Clasher
-from clasher.hashing import Hasher
+from clasher.text.hashing import Hasher
 from experiments.prequential import BATCH, prequential
+from support.corpora import Corpus
 
 STEPS: dict[str, dict[str, Any]] = {
     "plain": {},

@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.corpora import Corpus
 from benchmarks.tables import markdown
 from clasher import Clasher, LabelSets
-from clasher.hashing import Hashed, Hasher
 from clasher.kernels.classes import factor, term
 from clasher.kernels.hashing import row_bucket
 from clasher.kernels.state import LABELLED
 from clasher.settings import CHOICES, GIVEN, MEASURES, WITH_IDF
+from clasher.text.hashing import Hashed, Hasher
 from experiments.prequential import BATCH, prequential
-from tests.reference_weightings import Classes, batch_factor
+from support.corpora import Corpus
+from support.reference.weightings import Classes, batch_factor
 
 WEIGHTINGS = tuple(name for name in CHOICES["weighting"] if name != GIVEN)  # of text
 RULES = ("margin", "centroid", "mistake")

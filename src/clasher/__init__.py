@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 from clasher.version import __version__
 
 if TYPE_CHECKING:
-    from clasher.alarms import Alarm
-    from clasher.analyzer import Analyzer
-    from clasher.clusters import Clusters
     from clasher.errors import ClasherError
-    from clasher.explain import Explanation
     from clasher.labels import LabelSets
+    from clasher.learning.drift import Alarm
+    from clasher.learning.explain import Explanation
     from clasher.model import Clasher
     from clasher.settings import Settings
-    from clasher.similar import Similar
-    from clasher.vectors import HashedTfidf
+    from clasher.text.analyzer import Analyzer
+    from clasher.unsupervised.clusters import Clusters
+    from clasher.unsupervised.similar import Similar
+    from clasher.unsupervised.vectors import HashedTfidf
+
 
 __all__ = [
     "Alarm",
@@ -32,16 +33,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Alarm": "clasher.alarms",
-    "Analyzer": "clasher.analyzer",
+    "Alarm": "clasher.learning.drift",
+    "Analyzer": "clasher.text.analyzer",
     "Clasher": "clasher.model",
     "ClasherError": "clasher.errors",
-    "Clusters": "clasher.clusters",
-    "Explanation": "clasher.explain",
-    "HashedTfidf": "clasher.vectors",
+    "Clusters": "clasher.unsupervised.clusters",
+    "Explanation": "clasher.learning.explain",
+    "HashedTfidf": "clasher.unsupervised.vectors",
     "LabelSets": "clasher.labels",
     "Settings": "clasher.settings",
-    "Similar": "clasher.similar",
+    "Similar": "clasher.unsupervised.similar",
 }
 
 

@@ -1,6 +1,6 @@
 """``python -m clasher``: the command line."""
 
-from clasher.app.cli import main
+from clasher.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -3,6 +3,8 @@
 Every document is first classified, then its labels are shown to the model: the figures are those of
 a model that had never seen the document. Reading, label parsing and hashing run ahead in one
 background thread; learning and counting stay in the caller's, in the order of the stream.
+
+A partially labelled stream out of a labelled one (section 6.6).
 """
 
 from __future__ import annotations
@@ -18,17 +20,53 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from clasher import display
-from clasher.ahead import HeldInterrupt, read_ahead
-from clasher.alarms import Alarm
-from clasher.errors import LabelError, StreamError, require_positive
-from clasher.hashing import Hashed
-from clasher.label_columns import UNLABELLED
-from clasher.labels import LabelSets
+from clasher import frames
+from clasher.errors import LabelError, SettingError, StreamError, require_positive
+from clasher.io.read_ahead import HeldInterrupt, read_ahead
+from clasher.labels import UNLABELLED, LabelSets
+from clasher.learning.drift import Alarm
 from clasher.metrics import Figures, LabelRow, Metrics, Window
 from clasher.model import Clasher
-from clasher.veil import Veil
+from clasher.text.hashing import Hashed
 from clasher.version import __version__
+
+
+class Veil:
+    """Hides the labels of some documents.
+
+    Whether a document keeps its labels depends on the seed and on its place in the stream, not on
+    how the stream is cut.
+
+    Parameters
+    ----------
+    probability
+        How likely a document is to keep its labels.
+    seed
+        Decides which ones do.
+
+    Examples
+    --------
+    >>> veil = Veil(0.5, seed=1)
+    >>> [sorted(labels) for labels in veil.over(LabelSets.of([{"oil"}, {"gold"}, {"tin"}]))]
+    [[], [], ['tin']]
+    """
+
+    def __init__(self, probability: float, seed: int = 0) -> None:
+        number = isinstance(probability, int | float) and not isinstance(probability, bool)
+        if not number or not 0 <= probability <= 1:
+            wanted = "a number from 0 to 1"
+            raise SettingError.of("label_probability", wanted, probability, "evaluate")
+        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+            raise SettingError.of("seed", "an integer from 0 on", seed, "evaluate")
+        self.probability = float(probability)
+        self._random = np.random.default_rng(seed)
+
+    def over(self, sets: LabelSets) -> LabelSets:
+        """What may be seen of the next documents."""
+        if self.probability == 1.0:
+            return sets
+        return sets.only(self._random.random(len(sets)) < self.probability)
+
 
 MAX_POINTS = 2000  # of a curve; even, so that halving keeps the last one
 PIECE = 1000  # documents learnt at a time: how soon progress shows and Ctrl-C is heard
@@ -111,11 +149,11 @@ class Evaluation(Figures, Reached):
         figures = (f"{self.macro_f1:.3f}", f"{self.micro_f1:.3f}")
         line = (self.documents, self.labels, *figures, f"{self.documents_per_second:,.0f}")
         frequent = sorted(self.per_label, key=lambda row: -row.support)[:10]
-        return display.card(
+        return frames.card(
             "Test, then train",
-            display.rows(heads, [line]),
-            display.curve("micro F1 along the stream", [p.window.micro_f1 for p in self.curve]),
-            display.rows(
+            frames.rows(heads, [line]),
+            frames.curve("micro F1 along the stream", [p.window.micro_f1 for p in self.curve]),
+            frames.rows(
                 ["label", "documents", "F1"],
                 [(row.label, row.support, f"{row.f1:.3f}") for row in frequent],
             ),

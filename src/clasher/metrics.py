@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher.errors import LabelError, SettingError, require_positive
-from clasher.kernels.metrics import EXACT, FN, FP, JUDGED, STATED, TP, WHOLE, count
+from clasher.kernels.labels import EXACT, FN, FP, JUDGED, STATED, TP, WHOLE, count
 from clasher.labels import LabelSets
 
 IntArray = npt.NDArray[np.int64]

@@ -10,26 +10,25 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from clasher import display, memory, storage
-from clasher import words as behind
-from clasher.analyzer import Analyzer, Tokenizer
+from clasher import frames
 from clasher.errors import LabelCapacityError, LabelError, SettingError, require_positive
-from clasher.explain import Explanation, WordWeight, explain
-from clasher.features import hash_features, take_rows
-from clasher.hashing import Hashed
 from clasher.kernels.clash import predict_documents, step_documents
+from clasher.kernels.margin import probability
+from clasher.kernels.scan import vote
 from clasher.kernels.state import DOCUMENTS, LABELLED, NOW, State
-from clasher.kernels.thresholds import probability
-from clasher.kernels.words import vote
-from clasher.label_names import settled_names
 from clasher.labels import LabelIndex, Labels, LabelSets
-from clasher.merging import Merging
-from clasher.model_bytes import Copied
-from clasher.pending import Id
-from clasher.revising import Revising
+from clasher.learning import explain as behind
+from clasher.learning import memory, model_file
+from clasher.learning.explain import Explanation, WordWeight, explain
+from clasher.learning.late_labels import Id, Revising
+from clasher.learning.merge import Merging
+from clasher.learning.model_file import Copied
+from clasher.learning.watch import Watching
 from clasher.settings import PAPER, Settings
-from clasher.text import Buffers, as_buffers
-from clasher.watching import Watching
+from clasher.text.analyzer import Analyzer, Tokenizer
+from clasher.text.hashing import Hashed, hash_features, take_rows
+from clasher.text.label_names import settled_names
+from clasher.text.tokens import Buffers, as_buffers
 
 BATCH = 1024  # documents that pass through the stages together
 
@@ -158,10 +157,10 @@ class Clasher(Watching, Revising, Merging, Copied):
         """What a notebook shows: the model, and the labels that it was taught most."""
         support = sorted(self.support.items(), key=lambda pair: -pair[1])
         counts = (self.documents, self.labelled, len(self._index), f"{self.nbytes / 1e6:.1f} MB")
-        return display.card(
+        return frames.card(
             f"Clasher: rule {self.settings.rule}, {self.settings.dimensions:,} dimensions",
-            display.rows(["documents", "with labels", "labels", "memory"], [counts]),
-            display.rows(["label", "documents"], support[:10]),
+            frames.rows(["documents", "with labels", "labels", "memory"], [counts]),
+            frames.rows(["label", "documents"], support[:10]),
         )
 
     # ── one document ─────────────────────────────────────────────────────────────────────────
@@ -348,7 +347,7 @@ class Clasher(Watching, Revising, Merging, Copied):
         A file that need not be there after a power cut may do without being ``durable``.
         """
         names, alarms = self._index.names, self.alarms
-        storage.save(path, self.settings, names, self._state, alarms, durable)
+        model_file.save(path, self.settings, names, self._state, alarms, durable)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None) -> Clasher:
@@ -357,7 +356,7 @@ class Clasher(Watching, Revising, Merging, Copied):
         A model that cuts text with a function of yours must be given it again: a file holds its
         name only.
         """
-        settings, labels, state, alarms = storage.load(path, tokenizer)
+        settings, labels, state, alarms = model_file.load(path, tokenizer)
         model = cls.__new__(cls)
         model._set_up(
             settings, LabelIndex(settings.max_labels, settled_names(labels)), state, alarms

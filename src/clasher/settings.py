@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any
 
-from clasher.analyzer import Analyzer, Tokenizer, analyzer_for
 from clasher.errors import SettingError
 from clasher.kernels.state import (
     CENTROID,
@@ -22,6 +21,7 @@ from clasher.kernels.state import (
     PERCEPTRON,
     Setting,
 )
+from clasher.text.analyzer import Analyzer, Tokenizer, analyzer_for
 
 RULES = {"margin": MARGIN, "centroid": CENTROID, "mistake": MISTAKE, "perceptron": PERCEPTRON}
 MEASURES = {"icf": ICF, "icsdf": ICSDF, "chi2": CHI2, "ig": IG, "or": ODDS, "gini": GINI}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from clasher.datasets.archives import files, members
 from clasher.errors import StreamError
-from clasher.io.judging import FaultError
+from clasher.io.records import FaultError
 from tests.datasets.originals import tar, zipped
 
 XML = re.compile(r"\.xml$")

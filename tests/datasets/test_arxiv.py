@@ -8,7 +8,7 @@ from clasher.datasets import load
 from clasher.datasets.arxiv import ALIASES, parse
 from clasher.errors import MissingDatasetError, RecordError, StreamError
 from clasher.io import BadRecords
-from clasher.io.judging import FaultError
+from clasher.io.records import FaultError
 from tests.datasets.originals import DATA, gz, paper, zipped
 
 NAME = "arxiv-metadata-oai-snapshot.json"

@@ -4,7 +4,7 @@ from clasher.datasets import load
 from clasher.datasets.nyt import parse
 from clasher.errors import MissingDatasetError, RecordError, StreamError
 from clasher.io import BadRecords
-from clasher.io.judging import FaultError
+from clasher.io.records import FaultError
 from tests.datasets.originals import nitf, tar, write
 
 

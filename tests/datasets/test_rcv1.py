@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clasher.datasets import load
-from clasher.datasets.rcv1_topics import CODES, Hierarchy, Judgements
-from clasher.datasets.rcv1_xml import Stories
+from clasher.datasets.rcv1 import CODES, Hierarchy, Judgements, Stories
 from clasher.errors import MissingDatasetError, RecordError, SettingError, StreamError
 from clasher.io import BadRecords
 from tests.datasets.originals import HIERARCHY, day_zip, gz, newsitem, qrels, tar, tokens, write

@@ -10,7 +10,7 @@ from clasher.datasets import load
 from clasher.datasets.reuters21578 import FILES, parse, unescape
 from clasher.errors import MissingDatasetError, RecordError, StreamError
 from clasher.io import BadRecords
-from clasher.io.judging import FaultError
+from clasher.io.records import FaultError
 from tests.datasets.originals import DATA, sgml, sgml_files, story, tar, write, zipped
 
 

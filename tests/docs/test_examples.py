@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from support.environment import optional
 from tests import console
-from tests.conftest import optional
 
 pytestmark = pytest.mark.compiled
 

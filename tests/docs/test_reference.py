@@ -17,7 +17,7 @@ from tools.commands import PAGE, page, walk
 DOCS = Path(__file__).parents[2] / "docs"
 PACKAGES = (
     "clasher",
-    "clasher.bounds",
+    "clasher.theory",
     "clasher.datasets",
     "clasher.flow",
     "clasher.frames",

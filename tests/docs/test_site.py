@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from support.environment import optional
 from tests.browser import chromium
-from tests.conftest import optional
 
 ROOT = Path(__file__).parents[2]
 FETCHED = re.compile(r'(?:<script[^>]*src|<link[^>]*href|<img[^>]*src)="(?:https?:)?//')

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from clasher.errors import CommitRefusedError, UnreachableError
-from clasher.io.decoding import Decoder
+from clasher.io.jsonl import Decoder
+from clasher.io.protocol import Caller, Chunk, Output, Party, Position, Sink, Source
 from clasher.io.records import Fields
-from clasher.io.streams import Caller, Chunk, Output, Party, Position, Sink, Source
 from tests.flow.plain import Record
 
 

@@ -11,13 +11,13 @@ import pytest
 from clasher import Clasher
 from clasher.errors import FolderError, SettingError, StreamError, UnreachableError
 from clasher.flow import Flow, Options, Outlet
-from clasher.service import folder as locking
+from clasher.runtime import folder as locking
 from clasher.service.engine import Engine
 from clasher.settings import Settings
 from tests.flow import plain
 from tests.flow.doubles import AgreedSource, HesitantSource, ListSink, ListSource
 from tests.flow.plain import SETTINGS, lines, predictions, records
-from tests.flow.running import OFTEN, flow, run
+from tests.flow.runs import OFTEN, flow, run
 from tests.service.plain import file_bytes
 
 

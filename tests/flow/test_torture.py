@@ -12,8 +12,9 @@ import sys
 
 import pytest
 
-from tests.conftest import missing
-from tests.flow import nats_server, redis_server
+from support.environment import missing
+from support.servers import nats as nats_server
+from support.servers import redis as redis_server
 from tests.flow.torture.bugs import BUGS, HUNTS
 from tests.flow.torture.trials import KINDS
 

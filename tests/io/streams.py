@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from clasher.io import open_stream
-from clasher.label_columns import PARTIAL, UNLABELLED
-from clasher.labels import LabelSets
+from clasher.labels import PARTIAL, UNLABELLED, LabelSets
 
 COLUMNS = ("id", "text", "labels")
 Row = tuple[Any, str, Any]

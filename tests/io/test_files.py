@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from clasher.errors import RecordError, SettingError, StreamError
 from clasher.io import BadRecords, Fields, open_stream
-from clasher.label_names import normal_name
+from clasher.text.label_names import normal_name
 from tests.io.streams import COMPRESSORS, ROWS, WRITERS, jsonl, read_rows
 
 TEXT_FORMATS = ["jsonl", "ndjson", "json", "csv", "tsv"]

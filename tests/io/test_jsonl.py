@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from clasher.errors import RecordError, StreamError
 from clasher.io import BadRecords, Fields
 from clasher.io.jsonl import RecordDecoder
-from clasher.io.judging import FaultError, judge
-from clasher.io.records import Record
+from clasher.io.records import FaultError, Record, judge
 from tests.io.streams import plain_labels, read_rows
 
 GOOD = b'{"text": "oil", "labels": ["energy"]}'

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clasher.io.formats import Source
+from clasher.io.formats import Reading, Source
 from clasher.io.lines import BOM, HEAD, Overlong, group, line_groups, split_lines
-from clasher.io.reading import Reading
 
 few_bytes = st.lists(st.sampled_from([b"\n", b"a", b"\r", b"\xff", b"bc"])).map(b"".join)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from clasher.errors import SettingError
 from clasher.io.records import Batch, Fields, Record, label_sets, numbered, unlabelled
-from clasher.label_names import normal_name
+from clasher.text.label_names import normal_name
 from tests.io.streams import plain_labels
 
 

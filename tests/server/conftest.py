@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import optional
+from support.environment import optional
 
 for library in ("apsw", "fastapi", "uvicorn", "prometheus_client", "httpx"):
     optional(library, "test")
 
-from tests.server.serving import Served, quick, serve  # noqa: E402
+from tests.server.servers import Served, quick, serve  # noqa: E402
 
 
 @pytest.fixture(scope="module")

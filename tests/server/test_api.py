@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clasher import Clasher
-from tests.server.serving import LESSONS, Served, serve
+from tests.server.servers import LESSONS, Served, serve
 
 LINES = {"content-type": "application/x-ndjson"}
 

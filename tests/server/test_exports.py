@@ -6,15 +6,14 @@ import asyncio
 import json
 from pathlib import Path
 
-from clasher.app.server.routes.models import LESSONS, PIECE
-from clasher.app.server.workers import Workers
 from clasher.model import Clasher
-from clasher.service.lessons import read_folder
+from clasher.server.routes.models import LESSONS, PIECE
+from clasher.server.service import Workers
+from clasher.service.export import TOGETHER, read_folder, replay
 from clasher.service.log import PAGE
-from clasher.service.replaying import TOGETHER, replay
 from clasher.service.state import State
 from clasher.settings import Settings
-from tests.server.serving import Served, serve
+from tests.server.servers import Served, serve
 
 DOCUMENTS = 2 * TOGETHER + 51  # more than two pages of each export
 WIDE = Settings(dimensions=2**16, words=True, max_labels=512)  # its file is longer than a piece

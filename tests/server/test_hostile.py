@@ -14,12 +14,11 @@ from types import FrameType
 
 import pytest
 
-from clasher.app.server.predicting import Predictor
-from clasher.app.server.workers import Workers
+from clasher.server.service import Predictor, Workers
 from clasher.service.engine import Engine
 from clasher.service.log import Log
 from clasher.service.structs import Document
-from tests.server.serving import LESSONS, PATIENCE, SETTINGS, Served, heard, serve
+from tests.server.servers import LESSONS, PATIENCE, SETTINGS, Served, heard, serve
 
 REQUESTS = 3000
 FRAGMENTS = [
@@ -192,7 +191,7 @@ def test_one_bad_document_does_not_spoil_those_that_came_with_it(folder: Path) -
 def test_work_that_waits_is_bounded(folder: Path) -> None:
     import asyncio
 
-    from clasher.app.server.problems import HttpError
+    from clasher.server.problems import HttpError
 
     with Engine(folder, SETTINGS) as engine:
         large = [[Document(text="a", id=str(n)) for n in range(600)] for _ in range(3)]

@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from clasher.app.server.limits import Limits
-from tests.server.serving import PATIENCE, Served, heard, quick, said, serve
+from clasher.server.limits import Limits
+from tests.server.servers import PATIENCE, Served, heard, quick, said, serve
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 HEAD = b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

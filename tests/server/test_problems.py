@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.server.serving import Served
+from tests.server.servers import Served
 
 JSON = {"content-type": "application/json"}
 DEEP = b"[" * 100_000

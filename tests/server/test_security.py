@@ -9,11 +9,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from clasher.app.server.operation import OPERATIONS, Operation
-from clasher.app.server.tokens import SCOPES, Scope, TokenFile
 from clasher.errors import SettingError, StreamError
-from clasher.label_names import normal_name
-from tests.server.serving import Served, said, serve
+from clasher.server.operations import OPERATIONS, Operation
+from clasher.server.tokens import SCOPES, Scope, TokenFile
+from clasher.text.label_names import normal_name
+from tests.server.servers import Served, said, serve
 
 SECURE = {
     "x-content-type-options": "nosniff",

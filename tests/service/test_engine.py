@@ -17,8 +17,8 @@ from clasher.service.options import default_settings
 from clasher.service.structs import Document
 from clasher.settings import Settings
 from tests.service.conftest import SMALL
+from tests.service.lines import GRAIN, METAL, STREAM, document
 from tests.service.plain import file_bytes, model_of
-from tests.service.saying import GRAIN, METAL, STREAM, document
 
 
 def taught(engine):
@@ -108,7 +108,7 @@ def test_too_many_labels_are_refused_before_they_are_written(engine):
 
 def test_too_many_labels_that_come_at_once_are_refused_by_the_fold(opened, monkeypatch):
     """Each of them would find room: whether all do is known in the order of the log only."""
-    monkeypatch.setattr("clasher.service.checking.check_room", lambda state, labels: None)
+    monkeypatch.setattr("clasher.service.checks.check_room", lambda state, labels: None)
     engine = opened(SMALL)
     futures = [
         engine.learn([document("a", labels=[f"{n} {m}" for m in range(6)])], key=f"k{n}")

@@ -12,18 +12,24 @@ from hypothesis import strategies as st
 from clasher import Clasher
 from clasher.errors import FolderError, RecordError, UnknownDocumentError
 from clasher.labels import LabelSets
-from clasher.service.awaiting import Awaiting, Bounds, Predicted
-from clasher.service.entries import Relabel, encode
-from clasher.service.estimates import estimate_f1, estimate_macro, estimate_micro, ratio
+from clasher.runtime.judged import MOST_FORMER, Identities
+from clasher.runtime.quality import (
+    PANE,
+    PANES,
+    Quality,
+    estimate_f1,
+    estimate_macro,
+    estimate_micro,
+    figures,
+    ratio,
+)
+from clasher.service.documents import SHARES, Awaiting, Bounds, Predicted, Teaching, is_fair
 from clasher.service.events import BUFFER, MOST, Events
-from clasher.service.identities import MOST_FORMER, Identities
-from clasher.service.lessons import read_lines
-from clasher.service.log import ROWS, Log, check_library
-from clasher.service.predicting import predict
-from clasher.service.quality import PANE, PANES, Quality, figures
+from clasher.service.export import read_lines
+from clasher.service.log import ROWS, Log, Relabel, check_library, encode
 from clasher.service.state import State
 from clasher.service.structs import Document
-from clasher.service.teaching import SHARES, Teaching, is_fair
+from clasher.service.views import predict
 
 counts = st.tuples(*[st.integers(0, 1000)] * 3)
 

@@ -9,16 +9,16 @@ import shutil
 import pytest
 
 from clasher.errors import ClasherError, ConflictError, FolderError, StoppedError
-from clasher.service import snapshots
+from clasher.runtime import snapshots
+from clasher.runtime.folder import DataFolder
+from clasher.runtime.snapshots import BESIDE, MODEL, Snapshots
 from clasher.service.engine import Engine
-from clasher.service.folder import DataFolder
 from clasher.service.log import Log
 from clasher.service.options import Options
 from clasher.service.recovery import recover
-from clasher.service.snapshots import BESIDE, MODEL, Snapshots
 from clasher.settings import Settings
+from tests.service.lines import GRAIN, METAL, STREAM, document
 from tests.service.plain import file_bytes
-from tests.service.saying import GRAIN, METAL, STREAM, document
 
 TINY = Settings(dimensions=16, max_labels=8)
 SAMPLE = 60  # places of each file that are tried; make torture tries them all

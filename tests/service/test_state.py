@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from clasher import Clasher
 from clasher.errors import LabelError
-from clasher.service.entries import Entry, Feedback, Learn, Relabel, Taught, decode, encode
+from clasher.service.log import Entry, Feedback, Learn, Relabel, Taught, decode, encode
 from clasher.service.state import State
 from clasher.settings import Settings
 from tests.service.plain import file_bytes, model_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from clasher.hashing import Hasher
+from clasher.text.hashing import Hasher
 from tools.pictures.news import DOCUMENT
 from tools.pictures.svg import BLUE, FAINT, RED, RULE, Picture
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from clasher.distortion import Sample, Vectors
-from clasher.hashing import Hasher
-from clasher.synth import Stream
+from clasher.datasets.synthetic import Stream
+from clasher.text.hashing import Hasher
+from clasher.theory.distortion import Sample, Vectors
 from tools.pictures.axes import Axes
 from tools.pictures.svg import FAINT, Picture
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from clasher import Clasher
+from clasher.datasets.synthetic import Stream
 from clasher.evaluate import evaluate
 from clasher.settings import RULES
-from clasher.synth import Stream
 from tools.pictures.axes import Axes
 from tools.pictures.svg import COLOURS, FAINT, Picture
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from clasher import Clasher, memory
+from clasher import Clasher
 from clasher.kernels.clash import choose, clash
 from clasher.kernels.sketch import weigh
+from clasher.learning import memory
 from tools.pictures.news import DOCUMENT, NEWS
 from tools.pictures.svg import BLUE, FAINT, GREEN, RULE, Picture
 

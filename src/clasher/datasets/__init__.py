@@ -10,8 +10,8 @@ rcv1 · Reuters Corpus, Volume 1 (RCV1, RCV1-v2)
 reuters21578 · Reuters-21578 Text Categorization Collection, Distribution 1.0
 """
 
+from clasher.datasets.catalog import DATASETS, load, open_dataset
 from clasher.datasets.dataset import Dataset, Documents, Split
-from clasher.datasets.documents import Document
-from clasher.datasets.loading import DATASETS, load, open_dataset
+from clasher.datasets.document import Document
 
 __all__ = ["DATASETS", "Dataset", "Document", "Documents", "Split", "load", "open_dataset"]

@@ -17,13 +17,11 @@ import msgspec
 
 from clasher.datasets.archives import UNREADABLE, damaged
 from clasher.datasets.dataset import DAYS, Dataset
-from clasher.datasets.dates import day
-from clasher.datasets.documents import Document, distinct, lines
-from clasher.datasets.folder import Folder, matching, text_blocks
+from clasher.datasets.document import Document, day, distinct, lines
+from clasher.datasets.source_folder import Folder, matching, text_blocks
 from clasher.errors import StreamError
-from clasher.io.blocks import BLOCK
-from clasher.io.judging import FaultError, invalid_utf8
-from clasher.io.lines import Overlong, split_lines, too_long
+from clasher.io.lines import BLOCK, Overlong, split_lines, too_long
+from clasher.io.records import FaultError, invalid_utf8
 
 ALIASES: Final = {
     "math.MP": "math-ph",

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, Self, TypeAlias
 
-from clasher.datasets.documents import Document
-from clasher.datasets.folder import Folder
+from clasher.datasets.document import Document
+from clasher.datasets.source_folder import Folder
 from clasher.errors import MissingDatasetError, SettingError, StreamError
-from clasher.io.badrecords import BadRecords
-from clasher.io.reading import Reading
+from clasher.io.formats import Reading
+from clasher.io.writers import BadRecords
 
 Part: TypeAlias = Literal["train", "test"]
 PARTS: Final[tuple[Part, ...]] = ("train", "test")

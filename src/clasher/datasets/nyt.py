@@ -12,14 +12,12 @@ from pathlib import Path
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from clasher.datasets.archives import Member, files, members
+from clasher.datasets.archives import Member, files, members, text_of
+from clasher.datasets.archives import parse as parse_xml
 from clasher.datasets.dataset import DAYS, Dataset
-from clasher.datasets.dates import day
-from clasher.datasets.documents import Document, distinct, lines, tidy
-from clasher.datasets.folder import Folder, matching
-from clasher.datasets.xmltree import parse as parse_xml
-from clasher.datasets.xmltree import text_of
-from clasher.io.judging import FaultError
+from clasher.datasets.document import Document, day, distinct, lines, tidy
+from clasher.datasets.source_folder import Folder, matching
+from clasher.io.records import FaultError
 
 DESCRIPTORS: Final = (
     "head/docdata/identified-content/classifier"

@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 
 from clasher.datasets.archives import damaged
 from clasher.datasets.dataset import DAYS, Dataset
-from clasher.datasets.documents import Document
-from clasher.datasets.folder import Folder, matching
+from clasher.datasets.document import Document
+from clasher.datasets.source_folder import Folder, matching
 from clasher.errors import StreamError
-from clasher.io.blocks import BLOCK
-from clasher.io.judging import FaultError
+from clasher.io.lines import BLOCK
+from clasher.io.records import FaultError
 
 SCHEMA: Final = pa.schema(
     {

@@ -19,11 +19,10 @@ from typing import Final
 
 from clasher.datasets.archives import Member, files, members
 from clasher.datasets.dataset import DAYS, Dataset, Part, Split
-from clasher.datasets.dates import day
-from clasher.datasets.documents import Document, distinct, lines, tidy
-from clasher.datasets.folder import Folder, matching
+from clasher.datasets.document import Document, day, distinct, lines, tidy
+from clasher.datasets.source_folder import Folder, matching
 from clasher.errors import StreamError
-from clasher.io.judging import FaultError
+from clasher.io.records import FaultError
 
 FILES: Final = tuple(f"reut2-{number:03}.sgm" for number in range(22))
 

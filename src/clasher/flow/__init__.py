@@ -4,10 +4,9 @@
 of the model together with the positions of its streams, so that each document is learnt once.
 """
 
-from clasher.flow.figures import Figures
 from clasher.flow.flow import Flow
 from clasher.flow.options import Options
-from clasher.flow.outlets import Outlet
-from clasher.flow.routes import Route
+from clasher.flow.outlets import Outlet, Route
+from clasher.flow.state import Figures
 
 __all__ = ["Figures", "Flow", "Options", "Outlet", "Route"]

@@ -1,4 +1,7 @@
-"""The runner: read, predict, write, learn, and now and then a snapshot."""
+"""The runner: read, predict, write, learn, and now and then a snapshot.
+
+Who must agree to the snapshots of a flow: one at most.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +13,38 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-from clasher.analyzer import Tokenizer
 from clasher.errors import CommitRefusedError, SettingError, StoppedError, StreamError
-from clasher.flow import learning
-from clasher.flow.figures import Figures, Meter
-from clasher.flow.folder import FlowFolder, check_settings, model_of
+from clasher.flow import learner
+from clasher.flow.folder import FlowFolder, check_settings, model_of, recognise
 from clasher.flow.options import Options
 from clasher.flow.outlets import Outlet, Outlets
-from clasher.flow.parties import only_party
-from clasher.flow.patience import Patience
-from clasher.flow.reading import Reader, Settling
-from clasher.flow.recognition import recognise
-from clasher.flow.state import ROLES, State
+from clasher.flow.reader import Patience, Reader, Settling
+from clasher.flow.state import ROLES, Figures, Meter, State
 from clasher.io.connectors.files import FileSink
-from clasher.io.streams import Caller, Sink, Source
+from clasher.io.protocol import Caller, Party, Sink, Source
 from clasher.model import Clasher
-from clasher.service.beginnings import Beginning
+from clasher.runtime.snapshots import Beginning
 from clasher.settings import Settings
+from clasher.text.analyzer import Tokenizer
+
+
+def only_party(documents: Source, labels: Source | None, sinks: Sequence[Sink]) -> Party | None:
+    """The one party that must agree to snapshots; two could not agree in one step."""
+    if labels is not None and labels.party is not None:
+        raise SettingError(
+            f"{labels.name}: labels cannot come from a group; leave the group out, then their "
+            f"position is kept with the model"
+        )
+    parties = [documents.party, *(sink.party for sink in sinks)]
+    distinct = list({party.name: party for party in parties if party is not None}.values())
+    if len(distinct) > 1:
+        names = " and ".join(party.name for party in distinct)
+        raise SettingError(
+            f"{names} would each have to agree to every snapshot, which only one can; read without "
+            f"a group, or write without transactions"
+        )
+    return distinct[0] if distinct else None
+
 
 TICK: Final = 0.1  # seconds after which a flow that waits looks at the clock
 SLOW: Final = 3.0  # seconds of a snapshot that a stop does not wait for
@@ -140,9 +158,9 @@ class Flow:
         turn = None if self._labels is None else self.options.chunk
         shared = (self._bell, self._patience, self.options, turn)
 
-        def prepare(chunk: Any) -> learning.Documents:
+        def prepare(chunk: Any) -> learner.Documents:
             name, remember = self._documents.name, self.options.remember
-            return learning.prepare(chunk, name, self._state.model, remember)
+            return learner.prepare(chunk, name, self._state.model, remember)
 
         readers: list[Reader[Any]] = [Reader(self._documents, prepare, *shared)]
         if self._labels is not None:
@@ -270,14 +288,14 @@ class Flow:
                 item.is_done = True
                 self._bell.notify_all()
             return
-        self._count(reader, len(item.chunk if isinstance(item, learning.Documents) else item))
-        if isinstance(item, learning.Documents):
+        self._count(reader, len(item.chunk if isinstance(item, learner.Documents) else item))
+        if isinstance(item, learner.Documents):
             joining = self._labels is not None
-            predicted = learning.learn(self._state, item, reader.source.name, joining=joining)
+            predicted = learner.learn(self._state, item, reader.source.name, joining=joining)
             self._news += max(1, len(item.chunk))  # a position alone is worth keeping, too
             self._outlets.write(predicted)
         else:
-            poison = learning.join(self._state, item, reader.source.name)
+            poison = learner.join(self._state, item, reader.source.name)
             self._news += max(1, len(item))
             self._outlets.write_letters(poison)
 

@@ -4,13 +4,12 @@
 (a path, ``redis://…``), to be gone on with where it was left: what ``clasher.flow`` runs on.
 """
 
-from clasher.io.badrecords import BadRecords
-from clasher.io.cells import LabelFormWarning, Understood
 from clasher.io.files import open_stream
+from clasher.io.label_cells import LabelFormWarning, Understood
+from clasher.io.protocol import Chunk, Party, Sink, Source
 from clasher.io.records import Batch, Fields
 from clasher.io.registry import sink_at, source_at
-from clasher.io.sink import LineWriter, PredictionWriter
-from clasher.io.streams import Chunk, Party, Sink, Source
+from clasher.io.writers import BadRecords, LineWriter, PredictionWriter
 
 __all__ = [
     "BadRecords",

@@ -25,14 +25,13 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from clasher.errors import SettingError, StreamError
-from clasher.io.badrecords import BadRecords
-from clasher.io.cells import Detection, OnLabels, warn_of
-from clasher.io.delimited import read_delimited
-from clasher.io.formats import Source
+from clasher.io.csv import read_delimited
+from clasher.io.formats import LONGEST_RECORD, Held, Reading, Source
 from clasher.io.jsonl import read_jsonl
-from clasher.io.reading import LONGEST_RECORD, Held, Reading
+from clasher.io.label_cells import Detection, OnLabels, warn_of
 from clasher.io.records import Batch, Fields
 from clasher.io.tables import read_table
+from clasher.io.writers import BadRecords
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -85,7 +84,8 @@ def open_stream(
         The limit of a record in a text file, in bytes; one beyond it is a bad record.
     on_labels
         Called with what was understood of labels that are written as one text (see
-        ``clasher.io.cells``), before the first batch that depends on it, and again should a doubt
+        ``clasher.io.label_cells``), before the first batch that depends on it, and again should a
+        doubt
         come up later; by default a doubt is a ``LabelFormWarning``.
     delimiter
         What stands between the cells of CSV and TSV; by default the header tells.

@@ -1,4 +1,12 @@
-r"""JSON lines: one object a line.
+r"""From what a stream brought to records: JSON texts or objects in, a chunk out.
+
+Struct types made to measure: msgspec decodes the wanted fields of an object and skips the rest.
+
+An object that has a field with a dot in its name where a nested one is looked for does not fit such
+a struct, nor does anything when msgspec cannot put a wanted name in a struct: decoding fails, and
+the slower ``records.judge`` reads it, which knows what goes first.
+
+JSON lines: one object a line.
 
 A batch of lines is decoded straight into structs that hold the wanted fields and nothing else,
 so other fields cost little and are not checked. Where a line of a batch fails, the batch is read
@@ -8,20 +16,90 @@ Unicode text and makes a bad record, as invalid UTF-8 does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import Annotated, Any, Final
+from operator import attrgetter
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
 from clasher.errors import LabelError
-from clasher.io.cells import DoubtfulLabelsError
-from clasher.io.formats import STANDARD_INPUT, Source
-from clasher.io.judging import FaultError, check_labels, invalid_utf8, judge, read_cell
+from clasher.io.formats import STANDARD_INPUT, Held, Reading, Source
+from clasher.io.label_cells import DoubtfulLabelsError
 from clasher.io.lines import Overlong, line_groups, too_long
-from clasher.io.reading import Held, Reading
-from clasher.io.records import Batch, Fields, Id, LabelValue, Record, numbered
-from clasher.io.structs import Leaf, struct_for
+from clasher.io.protocol import Chunk, Poison, Position
+from clasher.io.records import (
+    Batch,
+    FaultError,
+    Fields,
+    Id,
+    LabelValue,
+    Record,
+    check_labels,
+    invalid_utf8,
+    judge,
+    numbered,
+    read_cell,
+)
+
+Leaf: TypeAlias = tuple[Any, Any]
+"""The type of a wanted field, and its default."""
+
+_Tree: TypeAlias = dict[str, "Leaf | _Tree"]
+
+_NEVER: Final[Leaf] = (msgspec.UnsetType, msgspec.UNSET)  # a field that no value fits
+_NOTHING_FITS: Final[_Tree] = {"": (msgspec.UnsetType, msgspec.NODEFAULT)}
+
+
+def struct_for(
+    wanted: dict[str, Leaf],
+) -> tuple[type[msgspec.Struct], dict[str, Callable[[Any], Any]]]:
+    """A struct type for the wanted fields, and how to get each of them out of it.
+
+    >>> struct, getters = struct_for({"payload.body": (str, msgspec.NODEFAULT)})
+    >>> found = msgspec.json.decode(b'{"payload": {"body": "oil", "size": 3}}', type=struct)
+    >>> getters["payload.body"](found)
+    'oil'
+    """
+    tree: _Tree = {}
+    for path, leaf in wanted.items():
+        *outer, last = path.split(".")
+        if not outer or any(".".join(outer[:i]) in wanted for i in range(1, len(outer) + 1)):
+            tree[path] = leaf
+            continue
+        tree[path] = _NEVER
+        node = tree
+        for name in outer:
+            node = node.setdefault(name, {})  # type: ignore[assignment]
+        node[last] = leaf
+    try:
+        struct, places = _grow(tree)
+    except ValueError:
+        struct, places = _grow(_NOTHING_FITS)
+    return struct, {path: attrgetter(places.get(path, "none")) for path in wanted}
+
+
+def _grow(tree: _Tree) -> tuple[type[msgspec.Struct], dict[str, str]]:
+    """The struct type of one level of the tree, and the attribute path of each leaf below it."""
+    names: dict[str, str] = {}
+    fields: list[Any] = []
+    places: dict[str, str] = {}
+    for name, branch in tree.items():
+        attribute = f"field{len(fields)}"
+        names[attribute] = name
+        if isinstance(branch, dict):
+            struct, inner = _grow(branch)
+            places |= {f"{name}.{path}": f"{attribute}.{place}" for path, place in inner.items()}
+            optional = not any(field.required for field in msgspec.structs.fields(struct))
+            default = msgspec.field(default_factory=struct) if optional else msgspec.field()
+            fields.append((attribute, struct, default))
+        else:
+            kind, default = branch
+            if branch is not _NEVER:
+                places[name] = attribute
+            fields.append((attribute, kind, msgspec.field(default=default)))
+    return msgspec.defstruct("Wanted", fields, rename=names, kw_only=True, gc=False), places
+
 
 _Label = Annotated[str, msgspec.Meta(min_length=1)]
 _Labels = list[_Label] | dict[_Label, bool] | str | None
@@ -182,3 +260,87 @@ def decode_object(line: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise FaultError("it is not an object", _ONE_A_LINE)
     return value
+
+
+Value: TypeAlias = bytes | Mapping[str, Any] | FaultError
+"""What came: a JSON object as bytes, one that is decoded already, or what is wrong with it."""
+
+
+class Decoder:
+    r"""Makes chunks of what came; what is no record becomes poison.
+
+    A record without the field of the labels is unlabelled: on a stream, most are.
+
+    Parameters
+    ----------
+    source
+        The name of the stream, for dead letters.
+    fields
+        Which fields of a record hold what.
+
+    Examples
+    --------
+    >>> decoder = Decoder("news", Fields())
+    >>> chunk = decoder.chunk([b'{"text": "oil"}', b"{"], places=["1-0", "2-0"], position="2-0")
+    >>> chunk.records.ids, [poison.place for poison in chunk.poison]
+    (['1-0'], ['2-0'])
+    """
+
+    def __init__(self, source: str, fields: Fields) -> None:
+        self.source = source
+        self._decoder = RecordDecoder(fields, labelled=True, required=False)
+
+    def chunk(
+        self,
+        values: Sequence[Value],
+        places: Sequence[str | int],
+        position: Position,
+        ids: Sequence[Id] | None = None,
+    ) -> Chunk:
+        """Decode values, all at once where all are good.
+
+        Parameters
+        ----------
+        values
+            What came, in order.
+        places
+            Where each stands in the stream: for dead letters, and as the id of a record that has
+            none.
+        position
+            Where to go on after them.
+        ids
+            Other ids for records that have none.
+        """
+        spare = places if ids is None else ids
+        if all(type(value) is bytes for value in values):
+            try:
+                return Chunk(self._decoder.decode_many(values, spare), position)  # type: ignore[arg-type]
+            except (*UNDECODABLE, LabelError, DoubtfulLabelsError):
+                pass
+        records: list[Record] = []
+        poison: list[Poison] = []
+        for value, place, own in zip(values, places, spare, strict=True):
+            try:
+                record = self._record(value)
+            except DoubtfulLabelsError as error:
+                raise error.at(f"{self.source}, record {place}") from None
+            except FaultError as fault:
+                poison.append(Poison(self.source, place, fault.problem, raw_of(value)))
+            else:
+                records.append(record if record.id is not None else record._replace(id=own))
+        batch = Batch.of_records(records, self._decoder.fields, labelled=True)
+        return Chunk(batch, position, poison)
+
+    def _record(self, value: Value) -> Record:
+        if isinstance(value, FaultError):
+            raise value
+        if isinstance(value, bytes):
+            return self._decoder.decode(value)
+        return self._decoder.judge(value)
+
+
+def raw_of(value: Value) -> bytes | None:
+    """What came, as far as it can be shown."""
+    if isinstance(value, FaultError):
+        return value.raw
+    return value if isinstance(value, bytes) else msgspec.json.encode(value, enc_hook=repr)

@@ -3,23 +3,261 @@
 Only the wanted columns are read. Of a Parquet file a batch of rows is held at a time; an Arrow
 file is mapped into memory. Arrow IPC may be in the file or the stream format; standard input takes
 the stream format only, and no Parquet, whose index is at the end.
+
+The wanted columns of an Arrow table: where they are, whether they will do, how to read them.
+
+Texts may be any Arrow text type. Labels may be lists of text, a map text → bool, a struct of bools
+(one child per label, null is unknown), or text to be split. Ids may be text or integers.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.ipc
 import pyarrow.parquet as pq
+from pyarrow import types
 
-from clasher.errors import StreamError
-from clasher.io.blocks import BLOCK, guarded, opened
-from clasher.io.columns import WantedColumns
-from clasher.io.formats import Source
-from clasher.io.reading import BATCH_BYTES, Held, Reading
-from clasher.io.records import Batch
+from clasher.errors import LabelError, StreamError
+from clasher.io.formats import BATCH_BYTES, Held, Reading, Source
+from clasher.io.label_cells import DoubtfulLabelsError
+from clasher.io.lines import BLOCK, guarded, opened
+from clasher.io.records import (
+    Batch,
+    FaultError,
+    Record,
+    judge,
+    missing_column,
+    numbered,
+    unlabelled,
+)
+from clasher.labels import LabelSets
+
+
+class Column(NamedTuple):
+    """Where a column is: the name of the field and the names of the fields inside it."""
+
+    field: str
+    path: tuple[str, ...]
+    type: pa.DataType
+
+    def of(self, rows: pa.RecordBatch) -> pa.Array:
+        """Take the column out of some rows."""
+        column = rows.column(self.path[0])
+        for name in self.path[1:]:
+            column = pc.struct_field(column, column.type.get_field_index(name))
+        return column.storage if isinstance(column, pa.ExtensionArray) else column
+
+
+class WantedColumns:
+    """The columns of text, labels and id in a table, and the way from its rows to batches."""
+
+    def __init__(self, schema: pa.Schema, source: str, reading: Reading) -> None:
+        fields = reading.fields
+        self._source = source
+        self._reading = reading
+        self._text = None if fields.text is None else self._find(schema, fields.text, "text", True)
+        self._labels = None
+        if reading.labelled:
+            self._labels = self._find(schema, fields.labels, "labels", reading.required)
+        self._id = None if fields.id is None else find_column(schema, fields.id, source)
+        self._columns = [c for c in (self._text, self._labels, self._id) if c is not None]
+        self._refuse_wrong_types()
+
+    @property
+    def paths(self) -> list[str]:
+        """The wanted columns, with dots."""
+        return [".".join(column.path) for column in self._columns]
+
+    def indices(self, schema: pa.Schema) -> list[int]:
+        """The numbers of the outermost fields that hold the wanted columns."""
+        return sorted({schema.get_field_index(column.path[0]) for column in self._columns})
+
+    def batches(self, rows: pa.RecordBatch, above: int) -> Iterator[Batch | Held]:
+        """The batches in some rows; ``above`` rows of the table went before."""
+        arrays = {column.field: column.of(rows) for column in self._columns}
+        # A list, not a generator: every column is to be checked, not only up to the first doubt.
+        sound = all([self._is_sound(f, a) for f, a in arrays.items()])  # noqa: C419
+        start = 0
+        while start < rows.num_rows:
+            part = {f: a.slice(start, self._reading.room()) for f, a in arrays.items()}
+            count = min(self._reading.room(), rows.num_rows - start)
+            batch = self._convert(part, count) if sound else None
+            yield self._one_by_one(part, above + start, count) if batch is None else batch
+            start += count
+
+    def _find(self, schema: pa.Schema, field: str, option: str, required: bool) -> Column | None:
+        column = find_column(schema, field, self._source)
+        if column is None and required:
+            raise missing_column(self._source, field, option, schema.names)
+        return column
+
+    def _refuse_wrong_types(self) -> None:
+        checks = (
+            (self._text, _is_text, "not text", "text"),
+            (self._labels, _is_labels, "not labels", "labels"),
+            (self._id, _is_id, "not text or integers", "id"),
+        )
+        for column, fits, complaint, option in checks:
+            if column is not None and not (fits(column.type) or types.is_null(column.type)):
+                raise StreamError(
+                    f"{self._source}: column {column.field!r} holds {column.type}, {complaint}; "
+                    f"name the right one with --{option} FIELD"
+                )
+
+    def _is_sound(self, field: str, array: pa.Array) -> bool:
+        """Whether an array is all right; one with bad offsets must not be touched any further."""
+        try:
+            array.validate(full=True)
+        except pa.ArrowInvalid as error:
+            if types.is_string(array.type) or types.is_large_string(array.type):
+                array = array.cast(pa.large_binary())
+                try:
+                    array.validate(full=True)
+                except pa.ArrowInvalid:
+                    pass
+                else:
+                    return False
+            raise StreamError(f"{self._source}: column {field!r} is damaged: {error}") from error
+        return True
+
+    def _convert(self, part: dict[str, pa.Array], count: int) -> Batch | Held | None:
+        """Rows that are all good to a batch, without an object per row; None where one is bad."""
+        reading = self._reading
+        first = reading.records + 1
+        texts = self._texts(part, count)
+        if texts.null_count:
+            return None
+        if self._id is None:
+            ids: list[Any] = list(range(first, first + count))
+        else:
+            ids = numbered(part[self._id.field].to_pylist(), itertools.count(first))
+        try:
+            batch = self._labelled(ids, texts, part)
+        except LabelError:
+            return None
+        except DoubtfulLabelsError as error:
+            raise error.at(self._source) from None
+        reading.records += count
+        return batch
+
+    def _labelled(
+        self, ids: list[Any], texts: pa.LargeStringArray, part: dict[str, pa.Array]
+    ) -> Batch | Held:
+        if self._labels is None:
+            return Batch(ids, texts, unlabelled(len(ids)))
+        column = part[self._labels.field]
+        # Arrow's cast of list views gives wrong offsets, so those go by way of Python objects.
+        if _is_list(column.type):
+            sets = LabelSets.of(column.cast(pa.large_list(pa.large_string())))
+            return Batch(ids, texts, sets)
+        labels = [_plain(value, column.type) for value in column.to_pylist()]
+        return self._reading.batch(ids, texts, labels)
+
+    def _texts(self, part: dict[str, pa.Array], count: int) -> pa.LargeStringArray:
+        if self._text is None:
+            return pa.repeat(pa.scalar("", pa.large_string()), count)
+        return part[self._text.field].cast(pa.large_string())
+
+    def _one_by_one(self, part: dict[str, pa.Array], above: int, count: int) -> Batch | Held:
+        reading = self._reading
+        records: list[Record] = []
+        for index in range(count):
+            reading.records += 1
+            values: dict[str, Any] = {}
+            try:
+                for field, array in part.items():
+                    values[field] = _value(field, array[index])
+                record = judge(
+                    values,
+                    reading.fields,
+                    labelled=reading.labelled,
+                    required=reading.required,
+                    splitting=reading.detection is None,
+                )
+                records.append(reading.number(record))
+            except FaultError as fault:
+                raw = msgspec.json.encode(values, enc_hook=str)
+                reading.reject(self._source, above + index + 1, fault, raw)
+        return reading.of_records(records)
+
+
+def find_column(schema: pa.Schema, field: str, source: str) -> Column | None:
+    """Look for a field of that very name, then for one inside others.
+
+    >>> schema = pa.schema({"payload": pa.struct({"body": pa.string()})})
+    >>> find_column(schema, "payload.body", "news.parquet").path
+    ('payload', 'body')
+    """
+    for path in ((field,), tuple(field.split("."))):
+        places = schema.get_all_field_indices(path[0])
+        if len(places) > 1:
+            raise StreamError(f"{source} has {len(places)} columns {path[0]!r}; rename them")
+        if not places:
+            continue
+        kind = schema.field(places[0]).type
+        for name in path[1:]:
+            inner = kind.get_field_index(name) if types.is_struct(kind) else -1
+            if inner < 0:
+                return None
+            kind = kind.field(inner).type
+        if isinstance(kind, pa.BaseExtensionType):
+            kind = kind.storage_type
+        return Column(field, path, kind)
+    return None
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _is_id(kind: pa.DataType) -> bool:
+    return _is_text(kind) or bool(types.is_integer(kind))
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    checks = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+    return any(check(kind) for check in checks)
+
+
+def _is_list_view(kind: pa.DataType) -> bool:
+    return bool(types.is_list_view(kind) or types.is_large_list_view(kind))
+
+
+def _is_labels(kind: pa.DataType) -> bool:
+    if _is_list(kind) or _is_list_view(kind):
+        return _is_text(kind.value_type) or bool(types.is_null(kind.value_type))
+    if types.is_map(kind):
+        return _is_text(kind.key_type) and bool(types.is_boolean(kind.item_type))
+    if types.is_struct(kind):
+        return all(types.is_boolean(kind.field(i).type) for i in range(kind.num_fields))
+    return _is_text(kind)
+
+
+def _value(field: str, scalar: pa.Scalar) -> Any:
+    try:
+        return _plain(scalar.as_py(), scalar.type)
+    except UnicodeDecodeError as error:
+        raise FaultError(f"field {field!r} is invalid UTF-8 at byte {error.start + 1}") from None
+
+
+def _plain(value: Any, kind: pa.DataType) -> Any:
+    """A map as an object, and a struct without the labels that are unknown."""
+    if value is None:
+        return None
+    if types.is_map(kind):
+        return dict(value)
+    if types.is_struct(kind):
+        return {label: state for label, state in value.items() if state is not None}
+    return value
+
 
 _Pieces: TypeAlias = Iterator[tuple[WantedColumns, pa.RecordBatch]]
 

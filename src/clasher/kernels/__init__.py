@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from clasher.compile_notice import watch
+from clasher.kernels.compile_notice import watch
 
 _COMPILING = threading.RLock()  # kernels ask for the kernels that they call
 

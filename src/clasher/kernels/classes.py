@@ -18,7 +18,7 @@ import numpy as np
 
 from clasher.kernels import kernel
 from clasher.kernels.fading import gain
-from clasher.kernels.learning import COUNT_LIMIT
+from clasher.kernels.rules import COUNT_LIMIT
 from clasher.kernels.state import GINI, ICF, ICSDF, IG, LABELLED, LABELS, ODDS
 
 SHRINK = 5.0  # documents of a label at which its statistic counts half: few of them prove little

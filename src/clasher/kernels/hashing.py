@@ -1,4 +1,9 @@
-"""Word hashes → signed counts of buckets. Frozen: models depend on every bit of it."""
+"""Named values → signed sums of buckets: Algorithm 2 for documents that are not text.
+
+Word hashes → signed counts of buckets. Frozen: models depend on every bit of it.
+
+Open addressing: tables of 64-bit keys, a power of two in size; 0 is a free place.
+"""
 
 from typing import NamedTuple
 
@@ -13,7 +18,7 @@ HALF = np.uint64(32)
 LOW = np.uint64(0xFFFFFFFF)
 ONE = np.uint64(1)
 
-WORD = np.float32(1.0)  # what a word counts
+ONE_WORD = np.float32(1.0)  # what a word counts
 PAIR = np.float32(0.5)  # what a pair of neighbouring words counts
 
 
@@ -120,3 +125,91 @@ def release(slots, base, filled, buckets):
     """Forget where the document's buckets were."""
     for at in range(base, filled):
         slots[buckets[at]] = 0
+
+
+@kernel
+def home(table, key):
+    """Where a key is looked for first."""
+    return np.int64(finalise(key) & np.uint64(table.shape[0] - 1))
+
+
+@kernel
+def find(table, key):
+    """The place of a key, or the free place where it belongs; the table is never full."""
+    at = home(table, key)
+    while table[at] != 0 and table[at] != key:
+        at = (at + 1) & (table.shape[0] - 1)
+    return at
+
+
+@kernel
+def insert(table, keys, places):
+    """Put keys into a table, and tell the place of each."""
+    for i in range(keys.shape[0]):
+        places[i] = find(table, keys[i])
+        table[places[i]] = keys[i]
+
+
+@kernel
+def drop_known(table, indptr, keys, starts, stops):
+    """Leave out the words that a table holds, in place."""
+    kept, first = 0, 0
+    for document in range(indptr.shape[0] - 1):
+        last = indptr[document + 1]
+        for word in range(first, last):
+            keys[kept], starts[kept], stops[kept] = keys[word], starts[word], stops[word]
+            kept += np.int64(table[find(table, keys[word])] == 0)
+        indptr[document + 1] = kept
+        first = last
+
+
+@kernel
+def recall(table, values, keys, missing):
+    """Replace keys by their values where a table has them; lists the others and counts them.
+
+    Each key has one place only, so the table forgets a key when another one needs its place.
+    """
+    count = 0
+    for word in range(keys.shape[0]):
+        at = home(table, keys[word])
+        if table[at] == keys[word]:
+            keys[word] = values[at]
+        else:
+            missing[count] = word
+            count += 1
+    return count
+
+
+@kernel
+def remember(table, values, keys, new):
+    """Keep the values of some keys, in the place of what was there."""
+    for i in range(keys.shape[0]):
+        at = home(table, keys[i])
+        table[at], values[at] = keys[i], new[i]
+
+
+@kernel
+def fold_values(words, values, dimensions, slots, indptr, buckets, counts, noting, records):
+    """Add the signed value of each word to its bucket; ``counts`` must be zero to begin with."""
+    filled, noted = 0, 0
+    indptr[0] = 0
+    for document in range(words.indptr.shape[0] - 1):
+        base = filled
+        first, last = words.indptr[document], words.indptr[document + 1]
+        for word in range(first, last):
+            bucket, sign = place(words.keys[word], dimensions)
+            slot = np.int64(slots[bucket])
+            at = base + slot - 1 if slot > 0 else filled
+            buckets[at] = bucket
+            counts[at] += values[word] * np.float32(sign)
+            if slot == 0:
+                filled += 1
+                slots[bucket] = filled - base
+        if noting:
+            noted = note(
+                words.keys[first:last], words.starts[first:last], words.stops[first:last],
+                last - first, dimensions, slots, base, records, noted,
+            )  # fmt: skip
+            records.indptr[document + 1] = noted
+        release(slots, base, filled, buckets)
+        indptr[document + 1] = filled

@@ -40,7 +40,7 @@ class State(NamedTuple):
     late_spans: np.ndarray  # int64[p, 2]: where their buckets start, and how many they are
     late_buckets: np.ndarray  # int32[b]: a ring
     late_counts: np.ndarray  # float32[b]
-    late_marks: np.ndarray  # int64[5]: see clasher.pending
+    late_marks: np.ndarray  # int64[5]: see clasher.learning.late_labels
     word_keys: np.ndarray  # uint64[m]: the hash of the word that stands for each bucket
     word_votes: np.ndarray  # int64[m]: the votes it has left
     words: np.ndarray  # uint8[m, LONGEST]: its text in UTF-8, filled up with zeros

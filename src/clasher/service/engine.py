@@ -2,27 +2,414 @@
 
 What is said is written to a log, many requests in one commit, then learnt, and only then
 acknowledged. Predictions are made on a consistent copy and never wait for learning.
+
+What can be asked of an engine: nothing here changes the model, or waits for learning.
+
+The life of an engine: it opens a folder, runs two threads, and closes or fails as a whole.
 """
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
+from hashlib import blake2b
 from typing import BinaryIO, Self, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
-from clasher import label_names
-from clasher.errors import ConflictError, LabelError, ServiceError
-from clasher.service import answers, checking
-from clasher.service.awaiting import Predicted
-from clasher.service.entries import Learn, Relabel, Replace
-from clasher.service.events import Subscription
-from clasher.service.lessons import lessons
-from clasher.service.replacing import receive
-from clasher.service.running import Running
-from clasher.service.structs import Action, Document, Labels, Leased, Lesson, Receipt, TeachItem
+from clasher.errors import ConflictError, LabelError, ServiceError, SettingError, StoppedError
+from clasher.evaluate import process_memory
+from clasher.runtime.folder import DataFolder
+from clasher.runtime.judged import Labels
+from clasher.runtime.quality import figures
+from clasher.runtime.snapshots import Snapshots
+from clasher.service import answers, checks, recovery, views
+from clasher.service.documents import Awaiting, Predicted, Teaching
+from clasher.service.events import Events, Subscription
+from clasher.service.export import lessons
+from clasher.service.learner import Copies, Learner
+from clasher.service.log import Body, Learn, LibraryError, Log, Relabel, Replace, Row, unusable
+from clasher.service.options import Options
+from clasher.service.recovery import receive
+from clasher.service.state import Refusals
+from clasher.service.structs import (
+    Action,
+    Alarmed,
+    Document,
+    Explained,
+    LabelList,
+    LabelPage,
+    Leased,
+    Lesson,
+    Metrics,
+    NameList,
+    Prediction,
+    Receipt,
+    Recent,
+    TeachItem,
+)
+from clasher.service.views import ORDERS, Listing, predict, shown
+from clasher.service.writer import Admission, Request, Writer
+from clasher.settings import Settings
+from clasher.text import label_names
+from clasher.text.analyzer import Tokenizer
+
+WORDS = 5  # of a label in a list
+WORDS_OF_ONE = 20
+SUGGESTED = 9  # labels of a document to teach: one for each digit key
+
+
+class Reading:
+    """Predictions, explanations, labels and figures, from a consistent copy."""
+
+    options: Options
+    folder: DataFolder
+    _awaiting: Awaiting
+    _copies: Copies
+    _events: Events
+    _admission: Admission
+    _learner: Learner
+    _log: Log
+    _clock: Callable[[], float]
+    _timer: Callable[[], float]
+    _started: float
+
+    def __init__(self) -> None:
+        self._counting = threading.Lock()
+        self._predicted = 0
+
+    def predict(
+        self, documents: Sequence[Document], top: int = 5, keep: bool = True
+    ) -> list[Prediction]:
+        """The labels of documents, with their probabilities and those of the ``top`` best.
+
+        Unless told not to ``keep`` them, documents can be spoken of by id: ``feedback``.
+        """
+        for place, document in enumerate(documents):
+            checks.check_text(document.text, f"document {place}: ")
+            if document.id is not None:
+                checks.check_name("id", document.id)
+        with self._copies.reading() as state:
+            predicted = predict(state, documents, top, self._clock())
+        if keep:
+            self._awaiting.add(predicted, self._log.elapsed())
+        with self._counting:
+            self._predicted += len(predicted)
+        return [shown(document) for document in predicted]
+
+    def _predict_again(self, texts: Sequence[str]) -> list[Predicted]:
+        """Predict texts that somebody is about to teach; nothing is kept or counted."""
+        with self._copies.reading() as state:
+            return predict(state, [Document(text=text) for text in texts], SUGGESTED, 0.0)
+
+    def explain(
+        self, text: str, labels: Sequence[str] | None = None, top: int = 3
+    ) -> list[Explained]:
+        """Why these labels, or the ``top`` best ones: signed stretches of the text.
+
+        The weightiest thousand stretches of each label are told; ``other`` has the sum of the rest.
+        Learning goes on between two labels, so that they may be of different versions.
+        """
+        names = self.best(text, top) if labels is None else labels
+        return [self.explain_one(text, name) for name in names]
+
+    def best(self, text: str, top: int) -> list[str]:
+        """The ``top`` best labels of a text, the best first."""
+        checks.check_text(text)
+        with self._copies.reading() as state:
+            return list(predict(state, [Document(text=text)], top, 0.0)[0].probabilities)[:top]
+
+    def explain_one(self, text: str, label: str) -> Explained:
+        """Why this label: signed stretches of the text."""
+        checks.check_text(text)
+        with self._copies.reading() as state:
+            explanation = state.model.explain(text, state.labels.now(label))
+        return views.explained(explanation)
+
+    def labels(
+        self,
+        query: str = "",
+        sort: str = "support",
+        start: int = 0,
+        most: int | None = None,
+        words: int = WORDS,
+        descending: bool | None = None,
+    ) -> LabelList:
+        """The labels whose names contain ``query``, a page of them; words are of that page only.
+
+        Unless told otherwise, names ascend, and the largest figures come first.
+        """
+        if sort not in ORDERS:
+            raise SettingError.of("sort", "one of " + ", ".join(ORDERS), sort, "labels")
+        with self._copies.reading() as state:
+            listing = Listing(state)
+            found = listing.names(query, sort, descending)
+            told = [
+                replace(listing.of(name), words=views.words(state, name, words))
+                for name in found[start : None if most is None else start + most]
+            ]
+            return LabelList(labels=told, total=len(found))
+
+    def names(self) -> NameList:
+        """The names of all labels, for those who search in them."""
+        with self._copies.reading() as state:
+            return Listing(state).all_names()
+
+    def label(self, label: str | int) -> LabelPage:
+        """All about a label, given by name or number: words, neighbours, recent documents."""
+        name = self._name_of(label)
+        with self._copies.reading() as state:
+            recent = self._awaiting.newest(self.options.awaiting.documents)
+            return views.label_page(state, name, recent, WORDS_OF_ONE)
+
+    def recent(self, most: int = 50) -> list[Recent]:
+        """The last documents that were predicted, the newest first."""
+        return [document.recent() for document in self._awaiting.newest(most)]
+
+    def document(self, id: str) -> Recent:  # noqa: A002
+        """A document that was predicted, by its id."""
+        return self._awaiting.get(id).recent()
+
+    def alarms(self) -> list[Alarmed]:
+        """The changes that the model noticed, the newest first."""
+        untaught = self._awaiting.untaught(self._log.elapsed())
+        with self._copies.reading() as state:
+            return views.alarms(state, untaught)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the model."""
+        return self._copies.front.model.settings
+
+    @property
+    def version(self) -> int:
+        """The version of the model that predicts now: the last entry of the log that it learnt."""
+        return self._copies.front.seq
+
+    def metrics(self) -> Metrics:
+        """How the service is doing."""
+        kept = self._log.kept
+        with self._copies.reading() as state:
+            model, most = state.model.nbytes, state.model.max_nbytes
+            return Metrics(
+                documents_learned=state.learned,
+                documents_predicted=self._predicted,
+                documents_taught=state.taught,
+                labels=len(state.model.labels),
+                version=state.seq,
+                cumulative=figures(state.quality.all),
+                recent=figures(state.quality.recent()),
+                threshold=state.model.threshold,
+                model_bytes=2 * model,
+                model_bytes_most=2 * most,
+                memory_bytes=process_memory(),
+                disk_bytes=self.folder.bytes_on_disk(),
+                disk_bytes_most=self._most_on_disk(most),
+                log_entries=kept.entries,
+                log_dropped=kept.dropped,
+                awaiting=len(self._awaiting),
+                awaiting_most=self.options.awaiting.documents,
+                awaiting_dropped=self._awaiting.dropped,
+                leased=self._awaiting.leased(self._log.elapsed()),
+                waiting_requests=len(self._admission),
+                waiting_most=self._admission.most,
+                subscribers=len(self._events),
+                subscribers_dropped=self._events.dropped,
+                snapshot_version=self._learner.snapshot_version,
+                uptime_seconds=self._timer() - self._started,
+            )
+
+    def _most_on_disk(self, model: int) -> int:
+        """Two snapshots, one that is being written and a damaged one; the log and its journal."""
+        options = self.options
+        log = options.log_bytes + 2 * options.snapshot_bytes + options.awaiting.bytes
+        return 4 * model + 2 * log
+
+    def _name_of(self, label: str | int) -> str:
+        """What a label is called now."""
+        with self._copies.reading() as state:
+            if isinstance(label, str):
+                name = state.labels.now(label)
+                return name if name in state.labels.numbers else _unknown(label)
+            names = state.labels.names()
+            return names[label] if label in names else _unknown(label)
+
+
+def _unknown(label: str | int) -> str:
+    raise LabelError(f"the model knows no label {label!r}")
+
+
+DISK_FAILED = 74  # EX_IOERR
+
+
+def exit_process(why: str) -> None:
+    """End the process at once, with one line: what is not on disk must not be acknowledged."""
+    try:
+        print(f"clasher: {why}", file=sys.stderr, flush=True)
+    finally:  # standard error may go to the disk that is full
+        os._exit(DISK_FAILED)
+
+
+class Running(Reading):
+    """An engine without what can be said to it: see ``Engine``."""
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        settings: Settings | None = None,
+        *,
+        options: Options | None = None,
+        tokenizer: Tokenizer | None = None,
+        on_failure: Callable[[str], None] = exit_process,
+        clock: Callable[[], float] = time.time,
+        timer: Callable[[], float] = time.monotonic,
+        is_stopping: Callable[[], bool] = bool,
+        accept_loss: bool = False,
+    ) -> None:
+        super().__init__()
+        self.options = Options() if options is None else options
+        self._clock, self._tokenizer, self._on_failure = clock, tokenizer, on_failure
+        self._timer, self._started = timer, timer()
+        self._failure: str | None = None
+        self._failing = threading.Lock()
+        self._arriving: list[str] = []  # models that no entry names yet
+        self._leftover: list[Callable[[Log], object]] = []
+        self._is_closed = False
+        self.folder = DataFolder(folder)
+        try:
+            if not accept_loss:
+                recovery.check_log_exists(self.folder)
+            self._log = Log(self.folder.log, accept_loss=accept_loss, timer=timer)
+            snapshots = Snapshots(self.folder.snapshots, tokenizer)
+            found = recovery.recover(
+                self.folder, self._log, snapshots, settings, tokenizer, is_stopping, accept_loss
+            )
+            self._awaiting = Awaiting(self.options.awaiting)
+            self._awaiting.load(self._log.documents(), self._log.elapsed())
+        except BaseException as error:
+            if hasattr(self, "_log"):
+                self._log.abandon()
+            self.folder.close()
+            if isinstance(error, LibraryError):
+                raise unusable(self.folder.log, error) from error
+            raise
+        self.told = [*self._log.told, *found.told]
+        """What was found amiss at the start: damaged snapshots, losses that were accepted."""
+        self.replayed = found.replayed
+        """How many entries of the log were done again at the start."""
+        self._copies = Copies(found.state)
+        self._teaching = Teaching(self._awaiting, self.options.lease_seconds, self._predict_again)
+        self._events = Events(clock)
+        self._admission = Admission(self.options.waiting_requests, self.options.waiting_bytes)
+        self._learner = Learner(
+            self._copies, snapshots, self._awaiting, self._events, self.options,
+            self._compact, self._note_refused, self._fail,
+        )  # fmt: skip
+        self._writer = Writer(
+            self._log, self._awaiting, self.options, self._learner.put, self._fail
+        )
+        for thread in (self._learner.thread, self._writer.thread):
+            thread.start()
+
+    @property
+    def failure(self) -> str | None:
+        """Why nothing is taken any more, None where all is well."""
+        return self._failure
+
+    def close(self) -> None:
+        """Finish what was accepted, write a snapshot, and let the folder go."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._writer.close()
+        for thread in (self._writer.thread, self._learner.thread):
+            thread.join()
+        self._events.close()
+        if self._failure is None:
+            for work in self._leftover:
+                work(self._log)
+            self._log.close()
+        else:
+            self._log.abandon()
+        self.folder.close()
+
+    # ── how it is done ───────────────────────────────────────────────────────────────────────
+
+    def _submit(
+        self, prepare: Callable[[Log, int], Body], said: object, who: str, key: str | None
+    ) -> Future[Receipt]:
+        self._check_alive()
+        checks.check_name("who", who)
+        raw = msgspec.msgpack.encode(said)
+        digest = b""
+        if key is not None:
+            checks.check_name("key", key)
+            digest = blake2b(raw, digest_size=16).digest()
+        request = Request(who, self._clock(), len(raw), prepare, key, digest)
+        self._admission.admit(request)
+        try:
+            self._writer.put(request)
+        except StoppedError as error:
+            request.future.set_exception(error)
+            raise
+        return request.future
+
+    def _check_alive(self) -> None:
+        if self._failure is not None:
+            raise StoppedError(self._failure)
+        if self._is_closed:
+            raise StoppedError("the service is closed")
+
+    def _rows(self, after: int) -> list[Row]:
+        """A page of the log, read by the thread that owns it."""
+        self._check_alive()
+        rows: list[Row] = self._writer.call(lambda log: log.rows(after)).result()
+        return rows
+
+    def _compact(self, through: int) -> None:
+        """Shorten the log behind the oldest snapshot that is kept."""
+
+        def compact(log: Log) -> None:
+            log.compact(through, self.options.log_bytes)
+            recovery.drop_models(self.folder, log, through, self._arriving)
+
+        self._later(compact)
+
+    def _note_refused(self, refusals: Refusals) -> None:
+        def note(log: Log) -> None:
+            with log.transaction():
+                log.mark_refused(refusals)
+
+        self._later(note)
+
+    def _later(self, work: Callable[[Log], object]) -> None:
+        """What need not be done now; the writer may have ended already."""
+        try:
+            self._writer.call(work)
+        except StoppedError:
+            self._leftover.append(work)
+
+    def _fail(self, error: BaseException) -> None:
+        """Stop acknowledging, for good: what is not on disk was never promised."""
+        with self._failing:
+            if self._failure is not None:
+                return
+            self._failure = (
+                f"{self.folder.path}: cannot go on: {error}. Nothing more is acknowledged; all "
+                f"that was is kept. See that the disk is sound and has room, then start again."
+            )
+        self._admission.reject_all(StoppedError(self._failure))
+        self._events.close()
+        self._writer.close()
+        self._learner.put(None)
+        self._on_failure(self._failure)
+
 
 NOBODY = "anonymous"
 
@@ -83,9 +470,9 @@ class Engine(Running, AbstractContextManager["Engine"]):
 
         The same ``key`` again counts once: its receipt says so.
         """
-        body = Learn(checking.taught(documents))
+        body = Learn(checks.taught(documents))
         with self._copies.reading() as state:
-            checking.check_room(state, [document.labels for document in body.documents])
+            checks.check_room(state, [document.labels for document in body.documents])
         return self._submit(lambda log, seq: body, body, who, key)
 
     def feedback(
@@ -104,7 +491,7 @@ class Engine(Running, AbstractContextManager["Engine"]):
         ``UnknownDocumentError`` where the document is not kept (any more), and ``ConflictError``
         where its text is another one.
         """
-        labels = checking.check_labels(labels)
+        labels = checks.check_labels(labels)
         now = self._log.elapsed()
 
         def find() -> Predicted:
@@ -112,7 +499,7 @@ class Engine(Running, AbstractContextManager["Engine"]):
 
         find()
         with self._copies.reading() as state:
-            checking.check_room(state, [labels])
+            checks.check_room(state, [labels])
         answer = answers.Answer(self._awaiting, find, labels)
         said = ["feedback", id, labels, *([] if digest is None else [digest])]
         future = self._submit(answer.prepare, said, who, key)
@@ -176,7 +563,7 @@ class Engine(Running, AbstractContextManager["Engine"]):
         the lease. With ``ids``, those of these documents that are free. They are predicted now, and
         this prediction is the one that the answer judges.
         """
-        checking.check_name("who", who)
+        checks.check_name("who", who)
         now = self._log.elapsed()
         if ids is not None:
             items = self._teaching.lease_these(who, ids, now)

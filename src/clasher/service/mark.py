@@ -15,8 +15,8 @@ from struct import Struct
 from typing import NamedTuple
 from zlib import crc32
 
+from clasher import durable
 from clasher.errors import FolderError
-from clasher.service import durable
 
 SLOT = 512  # bytes: a sector, which a disk writes as a whole
 MAGIC = b"clasher\x01"

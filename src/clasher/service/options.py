@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from clasher.errors import SettingError
-from clasher.service.awaiting import Bounds
+from clasher.service.documents import Bounds
 from clasher.settings import Settings
 
 

@@ -1,23 +1,65 @@
-"""A start: the newest snapshot that is whole, and what the log says since."""
+"""A start: the newest snapshot that is whole, and what the log says since.
+
+A model that comes from elsewhere: looked at, and put where a start finds it.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import secrets
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
-from clasher.analyzer import Tokenizer
+from clasher import durable
 from clasher.errors import FolderError, ModelFileError, SettingError, StoppedError
 from clasher.model import Clasher
-from clasher.service.entries import Replace
-from clasher.service.folder import DataFolder
-from clasher.service.log import ACCEPT, RESTORE, Log
+from clasher.runtime.folder import DataFolder
+from clasher.runtime.snapshots import Snapshots
+from clasher.service.log import ACCEPT, RESTORE, Log, Replace
 from clasher.service.options import default_settings
-from clasher.service.replacing import digest_of
-from clasher.service.snapshots import Snapshots
 from clasher.service.state import Refusals, State
 from clasher.settings import Settings
+from clasher.text.analyzer import Tokenizer
+
+PIECE = 2**20
+DIGEST = 16  # bytes
+
+
+def digest_of(path: Path) -> str:
+    """Compute the digest of a model file, which is its name."""
+    digest = hashlib.blake2b(digest_size=DIGEST)
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def receive(
+    source: BinaryIO, folder: Path, tokenizer: Tokenizer | None, arrives: Callable[[str], None]
+) -> str:
+    """Write a model file into a folder, flushed; its digest, which is its name.
+
+    ``arrives`` is told of it before it is there. Raises ``ModelFileError`` where it is not an
+    intact model.
+    """
+    scratch = folder / f"{secrets.token_hex(8)}.tmp"
+    digest = hashlib.blake2b(digest_size=DIGEST)
+    try:
+        with scratch.open("xb") as file:
+            while piece := source.read(PIECE):
+                digest.update(piece)
+                file.write(piece)
+            file.flush()
+            os.fsync(file.fileno())
+        Clasher.load(scratch, tokenizer=tokenizer)
+        arrives(digest.hexdigest())
+        durable.rename(scratch, folder / f"{digest.hexdigest()}.clasher")
+    finally:
+        scratch.unlink(missing_ok=True)
+    return digest.hexdigest()
 
 
 class Recovered(NamedTuple):

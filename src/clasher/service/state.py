@@ -12,15 +12,13 @@ from itertools import groupby
 from typing import Any, TypeAlias
 
 from clasher.errors import LabelCapacityError, LabelError, NotLearntError
-from clasher.hashing import Hashed
-from clasher.label_names import normal_name
 from clasher.labels import LabelSets
 from clasher.model import Clasher
-from clasher.service.entries import Entry, Feedback, Learn, Relabel, Replace, Taught
-from clasher.service.identities import Identities
-from clasher.service.judged import Judged
-from clasher.service.quality import Quality
-from clasher.service.structs import Labels
+from clasher.runtime.judged import Identities, Judged, Labels
+from clasher.runtime.quality import Quality
+from clasher.service.log import Entry, Feedback, Learn, Relabel, Replace, Taught
+from clasher.text.hashing import Hashed
+from clasher.text.label_names import normal_name
 
 Refusals: TypeAlias = dict[int, str]
 """Why entries could not be applied, by their numbers; they changed nothing."""

@@ -6,8 +6,8 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
 
-Labels: TypeAlias = list[str] | dict[str, bool] | None
-"""A list: these labels and no others; a mapping: yes and no, the rest unknown; None: unlabelled."""
+from clasher.runtime.judged import Labels
+from clasher.runtime.quality import Estimate, Measures
 
 Reason: TypeAlias = Literal["uncertain", "diverse", "random"]
 """Why a document was picked for teaching."""
@@ -94,16 +94,6 @@ class Explained(Struct, frozen=True, kw_only=True):
     other: dict[str, float]
 
 
-class Estimate(Struct, frozen=True, kw_only=True):
-    """A measure with its 95 % interval, from so many observations; whether they are enough."""
-
-    value: float
-    low: float
-    high: float
-    observations: int
-    is_enough: bool
-
-
 class LabelInfo(Struct, frozen=True, kw_only=True):
     """A label: ``id`` stays through renamings.
 
@@ -166,18 +156,6 @@ class LabelPage(Struct, frozen=True, kw_only=True):
     recent: list[Recent] | None
 
 
-class Quality(Struct, frozen=True, kw_only=True):
-    """How good the predictions are, over some judged documents."""
-
-    documents: int
-    macro_f1: Estimate
-    micro_f1: Estimate
-    frequent_f1: Estimate
-    rare_f1: Estimate
-    frequent_labels: int
-    rare_labels: int
-
-
 class Metrics(Struct, frozen=True, kw_only=True):
     """How the service is doing; byte counts are of now."""
 
@@ -186,8 +164,8 @@ class Metrics(Struct, frozen=True, kw_only=True):
     documents_taught: int
     labels: int
     version: int
-    cumulative: Quality
-    recent: Quality
+    cumulative: Measures
+    recent: Measures
     threshold: float
     model_bytes: int
     model_bytes_most: int

@@ -20,9 +20,9 @@ from sklearn.linear_model import SGDClassifier
 from clasher import Analyzer, Clasher, HashedTfidf
 from clasher.adapters.sklearn import HashedTfidfVectorizer
 from clasher.errors import SettingError, TextError
-from clasher.hashing import Hasher
 from clasher.kernels.sketch import weigh
-from clasher.memory import work_for
+from clasher.learning.memory import work_for
+from clasher.text.hashing import Hasher
 from tests.strategies import cuts, label_free_weightings, norms, text, tfs, words
 
 M = 32

@@ -2,24 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-
 import pytest
 
-from benchmarks.corpora import Corpus, synthetic
-from tests.conftest import missing, optional
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[object]:
-    """A session of two threads; it ends with the process, as those of doctests do."""
-    optional("pyspark", "spark")
-    if shutil.which("java") is None:
-        missing("java is missing: apt-get install openjdk-17-jre-headless")
-    from clasher.adapters.spark import session
-
-    return session("local[2]")
+from support.corpora import Corpus, synthetic
 
 
 @pytest.fixture(scope="session")

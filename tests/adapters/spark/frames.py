@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.spark.frames import SCHEMA, cut, table
+from support.spark_frames import SCHEMA, cut, table
 
 __all__ = ["PARTITIONS", "SETTINGS", "cut", "in_partitions", "table"]
 

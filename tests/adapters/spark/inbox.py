@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.corpora import Corpus
+from support.corpora import Corpus
 
 SCHEMA = "number int, text string, labels array<string>"
 LENGTH = 30  # documents of a file

@@ -7,16 +7,16 @@ import pytest
 
 from clasher.errors import StreamError
 from clasher.io.records import Fields
+from support.environment import optional
 from tests.adapters.spark.inbox import LENGTH
-from tests.adapters.spark.test_fitting import SMALL, one_pass
-from tests.conftest import optional
+from tests.adapters.spark.test_fit import SMALL, one_pass
 from tests.service.plain import file_bytes
 
 kafka = optional("confluent_kafka", "kafka")
 stream = optional("clasher.adapters.spark", "spark").stream
-topics = optional("clasher.adapters.spark.kafka_topics", "spark")
-source = optional("clasher.adapters.spark.kafka_source", "spark")
-Reading = optional("clasher.adapters.spark.records", "spark").Reading
+topics = optional("clasher.adapters.spark.kafka", "spark")
+source = optional("clasher.adapters.spark.kafka", "spark")
+Reading = optional("clasher.adapters.spark.sources", "spark").Reading
 
 READING = Reading(Fields(), stopping=False, required=False)
 ONCE = {"availableNow": True}

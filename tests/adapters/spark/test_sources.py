@@ -13,10 +13,10 @@ import pytest
 
 from clasher.errors import StreamError
 from clasher.io.records import Fields
-from tests.conftest import optional
+from support.environment import optional
 
 sources = optional("clasher.adapters.spark.sources", "spark")
-Reading = optional("clasher.adapters.spark.records", "spark").Reading
+Reading = optional("clasher.adapters.spark.sources", "spark").Reading
 
 ROWS = [
     {"id": 1, "text": "wheat, corn\nand more", "labels": ["grain", "corn"]},

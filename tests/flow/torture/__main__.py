@@ -6,9 +6,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests import torturing
-from tests.flow import nats_server, plain, redis_server
-from tests.flow.running import run
+from support import trials as torturing
+from support.servers import nats as nats_server
+from support.servers import redis as redis_server
+from tests.flow import plain
+from tests.flow.runs import run
 from tests.flow.torture.bugs import BUGS, HUNTS
 from tests.flow.torture.trials import JOINING, KINDS
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from clasher.flow import learning
+from clasher.flow import learner
 from clasher.flow.flow import Flow
 from clasher.flow.folder import FlowFolder
 from clasher.flow.state import State
-from clasher.io.connectors import redis_scripts
 from clasher.io.connectors.files import FileSink
-from clasher.io.connectors.redis_group import GroupSource
+from clasher.io.connectors.redis import stream
+from clasher.io.connectors.redis.group import GroupSource
 
 
 def forget_positions() -> None:
@@ -23,7 +23,7 @@ def forget_positions() -> None:
 def run_ahead() -> None:
     """Note how far a source was read, not how much of that was learnt."""
     newest: dict[str, Any] = {}
-    prepare, learn = learning.prepare, learning.learn
+    prepare, learn = learner.prepare, learner.learn
 
     def noting(chunk: Any, source: str, *more: Any) -> Any:
         newest[source] = chunk.position
@@ -34,7 +34,7 @@ def run_ahead() -> None:
         state.positions[source] = newest[source]
         return predicted
 
-    learning.prepare, learning.learn = noting, early
+    learner.prepare, learner.learn = noting, early
 
 
 def write_on() -> None:
@@ -97,7 +97,7 @@ def forget_pending() -> None:
 
 def own_whatever() -> None:
     """Acknowledge entries whoever they belong to."""
-    redis_scripts.COMMIT = redis_scripts.COMMIT.replace("if at <= #ids then", "if false then")  # type: ignore[misc]
+    stream.COMMIT = stream.COMMIT.replace("if at <= #ids then", "if false then")  # type: ignore[misc]
 
 
 HUNTS = [

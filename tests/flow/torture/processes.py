@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from clasher.flow.folder import FlowFolder
-from tests.flow.running import run
+from support.trials import leave_after
+from tests.flow.runs import run
 from tests.flow.torture.bugs import BUGS
-from tests.torturing import leave_after
 
 PATIENCE = 60.0  # seconds, after which a child hangs
 LAST_WORDS = 5.0  # seconds in which it tells where

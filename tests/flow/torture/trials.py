@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 
 from clasher.settings import Settings
+from support.servers.nats import NatsServer
+from support.servers.redis import RedisServer
 from tests.flow import plain
-from tests.flow.nats_server import NatsServer
 from tests.flow.plain import Record
-from tests.flow.redis_server import RedisServer
-from tests.flow.running import run
+from tests.flow.runs import run
 from tests.flow.torture.processes import Child
 
 COUNT = 300  # documents of a stream

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sys
 
-from tests import torturing
+from support import trials as torturing
 from tests.service.torture import disks
 from tests.service.torture.bugs import BUGS
 from tests.service.torture.load import SETTINGS, document

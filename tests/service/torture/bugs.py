@@ -8,10 +8,11 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
-from clasher import Clasher
-from clasher.service import durable, recovery, snapshots
+from clasher import Clasher, durable
+from clasher.runtime import snapshots
+from clasher.runtime.snapshots import Snapshots
+from clasher.service import recovery
 from clasher.service.log import LibraryError, Log
-from clasher.service.snapshots import Snapshots
 from clasher.service.structs import Receipt
 from clasher.service.writer import Writer
 

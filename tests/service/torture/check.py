@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clasher.service.engine import Engine
-from clasher.service.lessons import read_folder
+from clasher.service.export import read_folder
 from clasher.service.structs import Lesson
 from tests.service.plain import Plain, file_bytes
 from tests.service.torture.load import CLIENTS, SETTINGS, Plan

@@ -12,10 +12,10 @@ import time
 from collections.abc import Sequence
 
 from clasher.errors import ClasherError
+from support.trials import leave_after
 from tests.service.torture.bugs import BUGS
 from tests.service.torture.check import Ack, failures
 from tests.service.torture.load import Plan, run
-from tests.torturing import leave_after
 
 NOT_OPENED = 75  # told in one line
 PATIENCE = 60.0  # seconds, after which a child hangs

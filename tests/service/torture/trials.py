@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clasher.service import durable
+from clasher import durable
+from clasher.service.engine import DISK_FAILED
 from clasher.service.options import Options
-from clasher.service.running import DISK_FAILED
 from tests.service.torture import disks
 from tests.service.torture.check import Ack, next_places
 from tests.service.torture.load import Plan

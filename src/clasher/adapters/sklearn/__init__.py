@@ -1,16 +1,4 @@
-"""Estimators for scikit-learn: the extra ``sklearn``.
-
-==============  ===================================================================================
-module          what it does
-==============  ===================================================================================
-``vectorizer``  ``HashedTfidfVectorizer``: text, or counts, to hashed TF-IDF learnt online
-``classifier``  ``ClasherClassifier``: a model behind ``fit``, ``partial_fit`` and ``predict``
-``inputs``      what X may be: text, a table with a column of text, or a matrix of features
-``targets``     what y may be: a label each, an indicator matrix, or sets of labels
-``deciding``    what a model says, in the forms that y may have
-``fitted``      what both estimators do alike: to read X, to be pickled
-==============  ===================================================================================
-"""
+"""Estimators for scikit-learn: the extra ``sklearn``."""
 
 from importlib.util import find_spec
 

@@ -11,12 +11,12 @@ from sklearn import get_config
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from clasher.adapters.sklearn.fitted import Fitted, plain
-from clasher.analyzer import Analyzer
+from clasher.adapters.sklearn.inputs import Fitted, plain
 from clasher.errors import SettingError
-from clasher.hashing import Hashed
-from clasher.text import Buffers
-from clasher.vectors import HashedTfidf, Weighed
+from clasher.text.analyzer import Analyzer
+from clasher.text.hashing import Hashed
+from clasher.text.tokens import Buffers
+from clasher.unsupervised.vectors import HashedTfidf, Weighed
 
 BUCKET = "bucket"
 

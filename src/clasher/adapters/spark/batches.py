@@ -4,42 +4,120 @@ Spark hands out batches by number, and after a crash again the one it had not ye
 model is kept with the number of the last batch that it has learnt, in one rename: so a batch that
 comes again is either the next one, of which nothing is kept, or the last one, of which everything
 is. Any other number means that the checkpoint and the model do not belong together, and is refused.
+
+What executors do with a batch of a stream: predict, and hash for the driver to learn from.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import Broadcast
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import ArrayType, DataType, FloatType, IntegerType
 
-from clasher.adapters.spark.columns import Columns, column
-from clasher.adapters.spark.fitting import learn
-from clasher.adapters.spark.predicting import sending
-from clasher.adapters.spark.staging import (
-    BUCKETS,
-    COUNTS,
-    OWN,
-    SOUND,
-    hashed_of,
-    hashes_ahead,
-    staged,
+from clasher.adapters.spark.fit import learn
+from clasher.adapters.spark.predict import (
+    LABELS,
+    Columns,
+    Sent,
+    beside,
+    column,
+    in_pieces,
+    received,
+    sending,
+    with_columns,
 )
-from clasher.adapters.spark.telling import plainly
+from clasher.adapters.spark.session import plainly
 from clasher.errors import FolderError
-from clasher.label_columns import UNLABELLED
-from clasher.labels import LabelSets
+from clasher.labels import UNLABELLED, LabelSets
 from clasher.model import Clasher
-from clasher.service.identities import Identities
-from clasher.service.judged import Judged
-from clasher.service.quality import Quality, figures
-from clasher.service.snapshots import MODEL, Snapshots
+from clasher.runtime.judged import Identities, Judged
+from clasher.runtime.quality import Quality, figures
+from clasher.runtime.snapshots import MODEL, Snapshots
+from clasher.settings import Settings
+from clasher.text.hashing import Hashed, HashedWords
+
+SOUND, BUCKETS, COUNTS = "_clasher_sound", "_clasher_buckets", "_clasher_counts"
+OWN = (SOUND, BUCKETS, COUNTS)
+"""Columns that are nobody's business but ours."""
+
+_HASHED: dict[str, DataType] = {
+    BUCKETS: ArrayType(IntegerType(), containsNull=False),
+    COUNTS: ArrayType(FloatType(), containsNull=False),
+}
+
+
+def hashes_ahead(settings: Settings) -> bool:
+    """Whether executors can hash for the driver: words, where a model keeps them, stay behind."""
+    return not settings.keeps_words and settings.depth == 1
+
+
+def staged(
+    batch: DataFrame, sent: Broadcast[Sent], columns: Columns, output: str, hashing: bool
+) -> DataFrame:
+    """A batch with the predictions of a model, hashed where that is of use, its rows judged."""
+    schema = with_columns(batch, {output: LABELS} | (_HASHED if hashing else {}))
+    task = Stage(sent, columns.text, output, hashing)
+    found = batch.mapInArrow(task, schema).withColumn(SOUND, columns.is_sound(batch))
+    return found.withColumn(output, sf.array_sort(column(output)))
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A task: labels and hashes the rows of a partition."""
+
+    sent: Broadcast[Sent]
+    text: str
+    output: str
+    hashing: bool
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows in, the same rows with more columns out; nulls where there is no text."""
+        model = received(self.sent)
+        for rows in in_pieces(batches):
+            texts = rows.column(self.text)
+            missing = texts.is_null()
+            hashed = model.hash_many(pc.fill_null(texts, ""))
+            added = {self.output: model.predict_many(hashed).to_arrow()}
+            if self.hashing:
+                added |= zip((BUCKETS, COUNTS), as_lists(hashed), strict=True)
+            yield beside(rows, added, missing)
+
+
+def as_lists(hashed: Hashed) -> list[pa.ListArray]:
+    """Hashed documents as two columns of lists."""
+    offsets = pa.array(hashed.indptr.astype(np.int32))
+    kinds = ((hashed.buckets, pa.int32()), (hashed.counts, pa.float32()))
+    return [pa.ListArray.from_arrays(offsets, pa.array(own, kind)) for own, kind in kinds]
+
+
+def hashed_of(rows: Any, analysis: str) -> Hashed:
+    """What ``as_lists`` gave, in a table or a batch; ``analysis`` says what hashed it."""
+    buckets, counts = rows.column(BUCKETS), rows.column(COUNTS)
+    lengths = _numpy(pc.list_value_length(buckets))
+    return Hashed(
+        np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))),
+        _numpy(pc.list_flatten(buckets)).astype(np.int32, copy=False),
+        _numpy(pc.list_flatten(counts)).astype(np.float32, copy=False),
+        HashedWords.none(rows.num_rows),
+        analysis,
+    )
+
+
+def _numpy(column: Any) -> npt.NDArray[Any]:
+    found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return found
+
 
 Write: TypeAlias = Callable[[DataFrame, int], object]
 """Writes the predictions of a batch, given its number; the same batch may come again."""

@@ -6,27 +6,400 @@ it has none. Items are known again by their ids, of which a bounded number is re
 
 Each request has a thread of its own, and a time in which it must be done: a feed that fails, or is
 slow to come, keeps no other waiting.
+
+The items of a feed as records.
+
+Feeds over HTTP, asked for politely: only if they changed, not too often, not too much at once.
+
+A feed that is unchanged costs its server a line (``ETag``, ``Last-Modified``). What a server says
+about when to come again is heeded: ``Retry-After``, ``Cache-Control: max-age``, and ``ttl`` in the
+feed. A feed that fails is asked less and less often.
+
+Whatever a server sends, a feed either comes whole or becomes a ``FeedError`` of one printable line.
 """
 
 from __future__ import annotations
 
+import http.client
+import io
 import ipaddress
+import ssl
 import threading
 import time
+import urllib.error
+import urllib.request
+import zlib
+from base64 import b64encode
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from email.message import Message
+from email.utils import parsedate_to_datetime
+from functools import partial
+from hashlib import blake2b
+from html.parser import HTMLParser
+from http import HTTPStatus
 from pathlib import Path
+from socket import SHUT_RDWR, socket
 from typing import Any, Final, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import feedparser
 
 from clasher.errors import SettingError, StreamError
-from clasher.io.addresses import WEB, Address, hidden
-from clasher.io.connectors import feed_fetching
-from clasher.io.connectors.feed_fetching import DAY, Answer, FeedError, Line, fetch, printable
-from clasher.io.connectors.feed_items import Item, parsed
-from clasher.io.decoding import Decoder
+from clasher.io.jsonl import Decoder
+from clasher.io.protocol import Caller, Chunk, Position, Source
 from clasher.io.records import Fields
-from clasher.io.streams import Caller, Chunk, Position, Source
+from clasher.io.registry import WEB, Address, hidden
+from clasher.version import __version__
+
+KEY: Final = 12  # bytes by which an item is known again
+BREAKS: Final = frozenset(("p", "br", "div", "li", "tr", "td", "h1", "h2", "h3", "blockquote"))
+UNREAD: Final = frozenset(("script", "style"))
+
+
+class Item(NamedTuple):
+    """An item: its id, what it is known again by, and what it says."""
+
+    name: str
+    key: str
+    record: Mapping[str, Any]
+
+
+def parsed(url: str, answer: Answer) -> tuple[list[Item], float]:
+    """The items of a feed, the oldest first, and the seconds after which it wants to be asked."""
+    try:
+        return _parsed(hidden(url), answer)
+    except FeedError:
+        raise
+    except Exception as error:  # feedparser may stumble over what nobody has thought of
+        what = f"{type(error).__name__}: {error}"
+        raise FeedError(f"{hidden(url)}: cannot be read as a feed: {printable(what)}") from error
+
+
+def _parsed(url: str, answer: Answer) -> tuple[list[Item], float]:
+    assert answer.content is not None
+    # As a stream: text would be taken for an address, or for the name of a file.
+    found = feedparser.parse(
+        io.BytesIO(answer.content),
+        response_headers={"content-type": answer.kind},
+        resolve_relative_uris=False,  # ids look like addresses, and are none
+    )
+    if not found.get("version") and not found.entries:
+        raise FeedError(f"{url}: is neither RSS nor Atom")
+    items = [_item(entry, url) for entry in reversed(found.entries)]
+    return items, _minutes(found.feed.get("ttl"))
+
+
+def _item(entry: Any, url: str) -> Item:
+    title = plain(_valid(entry.get("title", "")))
+    content = entry.get("content")
+    body = plain(_valid(content[0].get("value", "") if content else entry.get("summary", "")))
+    link = _valid(entry.get("link") or "") or None
+    name = _valid(entry.get("id") or "") or link or _digest(f"{title}\n{body}")
+    labels = [_valid(tag["term"]).strip() for tag in entry.get("tags", ()) if tag.get("term")]
+    published = _valid(entry.get("published") or "") or None
+    record = {
+        "id": name, "title": title, "text": f"{title}\n\n{body}".strip(),
+        "link": link, "published": published, "feed": url,
+        "labels": list(dict.fromkeys(filter(None, labels))) or None,
+    }  # fmt: skip
+    return Item(name, _digest(name), record)
+
+
+def _valid(text: str) -> str:
+    """Replace halves of surrogate pairs, which references such as ``&#xD800;`` may bring."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def plain(markup: str) -> str:
+    """Text without markup.
+
+    >>> plain("<p>Wheat &amp; corn</p><script>no()</script><b>fell</b>")
+    'Wheat & corn fell'
+    """
+    if "<" not in markup and "&" not in markup:
+        return markup.strip()
+    reader = _Reader()
+    reader.feed(markup)
+    reader.close()
+    return " ".join("".join(reader.pieces).split())
+
+
+class _Reader(HTMLParser):
+    """Collects what can be read."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.pieces: list[str] = []
+        self._unread = 0
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self._unread += tag in UNREAD
+        if tag in BREAKS:
+            self.pieces.append(" ")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._unread -= tag in UNREAD and self._unread > 0
+        if tag in BREAKS:
+            self.pieces.append(" ")
+
+    def handle_data(self, data: str) -> None:
+        if not self._unread:
+            self.pieces.append(data)
+
+
+def _digest(name: str) -> str:
+    return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=KEY).hexdigest()
+
+
+def _minutes(text: str | None) -> float:
+    """The ``ttl`` of a feed in seconds, a day at most."""
+    if text is None or not text.strip().isdecimal():
+        return 0.0
+    return min(60.0 * float(text), DAY)
+
+
+SECONDS: Final = 30.0  # that a feed may take in all: names, redirects and its last byte
+SILENCE: Final = 10.0  # seconds that a server may say nothing
+MOST_BYTES: Final = 10 * 2**20  # of a feed
+DAY: Final = 86400.0
+AGENT: Final = f"clasher/{__version__} (feed reader)"
+FOR_GOOD: Final = (HTTPStatus.MOVED_PERMANENTLY, HTTPStatus.PERMANENT_REDIRECT)
+REASON: Final = 200  # characters of what a server says that are told
+
+
+class FeedError(StreamError):
+    """A feed cannot be had now; ``after``: the seconds that its server wants to be left alone."""
+
+    def __init__(self, problem: str, after: float = 0.0, *, is_gone: bool = False) -> None:
+        super().__init__(problem)
+        self.after = after
+        self.is_gone = is_gone
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a server said.
+
+    Attributes
+    ----------
+    content : bytes | None
+        The feed; None where it did not change.
+    etag, modified : str | None
+        What to ask with the next time.
+    fresh : float
+        Seconds for which there is no sense in asking again.
+    moved : str | None
+        Where the feed is from now on.
+    """
+
+    content: bytes | None
+    etag: str | None = None
+    modified: str | None = None
+    kind: str = ""
+    fresh: float = 0.0
+    moved: str | None = None
+
+
+class Line:
+    """The connection of a request, which another thread may cut."""
+
+    def __init__(self) -> None:
+        self._socket: socket | None = None
+        self._responses: list[http.client.HTTPResponse] = []
+        self._is_cut = False
+
+    def hold(self, connected: socket) -> None:
+        """Note the socket that is spoken over."""
+        self._socket = connected
+        if self._is_cut:
+            self.cut()
+
+    def cut(self) -> None:
+        """End whatever is being said; who reads finds the end of the stream."""
+        self._is_cut = True
+        if self._socket is not None:
+            with suppress(OSError):  # it has ended by itself
+                socket.shutdown(self._socket, SHUT_RDWR)  # not that of TLS, which would wait
+
+    def open(self, response: http.client.HTTPResponse) -> http.client.HTTPResponse:
+        """Note a response, which is closed in the end whatever happens to it."""
+        self._responses.append(response)
+        return response
+
+    def close(self) -> None:
+        """Close all that was opened."""
+        for response in self._responses:
+            response.close()
+
+
+def fetch(url: str, etag: str | None, modified: str | None, line: Line | None = None) -> Answer:
+    """Ask for a feed, if it changed; whatever goes wrong is a ``FeedError``."""
+    ways, line = _Ways("@" not in url), Line() if line is None else line
+    opener = urllib.request.build_opener(ways, *_handlers(line))
+    try:
+        with opener.open(_request(url, etag, modified), timeout=SILENCE) as answer:
+            content = _content(answer, answer.headers.get("Content-Encoding", ""))
+            return _answer(content, answer.headers, ways.moved)
+    except urllib.error.HTTPError as error:
+        if error.code == HTTPStatus.NOT_MODIFIED:
+            return _answer(None, error.headers, ways.moved, etag, modified)
+        after = _seconds(error.headers.get("Retry-After"))
+        reason = f"{hidden(url)}: {error.code} {printable(error.reason)}"
+        raise FeedError(reason, after, is_gone=error.code == HTTPStatus.GONE) from error
+    except Exception as error:  # a server may send whatever it likes
+        raise FeedError(f"{hidden(url)}: {_why(error)}") from error
+    finally:
+        line.close()
+
+
+def _request(url: str, etag: str | None, modified: str | None) -> urllib.request.Request:
+    headers = {"User-Agent": AGENT, "Accept-Encoding": "gzip", "Accept": "application/xml, */*"}
+    if etag is not None:
+        headers["If-None-Match"] = etag
+    if modified is not None:
+        headers["If-Modified-Since"] = modified
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    request = urllib.request.Request(urlunsplit(parts._replace(netloc=host)), headers=headers)
+    if at:
+        # Not passed on where the server leads to another one.
+        secret = b64encode(unquote(user).encode()).decode()
+        request.add_unredirected_header("Authorization", f"Basic {secret}")
+    return request
+
+
+def _why(error: BaseException) -> str:
+    """Tell what went wrong in one line; the name of the error too, where that says more."""
+    reason = getattr(error, "reason", None) or error
+    name = "" if isinstance(reason, (OSError, ValueError, str)) else f"{type(reason).__name__}: "
+    return printable(f"{name}{reason}") or type(error).__name__
+
+
+def printable(text: object) -> str:
+    r"""Return text from outside as one short line that does nothing to a terminal.
+
+    >>> printable("bad \x1b[31m\r\n status")
+    'bad ?[31m status'
+    """
+    line = " ".join(str(text).split())[:REASON]
+    return "".join(sign if sign.isprintable() else "?" for sign in line)
+
+
+def _handlers(line: Line) -> list[urllib.request.BaseHandler]:
+    """Have connections held by a line."""
+
+    class Plain(http.client.HTTPConnection):
+        def connect(self) -> None:
+            super().connect()
+            line.hold(self.sock)
+
+        def getresponse(self) -> http.client.HTTPResponse:
+            return line.open(super().getresponse())
+
+    class Secure(http.client.HTTPSConnection):
+        def connect(self) -> None:
+            super().connect()
+            line.hold(self.sock)
+
+        def getresponse(self) -> http.client.HTTPResponse:
+            return line.open(super().getresponse())
+
+    class Http(urllib.request.HTTPHandler):
+        def http_open(self, req: Any) -> Any:
+            return self.do_open(Plain, req)
+
+    class Https(urllib.request.HTTPSHandler):
+        def https_open(self, req: Any) -> Any:
+            return self.do_open(partial(Secure, context=ssl.create_default_context()), req)
+
+    return [Http(), Https()]
+
+
+class _Ways(urllib.request.HTTPRedirectHandler):
+    """Follows a feed to where it is, and notes where it is for good.
+
+    One with a password stays where it is: the password is not for another address.
+    """
+
+    def __init__(self, may_move: bool) -> None:
+        self.moved: str | None = None
+        self._is_lasting = may_move
+
+    def redirect_request(
+        self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> Any:
+        if not newurl.startswith(("http://", "https://")):
+            raise FeedError(f"{req.full_url}: leads to {printable(newurl)}, no web address")
+        fp.close()  # its body has no end that anybody promised
+        self._is_lasting = self._is_lasting and code in FOR_GOOD
+        if self._is_lasting:
+            self.moved = newurl
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _answer(
+    content: bytes | None,
+    headers: Message,
+    moved: str | None,
+    etag: str | None = None,
+    modified: str | None = None,
+) -> Answer:
+    return Answer(
+        content,
+        headers.get("ETag", etag),
+        headers.get("Last-Modified", modified),
+        headers.get("Content-Type", ""),
+        _max_age(headers.get("Cache-Control", "")),
+        moved,
+    )
+
+
+def _content(answer: Any, encoding: str) -> bytes:
+    """The bytes of a feed, no more of them than a feed should have."""
+    raw: bytes = answer.read(MOST_BYTES + 1)
+    is_whole = not answer.length  # what is still missing of the length that was announced
+    if encoding.lower() in ("gzip", "x-gzip"):
+        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        raw = unpacker.decompress(raw, MOST_BYTES + 1)
+        is_whole = unpacker.eof
+    if len(raw) > MOST_BYTES:
+        raise ValueError(f"it is larger than {MOST_BYTES:,} bytes")
+    if not is_whole:
+        raise ValueError("it was cut on its way")
+    return raw
+
+
+def _max_age(text: str) -> float:
+    """What ``Cache-Control`` says, a day at most.
+
+    >>> _max_age("public, max-age=600"), _max_age("no-cache, max-age=600")
+    (600.0, 0.0)
+    """
+    words = [word.strip().lower() for word in text.split(",")]
+    if "no-cache" in words or "no-store" in words:
+        return 0.0
+    return max((_seconds(word[8:]) for word in words if word.startswith("max-age=")), default=0.0)
+
+
+def _seconds(text: str | None) -> float:
+    """A number of seconds, or the time until a date, a day at most.
+
+    >>> _seconds("120"), _seconds("soon"), _seconds(None)
+    (120.0, 0.0, 0.0)
+    """
+    if text is None:
+        return 0.0
+    try:
+        seconds = float(text) if text.strip().isdigit() else None
+        if seconds is None:
+            seconds = parsedate_to_datetime(text).timestamp() - time.time()
+    except (ValueError, TypeError, OverflowError):
+        return 0.0
+    return min(max(0.0, seconds), DAY)
+
 
 EVERY: Final = 900.0  # seconds between two requests for a feed
 SOONEST: Final = 60.0  # whatever was said, unless the feed is on this machine
@@ -117,7 +490,7 @@ class Asking:
     def __init__(self, feed: Feed, bell: threading.Condition) -> None:
         self.feed, self._bell, self._line = feed, bell, Line()
         self.result: Found | FeedError | None = None
-        self.until = time.monotonic() + feed_fetching.SECONDS
+        self.until = time.monotonic() + SECONDS
         self._thread = threading.Thread(target=self._run, name="clasher feed", daemon=True)
         self._thread.start()
 
@@ -235,7 +608,7 @@ class FeedSource(Source):
             result = asking.result
             if result is None and time.monotonic() >= asking.until:
                 asking.give_up()
-                said = f"took longer than {feed_fetching.SECONDS:g} s"
+                said = f"took longer than {SECONDS:g} s"
                 result = FeedError(f"{hidden(asking.feed.url)}: {said}")
             if result is not None:
                 self._asking.remove(asking)

@@ -20,11 +20,21 @@ import nats
 from nats.js import api, errors
 
 from clasher.errors import StreamError, UnreachableError
-from clasher.io.addresses import Address
-from clasher.io.decoding import Decoder
-from clasher.io.losses import TRIMMED, lost, set_back
+from clasher.io.jsonl import Decoder
+from clasher.io.protocol import (
+    TRIMMED,
+    Caller,
+    Chunk,
+    Output,
+    Poison,
+    Position,
+    Sink,
+    Source,
+    lost,
+    set_back,
+)
 from clasher.io.records import Batch, Fields
-from clasher.io.streams import Caller, Chunk, Output, Poison, Position, Sink, Source
+from clasher.io.registry import Address
 
 ANSWER: Final = 2.0  # seconds: a stop waits no longer
 SILENCE: Final = 1.0  # seconds past the end of a request after which the server is silent

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from clasher.errors import StreamError
-from clasher.io.addresses import Address
-from clasher.io.decoding import Decoder
+from clasher.io.connectors.resumed_file import Lines
 from clasher.io.formats import compression_of
+from clasher.io.jsonl import Decoder
+from clasher.io.protocol import Caller, Chunk, Output, Position, Sink, Source
 from clasher.io.records import Fields
-from clasher.io.resuming import Lines
-from clasher.io.sink import print_lines
-from clasher.io.streams import Caller, Chunk, Output, Position, Sink, Source
+from clasher.io.registry import Address
+from clasher.io.writers import print_lines
 
 PIPE: Final = 1 << 18  # bytes read at a time
 

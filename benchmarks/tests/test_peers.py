@@ -1,0 +1,298 @@
+"""The peers of the benchmark against plain computations of what they say they do."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.svm import LinearSVC
+
+from benchmarks.peers import SYSTEMS, exact, nearest, svm
+from benchmarks.peers.base import Record, Task
+from benchmarks.peers.clasher_rules import RULES
+from benchmarks.peers.terms import Terms
+from clasher import Analyzer, Clasher
+from clasher.settings import PAPER
+from support.corpora import Corpus, synthetic
+from support.reference import plain
+from support.reference.margin import reference
+from support.reference.paper import inner
+from tests.near_ties import gap
+
+SHARP = 1e-3  # decisions closer than this are left to rounding
+
+
+def stream(documents: int = 90) -> Corpus:
+    return synthetic(documents, labels=5, vocabulary=150, words=12)
+
+
+def with_changed_end(corpus: Corpus, start: int) -> Corpus:
+    """The same stream up to a document; other words and labels from there on."""
+    texts = corpus.texts.to_pylist()[:start] + ["all of this is new"] * (len(corpus) - start)
+    labels = corpus.labels.to_pylist()[:start] + [["topic0000"]] * (len(corpus) - start)
+    return Corpus("changed", pa.array(texts), pa.array(labels), "")
+
+
+class Listening(Record):
+    """Keeps what a system said."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self.said: list[set[str]] = []
+
+    def predicted(self, part: slice, labels: Any) -> None:
+        plain_sets = labels.to_pylist() if isinstance(labels, pa.Array) else labels
+        self.said += [set(names or ()) for names in plain_sets]
+        super().predicted(part, labels)
+
+
+def said(system: str, corpus: Corpus, **task: Any) -> list[set[str]]:
+    """What a system predicts for each document of a stream."""
+    record = Listening(Task(corpus, Path(), **task))
+    SYSTEMS[system].run(record.task, record)
+    return record.said
+
+
+def half(documents: int) -> Any:
+    return np.random.default_rng(1).random(documents) < 0.5
+
+
+# ── terms ────────────────────────────────────────────────────────────────────────────────────
+
+
+TEXTS = ["Oil, oil & GAS?", "", "gas ☂ a 小麦粉", "no oil! " * 30]
+
+
+def plain_terms(text: str, analyzer: Analyzer) -> Counter[Any]:
+    """Words as text, pairs as two of them, in the order of their first appearance."""
+    words = [word for word, _, _ in plain.words(text, analyzer.min_length, analyzer.marks)]
+    counts: Counter[Any] = Counter(words)
+    if len(words) < analyzer.pairs:
+        for pair in pairwise(words):
+            counts[pair] += 0.5
+    return counts
+
+
+@pytest.mark.parametrize("analyzer", [Analyzer(), Analyzer.rich()], ids=["words", "rich"])
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_terms_are_counted_exactly_each_with_its_own_number(analyzer: Analyzer, size: int):
+    terms = Terms(analyzer)
+    numbers: dict[int, Any] = {}
+    for start in range(0, len(TEXTS), size):
+        texts = TEXTS[start : start + size]
+        counted = terms.count(texts)
+        for text, (first, last) in zip(texts, pairwise(counted.indptr), strict=True):
+            expected = plain_terms(text, analyzer)
+            assert counted.counts[first:last].tolist() == list(expected.values())
+            for number, term in zip(counted.terms[first:last].tolist(), expected, strict=True):
+                assert numbers.setdefault(number, term) == term
+    assert sorted(numbers) == list(range(len(terms)))
+    assert len(set(numbers.values())) == len(terms)
+
+
+def test_terms_without_a_column_are_left_out():
+    terms = Terms(Analyzer())
+    terms.count(["oil gas"])
+    assert terms.count(["new gas", "gas newer gas"]).to_sparse(2).toarray().tolist() == [
+        [0.0, 1.0], [0.0, 2.0],
+    ]  # fmt: skip
+
+
+def test_terms_refuse_n_grams():
+    with pytest.raises(ValueError, match="n-grams are not counted"):
+        Terms(Analyzer(ngrams=2))
+
+
+# ── without hashing ──────────────────────────────────────────────────────────────────────────
+
+
+def oracle_of(rule: str) -> tuple[Any, Analyzer]:
+    if rule.startswith("paper"):
+        return reference("centroid" if rule == "paper-1" else "mistake", **PAPER), Analyzer()
+    return reference(rule), Analyzer.rich() if rule == "margin" else Analyzer()
+
+
+@pytest.mark.parametrize("rule", exact.HASHLESS)
+def test_without_hashing_a_rule_does_what_the_paper_says_on_exact_counts(rule: str):
+    """Documents on which a decision hangs on rounding are left out of the stream."""
+    oracle, analyzer = oracle_of(rule)
+    numbers: dict[Any, int] = {}
+    kept, expected = [], []
+    documents = zip(stream().texts.to_pylist(), stream().labels.to_pylist(), strict=True)
+    for at, (text, own) in enumerate(documents):
+        document = [
+            (numbers.setdefault(term, len(numbers)), count)
+            for term, count in plain_terms(text, analyzer).items()
+        ]
+        if gap(oracle, document) > SHARP:
+            kept.append(at)
+            expected.append(oracle.step(document, own))
+    assert len(kept) > 30
+    texts, labels = (column.take(pa.array(kept)) for column in (stream().texts, stream().labels))
+    assert said(f"exact-{rule}", Corpus("sharp", texts, labels, "")) == expected
+
+
+@pytest.mark.parametrize("rule", exact.HASHLESS)
+def test_with_room_for_all_hashing_changes_nothing(rule: str):
+    dimensions = 2**22
+    model = exact.build(RULES[rule] | {"dimensions": dimensions})
+    terms = exact.vocabulary(RULES[rule], Task(stream(), Path()))
+    assert len(np.unique(model.hash_many(stream().texts).buckets)) == len(terms)
+    task: dict[str, Any] = {"learn": half(90), "test_from": 70}
+    hashed = said(f"clasher-{rule}", stream(), options={"dimensions": dimensions}, **task)
+    assert said(f"exact-{rule}", stream(), **task) == hashed
+
+
+def test_a_vocabulary_too_large_for_memory_is_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(exact, "MOST_BYTES", 1e4)
+    with pytest.raises(MemoryError, match=r"[\d,]+ terms × 5 labels .* give it fewer documents"):
+        said("exact-margin", stream())
+
+
+def test_the_analysis_is_that_of_the_rule():
+    assert Clasher().settings.analyzer == Analyzer.rich()
+    assert len(exact.vocabulary(RULES["margin"], Task(stream(), Path()))) > len(
+        exact.vocabulary(RULES["centroid"], Task(stream(), Path()))
+    )
+
+
+# ── nearest neighbours ───────────────────────────────────────────────────────────────────────
+
+
+def by_brute_force(corpus: Corpus, learn: Any, test_from: int) -> list[dict[int, float]]:
+    """The cosine of each document with each one before it that is kept."""
+    frequencies: Counter[str] = Counter()
+    vectors: list[dict[str, float]] = []
+    found = []
+    for at, text in enumerate(corpus.texts.to_pylist()):
+        counts = Counter(word for word, _, _ in plain.words(text))
+        seen = min(at, test_from)
+        vector = {
+            word: count * math.log((seen + 1) / (frequencies[word] + 1))
+            for word, count in counts.items()
+        }
+        length = math.sqrt(math.fsum(weight**2 for weight in vector.values())) or 1.0
+        own = {word: weight / length for word, weight in vector.items()}
+        kept = [other for other in range(seen) if learn[other]]
+        found.append({other: inner(own, vectors[other]) for other in kept})
+        vectors.append(own)
+        if at < test_from:
+            frequencies.update(set(counts))
+    return found
+
+
+@pytest.mark.parametrize("batch", [1, 7, 1000])
+@pytest.mark.parametrize("test_from", [None, 60])
+def test_the_nearest_neighbour_is_that_of_brute_force(
+    batch: int, test_from: int | None, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(nearest, "BATCH", batch)
+    learn = half(90)
+    cosines = by_brute_force(stream(), learn, 90 if test_from is None else test_from)
+    truth = stream().labels.to_pylist()
+    predicted = said("knn", stream(), learn=learn, test_from=test_from)
+    for own, labels in zip(cosines[test_from or 0 :], predicted, strict=True):
+        best = max(own.values(), default=0.0)
+        nearly = [other for other, cosine in own.items() if 0 < best < cosine + 1e-6]
+        assert labels in ([set(truth[other]) for other in nearly] or [set()])
+
+
+def test_neighbours_are_looked_for_in_the_past_only():
+    changed = with_changed_end(stream(), 50)
+    assert said("knn", changed)[:50] == said("knn", stream())[:50]
+
+
+# ── support vector machines ──────────────────────────────────────────────────────────────────
+
+
+RETRAINING = {"first": 20, "every": 15, "until": 50, "then": 30}
+
+
+def by_hand(corpus: Corpus, learn: Any, trained_at: int) -> tuple[TfidfVectorizer, dict[str, Any]]:
+    """The features of a training, and the SVM of each label that has documents."""
+    vectorizer = TfidfVectorizer(sublinear_tf=True, token_pattern=r"[^\W_]{2,}")
+    features = vectorizer.fit_transform(corpus.texts.to_pylist()[:trained_at])[learn[:trained_at]]
+    labels = [own for own, known in zip(corpus.labels.to_pylist(), learn, strict=True) if known]
+    models = {}
+    for name in corpus.label_names:
+        truth = [name in own for own in labels[: features.shape[0]]]
+        if any(truth):
+            models[name] = LinearSVC(loss="hinge", tol=0.1, random_state=0).fit(features, truth)
+    return vectorizer, models
+
+
+def test_the_svm_is_the_one_fitted_by_hand_on_all_so_far():
+    learn = half(90)
+    corpus = stream()
+    predicted = said("svm-retrained", corpus, learn=learn, options=RETRAINING)
+    assert not any(predicted[:20])
+    for start, stop in pairwise([20, 35, 50, 80, 90]):
+        vectorizer, models = by_hand(corpus, learn, start)
+        features = vectorizer.transform(corpus.texts.to_pylist()[start:stop])
+        yes = {name: model.predict(features) for name, model in models.items()}
+        for at in range(start, stop):
+            assert predicted[at] == {name for name in yes if yes[name][at - start]}
+    assert any(predicted[20:35])
+
+
+@pytest.mark.parametrize(
+    ("system", "options", "test_from", "trained_at"),
+    [
+        ("svm-retrained", RETRAINING, None, [20, 35, 50, 80]),
+        ("svm-retrained", RETRAINING, 60, [20, 35, 50]),
+        ("svm-first", {"first": 20}, None, [20]),
+        ("svm-first", {}, None, [30]),
+        ("svm-first", {}, 60, [20]),
+        ("svm-full", {}, 60, [60]),
+    ],
+)  # fmt: skip
+def test_the_svm_is_trained_when_it_is_said_to_be(
+    system: str, options: dict[str, int], test_from: int | None, trained_at: list[int]
+):
+    record = Record(Task(stream(), Path(), options=options, test_from=test_from))
+    SYSTEMS[system].run(record.task, record)
+    assert record.figures()["trained_at"] == trained_at
+
+
+def test_the_svm_is_trained_as_often_as_in_the_paper():
+    early = [4_000, 6_000, 8_000, 10_000, 12_000, 14_000, 16_000, 18_000, 20_000]
+    assert svm.again(3_999) == []
+    assert svm.again(11_367) == early[:4]
+    assert svm.again(167_861) == [*early, *range(40_000, 160_001, 20_000)]
+    assert svm.once(400_000) == [22_000]
+
+
+@pytest.mark.parametrize("changed_from", [40, 45, 50])
+def test_the_svm_knows_nothing_of_what_is_to_come(changed_from: int):
+    options = {"first": 20, "every": 10}
+    changed = with_changed_end(stream(), changed_from)
+    one, other = (said("svm-retrained", corpus, options=options) for corpus in (stream(), changed))
+    assert one[:changed_from] == other[:changed_from]
+
+
+def test_a_label_of_all_documents_is_always_predicted_and_one_of_none_never():
+    labels = [["always", *(["late"] if at >= 20 else [])] for at in range(30)]
+    corpus = Corpus("c", stream().texts[:30], pa.array(labels), "")
+    predicted = said("svm-retrained", corpus, options={"first": 10, "every": 100})
+    assert predicted == [set()] * 10 + [{"always"}] * 20
+
+
+def test_two_processes_find_what_one_does(monkeypatch: pytest.MonkeyPatch):
+    options = {"first": 30, "every": 100}
+    one = said("svm-retrained", stream(), options=options)
+    monkeypatch.setattr(svm, "WORTH_IT", 0)
+    assert said("svm-retrained", stream(), options=options) == one
+
+
+def test_settings_of_the_solver_are_options_and_others_are_refused():
+    weak = said("svm-first", stream(), options={"C": 1e-6})
+    assert said("svm-first", stream()) != weak
+    with pytest.raises(TypeError, match="unexpected keyword argument 'cost'"):
+        said("svm-first", stream(), options={"cost": 1})

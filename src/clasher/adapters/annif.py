@@ -1,0 +1,152 @@
+"""A learning backend for Annif, the toolkit of libraries for subject indexing: the extra ``annif``.
+
+Annif's backends are a fixed table; ``register`` adds ``clasher`` to it, for this process.
+
+Annif's ``train``, ``learn`` and ``suggest`` by a model whose labels are the URIs of subjects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from clasher.errors import ClasherError, MissingExtraError
+from clasher.model import Clasher
+from clasher.text.analyzer import Analyzer
+from clasher.text.label_names import normal_name
+
+if find_spec("annif") is None:
+    raise MissingExtraError.of("Annif", "annif")
+
+import annif.backend
+from annif.backend.backend import AnnifLearningBackend
+from annif.exception import (
+    ConfigurationException,
+    NotInitializedException,
+    NotSupportedException,
+    OperationFailedException,
+)
+from annif.suggestion import SubjectSuggestion, SuggestionBatch
+
+__all__ = ["ClasherBackend", "register"]
+
+SETTINGS: dict[str, Callable[[str], Any]] = {
+    "dimensions": int,
+    "max_labels": int,
+    "rule": str,
+    "weighting": str,
+    "half_life": float,
+    "seed": int,
+}
+"""Lines of a project that are settings of its model."""
+MODEL_FILE = "model.clasher"
+
+
+class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
+    """Clashing as a backend: learns from every document that people have corrected, at once."""
+
+    name = "clasher"
+    _model: Clasher | None = None
+
+    @property
+    def path(self) -> Path:
+        """The model file."""
+        return Path(self.datadir, MODEL_FILE)
+
+    def initialize(self, parallel: bool = False) -> None:
+        """Read the model, unless that was done."""
+        if self._model is not None:
+            return
+        if not self.path.exists():
+            raise NotInitializedException(
+                f"there is no model {self.path}; train it first", project_id=self.project.project_id
+            )
+        try:
+            self._model = Clasher.load(self.path)
+        except ClasherError as error:
+            raise OperationFailedException(
+                str(error), project_id=self.project.project_id
+            ) from error
+
+    def _train(self, corpus: Any, params: dict[str, Any], jobs: int = 0) -> None:
+        """Learn from nothing."""
+        if corpus == "cached":
+            self._refuse("keeps no documents to train from again; leave out --cached")
+        if corpus.is_empty():
+            self._refuse("cannot be trained with no documents")
+        self._learn_into(self._new(params), corpus)
+
+    def _learn(self, corpus: Any, params: dict[str, Any]) -> None:
+        """Learn more: all or, where something is wrong, nothing."""
+        self.initialize()
+        assert self._model is not None
+        self._learn_into(self._model.copy(), corpus)
+
+    def _suggest_batch(self, documents: list[Any], params: dict[str, Any]) -> Any:
+        """The subjects with the best probabilities."""
+        model = self._model
+        assert model is not None
+        subjects = self.project.subjects
+        numbers = [subjects.by_uri(uri, warnings=False) for uri in model.labels]
+        if None in numbers:  # a subject may have left the vocabulary, or its URI is not normalised
+            spelt = {normal_name(subjects[at].uri): at for at in range(len(subjects))}
+            numbers = [
+                spelt.get(uri) if number is None else number
+                for uri, number in zip(model.labels, numbers, strict=True)
+            ]
+        probabilities = model.probabilities_many([document.text for document in documents])
+        return SuggestionBatch.from_sequence(
+            [
+                [
+                    SubjectSuggestion(subject_id=number, score=score)
+                    for number, score in zip(numbers, row, strict=True)
+                    if number is not None
+                ]
+                for row in probabilities.tolist()
+            ],
+            subjects,
+            limit=int(params["limit"]),
+        )
+
+    def _learn_into(self, model: Clasher, corpus: Any) -> None:
+        subjects = self.project.subjects
+        try:
+            for batch in corpus.doc_batches:
+                model.learn_many(
+                    [document.text for document in batch],
+                    [{subjects[number].uri for number in one.subject_set} for one in batch],
+                )
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            model.save(self.path)
+        except ClasherError as error:
+            raise OperationFailedException(
+                str(error), project_id=self.project.project_id
+            ) from error
+        self._model = model
+
+    def _new(self, params: dict[str, Any]) -> Clasher:
+        try:
+            given = {name: read(params[name]) for name, read in SETTINGS.items() if name in params}
+            if "stemmer" in params:
+                given["analyzer"] = Analyzer.rich(stemmer=params["stemmer"])
+            return Clasher(**given)
+        except ValueError as error:  # as those of settings are
+            raise ConfigurationException(
+                f"backend clasher: {error}", project_id=self.project.project_id
+            ) from error
+
+    def _refuse(self, why: str) -> None:
+        raise NotSupportedException(f"backend clasher {why}", project_id=self.project.project_id)
+
+
+def register() -> None:
+    """Make ``backend=clasher`` known to the Annif of this process."""
+    table = getattr(annif.backend, "_backend_fns", None)
+    if not isinstance(table, dict):
+        raise MissingExtraError(
+            "this version of Annif keeps its backends elsewhere; take 1.4: "
+            "pip install 'clasher[annif]'"
+        )
+    table[ClasherBackend.name] = lambda: ClasherBackend

@@ -1,0 +1,370 @@
+"""A multi-label classifier for River's pipelines and evaluations: the extra ``river``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from numbers import Integral
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from clasher.errors import LabelError, MissingExtraError, TextError
+from clasher.labels import Labels
+from clasher.learning.model_file import packed, unpacked
+from clasher.model import Clasher
+from clasher.settings import Settings
+from clasher.text.analyzer import Analyzer
+from clasher.text.hashing import Hashed
+from clasher.text.label_names import normal_states
+
+OLDEST = "0.22"  # the first that works with NumPy 2
+
+
+def check_river() -> None:
+    """Refuse to go on without River, or with one that is too old."""
+    try:
+        found = version("river")
+    except PackageNotFoundError as error:
+        raise MissingExtraError.of("The classifier for River", "river") from error
+    if [int(part) for part in found.split(".")[:2]] < [int(part) for part in OLDEST.split(".")]:
+        raise MissingExtraError.too_old("River", found, OLDEST, "river")
+
+
+check_river()
+
+from river import base  # noqa: E402
+
+__all__ = ["ClasherClassifier"]
+
+Label: TypeAlias = str | int
+Kind: TypeAlias = type[str] | type[int] | None
+"""What the labels of a stream are, as far as is known."""
+
+
+def read_labels(labels: Any, kind: Kind) -> tuple[Labels, Kind]:
+    """Labels as a model takes them, and of what kind they were.
+
+    >>> read_labels({1: True, 2: False, 3: None}, None)
+    ({'1': True, '2': False}, <class 'int'>)
+    >>> read_labels({"oil"}, int)
+    Traceback (most recent call last):
+    clasher.errors.LabelError: labels must be all integers or all text, and label 'oil' is not an \
+integer as those before it; convert them to text: str(label)
+    """
+    if labels is None:
+        return None, kind
+    if isinstance(labels, Mapping):
+        states = {name: _state(name, given) for name, given in labels.items()}
+        kind = _kind(states, kind)
+        known = {str(name): state for name, state in states.items() if state is not None}
+        return normal_states(known), kind
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise LabelError(
+            f"labels must be a mapping label → bool, a set of labels or None. Got {labels!r} "
+            f"instead."
+        )
+    names = list(labels)
+    return {str(name) for name in names}, _kind(names, kind)
+
+
+def given_label(name: str, kind: Kind) -> Label:
+    """A label of the model as it was given."""
+    return int(name) if kind is int else name
+
+
+def _kind(names: Iterable[Any], kind: Kind) -> Kind:
+    for name in names:
+        own = _kind_of(name)
+        if kind is not None and own is not kind:
+            wanted = "an integer" if kind is int else "text"
+            raise LabelError(
+                f"labels must be all integers or all text, and label {name!r} is not {wanted} as "
+                f"those before it; convert them to text: str(label)"
+            )
+        kind = own
+    return kind
+
+
+def _kind_of(name: Any) -> Kind:
+    if isinstance(name, str):
+        return str
+    if isinstance(name, Integral) and not isinstance(name, bool):
+        return int
+    raise LabelError(
+        f"a label must be text or an integer. Got {name!r} instead; convert it to text: str(label)"
+    )
+
+
+def _state(name: Any, state: Any) -> bool | None:
+    """Whether a document has a label; None or NaN where that is not known."""
+    if state is None or state != state:
+        return None
+    if state in (0, 1):  # as booleans of Python and of NumPy are
+        return bool(state)
+    raise LabelError(
+        f"label {name!r} must be True or False, or None where it is not known. "
+        f"Got {state!r} instead."
+    )
+
+
+def rows(batch: Any) -> list[Any]:
+    """The documents, or the labels, of a batch: rows of a data frame, or entries of a column.
+
+    >>> rows(pa.table({"wheat": [1, 0], "corn": [2, 1]}))
+    [{'wheat': 1, 'corn': 2}, {'wheat': 0, 'corn': 1}]
+    """
+    if _of(batch, "pandas") and hasattr(batch, "columns"):
+        return list(batch.to_dict("records"))
+    if _of(batch, "polars") and hasattr(batch, "to_dicts"):
+        return list(batch.to_dicts())
+    if isinstance(batch, pa.Table | pa.RecordBatch | pa.Array | pa.ChunkedArray):
+        return list(batch.to_pylist())
+    if isinstance(batch, str | bytes | dict) or not isinstance(batch, Iterable):
+        raise TextError(
+            f"a batch must be a data frame, a column or a list of documents. "
+            f"Got {type(batch).__name__} instead."
+        )
+    return list(batch)
+
+
+def answers(batch: Any, names: Sequence[Any], columns: Any) -> Any:
+    """Answers for the documents of a batch: a data frame of its library, or a list of mappings.
+
+    ``columns`` has a row for each document and a column for each of ``names``.
+    """
+    if _of(batch, "pandas"):
+        import pandas as pd  # type: ignore[import-untyped, unused-ignore]
+
+        return pd.DataFrame(columns, index=batch.index, columns=list(names))
+    if _of(batch, "polars"):
+        import polars as pl
+
+        return pl.DataFrame({str(name): columns[:, at] for at, name in enumerate(names)})
+    return [dict(zip(names, row, strict=True)) for row in columns.tolist()]
+
+
+def _of(value: Any, library: str) -> bool:
+    return type(value).__module__.partition(".")[0] == library
+
+
+Document: TypeAlias = str | Mapping[Any, Any]
+"""A text, or features: names with values."""
+
+OF_FEATURES = {"weighting": "tf", "tf": "count"}
+"""What is done to features unless told otherwise: nothing."""
+
+
+class Decisions(dict[Any, bool]):
+    """Which labels a document has; labels that were never seen are ones it does not have.
+
+    River's measures ask for every label of the truth, the new ones included.
+    """
+
+    def __missing__(self, label: Label) -> bool:
+        return False
+
+
+class Probabilities(dict[Any, dict[bool, float]]):
+    """How probable the labels of a document are; those that were never seen are not."""
+
+    def __missing__(self, label: Label) -> dict[bool, float]:
+        return {False: 1.0, True: 0.0}
+
+
+class ClasherClassifier(base.MultiLabelClassifier):  # type: ignore[misc, unused-ignore]
+    """Clashing, by River's rules: several labels for each text, or each mapping of features.
+
+    Documents are texts or features, the first one decides. Labels are a mapping label → bool,
+    which leaves the labels that it does not name unknown, a set of labels, which means "these and
+    no others", or None; they may appear at any time. Features are what :mod:`clasher.text.hashing`
+    says; they are weighed by what is before this in a pipeline, so they are taken as they are
+    unless ``weighting`` and ``tf`` say otherwise.
+
+    Parameters
+    ----------
+    dimensions, rule, similarity, norm, threshold, at_least_one, max_labels, on_full, seed, \
+depth, conservative, words, half_life, detector, analyzer
+        As :class:`clasher.settings.Settings` has them.
+    weighting
+        None: ``tfidf`` for texts, ``tf`` for features.
+    tf
+        None: ``log`` for texts, ``count`` for features.
+
+    Examples
+    --------
+    >>> from river import evaluate, metrics
+    >>> news = [
+    ...     ("Wheat and corn prices fell", {"grain": True, "metal": False}),
+    ...     ("Gold and silver prices rose", {"grain": False, "metal": True}),
+    ... ] * 10
+    >>> model = ClasherClassifier(dimensions=4096)
+    >>> metric = metrics.multioutput.MicroAverage(metrics.F1())
+    >>> evaluate.progressive_val_score(news, model, metric)
+    MicroAverage(F1): 94.74%
+    >>> model.predict_one("cheap corn")
+    {'grain': True, 'metal': False}
+    """
+
+    def __init__(
+        self,
+        dimensions: int = 65536,
+        rule: str = "margin",
+        weighting: str | None = None,
+        similarity: str = "cosine",
+        tf: str | None = None,
+        norm: str = "l2",
+        threshold: float | None = None,
+        at_least_one: bool | None = None,
+        max_labels: int = 4096,
+        on_full: str = "error",
+        seed: int = 0,
+        depth: int = 1,
+        conservative: bool = False,
+        words: bool = False,
+        half_life: float | None = None,
+        detector: str = "none",
+        analyzer: Analyzer | None = None,
+    ) -> None:
+        self.dimensions = dimensions
+        self.rule = rule
+        self.weighting = weighting
+        self.similarity = similarity
+        self.tf = tf
+        self.norm = norm
+        self.threshold = threshold
+        self.at_least_one = at_least_one
+        self.max_labels = max_labels
+        self.on_full = on_full
+        self.seed = seed
+        self.depth = depth
+        self.conservative = conservative
+        self.words = words
+        self.half_life = half_life
+        self.detector = detector
+        self.analyzer = analyzer
+        self._model: Clasher | None = None
+        self._kind: Kind = None
+        Settings(**self._settings())  # tells what is wrong with them
+
+    @property
+    def model(self) -> Clasher:
+        """The model behind it, to be explained, inspected or saved; made by the first document."""
+        return self._new(of_features=False) if self._model is None else self._model
+
+    # ── one document ─────────────────────────────────────────────────────────────────────────
+
+    def learn_one(self, x: Document, y: Any) -> None:
+        """Learn from one document; None for its labels only counts its words."""
+        labels, kind = read_labels(y, self._kind)
+        self._learn([x], [labels], kind)
+
+    def predict_one(self, x: Document, **kwargs: Any) -> Decisions:
+        """Whether it has each of the labels seen so far; changes nothing."""
+        names = self._labels()
+        if not names:
+            return Decisions()
+        model = self.model
+        if isinstance(x, str) and not model.settings.analyzer.features:  # the shortest way
+            predicted = model.predict(x)
+        else:
+            predicted = model.predict_many(self._hashed([x]))[0]
+        return Decisions((given_label(name, self._kind), name in predicted) for name in names)
+
+    def predict_proba_one(self, x: Document, **kwargs: Any) -> Probabilities:
+        """How probable each of the labels seen so far is; changes nothing."""
+        names = self._labels()
+        if not names:
+            return Probabilities()
+        probabilities = self.model.probabilities_many(self._hashed([x]))[0].tolist()
+        return Probabilities(
+            (given_label(name, self._kind), {False: 1.0 - share, True: share})
+            for name, share in zip(names, probabilities, strict=True)
+        )
+
+    # ── many documents ───────────────────────────────────────────────────────────────────────
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn from many documents: the same as ``learn_one`` one by one.
+
+        ``X`` is a data frame of features, or a column or list of texts or mappings; ``y`` a data
+        frame with a column for each label, or a column or list of what ``learn_one`` takes.
+        """
+        kind, read = self._kind, []
+        for entry in rows(y):
+            labels, kind = read_labels(entry, kind)
+            read.append(labels)
+        self._learn(rows(X), read, kind)
+
+    def predict_many(self, X: Any) -> Any:
+        """Which labels each document has: a data frame where ``X`` is of pandas or polars."""
+        documents, names = rows(X), self._labels()
+        has = np.zeros((len(documents), len(names)), np.bool_)
+        if has.size:
+            numbers = {name: at for at, name in enumerate(names)}
+            for row, labels in enumerate(self.model.predict_many(self._hashed(documents))):
+                has[row, [numbers[label] for label in labels]] = True
+        return answers(X, self._given(names), has)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """How probable it is that each document has each label, in the form of ``predict_many``."""
+        documents, names = rows(X), self._labels()
+        probabilities = np.zeros((len(documents), len(names)), np.float32)
+        if probabilities.size:
+            probabilities = self.model.probabilities_many(self._hashed(documents))
+        return answers(X, self._given(names), probabilities)
+
+    # ── how it is done ───────────────────────────────────────────────────────────────────────
+
+    def _learn(self, documents: list[Any], labels: list[Any], kind: Kind) -> None:
+        if not documents and not labels:
+            return
+        model = self._model
+        if model is None:
+            model = self._new(any(isinstance(document, Mapping) for document in documents))
+        model.learn_many(_hashed(model, documents), labels)
+        self._model, self._kind = model, kind
+
+    def _hashed(self, documents: list[Any]) -> Hashed:
+        return _hashed(self.model, documents)
+
+    def _labels(self) -> list[str]:
+        return [] if self._model is None else self._model.labels
+
+    def _given(self, names: list[str]) -> list[Label]:
+        return [given_label(name, self._kind) for name in names]
+
+    def _new(self, of_features: bool) -> Clasher:
+        settings = self._settings()
+        if of_features:
+            settings = {**OF_FEATURES, **settings, "analyzer": Analyzer(features=True)}
+        return Clasher(**settings)
+
+    def _settings(self) -> dict[str, Any]:
+        """The settings that were given."""
+        return {name: value for name, value in self._get_params().items() if value is not None}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All that there is to know; a model as the bytes of its file."""
+        model = None if self._model is None else packed(self._model)
+        return {**self.__dict__, "_model": model}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if state["_model"] is not None:
+            tokenizer = None if self.analyzer is None else self.analyzer.tokenizer
+            self._model = unpacked(state["_model"], Clasher.load, tokenizer=tokenizer)
+
+
+def _hashed(model: Clasher, documents: list[Any]) -> Hashed:
+    """Documents as the model takes them; texts and features do not mix."""
+    of_features = model.settings.analyzer.features
+    for number, document in enumerate(documents):
+        if not isinstance(document, Mapping if of_features else str):
+            wanted = "a mapping of features" if of_features else "text"
+            raise TextError(
+                f"document {number} must be {wanted}, as the first one was. "
+                f"Got {type(document).__name__} instead."
+            )
+    return model.hash_features(documents) if of_features else model.hash_many(documents)

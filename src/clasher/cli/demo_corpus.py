@@ -1,0 +1,309 @@
+"""Real text that every Python carries: the docstrings of its modules, read without importing them.
+
+A document is the docstring of a module, class, function or method, written in triple quotes, and
+nothing else: no name of it is added. Its labels are
+
+- the top-level package (``json``, ``numpy``) and the sub-package (``numpy.linalg``),
+- what the package is about (``family:networking``), see ``clasher.cli.demo_corpus``,
+- the kind of object (``kind:method``).
+
+What a module is about: the chapters of Python's library reference, and topics of packages.
+"""
+
+from __future__ import annotations
+
+import ast
+import random
+import sys
+import sysconfig
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+CHAPTERS = {
+    "text": "difflib re readline rlcompleter sre_compile sre_constants sre_parse string stringprep"
+    " textwrap",
+    "binary data": "codecs encodings struct",
+    "data types": "_collections_abc _pydatetime _weakrefset array bisect calendar collections copy"
+    " datetime enum graphlib heapq pprint reprlib types weakref zoneinfo",
+    "mathematics": "_pydecimal decimal fractions numbers random statistics",
+    "functional": "functools operator",
+    "files": "filecmp fileinput fnmatch genericpath glob linecache ntpath nturl2path pathlib"
+    " posixpath shutil stat tempfile",
+    "persistence": "copyreg dbm pickle shelve sqlite3",
+    "compression": "_compression bz2 compression gzip lzma tarfile zipfile",
+    "data formats": "_markupbase base64 configparser csv html json mailbox mailcap mimetypes netrc"
+    " plistlib quopri tomllib uu xdrlib xml",
+    "cryptography": "crypt hashlib hmac secrets",
+    "operating system": "_aix_support _osx_support _pyio argparse ctypes curses getopt getpass io"
+    " logging nt os platform pty sched tty",
+    "concurrency": "_threading_local asyncio concurrent contextvars multiprocessing queue"
+    " subprocess threading",
+    "networking": "asynchat asyncore selectors signal smtpd socket socketserver ssl",
+    "internet": "cgi cgitb email ftplib http imaplib ipaddress nntplib poplib smtplib telnetlib"
+    " urllib uuid webbrowser wsgiref xmlrpc",
+    "multimedia": "aifc chunk colorsys imghdr sndhdr sunau turtle turtledemo wave",
+    "languages of the world": "_strptime gettext locale",
+    "user interfaces": "cmd code codeop idlelib shlex tkinter",
+    "development": "bdb cProfile doctest faulthandler lib2to3 pdb profile pstats pydoc timeit trace"
+    " tracemalloc typing unittest",
+    "packaging": "distutils ensurepip venv zipapp",
+    "runtime": "__future__ _sitebuiltins abc atexit contextlib dataclasses inspect site sysconfig"
+    " traceback warnings",
+    "importing": "imp importlib modulefinder pkgutil runpy zipimport",
+    "language": "ast compileall dis keyword opcode pickletools py_compile pyclbr symtable tabnanny"
+    " token tokenize",
+}
+"""The modules of the standard library by chapter, the smaller chapters joined."""
+
+TOPICS = {
+    "Internet": "internet",
+    "Scientific/Engineering": "science",
+    "Scientific/Engineering :: Mathematics": "mathematics",
+    "Software Development :: Build Tools": "packaging",
+    "Software Development :: Code Generators": "language",
+    "Software Development :: Compilers": "language",
+    "Software Development :: Quality Assurance": "development",
+    "Software Development :: Testing": "development",
+    "System :: Archiving :: Compression": "compression",
+    "System :: Archiving :: Packaging": "packaging",
+    "System :: Distributed Computing": "concurrency",
+    "System :: Networking": "networking",
+    "System :: Operating System": "operating system",
+    "System :: Software Distribution": "packaging",
+    "Terminals": "user interfaces",
+    "Text Processing": "text",
+    "Text Processing :: Markup": "data formats",
+}
+"""Trove classifiers that say the same, with all below them."""
+
+_CHAPTER_OF = {module: chapter for chapter, text in CHAPTERS.items() for module in text.split()}
+
+
+def family_of_module(module: str) -> str | None:
+    """The chapter that a module of the standard library stands in.
+
+    >>> family_of_module("json"), family_of_module("antigravity")
+    ('data formats', None)
+    """
+    return _CHAPTER_OF.get(module)
+
+
+def families_of_package(classifiers: list[str]) -> set[str]:
+    """What an installed package says that it is about.
+
+    >>> families_of_package(["Topic :: Text Processing :: Markup :: HTML", "Typing :: Typed"])
+    {'data formats'}
+    """
+    families = set()
+    for classifier in classifiers:
+        kind, _, topic = classifier.partition(" :: ")
+        while kind == "Topic" and topic and topic not in TOPICS:
+            topic = topic.rpartition(" :: ")[0]
+        if kind == "Topic" and topic:
+            families.add(TOPICS[topic])
+    return families
+
+
+FEWEST_WORDS = 6  # of a docstring; shorter ones say nothing
+MOST_CHARACTERS = 4000  # of a docstring; the rest is cut off
+MOST_OF_A_PACKAGE = 1000  # docstrings
+LARGEST_FILE = 400_000  # bytes; larger files are tables
+PASSED_OVER = {"test", "tests", "testing", "_vendor", "vendored", "site-packages", "idle_test"}
+
+Definition: TypeAlias = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Docstring(NamedTuple):
+    """A document of the stream; ``name`` is the dotted name of the object it describes."""
+
+    name: str
+    text: str
+    labels: list[str]
+
+
+class Module(NamedTuple):
+    """A source file, the dotted name of its module, and what its package is about."""
+
+    path: Path
+    name: str
+    families: tuple[str, ...]
+
+    @property
+    def package(self) -> str:
+        """The top-level package."""
+        return self.name.partition(".")[0]
+
+    def labels(self) -> list[str]:
+        """The labels that all docstrings of the file share."""
+        package, _, below = self.name.partition(".")
+        within = below.partition(".")[0]
+        is_subpackage = "." in below or (below and self.path.stem == "__init__")
+        sub = [f"{package}.{within}"] if is_subpackage and not within.startswith("_") else []
+        return [package, *sub, *(f"family:{family}" for family in self.families)]
+
+
+@dataclass
+class Collection:
+    """The docstrings found, in the order of the stream, and where they came from."""
+
+    documents: list[Docstring] = field(default_factory=list)
+    files: int = 0
+    unreadable: int = 0
+
+    @property
+    def packages(self) -> int:
+        """How many top-level packages the documents come from."""
+        return len({document.name.partition(".")[0] for document in self.documents})
+
+
+def collect(
+    limit: int = 12_000,
+    *,
+    seed: int = 0,
+    modules: Iterable[Module] | None = None,
+    on_progress: Callable[[int], object] | None = None,
+) -> Collection:
+    """Read docstrings until there are ``limit`` of them, in an order that the seed decides.
+
+    Parameters
+    ----------
+    limit
+        The most documents; no package gives more than 1,000 of them.
+    seed
+        Of the order in which files are read and documents streamed.
+    modules
+        Where to look; by default the standard library and the installed packages.
+    on_progress
+        Called with the number of documents after every file.
+
+    Examples
+    --------
+    >>> found = collect(limit=50, modules=standard_library())
+    >>> len(found.documents), all(document.labels for document in found.documents)
+    (50, True)
+    """
+    order = random.Random(seed)
+    files = sorted(installation() if modules is None else modules)
+    order.shuffle(files)
+    found = Collection()
+    taken: Counter[str] = Counter()
+    met: set[str] = set()  # inherited and generated docstrings repeat
+    for module in files:
+        if len(found.documents) >= limit:
+            break
+        if taken[module.package] >= MOST_OF_A_PACKAGE:
+            continue
+        try:
+            tree = _parse(module.path)
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            found.unreadable += 1
+            continue
+        found.files += 1
+        for document in _docstrings(module, tree):
+            if document.text not in met and taken[module.package] < MOST_OF_A_PACKAGE:
+                met.add(document.text)
+                taken[module.package] += 1
+                found.documents.append(document)
+        if on_progress is not None:
+            on_progress(min(limit, len(found.documents)))
+    order.shuffle(found.documents)
+    del found.documents[limit:]
+    return found
+
+
+def installation() -> Iterator[Module]:
+    """The modules of the standard library and of the installed packages."""
+    yield from standard_library()
+    yield from installed_packages()
+
+
+def standard_library(root: Path | None = None) -> Iterator[Module]:
+    """The modules of the standard library that are written in Python."""
+    root = Path(sysconfig.get_path("stdlib")) if root is None else root
+    for path in root.rglob("*.py"):
+        inside = path.relative_to(root)
+        module = inside.parts[0].removesuffix(".py")
+        if module in sys.stdlib_module_names and _is_wanted(inside):
+            family = family_of_module(module)
+            yield Module(path, _dotted(inside), (family,) if family else ())
+
+
+def installed_packages(folders: list[str] | None = None) -> Iterator[Module]:
+    """The modules of the installed packages, by their own lists of files."""
+    for package in distributions(path=sys.path if folders is None else folders):
+        families = families_of_package(package.metadata.get_all("Classifier") or [])
+        for file in package.files or ():
+            if file.suffix == ".py" and file.parts[0] != ".." and _is_wanted(Path(file)):
+                yield Module(Path(str(file.locate())), _dotted(Path(file)), tuple(sorted(families)))
+
+
+def _is_wanted(inside: Path) -> bool:
+    own = inside.parts[0] == "clasher"  # what the demo shows should not change with its code
+    return not own and PASSED_OVER.isdisjoint(inside.parts)
+
+
+def _dotted(inside: Path) -> str:
+    parts = inside.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+def _parse(path: Path) -> ast.Module:
+    source = path.read_bytes() if path.stat().st_size <= LARGEST_FILE else b""
+    if b'"""' not in source and b"'''" not in source:
+        return ast.Module([], [])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of escapes in other people's strings
+        return ast.parse(source)
+
+
+def _docstrings(module: Module, tree: ast.Module) -> Iterator[Docstring]:
+    shared = module.labels()
+    for name, kind, node in _definitions(tree, module.name):
+        text = ast.get_docstring(node)
+        if text and len(text.split()) >= FEWEST_WORDS:
+            # a file may write half a surrogate pair, which no encoding carries
+            text = text[:MOST_CHARACTERS].encode("utf-8", "replace").decode()
+            yield Docstring(name, text, [*shared, f"kind:{kind}"])
+
+
+def _definitions(tree: ast.Module, name: str) -> Iterator[tuple[str, str, Definition]]:
+    """Everything in a module that can have a docstring, with its name and kind."""
+    yield name, "module", tree
+    yield from _definitions_in(tree.body, name, in_class=False)
+
+
+def _definitions_in(
+    body: list[ast.stmt], name: str, *, in_class: bool
+) -> Iterator[tuple[str, str, Definition]]:
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            own = f"{name}.{node.name}"
+            yield own, _kind_of_class(node), node
+            yield from _definitions_in(node.body, own, in_class=True)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield f"{name}.{node.name}", _kind_of_function(node, in_class), node
+        else:  # a branch for a platform or a version
+            for block in ("body", "orelse", "handlers", "finalbody"):
+                yield from _definitions_in(getattr(node, block, []), name, in_class=in_class)
+
+
+def _kind_of_class(node: ast.ClassDef) -> str:
+    bases = [base.attr if isinstance(base, ast.Attribute) else base for base in node.bases]
+    names = [base.id if isinstance(base, ast.Name) else base for base in bases]
+    ends = ("Error", "Exception", "Warning")
+    raised = any(isinstance(name, str) and name.endswith(ends) for name in names)
+    return "exception" if raised else "class"
+
+
+def _kind_of_function(node: ast.FunctionDef | ast.AsyncFunctionDef, in_class: bool) -> str:
+    decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
+    if in_class and decorators & {"property", "cached_property", "functools.cached_property"}:
+        return "property"
+    if isinstance(node, ast.AsyncFunctionDef):
+        return "coroutine"
+    return "method" if in_class else "function"

@@ -1,0 +1,263 @@
+"""The report of an evaluation: one HTML page that needs nothing but itself.
+
+The charts are SVG in the page, drawn here: they follow light, dark, phone and paper by the style
+sheet alone, and a report weighs a hundred kilobytes where a plotting library would add megabytes.
+Texts and labels are hostile input: the template escapes every value, and the page's own policy
+lets a browser run nothing but its one script and load nothing at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from clasher.cli.format import bytes_, decimals, setting
+from clasher.cli.report.charts import Chart, Line, line_chart, scatter_chart
+from clasher.cli.report.examples import Sample, examples
+from clasher.durable import replace_text
+from clasher.errors import MissingExtraError
+from clasher.evaluate import Evaluation, Point
+from clasher.learning.explain import Explanation
+from clasher.metrics import LabelRow
+from clasher.model import Clasher
+
+try:
+    import jinja2
+    from markupsafe import Markup
+except ImportError as error:
+    raise MissingExtraError.of("Writing a report", "report") from error
+
+MOST_ROWS = 5000  # of the label table
+MOST_DOTS = 2000  # of the chart of labels
+PRINTED_ROWS = 60  # of the label table; report.css hides the others
+HARDEST = 10  # labels
+HARD_SUPPORT = 10  # documents that a label needs to be called hard
+
+OUTCOMES = {
+    "hit": "Predicted and true",
+    "alarm": "Predicted, but not true",
+    "miss": "True, but not predicted",
+    "unknown": "Predicted, its truth not stated",
+}
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    evaluation: Evaluation,
+    *,
+    title: str = "Evaluation",
+    stream: str = "",
+    command: str = "",
+    model: Clasher | None = None,
+    sample: Sample | None = None,
+    comparison: Mapping[str, Evaluation] | None = None,
+) -> None:
+    """Write the report of an evaluation.
+
+    Parameters
+    ----------
+    path
+        The file to write, ``.html``.
+    evaluation
+        What to report.
+    title
+        The heading.
+    stream
+        What was streamed: names of files, or words.
+    command
+        The command that made the evaluation, as typed.
+    model, sample
+        The model after the evaluation and some documents of the stream, to show the words that
+        decide. Both or none.
+    comparison
+        Evaluations of several settings on the same stream, by name, to be put side by side.
+
+    Raises
+    ------
+    MissingExtraError
+        On import of this module: the extra ``report`` is not installed.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from clasher.evaluate import evaluate
+    >>> result = evaluate(Clasher(dimensions=64), [(["crude oil"], [{"oil"}])])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "report.html")
+    ...     write_report(path, result, title="Oil & gas")
+    ...     "<bdi>Oil &amp; gas</bdi>" in path.read_text(encoding="utf-8")
+    True
+    """
+    told = examples(model, sample) if model is not None and sample is not None else []
+    page = _page(
+        result=evaluation,
+        title=title,
+        stream=stream,
+        command=command,
+        comparison=dict(comparison or {}),
+        examples=told,
+        reason=functools.partial(_reason, evaluation.settings, model),
+    )
+    # half a surrogate pair, in a label for instance, has no place in a file
+    replace_text(path, page.encode("utf-8", "replace").decode())
+
+
+def _page(*, result: Evaluation, comparison: dict[str, Evaluation], **context: Any) -> str:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("clasher.cli"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {
+        "ratio": decimals, "bytes": bytes_, "count": "{:,.0f}".format, "percent": "{:.0%}".format,
+    }  # fmt: skip
+    charts = {chart.key: chart for chart in (*_curves(result), *_compared(comparison))}
+    rows = result.per_label[:MOST_ROWS]
+    dots = [row for row in rows if row.support][:MOST_DOTS]
+    scatter = scatter_chart(
+        "labels",
+        [row.label for row in dots],
+        [row.support for row in dots],
+        [row.f1 for row in dots],
+    )
+    script = _template("report.js")
+    hard_support = _hard_support(result.per_label)
+    return environment.get_template("report.html").render(
+        **context,
+        result=result,
+        comparison=comparison,
+        charts=charts,
+        scatter=scatter,
+        rows=rows,
+        hidden_rows=len(result.per_label) - len(rows),
+        printed_rows=PRINTED_ROWS,
+        hardest=_hardest(result.per_label, hard_support),
+        hard_support=hard_support,
+        outcomes=OUTCOMES,
+        facts=_facts(result),
+        settings=_settings(result.settings),
+        data={chart.key: chart.data for chart in charts.values()} | {scatter.key: scatter.data},
+        style=Markup(_template("report.css")),
+        script=Markup(script),
+        script_hash=Markup(f"'sha256-{_sha256(script)}'"),
+    )
+
+
+def _template(name: str) -> str:
+    return (files("clasher.cli.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _sha256(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _curves(result: Evaluation) -> list[Chart]:
+    """The four charts of a stream."""
+    draw = functools.partial(line_chart, documents=[point.documents for point in result.curve])
+
+    def along(value: Callable[[Point], float]) -> list[float]:
+        return [value(point) for point in result.curve]
+
+    macro = [
+        Line("over all labels", result.macro_f1_over_all(), "macro"),
+        Line("over labels seen", along(lambda p: p.cumulative.macro_f1), "macro dashed"),
+        Line("window", along(lambda p: p.window.macro_f1), "macro thin"),
+    ]
+    micro = [
+        Line("until then", along(lambda p: p.cumulative.micro_f1), "micro"),
+        Line("window", along(lambda p: p.window.micro_f1), "micro thin"),
+    ]
+    rate = [
+        Line("now", along(lambda p: p.documents_per_second), "rate"),
+        Line("since the start", along(lambda p: p.documents / p.seconds), "rate dashed"),
+    ]
+    memory = [
+        Line("model", along(lambda p: p.state_bytes), "size"),
+        Line("process", along(lambda p: p.memory_bytes), "other"),
+    ]
+    return [
+        draw("macro", lines=macro, kind="ratio"),
+        draw("micro", lines=micro, kind="ratio"),
+        draw("rate", lines=rate, kind="rate"),
+        draw("memory", lines=memory, kind="size"),
+    ]
+
+
+def _compared(comparison: Mapping[str, Evaluation]) -> list[Chart]:
+    """Macro and micro F1 of several evaluations, in the same chart each."""
+    if not comparison:
+        return []
+    documents = [point.documents for point in next(iter(comparison.values())).curve]
+    macro, micro = [], []
+    for number, (name, result) in enumerate(comparison.items()):
+        style = f"rule-{number % 6}"
+        macro.append(Line(name, result.macro_f1_over_all(), style))
+        micro.append(Line(name, [p.cumulative.micro_f1 for p in result.curve], style))
+    return [
+        line_chart("compared_macro", documents, macro, "ratio"),
+        line_chart("compared_micro", documents, micro, "ratio"),
+    ]
+
+
+def _hard_support(rows: Sequence[LabelRow]) -> int:
+    """The documents a label needs to be called hard: fewer where all labels are rare."""
+    most = max((row.support for row in rows), default=1)
+    return max(1, min(HARD_SUPPORT, most))
+
+
+def _hardest(rows: Sequence[LabelRow], support: int) -> list[LabelRow]:
+    hard = [row for row in rows if row.support >= support]
+    return sorted(hard, key=lambda row: (row.f1, -row.support))[:HARDEST]
+
+
+def _reason(settings: Mapping[str, Any], model: Clasher | None, told: Explanation) -> str:
+    """How the probability of a label came about, in a sentence."""
+    threshold = "" if model is None else f" (predicted above {decimals(model.threshold)})"
+    near = "no region is near"
+    if told.region is not None:
+        near = f"nearest region {told.region}, cosine {decimals(told.similarity)}"
+    if settings["rule"] in ("margin", "perceptron"):
+        return (
+            f"Probability {decimals(told.probability)}{threshold}; {near}. "
+            f"The shares add up to the evidence (log-odds), {told.evidence:+.2f}:"
+        )
+    return (
+        f"{told.probability:.0%} of the documents in its region carry the label{threshold}; "
+        f"{near}, to which the words add up:"
+    )
+
+
+def _facts(result: Evaluation) -> list[tuple[str, str]]:
+    ratios = (
+        "macro_f1", "macro_precision", "macro_recall", "micro_f1", "micro_precision",
+        "micro_recall", "accuracy", "subset_accuracy",
+    )  # fmt: skip
+    return [
+        ("documents", f"{result.documents:,}"),
+        ("documents judged", f"{result.judged:,}"),
+        ("documents whose labels were shown", f"{result.taught:,}"),
+        ("labels", f"{result.labels:,}"),
+        *(
+            (name.replace("_", " ").replace("f1", "F1"), decimals(getattr(result, name)))
+            for name in ratios
+        ),
+        ("Hamming loss", f"{result.hamming_loss:.5f}"),
+        ("seconds", f"{result.seconds:.2f}"),
+        ("documents per second", f"{result.documents_per_second:,.0f}"),
+        ("model", f"{result.state_bytes:,} bytes"),
+        ("process", f"{result.memory_bytes:,} bytes"),
+    ]
+
+
+def _settings(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The settings as they took effect."""
+    unset = {"threshold": "learnt" if settings["rule"] == "margin" else "0.5"}
+    return [
+        (name, unset.get(name, "none") if value is None else setting(value))
+        for name, value in settings.items()
+    ]

@@ -1,0 +1,289 @@
+"""Documents with the words that decided: chosen from a sample, told label by label.
+
+A few documents of a stream, kept to be looked at when it has ended.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from clasher.io.records import Batch, Id
+from clasher.labels import UNLABELLED, LabelSets
+from clasher.learning.explain import Explanation
+from clasher.model import Clasher
+from clasher.text.hashing import Hasher
+
+
+class Document(NamedTuple):
+    """A document and what is known of its labels: all of them, or those of a mapping."""
+
+    id: Id
+    text: str
+    labels: frozenset[str] | Mapping[str, bool]
+
+    def truth(self, label: str) -> bool | None:
+        """Whether the label is true of the document; None where that is unknown."""
+        if isinstance(self.labels, Mapping):
+            return self.labels.get(label)
+        return label in self.labels
+
+    @property
+    def true_labels(self) -> set[str]:
+        """The labels known to be true."""
+        if isinstance(self.labels, Mapping):
+            return {label for label, state in self.labels.items() if state}
+        return set(self.labels)
+
+
+class Sample:
+    """Keeps a few documents of a stream, each with the same chance, in bounded memory.
+
+    Every document draws a number from a seeded generator, the lowest ones stay: the same stream
+    gives the same sample, however it is cut into batches.
+
+    Parameters
+    ----------
+    size
+        Documents to keep.
+    seed
+        Of the generator.
+    longest
+        Documents of more characters are passed over.
+    labelled
+        Whether those without labels are passed over too.
+
+    Examples
+    --------
+    >>> from clasher.io import Batch, Fields
+    >>> sample = Sample(size=2)
+    >>> batch = Batch.of([1, 2, 3], ["oil", "gold", "corn"], [["a"], None, ["b"]], Fields())
+    >>> for texts, labels in sample.watch([batch]):
+    ...     pass  # learn from them
+    >>> [(document.id, set(document.labels)) for document in sample.documents]
+    [(1, {'a'}), (3, {'b'})]
+    """
+
+    def __init__(
+        self, size: int = 64, *, seed: int = 0, longest: int = 10_000, labelled: bool = True
+    ) -> None:
+        self.size = size
+        self.longest = longest
+        self.labelled = labelled
+        self._random = np.random.default_rng(seed)
+        self._met = 0
+        self._kept: list[tuple[float, int, Document]] = []  # a heap, the first to go on top
+
+    def watch(self, batches: Iterable[Batch]) -> Iterator[tuple[Any, LabelSets]]:
+        """Look at batches as they pass by, as pairs (texts, labels) for ``evaluate``."""
+        for batch in batches:
+            self.add(batch)
+            yield batch.texts, batch.labels
+
+    def add(self, batch: Batch) -> None:
+        """Consider the documents of a batch."""
+        draws = self._random.random(len(batch))
+        drawn = draws < -self._kept[0][0] if len(self._kept) == self.size else draws < 1
+        if self.labelled:
+            drawn &= batch.labels.known != UNLABELLED
+        for at in np.flatnonzero(drawn).tolist():
+            text = batch.texts[at].as_py()
+            if text and len(text) <= self.longest:
+                document = Document(batch.ids[at], text, _labels(batch.labels, at))
+                entry = (-float(draws[at]), self._met + at, document)
+                if len(self._kept) < self.size:
+                    heapq.heappush(self._kept, entry)
+                else:
+                    heapq.heappushpop(self._kept, entry)
+        self._met += len(batch)
+
+    @property
+    def documents(self) -> list[Document]:
+        """The documents kept, in the order of the stream."""
+        return [document for _, _, document in sorted(self._kept, key=lambda entry: entry[1])]
+
+
+def _labels(sets: LabelSets, at: int) -> frozenset[str] | Mapping[str, bool]:
+    given = sets.as_given(at)
+    return given if isinstance(given, Mapping) else frozenset(given or ())
+
+
+MOST_LABELS = 5  # told of a document
+MOST_WORDS = 8  # listed for a label
+SHOWN_CHARACTERS = 1500  # of a document
+STRENGTHS = 5  # of a highlight
+WEAKEST = 0.15  # part of the largest weight that is highlighted at all
+WEAKEST_LISTED = 0.02
+GOOD_LENGTH = range(100, SHOWN_CHARACTERS)  # of a document that is pleasant to read
+GOOD_PROSE = 0.9  # the least part of letters, spaces and stops in it
+
+
+class Piece(NamedTuple):
+    """A stretch of text and how strongly it spoke, from −5 (against) over 0 to +5 (for)."""
+
+    text: str
+    strength: int
+
+
+class Share(NamedTuple):
+    """The evidence that a word, or something else, added; ``part`` is of the largest share."""
+
+    name: str
+    evidence: float
+    part: float
+    is_word: bool
+
+
+@dataclass(frozen=True)
+class View:
+    """A document as one of its labels sees it."""
+
+    explanation: Explanation
+    truth: bool | None
+    pieces: list[Piece]
+    shares: list[Share]
+
+    @property
+    def outcome(self) -> str:
+        """``hit``, ``alarm`` (a false one), ``miss``, or ``unknown`` where the truth is."""
+        if self.truth is None:
+            return "unknown"
+        if self.truth:
+            return "hit" if self.explanation.predicted else "miss"
+        return "alarm"
+
+
+@dataclass(frozen=True)
+class Example:
+    """A document and its views, the labels it has and was given."""
+
+    id: Id
+    right: bool
+    views: list[View]
+    cut: int  # characters not shown
+
+
+def examples(model: Clasher, sample: Sample, count: int = 6) -> list[Example]:
+    """Explain a few documents of a sample: right and wrong ones, in turn, of varied labels.
+
+    >>> from clasher.io import Batch, Fields
+    >>> model, sample = Clasher(dimensions=1024), Sample()
+    >>> texts, labels = ["crude oil prices", "gold and silver"] * 5, [["oil"], ["metal"]] * 5
+    >>> sample.add(Batch.of(list(range(10)), texts, labels, Fields()))
+    >>> model.learn_many(texts, labels)
+    >>> example = examples(model, sample, count=1)[0]
+    >>> example.right, example.views[0].outcome, example.views[0].pieces[0]
+    (True, 'hit', Piece(text='crude', strength=5))
+    """
+    candidates = list(_candidates(model, sample.documents))
+    right = _varied([candidate for candidate in candidates if candidate.right])
+    wrong = _varied([candidate for candidate in candidates if not candidate.right])
+    settings = model.settings
+    hasher = Hasher(settings.dimensions, settings.seed, settings.analyzer)
+    return [_explained(model, hasher, chosen) for chosen in islice(_in_turn(right, wrong), count)]
+
+
+class _Candidate(NamedTuple):
+    """A document, those of its labels that the model can speak of, and whether all was right."""
+
+    document: Document
+    labels: set[str]
+    right: bool
+
+
+def _candidates(model: Clasher, documents: list[Document]) -> Iterator[_Candidate]:
+    known = set(model.labels)
+    predicted = model.predict_many([document.text for document in documents])
+    for document, labels in zip(documents, predicted, strict=True):
+        false_alarm = any(document.truth(label) is False for label in labels)
+        right = not false_alarm and document.true_labels <= labels
+        if shown := (document.true_labels | labels) & known:
+            yield _Candidate(document, shown, right)
+
+
+def _varied(candidates: list[_Candidate]) -> Iterator[_Candidate]:
+    """The candidates, pleasant ones first, and those with labels not yet shown before others."""
+    met: set[str] = set()
+    left = list(candidates)
+    while left:
+        best = max(left, key=lambda one: (_is_pleasant(one.document.text), len(one.labels - met)))
+        left.remove(best)
+        met |= best.labels
+        yield best
+
+
+def _is_pleasant(text: str) -> bool:
+    """Whether a text is a good read: neither a stub nor a novel, and prose rather than a table."""
+    if len(text) not in GOOD_LENGTH:
+        return False
+    prose = sum(character.isalpha() or character in " ,.\n" for character in text)
+    return prose >= GOOD_PROSE * len(text)
+
+
+def _in_turn(first: Iterator[_Candidate], second: Iterator[_Candidate]) -> Iterator[_Candidate]:
+    """One of each while there are both, then the rest."""
+    for one in first:
+        yield one
+        yield from islice(second, 1)
+    yield from second
+
+
+def _explained(model: Clasher, hasher: Hasher, chosen: _Candidate) -> Example:
+    document = chosen.document
+    views = []
+    for label in sorted(chosen.labels):
+        explanation = model.explain(document.text, label)
+        pieces = _pieces(hasher, document.text, explanation)
+        views.append(View(explanation, document.truth(label), pieces, _shares(explanation)))
+    order = ("alarm", "miss", "hit", "unknown")
+    views.sort(key=lambda view: (order.index(view.outcome), -view.explanation.probability))
+    cut = max(0, len(document.text) - SHOWN_CHARACTERS)
+    return Example(document.id, chosen.right, views[:MOST_LABELS], cut)
+
+
+def _pieces(hasher: Hasher, text: str, explanation: Explanation) -> list[Piece]:
+    """The text in stretches of equal strength; where words overlap, the strongest shows."""
+    weights = dict(explanation.words)
+    largest = max((abs(weight) for weight in weights.values()), default=0.0) or 1.0
+    strengths = [0] * len(text)
+    for word in hasher.words(text):
+        strength = _strength(weights.get(word.text, 0.0) / largest)
+        for at in range(word.start, word.stop):
+            strengths[at] = max(strengths[at], strength, key=abs)
+    return _runs(text[:SHOWN_CHARACTERS], strengths)
+
+
+def _strength(part: float) -> int:
+    """How strongly to highlight a word with such a part of the largest weight."""
+    size = math.ceil(STRENGTHS * abs(part)) if abs(part) >= WEAKEST else 0
+    return size if part > 0 else -size
+
+
+def _runs(text: str, strengths: list[int]) -> list[Piece]:
+    pieces = []
+    start = 0
+    for at in range(1, len(text) + 1):
+        if at == len(text) or strengths[at] != strengths[start]:
+            pieces.append(Piece(text[start:at], strengths[start]))
+            start = at
+    return pieces
+
+
+def _shares(explanation: Explanation) -> list[Share]:
+    """The weightiest words, the other words together, and what is not a word."""
+    words = explanation.words
+    least = WEAKEST_LISTED * abs(words[0].evidence) if words else 0.0
+    listed = [pair for pair in words[:MOST_WORDS] if abs(pair.evidence) > least]
+    rest = words[len(listed) :]
+    rows = [(word, weight, True) for word, weight in listed]
+    if rest:
+        rows.append((f"{len(rest)} other words", sum(weight for _, weight in rest), False))
+    rows += [(name, weight, False) for name, weight in explanation.other.items()]
+    largest = max((abs(weight) for _, weight, _ in rows), default=0.0) or 1.0
+    return [Share(name, weight, abs(weight) / largest, word) for name, weight, word in rows]

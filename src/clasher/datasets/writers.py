@@ -1,0 +1,136 @@
+"""Documents to a file, as JSON lines or as Parquet: the whole of it or nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from clasher.datasets.document import Document
+from clasher.datasets.parquet import SCHEMA
+from clasher.durable import replaced
+from clasher.errors import SettingError
+from clasher.io.formats import BATCH_BYTES
+from clasher.io.writers import STANDARD_OUTPUT, Closing, LineFile, LineWriter, failure
+
+ROW_GROUP: Final = 20_000
+"""Rows of a Parquet file that are written at once, at most."""
+
+_encoder = msgspec.json.Encoder()
+
+
+class DocumentWriter(Closing):
+    """Writes documents batch by batch; a file appears when all is written.
+
+    Parameters
+    ----------
+    path
+        A file ``.jsonl`` (also ``.ndjson``, ``.json``) or ``.parquet``, or ``-`` for JSON lines on
+        standard output.
+
+    Examples
+    --------
+    >>> with DocumentWriter("-") as writer:
+    ...     writer.write([Document("2286", "1996-08-20", "Recovery", ["E11", "ECAT"])])
+    ...     writer.finish()
+    {"id":"2286","date":"1996-08-20","text":"Recovery","labels":["E11","ECAT"]}
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self._files = ExitStack()  # the file gets its name when this ends without an error
+        extension = os.path.splitext(self.path)[1].lower()
+        self._out: _Lines | _Parquet | LineWriter
+        if self.path == STANDARD_OUTPUT:
+            self._out = LineWriter(STANDARD_OUTPUT)
+        elif extension in (".jsonl", ".ndjson", ".json"):
+            self._out = _Lines(self._open(), self.path)
+        elif extension == ".parquet":
+            self._out = _Parquet(self._open(), self.path)
+        else:
+            raise SettingError(f"{self.path}: documents are written as .jsonl or .parquet")
+
+    def write(self, documents: Sequence[Document]) -> None:
+        """Write some documents."""
+        self._out.write_lines([row(document) for document in documents])
+
+    def finish(self) -> None:
+        """Say that this was all: the file gets its name."""
+        self._out.close()
+        try:
+            self._files.close()
+        except OSError as error:
+            raise failure(self.path, error) from error
+
+    def close(self) -> None:
+        """Let go; what was not finished is removed."""
+        self._out.close()
+        with suppress(Unfinished):
+            self._files.__exit__(Unfinished, Unfinished(), None)
+
+    def _open(self) -> str:
+        try:
+            return self._files.enter_context(replaced(self.path))
+        except OSError as error:
+            raise failure(self.path, error) from error
+
+
+class Unfinished(Exception):  # noqa: N818 - no failure
+    """Ends the writing of a file that is not to be kept."""
+
+
+def row(document: Document) -> dict[str, object]:
+    """What is written of a document.
+
+    >>> row(Document("1", None, "wheat", None, {"TOPICS": "BYPASS"}))
+    {'id': '1', 'date': None, 'text': 'wheat', 'labels': None}
+    """
+    return {name: getattr(document, name) for name in SCHEMA.names}
+
+
+class _Lines:
+    def __init__(self, path: str, what: str) -> None:
+        self._file = LineFile(path, "wb", what)
+
+    def write_lines(self, rows: Sequence[dict[str, object]]) -> None:
+        self._file.write(_encoder.encode_lines(rows))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Parquet:
+    """Collects rows to groups that are large enough to compress well."""
+
+    def __init__(self, path: str, what: str) -> None:
+        self._what = what
+        self._rows: list[dict[str, object]] = []
+        self._bytes = 0
+        try:
+            self._file = pq.ParquetWriter(path, SCHEMA, compression="zstd")
+        except OSError as error:
+            raise failure(what, error) from error
+
+    def write_lines(self, rows: Sequence[dict[str, object]]) -> None:
+        self._rows += rows
+        self._bytes += sum(len(str(row["text"])) for row in rows)
+        if len(self._rows) >= ROW_GROUP or self._bytes > BATCH_BYTES:
+            self._flush()
+
+    def close(self) -> None:
+        if self._rows:
+            self._flush()
+        self._file.close()
+
+    def _flush(self) -> None:
+        table = pa.Table.from_pylist(self._rows, SCHEMA)
+        self._rows, self._bytes = [], 0
+        try:
+            self._file.write_table(table)
+        except OSError as error:
+            raise failure(self._what, error) from error

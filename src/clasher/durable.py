@@ -1,0 +1,103 @@
+"""Write files that survive a power cut: the one place that flushes and renames.
+
+``replaced`` writes a file whole or not at all: a temporary file beside it, flushed, renamed, and
+the folder flushed. ``write``, ``rename`` and ``flush_folder`` are its
+steps, for folders of many files.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def replaced(path: str | os.PathLike[str], *, flushed: bool = True) -> Iterator[str]:
+    """Give the name of a temporary file, and put that file in the place of ``path`` at the end.
+
+    The new file keeps the permissions of the old one. If the block raises, ``path`` stays as it
+    was. ``flushed=False`` skips the flushes, for files that need not survive a power cut.
+
+    >>> with replaced("/dev/null") as scratch:
+    ...     pass
+    Traceback (most recent call last):
+    OSError: it is not an ordinary file
+    """
+    target = os.path.realpath(os.fsdecode(path))
+    if os.path.exists(target) and not os.path.isfile(target):
+        raise OSError("it is not an ordinary file")
+    scratch = f"{target}.{secrets.token_hex(4)}.tmp"
+    try:
+        with open(scratch, "xb"):  # gets the permissions of a new file
+            mode = os.stat(target if os.path.exists(target) else scratch).st_mode
+        yield scratch
+        with open(scratch, "rb+") as file:
+            os.chmod(scratch, stat.S_IMODE(mode))
+            if flushed:
+                os.fsync(file.fileno())
+        os.replace(scratch, target)
+    finally:
+        if os.path.exists(scratch):
+            os.unlink(scratch)
+    if flushed:
+        flush_folder(os.path.dirname(target))
+
+
+def replace_text(path: str | os.PathLike[str], text: str) -> None:
+    """Replace a file by ``text``; write to a device or a named pipe as it is."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return
+    with replaced(path) as scratch, open(scratch, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a new file and flush it; its name is durable after ``flush_folder``."""
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def rename(source: Path, target: Path) -> None:
+    """Rename a file or a folder, and flush the folder it is in."""
+    source.rename(target)
+    flush_folder(target.parent)
+
+
+def flush_folder(folder: str | os.PathLike[str]) -> None:
+    """Flush the names in a folder: new, renamed and deleted files. Windows cannot."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and its parents, and flush their names."""
+    if not folder.is_dir():
+        if folder.parent != folder:
+            make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        flush_folder(folder.parent)
+
+
+def size(folder: Path) -> int:
+    """Add up the sizes of all files below a folder; skip files that vanish meanwhile."""
+    total = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.stat(os.path.join(where, name)).st_size
+            except FileNotFoundError:
+                continue
+    return total

@@ -1,0 +1,166 @@
+"""What arrivals do to a state: documents are predicted and learnt, labels find their documents."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from clasher.errors import LabelCapacityError, NotLearntError
+from clasher.flow import windows
+from clasher.flow.state import State
+from clasher.io.protocol import Chunk, Poison
+from clasher.io.records import Batch, Id
+from clasher.io.writers import sorted_lists
+from clasher.labels import UNLABELLED, Labels, LabelSets
+from clasher.model import Clasher
+from clasher.text.hashing import Hashed
+
+
+class Documents(NamedTuple):
+    """A chunk of documents, hashed, and what each and its labels are known again by."""
+
+    chunk: Chunk
+    hashed: Hashed
+    digests: list[bytes]
+    labels: list[bytes]
+
+
+class Predicted(NamedTuple):
+    """What is to be written: documents with their labels, and what goes to the dead letters."""
+
+    records: Batch
+    labels: list[list[str]]
+    poison: list[Poison]
+
+
+def prepare(chunk: Chunk, source: str, model: Clasher, remember: int) -> Documents:
+    """All that can be done to documents before it is their turn; reads no state."""
+    records = chunk.records
+    digests = windows.of_documents(records, source) if remember else [b""] * len(records)
+    labels = windows.of_label_sets(records.labels) if remember else []
+    return Documents(chunk, model.hash_many(records.texts), digests, labels)
+
+
+def learn(state: State, documents: Documents, source: str, *, joining: bool) -> Predicted:
+    """Predict documents, then learn them; those without labels may wait for theirs.
+
+    Parameters
+    ----------
+    state
+        What is changed, the position of the source included.
+    documents
+        What came, in order.
+    source
+        The name of the stream.
+    joining
+        Whether labels come on another stream.
+    """
+    records, hashed = _new(state, documents)
+    if joining:
+        records = _with_early_labels(state, records)
+    poison = list(documents.chunk.poison)
+    records, lists = _step(state, hashed, records, source, poison, joining)
+    is_labelled = records.labels.known != UNLABELLED
+    if joining:
+        for at in np.flatnonzero(~is_labelled).tolist():
+            state.window.predict(records.ids[at], lists[at])
+    state.counts.documents += len(records)
+    state.counts.labelled += int(np.count_nonzero(is_labelled))
+    state.counts.poison += len(poison)
+    state.positions[source] = documents.chunk.position
+    return Predicted(records, lists, poison)
+
+
+def join(state: State, chunk: Chunk, source: str) -> list[Poison]:
+    """Learn the labels of documents that wait; returns what goes to the dead letters."""
+    records = chunk.records
+    poison = list(chunk.poison)
+    new = state.seen_labels.new(windows.of_labels(records, source))
+    state.counts.duplicates += len(records) - len(new)
+    for at in new:
+        poison += _join_one(state, records.ids[at], records.labels[at : at + 1], source)
+    state.counts.poison += len(poison)
+    state.positions[source] = chunk.position
+    return poison
+
+
+def _new(state: State, documents: Documents) -> tuple[Batch, Hashed]:
+    """The documents that had not come before, or not with these labels."""
+    records = documents.chunk.records
+    places = state.seen.new(documents.digests, documents.labels)
+    if len(places) == len(records):
+        return records, documents.hashed
+    state.counts.duplicates += len(records) - len(places)
+    records = records.only(places)
+    return records, state.model.hash_many(records.texts)
+
+
+def _with_early_labels(state: State, records: Batch) -> Batch:
+    """Give documents that have no labels those that came before them."""
+    sets = records.labels
+    if not state.window.early:
+        return records
+    found = {
+        at: early.labels
+        for at in np.flatnonzero(sets.known == UNLABELLED).tolist()
+        if (early := state.window.take_labels(records.ids[at])) is not None
+    }
+    if not found:
+        return records
+    sets = LabelSets.of([found.get(at, sets.as_given(at)) for at in range(len(sets))])
+    return Batch(records.ids, records.texts, sets)
+
+
+def _step(
+    state: State, hashed: Hashed, records: Batch, source: str, poison: list[Poison], joining: bool
+) -> tuple[Batch, list[list[str]]]:
+    """Learn documents together; one by one where there are too many labels, without those."""
+    sets = records.labels
+    ids = [str(own) for own in records.ids] if joining else None
+    try:
+        return records, sorted_lists(state.step(hashed, sets, ids))
+    except LabelCapacityError:
+        pass
+    kept, lists = [], []
+    for at, own in enumerate(records.ids):
+        one = slice(at, at + 1)
+        try:
+            lists += sorted_lists(state.step(hashed.part(at, at + 1), sets[one], ids and ids[one]))
+            kept.append(at)
+        except LabelCapacityError as error:
+            poison.append(Poison(source, own, str(error), records.texts[at].as_py().encode()))
+    return records.only(kept), lists
+
+
+def _join_one(state: State, own: Id, truth: LabelSets, source: str) -> list[Poison]:
+    """Learn the labels of one document, or let them wait for it."""
+    labels = truth.as_given(0)
+    if labels is None:
+        return [Poison(source, own, "it has no labels")]
+    try:
+        state.model.learn_later(str(own), labels)
+    except NotLearntError:
+        return _keep(state, own, labels, source)
+    except LabelCapacityError as error:
+        return [Poison(source, own, str(error))]
+    state.counts.joined += 1
+    state.adopt()
+    predicted = state.window.take_prediction(own)
+    if predicted is not None:
+        known = LabelSets.of([state.labels.known(predicted)])
+        state.quality.judge(truth, known, state.labels.number)
+    state.drop_evicted()
+    return []
+
+
+def _keep(state: State, own: Id, labels: Labels, source: str) -> list[Poison]:
+    plain = labels if isinstance(labels, dict) else sorted(labels or [])
+    gone = state.window.keep(own, plain, source)
+    if gone is None:
+        return []
+    state.counts.unmatched += 1
+    name, early = gone
+    problem = f"no document {name!r} came in time: {state.window.most:,} labels may wait"
+    return [Poison(early.source, name, problem, msgspec.json.encode(early.labels))]

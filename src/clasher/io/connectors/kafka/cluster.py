@@ -1,0 +1,338 @@
+"""A Kafka cluster: its clients, what the address says about them, and failures in one line."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicCollection,
+)
+from confluent_kafka.admin import AdminClient, ConfigResource
+
+from clasher.errors import SettingError, StreamError, UnreachableError
+from clasher.io.registry import Address
+
+ANSWER: Final = 3.0  # seconds: a stop waits no longer
+LARGEST: Final = 1_000_000  # bytes of a message, by default of the client; of a broker a bit more
+OPTIONS: Final = ("config",)
+OURS: Final = frozenset({
+    "acks", "auto.offset.reset", "bootstrap.servers", "enable.auto.commit",
+    "enable.auto.offset.store", "enable.idempotence", "enable.partition.eof", "group.id",
+    "group.instance.id", "group.protocol", "max.in.flight", "max.in.flight.requests.per.connection",
+    "partition.assignment.strategy", "transactional.id",
+})  # fmt: skip
+
+DENIED: Final = (
+    KafkaError._AUTHENTICATION,
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+)
+AWAY: Final = (
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TRANSPORT,
+    KafkaError._RESOLVE,
+    KafkaError._SSL,
+    KafkaError._TIMED_OUT,
+    KafkaError._TIMED_OUT_QUEUE,
+    KafkaError._MSG_TIMED_OUT,
+    KafkaError._WAIT_COORD,
+    KafkaError._IN_PROGRESS,
+    KafkaError.INVALID_REPLICATION_FACTOR,  # fewer brokers are there than a topic is to have
+    KafkaError._UNKNOWN_PARTITION,  # of a topic that is there: a broker that has just come
+    KafkaError.NOT_LEADER_FOR_PARTITION,  # nor has it taken up the partition yet
+    KafkaError.LEADER_NOT_AVAILABLE,
+)
+QUEUE: Final = 50  # milliseconds without fetching when enough waits here; by default a second
+NO_TOPIC: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC)
+
+_logger = logging.getLogger("clasher.kafka")
+_logger.addHandler(logging.NullHandler())  # what matters is told in our own words
+
+
+class Topic(NamedTuple):
+    """A topic as it is now.
+
+    Attributes
+    ----------
+    cluster : str
+        The id of the cluster, which stays when brokers come and go.
+    id : str | None
+        Its own, which another topic of the same name does not have; None where nobody says.
+    partitions : list of int
+    """
+
+    cluster: str
+    id: str | None
+    partitions: list[int]
+
+
+class Cluster:
+    """Makes clients, and says what goes wrong with them.
+
+    Options of the address: names with a dot are settings of librdkafka, such as
+    ``security.protocol=SASL_SSL``; ``config=FILE`` reads more of them from a file, line by line;
+    a user and password in the address are those of SASL.
+
+    Examples
+    --------
+    >>> cluster = Cluster(Address.of("kafka://ann:secret@one:9092/news?client.rack=b"))
+    >>> cluster.servers, cluster.settings["client.rack"], cluster.settings["security.protocol"]
+    ('one:9092', 'b', 'sasl_ssl')
+    """
+
+    def __init__(self, address: Address) -> None:
+        self.topic, self.servers = address.path, address.server
+        if not self.topic or "/" in self.topic or not address.host:
+            raise SettingError(
+                f"{address.shown}: write kafka://broker/topic, several brokers with commas"
+            )
+        self.settings = _settings(address)
+        self._denied: str | None = None
+        self._reason: str | None = None
+        self.is_down = False
+
+    @property
+    def shown(self) -> str:
+        """What it is called in messages."""
+        return f"kafka://{self.servers}/{self.topic}"
+
+    def beside(self, topic: str) -> Cluster:
+        """Another topic of the same cluster."""
+        other = copy(self)
+        other.topic, other.settings = topic, dict(self.settings)
+        return other
+
+    def agree(self, other: Cluster) -> None:
+        """Take over the settings of another topic, which must be of the same cluster."""
+        if other.servers != self.servers:
+            raise SettingError(
+                f"{other.shown}: cannot be in one transaction with {self.shown}: name the same "
+                f"brokers"
+            )
+        for name, value in other.settings.items():
+            if self.settings.setdefault(name, value) != value:
+                raise SettingError(f"{other.shown}: {name} is another one than for {self.shown}")
+
+    # ── clients ──────────────────────────────────────────────────────────────────────────────
+
+    def consumer(self, **settings: Any) -> Consumer:
+        """A consumer; dots in names of settings are written as underscores."""
+        # A group must be named, also by those who are in none.
+        common = {
+            "group_id": "clasher", "enable_auto_commit": False, "enable_partition_eof": True,
+            "fetch_wait_max_ms": 100,  # how soon it is known that there is nothing
+            "fetch_queue_backoff_ms": QUEUE,
+        }  # fmt: skip
+        consumer: Consumer = self._make(Consumer, common | settings)
+        return consumer
+
+    def producer(self, **settings: Any) -> Producer:
+        """A producer whose messages come in order and only report failures.
+
+        They come at least once; in transactions, once.
+        """
+        # One request at a time keeps the order, as sequence numbers would; but those end a producer
+        # for good where a broker has lost count of them.
+        in_order = {"max_in_flight": 1}
+        # Whoever bootstraps anew forgets the broker that a transaction waits for, and waits for
+        # ever when that comes back (librdkafka 5511).
+        patient = {"metadata_recovery_strategy": "none"}
+        own = patient if "transactional_id" in settings else in_order
+        common = {"acks": "all", "delivery_report_only_error": True, "linger_ms": 5, **own}
+        producer: Producer = self._make(Producer, common | settings)
+        return producer
+
+    def admin(self) -> AdminClient:
+        """A client that creates topics and asks about them."""
+        admin: AdminClient = self._make(AdminClient, {})
+        return admin
+
+    def _make(self, kind: type[Any], settings: Mapping[str, Any]) -> Any:
+        ours = {name.replace("_", "."): value for name, value in settings.items()}
+        try:
+            return kind(
+                {
+                    "client.id": "clasher",
+                    "reconnect.backoff.max.ms": 2000,
+                    **ours,
+                    **self.settings,
+                    "bootstrap.servers": self.servers,
+                    "error_cb": self._note,
+                },
+                logger=_logger,
+            )
+        except KafkaException as error:
+            raise SettingError(f"{self.shown}: {error.args[0].str()}") from error
+
+    # ── what goes wrong ──────────────────────────────────────────────────────────────────────
+
+    def _note(self, error: KafkaError) -> None:
+        """Called by clients, from within their methods."""
+        if error.code() in DENIED:
+            self._denied = error.str()
+        elif error.code() == KafkaError._ALL_BROKERS_DOWN:
+            self.is_down = True
+        else:
+            self._reason = error.str()
+
+    def check(self, client: Consumer) -> None:
+        """Raise what clients have told since the last time, unless all is well again."""
+        if self._denied is not None:
+            denied, self._denied = self._denied, None
+            raise StreamError(f"{self.shown}: lets nobody in: {denied}")
+        if self.is_down:
+            with self.answering():
+                client.list_topics(self.topic, timeout=ANSWER)
+            self.is_down, self._reason = False, None
+
+    @contextmanager
+    def answering(self, hear: Callable[[float], object] = lambda seconds: None) -> Iterator[None]:
+        """What goes wrong inside is told in one line.
+
+        Why it does, clients tell when they are polled: ``hear`` does that. Consumers that read
+        must not be polled in passing.
+        """
+        try:
+            yield
+        except KafkaException as error:
+            hear(0)
+            raise self.failure(error.args[0]) from error
+
+    def failure(self, error: KafkaError) -> StreamError:
+        """What an error means: away for now, or for good."""
+        code = error.code()
+        if code in DENIED or (code in AWAY and self._denied is not None):
+            return StreamError(f"{self.shown}: lets nobody in: {self._denied or error.str()}")
+        if code in NO_TOPIC:
+            return StreamError(f"{self.shown}: there is no such topic; create it first")
+        if code == KafkaError.MSG_SIZE_TOO_LARGE:
+            return StreamError(
+                f"{self.shown}: an output is larger than a message may be; raise message.max.bytes "
+                f"in the address, and max.message.bytes of the topic"
+            )
+        if code in AWAY or error.retriable():
+            reason = self._reason or error.str()
+            return UnreachableError(f"{self.shown}: does not answer ({reason})")
+        return StreamError(f"{self.shown}: {error.str()}")
+
+    # ── what is there ────────────────────────────────────────────────────────────────────────
+
+    def look(self, client: Consumer) -> Topic:
+        """The topic as it is now; for a client that does not read yet."""
+        found = self._metadata(client, hear=client.poll)
+        with self.answering():
+            own = self._id_of_topic() if has_controller(found) else None
+        return Topic(str(found.cluster_id), own, sorted(found.topics[self.topic].partitions))
+
+    def partitions(self, client: Consumer) -> list[int]:
+        """The partitions of the topic."""
+        return sorted(self._metadata(client).topics[self.topic].partitions)
+
+    def largest_message(self) -> int:
+        """Return the bytes of a message that both the client and the topic take.
+
+        A topic whose settings nobody may read is taken for one with the defaults.
+        """
+        own = int(self.settings.get("message.max.bytes", LARGEST))
+        admin, topic = self.admin(), ConfigResource(ConfigResource.Type.TOPIC, self.topic)
+        try:
+            asked = admin.describe_configs([topic], request_timeout=ANSWER)
+            return min(own, int(asked[topic].result()["max.message.bytes"].value))
+        except (KafkaException, KeyError, TypeError, ValueError):
+            return min(own, LARGEST)
+
+    def _metadata(self, client: Consumer, **options: Any) -> Any:
+        with self.answering(**options):
+            found = client.list_topics(self.topic, timeout=ANSWER)
+        error = found.topics[self.topic].error
+        if error is not None:
+            raise self.failure(error)
+        return found
+
+    def _id_of_topic(self) -> str:
+        admin, wanted = self.admin(), TopicCollection([self.topic])
+        asked = admin.describe_topics(wanted, request_timeout=ANSWER)
+        return str(asked[self.topic].result().topic_id)
+
+
+@contextmanager
+def raising_fatal_errors() -> Iterator[None]:
+    """Raise fatal errors of clients as what they are, also where callbacks come after them.
+
+    Such a callback may even wipe out what the error was.
+    """
+    try:
+        yield
+    except SystemError as error:
+        if isinstance(error.__cause__, KafkaException):
+            raise error.__cause__ from None
+        fatal = KafkaError(KafkaError._FATAL, "the client has failed for good", fatal=True)
+        raise KafkaException(fatal) from error
+
+
+def has_controller(metadata: Any) -> bool:
+    """Whether there is somebody to create topics, and to say more about them than their names."""
+    return metadata.controller_id in metadata.brokers
+
+
+def fetch(consumer: Consumer, most: int, seconds: float) -> list[Message]:
+    """What is there, without waiting for more; where nothing is, what comes first in time."""
+    with raising_fatal_errors():
+        found = consumer.consume(most, 0)
+        if found or not seconds:
+            return found
+        first = consumer.poll(seconds)
+        return [] if first is None else [first, *consumer.consume(most - 1, 0)]
+
+
+def _settings(address: Address) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    if address.user is not None:
+        settings |= {"security.protocol": "sasl_ssl", "sasl.mechanism": "PLAIN"}
+        settings |= {"sasl.username": address.user, "sasl.password": address.password or ""}
+    if "config" in address.options:
+        settings |= _read_settings(address.options["config"])
+    settings |= {
+        name: value
+        for name, value in address.options.items()
+        if "." in name and not name.startswith("header.")
+    }
+    for name in settings:
+        if name in OURS:
+            raise SettingError(f"{address.shown}: {name} is for clasher to say; leave it out")
+    return settings
+
+
+def _read_settings(path: str) -> dict[str, str]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = [line.strip() for line in file]
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingError(f"config={path}: cannot be read: {error}") from error
+    settings = {}
+    for line in lines:
+        if line and not line.startswith("#"):
+            name, equals, value = line.partition("=")
+            if not equals:
+                raise SettingError(f"config={path}: lines are name=value, which one is not")
+            settings[name.strip()] = value.strip()
+    return settings
+
+
+def check_options(address: Address, known: Collection[str]) -> None:
+    """Refuse options that mean nothing here; those with a dot are for the client to judge."""
+    plain = {name: value for name, value in address.options.items() if "." not in name}
+    replace(address, options=plain).check_options([*known, *OPTIONS])

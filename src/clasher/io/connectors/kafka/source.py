@@ -1,0 +1,479 @@
+"""A Kafka topic, read from a position that is kept with the model alone.
+
+What a message says: JSON, or what a decoder of the user's own makes of it.
+
+A field named ``kafka.key``, ``kafka.headers.NAME``, ``kafka.timestamp``, ``kafka.partition`` or
+``kafka.offset`` is not of the value but of the message: ``--id kafka.key``; ``kafka.value`` is the
+value itself, for messages that are plain text.
+
+Several partitions as one stream, in an order that depends on them alone.
+
+Next is always the message with the earliest time among the first ones of all partitions, and of the
+lower partition where two are equal. A partition that has nothing now is not waited for, one of
+which nobody knows yet is. So a backlog is read in the same order every time, from wherever it is
+taken up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import Any, Final, Generic, TypeVar
+
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from clasher.errors import StreamError, UnreachableError
+from clasher.io.connectors.kafka.cluster import ANSWER, Cluster, Topic, check_options, fetch
+from clasher.io.jsonl import Decoder, Value, decode_object
+from clasher.io.protocol import Caller, Chunk, Poison, Position, Source
+from clasher.io.records import FaultError, Fields, invalid_utf8
+from clasher.io.registry import Address, load_function
+
+ABOUT: Final = "kafka"
+VALUE: Final = "kafka.value"
+
+
+class Messages:
+    """Makes chunks of messages.
+
+    Parameters
+    ----------
+    source
+        The name of the stream, for dead letters.
+    fields
+        Which fields of a record hold what.
+    decode
+        Makes an object of the bytes of a value; None: they are JSON.
+    """
+
+    def __init__(
+        self, source: str, fields: Fields, decode: Callable[[bytes], Any] | None = None
+    ) -> None:
+        self._decoder = Decoder(source, fields)
+        self._decode = decode
+        wanted = [fields.text or "", fields.labels, fields.id or ""]
+        self._looks_at_message = any(name.startswith(f"{ABOUT}.") for name in wanted)
+        self._is_text = VALUE in wanted
+
+    def chunk(
+        self, messages: Sequence[Message], position: Position, lost: Sequence[Poison] = ()
+    ) -> Chunk:
+        """Decode messages; those that are ``lost`` go to the dead letters."""
+        values: list[Value] = [self._value(message) for message in messages]
+        places = [place(message) for message in messages]
+        chunk = self._decoder.chunk(values, places, position)
+        if not chunk.poison and not lost:
+            return chunk
+        raw = dict(zip(places, messages, strict=True))  # what came, not what was made of it
+        poison = [one._replace(raw=raw[str(one.place)].value()) for one in chunk.poison]
+        return Chunk(chunk.records, position, [*lost, *poison])
+
+    def _value(self, message: Message) -> Value:
+        raw = message.value()
+        if raw is None:
+            return FaultError("it has no value: it deletes what has its key")
+        if self._decode is None and not self._looks_at_message:
+            return raw
+        try:
+            return self._object(raw, message)
+        except FaultError as fault:
+            return fault
+
+    def _object(self, raw: bytes, message: Message) -> Mapping[str, Any]:
+        found: Any = {}
+        if self._decode is not None:
+            found = self._decoded(raw)
+        elif not self._is_text:
+            found = decode_object(raw)
+        if self._looks_at_message:
+            found = {**found, ABOUT: self._about(raw, message)}
+        return found  # type: ignore[no-any-return]
+
+    def _decoded(self, raw: bytes) -> Mapping[str, Any]:
+        assert self._decode is not None
+        try:
+            found = self._decode(raw)
+        except Exception as error:  # a decoder may raise whatever it likes
+            raise FaultError(f"the decoder: {type(error).__name__}: {error}") from error
+        if not isinstance(found, Mapping):
+            raise FaultError(f"the decoder made a {type(found).__name__} of it, not a mapping")
+        return found
+
+    def _about(self, raw: bytes, message: Message) -> Mapping[str, Any]:
+        key = message.key()
+        headers: Any = message.headers() or []
+        about: dict[str, Any] = {
+            "partition": message.partition(),
+            "offset": message.offset(),
+            "timestamp": message.timestamp()[1],
+            "headers": {name: _text(value) for name, value in headers},
+            "key": _text(key),
+        }
+        return about | ({"value": _whole_text(raw)} if self._is_text else {})
+
+
+def place(message: Message) -> str:
+    """Where a message stands, which is the id of a record that has none."""
+    return f"{message.partition()}:{message.offset()}"
+
+
+def _text(raw: bytes | str | None) -> str | None:
+    """What is said beside the value: any bytes can be had as text, the same ones as the same."""
+    return raw.decode("utf-8", "backslashreplace") if isinstance(raw, bytes) else raw
+
+
+def _whole_text(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise invalid_utf8(raw) from None
+
+
+T = TypeVar("T")
+
+
+class Merge(Generic[T]):
+    """Puts what comes from partitions in order.
+
+    Examples
+    --------
+    >>> merge = Merge()
+    >>> merge.begin(0)
+    >>> merge.begin(1)
+    >>> merge.add(0, 30, "c")
+    >>> merge.take(9)  # who knows what partition 1 has
+    []
+    >>> merge.add(1, 20, "b")
+    >>> merge.add(1, 10, "a, which is late")
+    >>> merge.take(9)  # who knows what comes next of it
+    ['b', 'a, which is late']
+    >>> merge.end(1)
+    >>> merge.take(9)
+    ['c']
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, deque[tuple[int, int, T]]] = {}  # time, size and what it is
+        self._heads: list[tuple[int, int]] = []  # time and partition of what is first in each
+        self._ended: set[int] = set()
+        self.awaited: set[int] = set()
+        """The partitions of which nobody knows what is next."""
+        self.held: dict[int, int] = {}
+        """The size of what waits, by partition."""
+
+    def begin(self, partition: int) -> None:
+        """Wait for a partition."""
+        self._waiting[partition] = deque()
+        self.held[partition] = 0
+        self.awaited.add(partition)
+
+    def add(self, partition: int, time: int, item: T, size: int = 0) -> None:
+        """Something came."""
+        waiting = self._waiting[partition]
+        if not waiting:
+            heappush(self._heads, (time, partition))
+            self.awaited.discard(partition)
+        waiting.append((time, size, item))
+        self._ended.discard(partition)
+        self.held[partition] += size
+
+    def end(self, partition: int) -> None:
+        """There is nothing more now, to the best of anybody's knowledge."""
+        self._ended.add(partition)
+        self.awaited.discard(partition)
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether nothing waits, and nothing is waited for."""
+        return not self._heads and not self.awaited
+
+    def take(self, most: int) -> list[T]:
+        """What is next, as far as that is known."""
+        taken: list[T] = []
+        while self._heads and not self.awaited and len(taken) < most:
+            partition = heappop(self._heads)[1]
+            waiting = self._waiting[partition]
+            # As long as no other partition comes before it, one goes on without looking around.
+            limit = self._heads[0] if self._heads else None
+            while len(taken) < most:
+                _, size, item = waiting.popleft()
+                taken.append(item)
+                self.held[partition] -= size
+                if not waiting:
+                    if partition not in self._ended:
+                        self.awaited.add(partition)
+                    break
+                if limit is not None and (waiting[0][0], partition) > limit:
+                    break
+            if waiting:
+                heappush(self._heads, (waiting[0][0], partition))
+        return taken
+
+
+READING: Final = ("decoder", "on_loss", "start")
+KNOW: Final = 1.0  # seconds in which a broker should say whether there is anything
+SILENT: Final = 10.0  # seconds after which a partition that says nothing is told
+REFRESH: Final = 30.0  # seconds between two looks for new partitions
+HELD: Final = 8_000_000  # bytes of a partition that wait for others; no more are read meanwhile
+
+
+class TopicSource(Source):
+    """Messages of all partitions of a topic, merged by their times (``kafka_merging``).
+
+    Options: ``start=end`` to begin with what comes from now on; ``on_loss=skip`` to go on where
+    messages were deleted before they were read; ``decoder=module:function`` for values that are
+    not JSON; those of ``kafka_cluster``.
+    """
+
+    def __init__(self, address: Address, fields: Fields) -> None:
+        self._check_options(address)
+        self._cluster = Cluster(address)
+        self.name, self.fields = f"kafka:{self._cluster.topic}", fields
+        self._begins_at_end = address.choice("start", ["beginning", "end"]) == "end"
+        self._skips = address.choice("on_loss", ["stop", "skip"]) == "skip"
+        decoder = address.options.get("decoder")
+        decode = None if decoder is None else load_function(decoder)
+        self._messages = Messages(self.name, fields, decode)
+        self._consumer: Consumer | None = None
+        self._begin(None)
+
+    def _check_options(self, address: Address) -> None:
+        check_options(address, READING)
+
+    # ── opening ──────────────────────────────────────────────────────────────────────────────
+
+    def open(self, position: Position, caller: Caller) -> None:
+        """Go on with each partition where it was."""
+        self.close()
+        self._begin(position)
+        self._consumer = self._cluster.consumer(
+            isolation_level="read_committed", auto_offset_reset="error"
+        )
+        self._topic = self._identify(position)
+        self._take_up(self._topic.partitions, is_new=position is None)
+        self._looked_at = time.monotonic()
+
+    def _begin(self, position: Position) -> None:
+        self._places = places_of(position)
+        self._fetched: dict[int, int] = {}
+        self._merge: Merge[Message] = Merge()
+        self._paused: set[int] = set()
+        self._lost: list[Poison] = []
+        self._moved_at = time.monotonic()
+
+    def _identify(self, position: Position) -> Topic:
+        """See that it is the topic that was read before."""
+        topic = self._cluster.look(self.consumer)
+        if position is None:
+            return topic
+        for what, known, now in (
+            ("cluster", position["cluster"], topic.cluster),
+            ("topic", position["topic"], topic.id),
+        ):
+            if known is not None and now is not None and known != now:
+                raise StreamError(
+                    f"{self._cluster.shown}: is not the {what} that was read before ({known}, and "
+                    f"now {now}): where to go on is not known. Begin a new folder with this model "
+                    f"(--begin-with), or learn it from its beginning as a new one: --new-stream"
+                )
+        return topic
+
+    def _take_up(self, partitions: list[int], *, is_new: bool) -> None:
+        """Begin to read partitions where they are to be gone on with."""
+        for partition in partitions:
+            self._places[partition] = self._checked(partition, is_new=is_new)
+            self._fetched[partition] = self._places[partition]
+            self._merge.begin(partition)
+        self._assign([self._at(partition) for partition in partitions])
+        self._moved_at = time.monotonic()
+
+    def _assign(self, partitions: list[TopicPartition]) -> None:
+        self.consumer.incremental_assign(partitions)
+
+    def _at(self, partition: int) -> TopicPartition:
+        """Where a partition is fetched next."""
+        return TopicPartition(self._cluster.topic, partition, self._fetched[partition])
+
+    def _checked(self, partition: int, *, is_new: bool) -> int:
+        """Where to begin; what was deleted meanwhile is an error, or accepted."""
+        low, high = self._ends(partition)
+        place = self._places.get(partition)
+        if place is None:  # a partition that was added to a topic is read from its beginning
+            return high if is_new and self._begins_at_end else low
+        if place > high:
+            raise set_back(self._cluster.shown, partition, place, high)
+        if place < low:
+            self._note_loss(partition, place, low)
+        return max(place, low)
+
+    def _note_loss(self, partition: int, place: int, low: int) -> None:
+        what = (
+            f"partition {partition} was to be gone on with at {place:,}, and begins at {low:,}: "
+            f"messages were deleted before they were read"
+        )
+        if not self._skips:
+            raise StreamError(
+                f"{self._cluster.shown}: {what}; keep them for longer (retention.ms), and to go on "
+                f"without them, with a dead letter, add the option on_loss=skip"
+            )
+        self._lost.append(Poison(self.name, f"{partition}:{place}", what))
+
+    def _ends(self, partition: int) -> tuple[int, int]:
+        place = TopicPartition(self._cluster.topic, partition)
+        with self._cluster.answering():
+            ends = self.consumer.get_watermark_offsets(place, timeout=ANSWER)
+        if ends is None:
+            raise UnreachableError(f"{self._cluster.shown}: partition {partition} does not answer")
+        return ends
+
+    @property
+    def consumer(self) -> Consumer:
+        """The consumer, while it is open."""
+        assert self._consumer is not None
+        return self._consumer
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────
+
+    def read(self, most: int, seconds: float) -> Chunk | None:
+        """The next messages."""
+        self._cluster.check(self.consumer)
+        self._look_around()
+        # Whether there is anything is known when the broker has said so, which takes a moment.
+        until = time.monotonic() + (seconds if self.knows_end else max(seconds, KNOW))
+        wait = 0.0
+        while True:
+            self._fetch(most, wait)
+            taken = self._merge.take(most)
+            if taken or self._lost:
+                self._make_room()
+                return self._deliver(taken)
+            wait = until - time.monotonic()
+            if wait <= 0 or (not seconds and self.knows_end):
+                self._check_silence()
+                return None
+
+    @property
+    def knows_end(self) -> bool:
+        """Whether all partitions were read to their ends."""
+        return self._merge.is_at_end
+
+    def _look_around(self) -> None:
+        """Take up partitions that were added to the topic."""
+        if time.monotonic() - self._looked_at >= REFRESH:
+            found = self._cluster.partitions(self.consumer)
+            self._take_up([own for own in found if own not in self._fetched], is_new=False)
+            self._looked_at = time.monotonic()
+
+    def _fetch(self, most: int, seconds: float) -> None:
+        messages = self._poll(most, seconds)
+        fetched, add = self._fetched, self._merge.add  # which a poll may change
+        for message in messages:
+            partition, error = message.partition(), message.error()
+            assert partition is not None
+            if error is None:
+                offset = message.offset() or 0
+                if offset >= fetched[partition]:
+                    fetched[partition] = offset + 1
+                    add(partition, message.timestamp()[1], message, len(message))
+            elif error.code() == KafkaError._PARTITION_EOF:
+                self._merge.end(partition)
+            else:
+                self._judge(error, partition)
+
+    def _poll(self, most: int, seconds: float) -> list[Message]:
+        with self._cluster.answering():
+            return fetch(self.consumer, most, seconds)
+
+    def _judge(self, error: KafkaError, partition: int) -> None:
+        """What went wrong with a partition."""
+        if error.code() != KafkaError._AUTO_OFFSET_RESET:
+            raise self._cluster.failure(error)
+        low, high = self._ends(partition)
+        if not self._fetched[partition] < low:
+            raise set_back(self._cluster.shown, partition, self._fetched[partition], high)
+        self._note_loss(partition, self._fetched[partition], low)
+        self._fetched[partition], self._paused = low, set()
+        self.consumer.assign([self._at(own) for own in self._fetched])
+
+    def _make_room(self) -> None:
+        """Read no more of a partition of which much waits for the others."""
+        if len(self._fetched) == 1:
+            return
+        full = {own for own, size in self._merge.held.items() if size > HELD}
+        empty = {own for own in self._paused if self._merge.held[own] < HELD // 2}
+        if new := full - self._paused:
+            self.consumer.pause([self._at(own) for own in new])
+        if empty:
+            self.consumer.resume([self._at(own) for own in empty])
+        self._paused = (self._paused | new) - empty
+
+    def _deliver(self, taken: list[Message]) -> Chunk:
+        self._moved_at = time.monotonic()
+        lost, self._lost = self._lost, []
+        for partition, last in {message.partition(): message for message in taken}.items():
+            self._places[partition or 0] = (last.offset() or 0) + 1
+        position = {
+            "cluster": self._topic.cluster,
+            "topic": self._topic.id,
+            "next": {str(own): place for own, place in sorted(self._places.items())},
+        }
+        return self._messages.chunk(taken, position, lost)
+
+    def _check_silence(self) -> None:
+        silent = sorted(self._merge.awaited)
+        if silent and time.monotonic() - self._moved_at > SILENT:
+            listed = ", ".join(map(str, silent))
+            raise UnreachableError(f"{self._cluster.shown}: nothing comes of partition {listed}")
+
+    def lag(self) -> int | None:
+        """How many messages are there beyond those that were delivered."""
+        if self._consumer is None or self._merge.is_at_end:
+            return 0
+        ends = [
+            self._consumer.get_watermark_offsets(self._at(p), cached=True) for p in self._fetched
+        ]
+        pairs = zip(self._fetched, ends, strict=True)
+        return sum(max(0, end[1] - self._places[own]) for own, end in pairs if end is not None)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
+
+    def identity(self) -> str | None:
+        """Return the ids of the cluster and of the topic."""
+        topic = self._look()
+        return f"{topic.cluster} {topic.id or ''}"
+
+    def same(self, identity: str) -> bool:
+        """Tell whether the ids are those that were kept; a topic without an id is known by name."""
+        cluster, _, own = identity.partition(" ")
+        topic = self._look()
+        return cluster == topic.cluster and (not own or topic.id in (None, own))
+
+    def _look(self) -> Topic:
+        consumer = self._cluster.consumer()
+        try:
+            return self._cluster.look(consumer)
+        finally:
+            consumer.close()
+
+
+def places_of(position: Position) -> dict[int, int]:
+    """Where partitions are to be gone on with, as a position says.
+
+    >>> places_of({"next": {"0": 17}})
+    {0: 17}
+    """
+    return {} if position is None else {int(own): at for own, at in position["next"].items()}
+
+
+def set_back(shown: str, partition: int, known: int, high: int) -> StreamError:
+    """The one sentence for a topic that has less than was read of it."""
+    return StreamError(
+        f"{shown}: was set back: partition {partition} was read as far as {known:,}, and ends at "
+        f"{high:,} now. Restore it, or begin a new folder with this model: --begin-with"
+    )

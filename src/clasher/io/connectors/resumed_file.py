@@ -1,0 +1,488 @@
+"""A file of JSON lines that grows, and the files that take its place.
+
+Programs that rotate a log either rename it and begin a new one, or copy it and truncate it. Both
+are noticed: the rest of the old file is read, under whatever name it has now, then the new one.
+
+- **Renamed**: another file has the name, and there is something in it. Until then whoever writes
+  may still write to the old one.
+- **Truncated**: the file is shorter than what was read, or holds something else before that place.
+
+Rotated files are looked for beside the file, under its name with a number or date behind it
+(``news.jsonl.1``, ``news.jsonl-20261116``, ``news-20261116.jsonl``); one that was compressed at
+once cannot be gone on with.
+
+One file, read on from where one was.
+
+JSON lines are taken up at a byte, and may grow meanwhile; files of other formats, and compressed
+ones, are read again from their beginning, and what is known already is passed over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple, Protocol
+
+from clasher.errors import RecordError, StreamError
+from clasher.io.files import READERS
+from clasher.io.formats import LONGEST_RECORD, Reading
+from clasher.io.formats import Source as File
+from clasher.io.jsonl import Decoder, Value
+from clasher.io.lines import BLOCK, BOM, Overlong, sniffed, split_lines, too_long
+from clasher.io.protocol import Chunk, Poison, Position
+from clasher.io.records import FaultError, Fields, Id
+from clasher.io.writers import BadRecords
+
+RECORDS: Final = 1000  # of a batch of a format that is read anew: borders must stay where they are
+LOOK: Final = 4096  # bytes before a position that tell whether a file is still the same
+TAIL: Final = 256  # bytes before the end of what was read, looked at again in a file that grows
+POLL: Final = 0.2  # seconds between two looks at a file that may grow
+
+
+class ChangedError(StreamError):
+    """A file is not the one that was read before."""
+
+
+class Resumed(Protocol):
+    """A file that is being read."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all of it was read."""
+
+    def read(self, most: int, seconds: float) -> Chunk | None:
+        """The next records, and where to go on after them; see ``clasher.io.protocol.Source``."""
+
+    def close(self) -> None:
+        """Let go of the file."""
+
+
+def resumed(file: File, fields: Fields, position: Position, *, above: int = 0) -> Resumed:
+    """Open a file at a position; ``above`` records of the stream went before the file."""
+    file = sniffed(file)
+    if file.kind == "jsonl" and file.compression is None and file.encoding is None:
+        return ResumedLines(file, fields, position, above=above)
+    return ReadAnew(file, fields, position, above=above)
+
+
+def content_identity(path: str, length: int = LOOK) -> str | None:
+    """Return a digest of the first ``length`` bytes of a file, and how many those are.
+
+    None for what is empty, cannot be read, or is no regular file: a pipe would lose the bytes.
+    """
+    if not os.path.isfile(path):
+        return None
+    try:
+        with open(path, "rb") as file:
+            head = file.read(length)
+    except OSError:
+        return None
+    return f"sha256:{len(head)}:{hashlib.sha256(head).hexdigest()}" if head else None
+
+
+class Found(NamedTuple):
+    """What stands in some lines, their numbers, and the running numbers of the records."""
+
+    values: list[Value]
+    lines: list[int]
+    ids: list[Id]
+
+
+class Lines:
+    """Complete lines out of blocks that may be slow to come, counted in bytes, lines and records.
+
+    Parameters
+    ----------
+    blocks
+        Makes the bytes, empty where nothing came within the seconds that it asks for.
+    offset, line, records
+        How much went before.
+    """
+
+    def __init__(
+        self,
+        blocks: Callable[[Callable[[], float]], Iterator[bytes]],
+        offset: int = 0,
+        line: int = 0,
+        records: int = 0,
+    ) -> None:
+        self.offset, self.line, self.records = offset, line, records
+        self.is_over = False
+        self._pending: list[bytes] = []
+        self._wait = 0.0
+        self._lines = split_lines(
+            blocks(lambda: self._wait), LONGEST_RECORD, is_beginning=not offset
+        )
+
+    def read(self, most: int, seconds: float) -> Found | None:
+        """The next lines, None where there are none in time."""
+        while len(self._pending) < most:
+            self._wait = 0.0 if self._pending else seconds
+            lines = next(self._lines, None)
+            if lines is None:
+                self.is_over = not self._pending
+                break
+            self._pending += lines
+            if not lines:
+                break
+        taken, self._pending = self._pending[:most], self._pending[most:]
+        return self._count(taken) if taken else None
+
+    def _count(self, lines: list[bytes]) -> Found:
+        found = Found([], [], [])
+        for line in lines:
+            self.line += 1
+            self.offset += 1 + (line.size if isinstance(line, Overlong) else len(line))
+            if isinstance(line, Overlong):
+                found.values.append(FaultError(too_long(LONGEST_RECORD).problem, raw=line.head))
+            elif line.strip():
+                found.values.append(line)
+            else:
+                continue
+            self.records += 1
+            found.lines.append(self.line)
+            found.ids.append(self.records)
+        return found
+
+
+class ResumedLines:
+    """JSON lines from a byte on, to the end, or as they come.
+
+    Attributes
+    ----------
+    may_grow : bool
+        Whether more is expected at the end; set to False, what is left is read.
+    is_cut_off : bool
+        Whether the file no longer holds what was read.
+    """
+
+    def __init__(
+        self, file: File, fields: Fields, position: Position, *, above: int, follow: bool = False
+    ) -> None:
+        self._name, self._follows = file.name, follow
+        self.may_grow, self.is_cut_off = follow, False
+        self._decoder = Decoder(file.name, fields)
+        try:
+            self._file = open(file.name, "rb", buffering=0)  # noqa: SIM115
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise StreamError(f"{file.name} cannot be read: {reason}") from error
+        try:
+            at = position or {"offset": self._after_mark(), "line": 0, "records": above}
+            if not at["offset"]:
+                at = at | {"offset": self._after_mark()}
+            self._check(at)
+            self._tail = self._before(self._file.seek(at["offset"]))
+        except BaseException:
+            self._file.close()
+            raise
+        self._lines = Lines(self._blocks, at["offset"], at["line"], at["records"])
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the end was reached, and nothing more is expected."""
+        return self._lines.is_over
+
+    def read(self, most: int, seconds: float) -> Chunk | None:
+        """The next lines."""
+        found = self._lines.read(most, seconds)
+        if found is None:
+            return None
+        return self._decoder.chunk(found.values, found.lines, self._position(), found.ids)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    @property
+    def records(self) -> int:
+        """How many records of the stream were delivered."""
+        return self._lines.records
+
+    def stat(self) -> os.stat_result:
+        """Return what the system knows of the file, whatever its name is now."""
+        return os.fstat(self._file.fileno())
+
+    def is_intact(self) -> bool:
+        """Whether the file still ends, as far as it was read, with what was read."""
+        return self._before(self._file.tell()) == self._tail
+
+    def cut_off(self) -> None:
+        """Deliver what is in hand, and read nothing more of the file."""
+        self.may_grow, self.is_cut_off = False, True
+
+    def _blocks(self, seconds: Callable[[], float]) -> Iterator[bytes]:
+        while not self.is_cut_off:
+            block = self._file.read(BLOCK)
+            if block:
+                if self._follows:
+                    self._tail = self._before(self._file.tell())
+                yield block
+            elif not self.may_grow:
+                return
+            else:
+                time.sleep(min(POLL, seconds()))
+                yield b""
+
+    def _position(self) -> Position:
+        if self.is_cut_off:  # what comes next is the beginning of what is there now
+            return {"offset": 0, "line": 0, "records": self._lines.records}
+        # The last line of a file may lack its line feed.
+        offset = min(self._lines.offset, self._size())
+        position = {
+            "offset": offset,
+            "line": self._lines.line,
+            "records": self._lines.records,
+            "before": self._digest(offset),
+        }
+        # Files that begin alike are told apart by it; a copy has another one.
+        return position | ({"inode": self.stat().st_ino} if self._follows else {})
+
+    def _check(self, at: dict[str, Any]) -> None:
+        if "before" not in at:
+            return
+        offset, size = at["offset"], self._size()
+        if size < offset or self._digest(offset) != at["before"]:
+            what = f"has {size:,} bytes" if size < offset else "holds something else before it"
+            raise ChangedError(
+                f"{self._name}: was read as far as byte {offset:,}, and {what} now; put back the "
+                f"file that it was, or give the new one another name"
+            )
+
+    def _size(self) -> int:
+        return self.stat().st_size
+
+    def _before(self, offset: int) -> bytes:
+        """Return some bytes before a place; fewer where the file is shorter."""
+        start = max(0, offset - TAIL)
+        return self._at(start, offset - start)
+
+    def _after_mark(self) -> int:
+        return len(BOM) if self._at(0, len(BOM)) == BOM else 0
+
+    def _digest(self, offset: int) -> str:
+        start = max(0, offset - LOOK)
+        return hashlib.blake2b(self._at(start, offset - start), digest_size=8).hexdigest()
+
+    def _at(self, offset: int, size: int) -> bytes:
+        return os.pread(self._file.fileno(), size, offset)
+
+
+class ReadAnew:
+    """Records of any format, those before a position passed over."""
+
+    def __init__(self, file: File, fields: Fields, position: Position, *, above: int) -> None:
+        self.is_over = False
+        self._name, self._above = file.name, above
+        self._known = above if position is None else position["records"]
+        self._bad = Collected()
+        self._reading = Reading(
+            fields, required=False, batch_size=RECORDS, bad=self._bad, records=above
+        )
+        self._batches = self._reading.settle(READERS[file.kind](file, self._reading))
+
+    def read(self, most: int, seconds: float) -> Chunk | None:
+        """The next batch of the file, whatever ``most`` says: borders stay where they are."""
+        while (batch := next(self._batches, None)) is not None:
+            poison = [Poison(self._name, e.position, e.problem, e.raw) for e in self._bad.take()]
+            if self._reading.records > self._known and (batch.ids or poison):
+                return Chunk(batch, {"records": self._reading.records}, poison)
+        if self._reading.records < self._known:
+            known, there = self._known - self._above, self._reading.records - self._above
+            raise ChangedError(
+                f"{self._name}: {known:,} records of it were read, and it has {there:,} now; put "
+                f"back the file that it was, or give the new one another name"
+            )
+        self.is_over = True
+        return None
+
+    def close(self) -> None:
+        """Close the file, with the generator that holds it."""
+        self._batches = iter(())
+
+
+class Collected(BadRecords):
+    """Bad records, kept until somebody takes them."""
+
+    def __init__(self) -> None:
+        super().__init__("skip")
+        self._found: list[RecordError] = []
+
+    def handle(self, error: RecordError) -> None:
+        """Keep a bad record."""
+        self._found.append(error)
+
+    def take(self) -> list[RecordError]:
+        """Those that came since the last time."""
+        found, self._found = self._found, []
+        return found
+
+
+NUMBER: Final = r"[.-]\d[\d.T:_-]*"  # a number or a date
+
+
+class Followed:
+    """Reads a file as it grows, through rotations.
+
+    Parameters
+    ----------
+    file, fields, position
+        As of ``clasher.io.connectors.resumed_file.resumed``.
+    tell
+        Told of truncations, in one line.
+    skips
+        Whether to begin with what is there where what was read before is gone.
+    """
+
+    is_over = False
+
+    def __init__(
+        self,
+        file: File,
+        fields: Fields,
+        position: Position,
+        tell: Callable[[str], object],
+        *,
+        skips: bool = False,
+    ) -> None:
+        self._file, self._fields, self._tell = file, fields, tell
+        self._at: Position = position  # as of the last chunk, when the file still held it
+        self._part = self._begin(position, skips)
+
+    def read(self, most: int, seconds: float) -> Chunk | None:
+        """The next lines of the file, or of the one that took its place."""
+        self._look()
+        while True:
+            chunk = self._part.read(most, seconds)
+            if chunk is not None:
+                self._at = chunk.position
+                return chunk
+            if not self._part.is_over:
+                return None
+            if not self._go_on():
+                time.sleep(min(POLL, seconds))
+                return None
+
+    def close(self) -> None:
+        """Close the file."""
+        self._part.close()
+
+    # ── where to go on ───────────────────────────────────────────────────────────────────────
+
+    def _begin(self, position: Position, skips: bool) -> ResumedLines:
+        """Open the file that a position is in."""
+        if position is None:
+            return self._opened(self._file.name, None, is_live=True)
+        part = self._find(position)
+        if part is not None:
+            return part
+        try:
+            return self._opened(self._file.name, position, is_live=True)
+        except ChangedError as error:
+            if not skips:
+                raise ChangedError(
+                    f"{error}; if it was rotated and the old file is gone, add the option "
+                    f"on_loss=skip to begin with what is there"
+                ) from error
+            self._tell(f"{error.args[0].partition(';')[0]}; beginning at its first byte")
+            at = {"offset": 0, "line": 0, "records": position["records"]}
+            return self._opened(self._file.name, at, is_live=True)
+
+    def _find(self, position: Position) -> ResumedLines | None:
+        """Open the file that holds what was read before a position, preferably the same inode."""
+        found = [self._file.name, *self._rotated()]
+        found.sort(key=lambda name: _inode(name) != position.get("inode"))
+        for name in found:
+            try:
+                is_live = name == self._file.name
+                return self._opened(name, position, is_live=is_live)
+            except StreamError:  # another file, or one that is gone by now
+                continue
+        return None
+
+    def _go_on(self) -> bool:
+        """Open the file that comes after one that was read to its end; whether there is one."""
+        records = self._part.records
+        for name in self._next_names():
+            try:
+                at = {"offset": 0, "line": 0, "records": records}
+                part = self._opened(name, at, is_live=name == self._file.name)
+            except StreamError:
+                continue
+            self._part.close()
+            self._part, self._at = part, at
+            return True
+        return False
+
+    def _next_names(self) -> list[str]:
+        """Return what may come next: files rotated after this one, then the file itself."""
+        if self._part.is_cut_off:
+            return [self._file.name]
+        own = self._part.stat()
+        later = []
+        for name in self._rotated():
+            found = _stat(name)
+            if found is not None and found.st_ino != own.st_ino:
+                later.append((found.st_mtime_ns, name))
+        return [name for at, name in sorted(later) if at > own.st_mtime_ns] + [self._file.name]
+
+    def _rotated(self) -> list[str]:
+        folder, name = os.path.split(self._file.name)
+        stem, ending = os.path.splitext(name)
+        whole, before = re.escape(name) + NUMBER, re.escape(stem) + NUMBER + re.escape(ending)
+        pattern = re.compile(f"(?:{whole}|{before})", re.ASCII)
+        try:
+            names = os.listdir(folder or ".")
+        except OSError:
+            return []
+        return [os.path.join(folder, found) for found in names if pattern.fullmatch(found)]
+
+    def _opened(self, name: str, position: Position, *, is_live: bool) -> ResumedLines:
+        part = File(name, self._file.kind)
+        return ResumedLines(part, self._fields, position, above=0, follow=is_live)
+
+    # ── what happens meanwhile ───────────────────────────────────────────────────────────────
+
+    def _look(self) -> None:
+        """See whether the file is still the one that has the name, and holds what was read."""
+        if not self._part.may_grow:
+            return
+        if not self._part.is_intact():
+            self._leave_truncated()
+            return
+        there, own = _stat(self._file.name), self._part.stat()
+        if there is not None and there.st_size and not os.path.samestat(there, own):
+            self._part.may_grow = False
+
+    def _leave_truncated(self) -> None:
+        """Go on in the copy that was made before, or else with what is in hand."""
+        copy = self._find_copy(self._at) if self._at and self._at["offset"] else None
+        if copy is not None:
+            self._part.close()
+            self._part = copy
+            return
+        self._part.cut_off()
+        self._tell(f"{self._file.name}: was truncated; beginning again at its first byte")
+
+    def _find_copy(self, position: Position) -> ResumedLines | None:
+        for name in self._rotated():
+            try:
+                return self._opened(name, position, is_live=False)
+            except StreamError:
+                continue
+        return None
+
+
+def _stat(name: str) -> os.stat_result | None:
+    try:
+        return os.stat(name)
+    except OSError:
+        return None
+
+
+def _inode(name: str) -> int | None:
+    found = _stat(name)
+    return None if found is None else found.st_ino

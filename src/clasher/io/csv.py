@@ -1,0 +1,208 @@
+"""CSV and TSV with a header, quoted as spreadsheets do it.
+
+Every cell is text: ids stay text, an empty id is a missing one, empty labels mean unlabelled.
+A row may go over several lines inside quotes; its place is its first line. After broken quoting
+the reading goes on at the next line, so that one stray quote does not swallow what follows.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import deque
+from collections.abc import Iterator
+
+from clasher.errors import StreamError
+from clasher.io.formats import Held, Reading, Source
+from clasher.io.label_cells import DoubtfulLabelsError
+from clasher.io.lines import Overlong, line_groups, too_long
+from clasher.io.records import (
+    Batch,
+    FaultError,
+    Id,
+    LabelValue,
+    invalid_utf8,
+    missing_column,
+    read_cell,
+)
+
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
+DELIMITERS = (",", ";", "\t", "|")
+"""What may stand between cells."""
+
+
+def read_delimited(source: Source, reading: Reading) -> Iterator[Batch | Held]:
+    """Read CSV or TSV; blank lines are no records."""
+    # The csv module has one limit for the whole process: raise it to ours, never lower it.
+    csv.field_size_limit(max(csv.field_size_limit(), reading.longest))
+    feed = _Feed(line_groups(source, reading), reading.longest)
+    delimiter = source.delimiter or _DELIMITERS[source.kind]
+    rows = csv.reader(feed, delimiter=delimiter, strict=True)
+    try:
+        header = _read_row(rows, feed)
+    except FaultError as fault:
+        raise StreamError(
+            f"{source.name} has no readable header: {fault.problem}; {fault.remedy}"
+        ) from None
+    if header is None:
+        return
+    if source.delimiter is None:
+        delimiter, header = _delimited(header, feed.raw, delimiter, reading)
+        rows = csv.reader(feed, delimiter=delimiter, strict=True)
+    columns = _Columns(header, source.name, reading)
+    while True:
+        try:
+            row = _read_row(rows, feed)
+            if row is None:
+                break
+            columns.add(row)
+        except DoubtfulLabelsError as error:
+            raise error.at(f"{source.name}, record {feed.line}") from None
+        except FaultError as fault:
+            reading.records += 1
+            reading.reject(source.name, feed.line, fault, feed.raw)
+        if not feed.waiting or len(columns.ids) >= reading.room():
+            yield columns.take()
+    yield columns.take()
+
+
+def _delimited(
+    header: list[str], raw: bytes, delimiter: str, reading: Reading
+) -> tuple[str, list[str]]:
+    """Tell the delimiter by the header: it must give the wanted columns, or else several."""
+    fields = reading.fields
+    needs_labels = reading.labelled and reading.required
+    wanted = {fields.text or fields.id, fields.labels if needs_labels else fields.text or fields.id}
+    if wanted <= set(header):
+        return delimiter, header
+    found = {delimiter: header}
+    for other in DELIMITERS:
+        try:
+            found[other] = next(csv.reader([raw.decode()], delimiter=other, strict=True))
+        except (csv.Error, StopIteration, UnicodeDecodeError):
+            continue
+        if wanted <= set(found[other]):
+            return other, found[other]
+    if len(header) == 1:
+        delimiter = max(found, key=lambda other: len(found[other]))
+    return delimiter, found[delimiter]
+
+
+def _read_row(rows: Iterator[list[str]], feed: _Feed) -> list[str] | None:
+    """The next row that is not blank; None at the end."""
+    row: list[str] = []
+    while not row:
+        feed.begin()
+        try:
+            row = next(rows)
+        except StopIteration:
+            return None
+        except csv.Error as error:
+            feed.give_back()
+            raise FaultError(f"broken quoting: {error}") from None
+        except FaultError:
+            feed.give_back()
+            raise
+        if not feed.valid:
+            raise invalid_utf8(feed.raw)
+    return row
+
+
+class _Feed:
+    """Hands lines to the csv module one by one, and remembers those of the row in hand."""
+
+    def __init__(self, groups: Iterator[list[bytes]], longest: int) -> None:
+        self._groups = groups
+        self._longest = longest
+        self._taken: list[bytes] = []
+        self._size = 0
+        self.waiting: deque[bytes] = deque()
+        self.line = 1
+        self.valid = True
+
+    def begin(self) -> None:
+        """A new row begins with the next line."""
+        self.line += len(self._taken)
+        self._taken.clear()
+        self._size = 0
+        self.valid = True
+
+    def give_back(self) -> None:
+        """Only the first line of the row was bad: the others will be handed out again."""
+        self.waiting.extendleft(reversed(self._taken[1:]))
+        del self._taken[1:]
+
+    @property
+    def raw(self) -> bytes:
+        """The lines of the row in hand."""
+        return b"\n".join(getattr(line, "head", line) for line in self._taken)
+
+    def __iter__(self) -> _Feed:
+        return self
+
+    def __next__(self) -> str:
+        while not self.waiting:
+            self.waiting.extend(next(self._groups))
+        line = self.waiting.popleft()
+        self._taken.append(line)
+        self._size += len(line)
+        if isinstance(line, Overlong) or self._size > self._longest:
+            raise too_long(self._longest)
+        try:
+            return line.decode() + "\n"
+        except UnicodeDecodeError:
+            # The row is bad, but where it ends can still be told.
+            self.valid = False
+            return line.decode("utf-8", "surrogateescape") + "\n"
+
+
+class _Columns:
+    """The wanted cells of the rows of a batch."""
+
+    def __init__(self, header: list[str], source: str, reading: Reading) -> None:
+        fields = reading.fields
+        self._reading = reading
+        self._width = len(header)
+        has_text = fields.text is not None
+        self._text = _index(header, str(fields.text), "text", source) if has_text else None
+        has_labels = reading.labelled and (reading.required or fields.labels in header)
+        self._labels = _index(header, fields.labels, "labels", source) if has_labels else None
+        has_id = fields.id is not None and fields.id in header
+        self._id = _index(header, str(fields.id), "id", source) if has_id else None
+        self.ids: list[Id] = []
+        self._texts: list[str] = []
+        self._label_values: list[LabelValue | str] = []
+
+    def add(self, row: list[str]) -> None:
+        """Take the cells of one row."""
+        if len(row) != self._width:
+            raise FaultError(
+                f"the row has {len(row)} cells where the header has {self._width}",
+                "put cells that hold separators or line ends in quotes, or pass over bad records "
+                "with --on-error skip",
+            )
+        labels: LabelValue | str = None
+        if self._labels is not None:
+            splitting = self._reading.detection is None
+            if self._reading.detection is not None:
+                self._reading.detection.has_text = True
+            labels = read_cell(row[self._labels], self._reading.fields, splitting=splitting)
+        self._reading.records += 1
+        own = "" if self._id is None else row[self._id]
+        self.ids.append(own or self._reading.records)
+        self._texts.append("" if self._text is None else row[self._text])
+        self._label_values.append(labels)
+
+    def take(self) -> Batch | Held:
+        """What was collected, as a batch; the columns are empty after it."""
+        labels = None if self._labels is None else self._label_values
+        batch = self._reading.batch(self.ids, self._texts, labels)
+        self.ids, self._texts, self._label_values = [], [], []
+        return batch
+
+
+def _index(header: list[str], field: str, option: str, source: str) -> int:
+    if field not in header:
+        raise missing_column(source, field, option, header)
+    if header.count(field) > 1:
+        raise StreamError(f"{source} has {header.count(field)} columns {field!r}; rename them")
+    return header.index(field)

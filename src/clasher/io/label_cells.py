@@ -1,0 +1,385 @@
+"""Labels written as one text: a list, or names with a separator between them.
+
+Three rules, the first that applies:
+
+1. ``Fields(labels_json=True)``, ``--labels-json``: each text is JSON, a list or an object.
+2. ``Fields(separator=…)``, ``--label-separator``: split each text there.
+3. Otherwise, read a JSON list, a JSON object or a Python list as such, and split at ``|``.
+   ``open_stream`` also splits at ``;`` or ``,`` where the first records show that it separates
+   labels (``Detection``). Streams that are taken up again and Spark cannot look ahead the same way
+   each time: they never guess, and refuse a text with ``;`` or ``,`` until an option decides.
+
+Detection looks at the first 1,000 records, however they are cut into batches. A character counts
+as a separator where at least 2 % of the texts have it; a comma with a blank after it is common in
+names (*Washington, D.C.*), so its pieces must also appear elsewhere, in another position. Blanks
+are too common in names to be separators: they only cause a warning.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import repeat
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from clasher.errors import LabelError, StreamError
+from clasher.text.label_names import check_name, normal_name, normal_states
+
+Listed: TypeAlias = list[str] | dict[str, bool] | None
+
+DEFAULT_SEPARATOR: Final = "|"
+WINDOW: Final = 1000
+"""Records that are looked at."""
+WINDOW_BYTES: Final = 64 << 20
+"""Bytes of text after which no more records are held back."""
+
+_LOOKS: Final = (20, 50, 100, 200, 500)  # records after which strong evidence is enough
+_STRONG: Final = 10  # texts with the separator that are strong evidence
+_SHARE: Final = 0.02  # of the texts must have a separator
+_LATE: Final = 20  # doubtful texts after the first records that cause a warning
+_LONGEST_LITERAL: Final = 1 << 20  # characters of a Python list that are parsed
+_REPEATED: Final = 1000  # characters of lists that are remembered
+_SEPARATORS: Final = (DEFAULT_SEPARATOR, ";", ",")
+_BRACKETS: Final = {"[": "]", "{": "}", "(": ")"}
+_ENTITY: Final = re.compile(r"&#?\w{1,31};")
+_NUMBER: Final = re.compile(r"(?<=\d),(?=\d)")
+_ARRAY: Final = re.compile(r"\[\s*(?:(?:'[^']*'|\"[^\"]*\")\s+)+(?:'[^']*'|\"[^\"]*\")\s*\]")
+_QUOTED: Final = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+
+
+class LabelFormWarning(UserWarning):
+    """It is doubtful how labels that are written as one text are separated."""
+
+
+class DoubtfulLabelsError(StreamError):
+    """A text may hold one label or several, and only an option can tell."""
+
+    def at(self, place: str) -> DoubtfulLabelsError:
+        """Say where the text stands."""
+        return DoubtfulLabelsError(f"{place}: {self}")
+
+
+def read_list(text: str) -> Listed | str:
+    """Read a text that is a list or an object; return any other as it is.
+
+    >>> read_list('["oil", "Smith, John"]'), read_list("['oil', 'gas']"), read_list("oil")
+    (['oil', 'Smith, John'], ['oil', 'gas'], 'oil')
+    """
+    stripped = text.strip()
+    if _BRACKETS.get(stripped[:1]) != stripped[-1:] and stripped != "set()":
+        return text
+    value = _literal(stripped)
+    if isinstance(value, dict):
+        return _checked_states(value)
+    return _checked_names(value) if isinstance(value, list) else text
+
+
+def read_json(text: str) -> Listed:
+    """Read a text that must be a JSON list of text, an object label → bool, or null.
+
+    >>> read_json('["oil"]'), read_json('"oil"')
+    (['oil'], ['oil'])
+    """
+    if not text or text.isspace():
+        return None
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        value = 0
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        return _checked_states(value)
+    if not isinstance(value, str | list):
+        raise LabelError(f"{_shown(text)} is not a JSON list of labels")
+    return _checked_names([value] if isinstance(value, str) else value)
+
+
+def split(text: str, separator: str) -> list[str]:
+    """Split a text; empty pieces are dropped.
+
+    >>> split("oil; gas;", ";")
+    ['oil', 'gas']
+    """
+    return [name for piece in text.split(separator) if (name := normal_name(piece))]
+
+
+def refuse_doubtful(text: str) -> None:
+    """Refuse a text that may hold several labels, where nobody can look at other records."""
+    for separator in _SEPARATORS[1:]:
+        if DEFAULT_SEPARATOR not in text and len(pieces(text, separator)) > 1:
+            raise DoubtfulLabelsError(
+                f"the labels {_shown(text)} may be one or several; say --label-separator "
+                f"'{separator}' if that separates labels, --label-separator '|' if it does not "
+                f"(in Python: Fields(separator=…))"
+            )
+
+
+def pieces(text: str, separator: str) -> list[str]:
+    """Split a text; semicolons of HTML entities and commas of numbers separate nothing.
+
+    >>> pieces("R&amp;D;1,000", ";"), pieces("1,000", ",")
+    (['R&amp;D', '1,000'], ['1,000'])
+    """
+    if separator not in text:
+        return [text.strip()]
+    pattern = {";": _ENTITY, ",": _NUMBER}.get(separator)
+    if pattern is None or not pattern.search(text):
+        return split(text, separator)
+    # Put the separators that are none out of sight, and back again.
+    kept = pattern.sub(lambda match: match[0].replace(separator, "\0"), text)
+    return [piece.replace("\0", separator) for piece in split(kept, separator)]
+
+
+@dataclass(frozen=True)
+class Understood:
+    """How the labels of a stream were understood, after its first records.
+
+    Attributes
+    ----------
+    separator : str | None
+        What separates labels; None where each text is one label, or a list.
+    records : int
+        Records looked at.
+    labels : int
+        Different labels in them.
+    first : list of str
+        The labels of the first labelled record.
+    lists : bool
+        Whether texts are lists.
+    doubt : str | None
+        A character that may separate labels, and may not; ``cell`` has it.
+    is_late : bool
+        Whether the doubt came up later; then the other attributes are empty.
+    """
+
+    separator: str | None
+    records: int
+    labels: int
+    first: Sequence[str]
+    lists: bool = False
+    doubt: str | None = None
+    cell: str = ""
+    is_late: bool = False
+
+    def __str__(self) -> str:
+        how = "one in each text"
+        if self.separator is not None:
+            how = f"separated by '{self.separator}'"
+        elif self.lists:
+            how = "written as lists"
+        first = ", ".join(map(_shown, self.first[:5])) + (", …" if len(self.first) > 5 else "")
+        return (
+            f"labels: {self.labels:,} in the first {self.records:,} records, {how}; "
+            f"first record: {first or 'none'}"
+        )
+
+    def warning(self, option: str = "Fields(separator={})") -> str | None:
+        """Say what is doubtful and how to decide it, if anything is."""
+        if self.doubt is None:
+            return None
+        what = "blanks separate" if self.doubt == " " else f"'{self.doubt}' separates"
+        return (
+            f"{_shown(self.cell)} was taken for one label; if {what} labels, say "
+            f"{option.format(repr(self.doubt))}, if not, {option.format(repr('|'))}"
+        )
+
+
+OnLabels: TypeAlias = Callable[[Understood], object]
+
+
+def warn_of(understood: Understood) -> None:
+    """Warn of a doubt, as Python code is warned."""
+    text = understood.warning()
+    if text is not None:
+        warnings.warn(text, LabelFormWarning, stacklevel=2)
+
+
+@dataclass
+class Detection:
+    """Finds out from the first records of a stream what separates labels.
+
+    Examples
+    --------
+    >>> detection = Detection(print)
+    >>> detection.look(["oil;gas", "gas", None, "oil;gold"])
+    >>> detection.close()
+    labels: 3 in the first 4 records, separated by ';'; first record: 'oil', 'gas'
+    """
+
+    on_labels: OnLabels = warn_of
+    separator: str = DEFAULT_SEPARATOR
+    is_open: bool = True
+    has_text: bool = False  # labels that are all lists need no word
+    records: int = 0
+    bytes: int = 0
+    _cells: dict[str, int] = field(default_factory=dict)  # different texts, by first appearance
+    _listed: dict[str, None] = field(default_factory=dict)
+    _first: Sequence[str] | str | None = None
+    _has_doubtful: bool = False
+    _watched: int | None = None  # doubtful texts after the first records; None: not counted
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether records that were looked at depend on what is yet to be found out."""
+        return self.is_open and self._has_doubtful
+
+    def look(self, labels: Iterable[Listed | str], sizes: Iterable[int] | None = None) -> None:
+        """Look at the labels of the next records, and at the ``sizes`` of their texts."""
+        for value, size in zip(labels, sizes or repeat(0), strict=False):
+            if not self.is_open:
+                return
+            self.records += 1
+            self.bytes += size
+            if value is not None and self._first is None:
+                self._first = value if isinstance(value, str) else list(value)
+            if isinstance(value, str):
+                self.has_text = True
+                self._look_at(value)
+            elif value is not None:
+                self._listed.update(dict.fromkeys(value))
+            if self.records >= WINDOW or self.bytes > WINDOW_BYTES:
+                self.close()
+            elif self.records in _LOOKS and self._has_doubtful:
+                found = self._found()
+                if found is not None and self._count(found) >= _STRONG:
+                    self._decide(found)
+
+    def close(self) -> None:
+        """Decide: there are no more records to look at."""
+        if self.is_open:
+            self._decide(self._found())
+
+    def watch(self, labels: Iterable[Listed | str]) -> None:
+        """Warn where separators begin to appear after the first records."""
+        for cell in labels:
+            if self._watched is None:
+                return
+            doubt = isinstance(cell, str) and next(
+                (s for s in _SEPARATORS[1:] if len(pieces(cell, s)) > 1), None
+            )
+            if isinstance(cell, str) and doubt:
+                self._watched += 1
+                if self._watched == _LATE:
+                    self._watched = None
+                    self.on_labels(Understood(None, 0, 0, [], doubt=doubt, cell=cell, is_late=True))
+
+    def _look_at(self, cell: str) -> None:
+        self._cells[cell] = self._cells.get(cell, 0) + 1
+        self._has_doubtful = self._has_doubtful or ";" in cell or "," in cell
+        if DEFAULT_SEPARATOR in cell and not self._has_doubtful:
+            self._decide(DEFAULT_SEPARATOR)
+
+    def _decide(self, found: str | None) -> None:
+        self.is_open = False
+        self.separator = found or DEFAULT_SEPARATOR
+        if not self.has_text:
+            return
+        names = set(self._listed)
+        for cell in self._cells:
+            names.update(split(cell, self.separator))
+        first = split(self._first, self.separator) if isinstance(self._first, str) else self._first
+        doubt, cell = self._doubt() if found is None else (None, "")
+        self._watched = 0 if found is None and doubt is None else None
+        lists = not self._cells
+        understood = Understood(found, self.records, len(names), first or [], lists, doubt, cell)
+        self.on_labels(understood)
+        self._cells.clear()
+        self._listed.clear()
+
+    def _found(self) -> str | None:
+        found = [separator for separator in _SEPARATORS if self._separates(separator)]
+        return max(found, key=self._count, default=None)  # of equals, the first
+
+    def _count(self, separator: str) -> int:
+        """Count the texts that a separator would split."""
+        return sum(times for cell, times in self._cells.items() if len(pieces(cell, separator)) > 1)
+
+    def _separates(self, separator: str) -> bool:
+        count = self._count(separator)
+        if separator == DEFAULT_SEPARATOR or not count:
+            return count > 0
+        if count < _SHARE * sum(self._cells.values()):
+            return False
+        spaced = sum(1 for cell in self._cells if f"{separator} " in cell)
+        return separator == ";" or not spaced or self._mixes(separator) >= 0.5
+
+    def _mixes(self, separator: str) -> float:
+        """The share of split texts with a piece that is first here and not first elsewhere.
+
+        Names such as *Smith, John* have first and last pieces of different kinds.
+        """
+        firsts: set[str] = set()
+        others: set[str] = set()
+        parts = [pieces(cell, separator) for cell in self._cells]
+        for part in parts:
+            firsts.update(part[:1])
+            others.update(part[1:])
+        several = [part for part in parts if len(part) > 1]
+        both = firsts & others
+        return sum(1 for part in several if both.intersection(part)) / max(1, len(several))
+
+    def _doubt(self) -> tuple[str | None, str]:
+        """A character that may separate labels, and a text that has it."""
+        for separator in _SEPARATORS[1:]:
+            for cell in self._cells:
+                if len(pieces(cell, separator)) > 1:
+                    return separator, cell
+        # Words of names rarely are labels of their own.
+        several = [cell for cell in self._cells if len(cell.split()) > 1]
+        alone = {cell.strip() for cell in self._cells if len(cell.split()) == 1}
+        looks = [cell for cell in several if not alone.isdisjoint(cell.split())]
+        if len(looks) >= max(2, 0.5 * len(several)):
+            return " ", looks[0]
+        return None, ""
+
+
+def _literal(text: str) -> Any:
+    return (_parsed_again if len(text) <= _REPEATED else _parsed)(text)
+
+
+def _parsed(text: str) -> Any:
+    """Parse JSON or a Python literal; None where it is neither."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        pass
+    if text == "set()":
+        return []
+    if _ARRAY.fullmatch(text):  # as NumPy prints text; Python would join the pieces
+        return [one or other for one, other in _QUOTED.findall(text)]
+    if len(text) > _LONGEST_LITERAL:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # backslashes
+            value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+    if isinstance(value, set):
+        return sorted(value, key=str)
+    return list(value) if isinstance(value, tuple) else value
+
+
+_parsed_again = lru_cache(4096)(_parsed)  # the same lists come again and again
+
+
+def _checked_names(names: list[Any]) -> list[str]:
+    return [check_name(name) for name in names]
+
+
+def _checked_states(states: dict[Any, Any]) -> dict[str, bool]:
+    for name, state in states.items():
+        if not isinstance(state, bool):
+            raise LabelError(f"label {name!r} must be true or false. Got {state!r} instead.")
+    return normal_states(states)
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:60]}…")

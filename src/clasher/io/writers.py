@@ -1,0 +1,344 @@
+"""What happens to a bad record: stop, pass over it, or set it aside in a dead-letter file.
+
+A file that lines are written to, whose failures are told in one sentence.
+
+Predictions and other findings as JSON lines, to a file or to standard output.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Sequence
+from hashlib import sha256
+from itertools import pairwise
+from typing import Any, Final, Literal, Self
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from clasher.errors import RecordError, SettingError, StreamError
+from clasher.io.records import Id
+from clasher.labels import LabelSets
+
+
+class Closing:
+    """Closes itself at the end of a ``with`` block."""
+
+    def close(self) -> None:
+        """Let go of what is held."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class LineFile:
+    """Lines in, each portion flushed as it is written.
+
+    Parameters
+    ----------
+    path
+        The file.
+    mode
+        ``"wb"`` replaces what is there, ``"ab"`` adds to it.
+    what
+        What the file is called in messages.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], mode: Literal["wb", "ab"], what: str) -> None:
+        self.what = what
+        try:
+            self._file = open(path, mode)  # noqa: SIM115
+        except OSError as error:
+            raise failure(what, error) from error
+
+    def write(self, lines: bytes) -> None:
+        """Write some lines; only a reader that went away stays an ``OSError``."""
+        try:
+            self._file.write(lines)
+            self._file.flush()
+        except OSError as error:
+            # Closing tries to write the rest once more: that this fails too says nothing new.
+            with contextlib.suppress(OSError):
+                self._file.close()
+            if isinstance(error, BrokenPipeError):
+                raise
+            raise failure(self.what, error) from error
+
+    def close(self) -> None:
+        """Close the file; once more is no error."""
+        self._file.close()
+
+
+def failure(what: str, error: OSError) -> StreamError:
+    """The one sentence for what cannot be written."""
+    return StreamError(f"{what} cannot be written: {error.strerror or error}")
+
+
+STANDARD_OUTPUT: Final = "-"
+DECIMALS: Final = 6
+
+_encoder = msgspec.json.Encoder()
+
+
+class Prediction(msgspec.Struct, omit_defaults=True, gc=False):
+    """One line of output."""
+
+    id: Id
+    labels: list[str]
+    probabilities: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
+
+
+class LineWriter(Closing):
+    """Writes JSON lines batch by batch, each flushed as it is written.
+
+    Parameters
+    ----------
+    path
+        A file, which is replaced, or ``-`` for standard output, which is left open.
+
+    Notes
+    -----
+    A reader that goes away (``clasher predict … | head``) raises ``BrokenPipeError``: what to do
+    about it is the caller's business. Any other failure to write is a ``StreamError``.
+
+    Examples
+    --------
+    >>> with LineWriter("-") as writer:
+    ...     writer.write_lines([{"id": 1, "cluster": 7}])
+    {"id":1,"cluster":7}
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        name = os.fspath(path)
+        self._file = None if name == STANDARD_OUTPUT else LineFile(name, "wb", name)
+
+    def write_lines(self, values: Sequence[Any]) -> None:
+        """Write a line for each value."""
+        self._write(_encoder.encode_lines(values))
+
+    def close(self) -> None:
+        """Close the file; standard output stays open."""
+        if self._file is not None:
+            self._file.close()
+
+    def _write(self, lines: bytes) -> None:
+        if self._file is None:
+            print_lines(lines)
+        else:
+            self._file.write(lines)
+
+
+class PredictionWriter(LineWriter):
+    """Writes the predictions of a model.
+
+    Examples
+    --------
+    >>> with PredictionWriter("-") as writer:
+    ...     writer.write([1, "b"], LabelSets.of([{"oil", "energy"}, set()]))
+    {"id":1,"labels":["energy","oil"]}
+    {"id":"b","labels":[]}
+    """
+
+    def write(
+        self,
+        ids: Sequence[Id],
+        labels: LabelSets,
+        probabilities: npt.NDArray[np.floating[Any]] | None = None,
+        names: Sequence[str] = (),
+    ) -> None:
+        """Write the predictions of one batch; ``probabilities`` is documents × ``names``."""
+        self._write(encode_predictions(ids, labels, probabilities, names))
+
+
+def encode_predictions(
+    ids: Sequence[Id],
+    labels: LabelSets,
+    probabilities: npt.NDArray[np.floating[Any]] | None = None,
+    names: Sequence[str] = (),
+) -> bytes:
+    r"""JSON lines of id, labels in the order of their texts, and probabilities to six decimals.
+
+    >>> encode_predictions([1], LabelSets.of([["oil"]]), np.array([[0.25]]), ["oil"])
+    b'{"id":1,"labels":["oil"],"probabilities":{"oil":0.25}}\n'
+    """
+    lists = sorted_lists(labels)
+    if probabilities is None:
+        lines = [Prediction(own, found) for own, found in zip(ids, lists, strict=True)]
+    else:
+        # As float64: a rounded float32 would be written with all the digits of its expansion.
+        rows = np.round(np.asarray(probabilities, np.float64), DECIMALS).tolist()
+        lines = [
+            Prediction(own, found, dict(zip(names, row, strict=True)))
+            for own, found, row in zip(ids, lists, rows, strict=True)
+        ]
+    return _encoder.encode_lines(lines)
+
+
+def sorted_lists(sets: LabelSets) -> list[list[str]]:
+    """The positive labels of each document, sorted by text.
+
+    >>> sorted_lists(LabelSets.of([["oil", "gold"], None]))
+    [['gold', 'oil'], []]
+    """
+    documents = sets.documents[sets.yes]
+    used, label = np.unique(sets.ids[sets.yes], return_inverse=True)
+    texts = [sets.names[number] for number in used]
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    rank = np.argsort(np.array(order, np.int64))[label]
+    flat = [texts[order[i]] for i in rank[np.lexsort((rank, documents))].tolist()]
+    ends = np.searchsorted(documents, np.arange(len(sets) + 1)).tolist()
+    return [flat[start:end] for start, end in pairwise(ends)]
+
+
+def print_lines(lines: bytes) -> None:
+    """Write to standard output, and flush it."""
+    try:
+        if hasattr(sys.stdout, "buffer"):
+            sys.stdout.buffer.write(lines)
+        else:  # a notebook or a test has put a stream of text in its place
+            sys.stdout.write(lines.decode())
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise failure("standard output", error) from error
+
+
+_SKIPPING = re.compile(r",? or pass over (bad records|it) with --on-error skip$")
+
+SHORTER: Final = (1000, 200, 20)  # characters left of a name or an error where a letter is cut
+
+
+class BadRecords(Closing):
+    r"""The policy for bad records, and the count of those passed over.
+
+    Parameters
+    ----------
+    policy
+        ``"stop"`` raises the first bad record's ``RecordError``; ``"skip"`` counts it and goes on;
+        a path (``pathlib.Path``, not text, so that a misspelt policy is never taken for a file)
+        also appends it to that dead-letter file.
+
+    Attributes
+    ----------
+    skipped : int
+        Records passed over so far.
+    first : RecordError | None
+        What was wrong with the first of them.
+
+    Notes
+    -----
+    A dead letter is a JSON line ``{"source", "record", "error", "raw"}``, flushed at once:
+    the file, the line (the row of a Parquet or Arrow table), what is wrong, and the record as it
+    was read. In ``raw``, bytes that are not UTF-8 are written as ``\xff``; a record longer than
+    the limit is cut; a row of a table is written as a JSON object. On a stream (``clasher run``)
+    a letter larger than its sink takes is cut: see ``letter``.
+
+    Examples
+    --------
+    >>> with BadRecords("skip") as bad:
+    ...     bad.handle(RecordError("news.jsonl", 3, "broken JSON", "mend it"))
+    >>> bad.skipped
+    1
+    """
+
+    def __init__(self, policy: Literal["stop", "skip"] | os.PathLike[str] = "stop") -> None:
+        if policy not in ("stop", "skip") and not isinstance(policy, os.PathLike):
+            raise SettingError(
+                f"the policy for bad records must be 'stop', 'skip' or a pathlib.Path of a "
+                f"dead-letter file. Got {policy!r} instead."
+            )
+        self.policy = policy
+        self.skipped = 0
+        self.first: RecordError | None = None
+        # Opened at once: a file that cannot be written should be known before the stream is read.
+        self._letters: LineFile | None = None
+        if isinstance(policy, os.PathLike):
+            self._letters = LineFile(policy, "ab", f"the dead-letter file {os.fspath(policy)}")
+
+    def handle(self, error: RecordError) -> None:
+        """Raise ``error``, or count it and set it aside."""
+        if self.policy == "stop":
+            raise error
+        remedy = _SKIPPING.sub("", error.remedy)  # of no use to whoever does that already
+        if remedy != error.remedy:
+            error = RecordError(error.source, error.position, error.problem, remedy, error.raw)
+        self.first = self.first or error
+        self.skipped += 1
+        if self._letters is not None:
+            problem = f"{error.problem}; {error.remedy}"
+            self._letters.write(letter(error.source, error.position, problem, error.raw) + b"\n")
+
+    def close(self) -> None:
+        """Close the dead-letter file, if there is one."""
+        if self._letters is not None:
+            self._letters.close()
+
+
+def letter(
+    source: str, record: str | int, error: str, raw: bytes | None, most: int | None = None
+) -> bytes:
+    r"""Write a dead letter: where it stood, what is wrong with it, and what came.
+
+    A letter of more than ``most`` bytes is cut: it holds the beginning of what came, with its
+    whole length and its SHA-256.
+
+    >>> print(letter("news.jsonl", 3, "broken JSON", b"\xff").decode())
+    {"source":"news.jsonl","record":3,"error":"broken JSON","raw":"\\xff"}
+    >>> print(letter("news.jsonl", 3, "broken JSON", b"x" * 9999, most=170).decode()[:90])
+    {"source":"news.jsonl","record":3,"error":"broken JSON","raw":"xxxxxxxx","raw_bytes":9999,
+    """
+    # The name of a file need not be Unicode text.
+    source = source.encode("utf-8", "backslashreplace").decode()
+    fields = {"source": source, "record": record, "error": error, "raw": _text(raw)}
+    whole = _encoder.encode(fields)
+    if most is None or len(whole) <= most:
+        return whole
+    return _cut(fields, raw, most)
+
+
+def _cut(fields: dict[str, Any], raw: bytes | None, most: int) -> bytes:
+    """Shorten a letter to ``most`` bytes, as far as that goes."""
+    content = b"" if raw is None else raw
+    digest = {"raw_bytes": len(content), "raw_sha256": sha256(content).hexdigest()}
+    if raw is not None:
+        fields = fields | {"raw": ""} | digest
+    for longest in SHORTER:
+        bare = {name: _shortened(value, longest) for name, value in fields.items()}
+        left = most - len(_encoder.encode(bare))
+        if left >= 0:
+            break
+    if raw is not None:
+        bare["raw"] = _beginning(content, left)
+    return _encoder.encode(bare)
+
+
+def _shortened(value: Any, longest: int) -> Any:
+    """Cut text, but not a digest."""
+    is_long = isinstance(value, str) and len(value) > max(longest, sha256().digest_size * 2)
+    return f"{value[:longest]}…" if is_long else value
+
+
+def _beginning(raw: bytes, room: int) -> str:
+    """Return as much of ``raw`` as takes no more than ``room`` bytes of JSON: escapes count."""
+    size = min(len(raw), max(room, 0))
+    while size:
+        while 0 < size < len(raw) and raw[size] & 0xC0 == 0x80:  # not within a character
+            size -= 1
+        text = _text(raw[:size]) or ""
+        took = len(_encoder.encode(text)) - len('""')
+        if took <= room:
+            return text
+        size = min(size - 1, size * room // took)
+    return ""
+
+
+def _text(raw: bytes | None) -> str | None:
+    return None if raw is None else raw.decode("utf-8", "backslashreplace")

@@ -1,0 +1,116 @@
+"""Spherical online k-means over the prototypes of a model: clusters are labels nobody gave.
+
+Weighed documents without labels.
+"""
+
+import numpy as np
+
+from clasher.kernels import kernel
+from clasher.kernels.clash import clash
+from clasher.kernels.fading import gain
+from clasher.kernels.regions import feed, halve
+from clasher.kernels.rules import COUNT_LIMIT
+from clasher.kernels.sketch import count, weigh
+from clasher.kernels.state import DOCUMENTS, LABELLED, LABELS
+
+
+@kernel
+def weigh_documents(
+    indptr, buckets, counts, word_indptr, places, keys, state, setting, work, counting, weights
+):
+    """Weigh each document of a batch; then count it, where asked to, before the next."""
+    for document in range(indptr.shape[0] - 1):
+        inside = slice(indptr[document], indptr[document + 1])
+        words = slice(word_indptr[document], word_indptr[document + 1])
+        own = buckets[inside]
+        weigh(state, setting, own, counts[inside], places[words], keys[words], work)
+        for at in range(own.shape[0]):
+            weights[indptr[document] + at] = work.x[at]
+        if counting:
+            count(state, setting, own, places[words], keys[words], work)
+
+
+@kernel
+def count_documents(indptr, buckets, word_indptr, places, keys, state, setting, work):
+    """Count each document of a batch."""
+    for document in range(indptr.shape[0] - 1):
+        own = buckets[indptr[document] : indptr[document + 1]]
+        words = slice(word_indptr[document], word_indptr[document + 1])
+        count(state, setting, own, places[words], keys[words], work)
+
+
+NO_KEYS = np.zeros(0, np.uint64)
+
+
+@kernel
+def cluster_documents(
+    indptr, buckets, counts, state, setting, work, most, patience, learning, clusters, cosines
+):
+    """Find the cluster of each document of a batch and, where asked to, feed it.
+
+    A document is in no cluster (−1) if it has no weight or, unless it is learnt, none is there.
+    """
+    no_places, no_keys = buckets[:0], NO_KEYS
+    for document in range(indptr.shape[0] - 1):
+        inside = slice(indptr[document], indptr[document + 1])
+        own = buckets[inside]
+        length = weigh(state, setting, own, counts[inside], no_places, no_keys, work)
+        cluster = clash(state, setting, own, length, state.totals[LABELS], work)
+        cosine = work.cosines[cluster] if cluster >= 0 else 0.0
+        if learning:
+            count(state, setting, own, no_places, no_keys, work)
+            if length > 0.0:
+                cluster = choose_cluster(state, cluster, cosine, setting.threshold, most, patience)
+                join(state, cluster, own, work.x)
+        clusters[document] = cluster
+        cosines[document] = cosine
+
+
+@kernel
+def choose_cluster(state, nearest, cosine, threshold, most, patience):
+    """The nearest cluster if it is near enough; else a new one, while there is room for it."""
+    if nearest >= 0 and cosine >= threshold:
+        return nearest
+    used = state.totals[LABELS]
+    if used < most:
+        state.totals[LABELS] = used + 1
+        return used
+    stale = longest_unfed(state)
+    if state.totals[DOCUMENTS] - state.seen[stale] > patience:
+        clear_cluster(state, stale)
+        return stale
+    return nearest if nearest >= 0 else stale
+
+
+@kernel
+def longest_unfed(state):
+    """The cluster that was fed least recently."""
+    oldest = 0
+    for cluster in range(state.totals[LABELS]):
+        if state.seen[cluster] < state.seen[oldest]:
+            oldest = cluster
+    return oldest
+
+
+@kernel
+def clear_cluster(state, cluster):
+    """Forget all that was fed to a cluster."""
+    for bucket in range(state.rows.shape[0]):
+        state.rows[bucket, 0, cluster] = np.float32(0.0)
+    state.counts[cluster] = 0.0
+    state.norms[cluster] = 0.0
+    state.scales[cluster] = 0.0
+    state.gains[cluster] = 1.0
+    state.together[cluster, cluster] = np.float32(0.0)
+
+
+@kernel
+def join(state, cluster, buckets, x):
+    """Feed a document to a cluster, as Mode 1 feeds one to its label."""
+    weight = gain(state, cluster)
+    feed(state, cluster, buckets, x, weight)
+    state.together[cluster, cluster] += np.float32(weight)
+    state.seen[cluster] = state.totals[DOCUMENTS]
+    state.totals[LABELLED] += 1
+    if state.counts[cluster] >= COUNT_LIMIT * weight:
+        halve(state, cluster)

@@ -1,0 +1,304 @@
+"""Why a label: which words and which region spoke for it and against it.
+
+The words behind buckets: which word stands for a bucket, and what a label is about.
+
+A hash cannot be undone, so a model that is to speak in words keeps one for each bucket (see
+``kernels/words.py``). A word that makes up more than half of a bucket's occurrences is the one that
+is kept; memory is constant.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from clasher import frames
+from clasher.errors import LabelError, SettingError
+from clasher.kernels.clash import choose, clash, shown
+from clasher.kernels.fading import gain
+from clasher.kernels.margin import COSINE, log_odds
+from clasher.kernels.regions import ratio
+from clasher.kernels.scan import merge_votes, write_signs
+from clasher.kernels.sketch import weigh
+from clasher.kernels.state import LABELS, MARGIN, PERCEPTRON, Setting, State, Work
+from clasher.labels import LabelIndex
+from clasher.learning import memory
+from clasher.text.hashing import Hasher, Word
+
+
+def word_of(state: State, bucket: int) -> str | None:
+    """The word that stands for a bucket; None where none does yet."""
+    _check_words(state)
+    dimensions = len(state.word_keys)
+    if not 0 <= bucket < dimensions:
+        raise SettingError.of("bucket", f"from 0 to {dimensions - 1}", bucket, "word_of")
+    text = state.words[bucket].tobytes().rstrip(b"\0").decode("utf-8", "replace")
+    return " ".join(text.lower().split()) or None
+
+
+def top_words(
+    label: str, most: int, index: LabelIndex, state: State, setting: Setting
+) -> list[WordWeight]:
+    """The words that speak for a label, the weightiest first.
+
+    A word weighs the evidence it adds for the label in a document of unit length without others:
+    to the log-odds with the linear rules, to the cosine of its prototype with the paper's.
+    """
+    _check_words(state)
+    if type(most) is not int or most < 1:
+        raise SettingError.of("n", "an integer from 1", most, "top_words")
+    j = index.number(label)
+    buckets = np.flatnonzero(state.word_votes > 0)
+    signs = np.empty(len(buckets))
+    write_signs(state.word_keys[buckets], signs)
+    weights = _weights(j, buckets, state, setting) * signs
+    best = [at for at in np.argsort(-weights, kind="stable")[:most] if weights[at] > 0]
+    named = ((word_of(state, int(buckets[at])), float(weights[at])) for at in best)
+    return [WordWeight(word, weight) for word, weight in named if word is not None]
+
+
+def merge_words(mine: State, other: State) -> None:
+    """Add the words of another model's state, of the same settings, to one's own.
+
+    The word kept for a bucket is still the one of more than half of its occurrences in both.
+    """
+    if len(mine.word_keys) != len(other.word_keys):
+        raise SettingError("one of the models keeps words and the other does not, or fewer buckets")
+    merge_votes(mine, other)
+
+
+def _check_words(state: State) -> None:
+    if not len(state.word_keys):
+        raise SettingError(
+            "the model keeps no words; make it with Clasher(words=True), or clasher learn --words"
+        )
+
+
+def _weights(
+    j: int, buckets: npt.NDArray[np.int64], state: State, setting: Setting
+) -> npt.NDArray[np.float64]:
+    """What a bucket adds to the evidence for label ``j`` for each 1 of it."""
+    first: npt.NDArray[np.float64] = state.rows[buckets, 0, j].astype(np.float64)
+    if setting.rule == PERCEPTRON:
+        return np.asarray(first / gain(state, j))
+    cosines: npt.NDArray[np.float64] = first * state.scales[j]
+    if setting.rule != MARGIN:
+        return cosines
+    weights = state.rows[buckets, 1, j] + state.shared[0, COSINE] * cosines
+    return np.asarray(state.odds[1] * weights)
+
+
+CANCELLED = 0.01  # words whose cosines cancel to less than this part of them do not explain c_j
+
+
+class WordWeight(NamedTuple):
+    """A word, and how much it weighs."""
+
+    word: str
+    weight: float
+
+
+class WordEvidence(NamedTuple):
+    """A word of the document, and its evidence for the label (negative: against it)."""
+
+    word: str
+    evidence: float
+
+
+class Span(NamedTuple):
+    """A stretch of the document, in characters, and its evidence for the label."""
+
+    start: int
+    stop: int
+    evidence: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a label was given to a document, or was not.
+
+    Attributes
+    ----------
+    label : str
+        The label that is explained.
+    predicted : bool
+        Whether the model gives it to the document.
+    probability : float
+        What ``Clasher.probabilities`` returns for the label: for the paper's rules, the fraction F̂
+        of the region's documents that carry it (Eq. 15).
+    evidence : float
+        The sum of ``words`` and ``other``: the log-odds of the label for the linear rules, the
+        cosine of the region for the paper's rules, whose words only choose the region.
+    region : str | None
+        The label whose prototype is nearest: the region the document clashed into.
+    similarity : float
+        Its cosine to the document.
+    words : list of (word, evidence)
+        What each word contributed, the weightiest first.
+    other : dict
+        What did not come from a word: the label's ``bias``, its share of the regions near the
+        document (``region``), and how it goes with the best of the ``other labels``.
+    spans : list of (start, stop, evidence)
+        Where these words stand in the text, in its order; their evidence adds up to that of
+        ``words``.
+
+    Examples
+    --------
+    >>> from clasher import Clasher
+    >>> model = Clasher(1024)
+    >>> for _ in range(3):
+    ...     model.learn("gold mine", {"gold"})
+    ...     model.learn("oil rig", {"oil"})
+    >>> explanation = model.explain("a mine of oil", "gold")
+    >>> [word for word, evidence in explanation.words if evidence > 0]
+    ['mine']
+    """
+
+    label: str
+    predicted: bool
+    probability: float
+    evidence: float
+    region: str | None
+    similarity: float
+    words: list[WordEvidence]
+    other: dict[str, float] = field(default_factory=dict)
+    spans: list[Span] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        verdict = "predicted" if self.predicted else "not predicted"
+        near = "no region"
+        if self.region is not None:
+            near = f"region {self.region} (cosine {self.similarity:.2f})"
+        sums = f"probability {self.probability:.3f}, evidence {self.evidence:+.3f}"
+        lines = [f"{self.label}: {verdict}, {sums}, {near}"]
+        lines += [f"  {weight:+.3f}  {word}" for word, weight in self.words[:10]]
+        lines += [f"  {weight:+.3f}  ({name})" for name, weight in self.other.items()]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the words on green and red, and what did not come from words."""
+        given = "given" if self.predicted else "not given"
+        nearest = "no region" if self.region is None else f"region {self.region}"
+        return frames.card(
+            f"{self.label}: {given}, {self.probability:.3f}; {nearest}, {self.similarity:.3f}",
+            f"<p>{frames.weighted(self.words)}</p>",
+            frames.rows(["beside words", ""], [(k, f"{v:+.3f}") for k, v in self.other.items()]),
+        )
+
+
+def explain(
+    text: str, label: str | None, hasher: Hasher, index: LabelIndex, state: State, setting: Setting
+) -> Explanation:
+    """Explain ``label``, or the best label, of a document; changes nothing."""
+    if not len(index):
+        raise LabelError("there is nothing to explain yet: the model knows no label")
+    asked = None if label is None else index.number(label)
+    hashed = hasher.hash_one(text)
+    buckets, counts = hashed.buckets, hashed.counts
+    places, keys = hashed.words.places, hashed.words.keys
+    work = memory.work_for(state, len(keys))
+    length = weigh(state, setting, buckets, counts, places, keys, work)
+    labels = int(state.totals[LABELS])
+    region = int(clash(state, setting, buckets, length, labels, work))
+    chosen = work.chosen[: choose(state, setting, length, labels, work)]
+    j = _best(work, state, labels) if asked is None else asked
+    x = work.x[: len(buckets)].astype(np.float64)
+    score = float(work.scores[j])
+    similarity = float(work.cosines[region]) if region >= 0 else 0.0
+    by_bucket, other = _shares(j, region, work, buckets, x, length, state, setting)
+    found = hasher.words(text)
+    words = _by_word(found, buckets, counts, by_bucket)
+    return Explanation(
+        label=index.names[j],
+        predicted=bool(np.any(chosen == j)),
+        probability=float(shown(state, setting, score)),
+        evidence=_evidence(score, similarity, state, setting),
+        region=index.names[region] if region >= 0 else None,
+        similarity=similarity,
+        words=words,
+        other=other,
+        spans=_spans(found, words),
+    )
+
+
+def _evidence(score: float, similarity: float, state: State, setting: Setting) -> float:
+    """Return what the words and the rest add up to."""
+    if setting.rule == MARGIN:
+        return float(log_odds(state, score))
+    return score if setting.rule == PERCEPTRON else similarity
+
+
+def _best(work: Work, state: State, labels: int) -> int:
+    """The label that would be predicted first: one without a document never is."""
+    return int(np.argmax(np.where(state.counts[:labels] > 0, work.scores[:labels], -np.inf)))
+
+
+def _shares(
+    j: int,
+    region: int,
+    work: Work,
+    buckets: npt.NDArray[np.int32],
+    x: npt.NDArray[np.float64],
+    length: float,
+    state: State,
+    setting: Setting,
+) -> tuple[npt.NDArray[np.float64], dict[str, float]]:
+    """Return the evidence for label ``j`` by bucket, and what came from elsewhere."""
+    bias = {"bias": float(state.bias[0, j])}
+    if setting.rule == PERCEPTRON:
+        one = gain(state, j)
+        return x * state.rows[buckets, 0, j] / one, {"bias": bias["bias"] / one}
+    if setting.rule != MARGIN:
+        if region < 0:
+            return np.zeros(len(x)), {}
+        return x * state.rows[buckets, 0, region] * (state.scales[region] / length), {}
+    offset, slope = state.odds
+    shares = x * state.rows[buckets, 1, j]
+    bias = {"bias": float(offset + slope * bias["bias"])}
+    if region < 0:
+        return slope * shares, bias
+    per_cosine, per_ratio, per_fraction, per_look = state.shared[0]
+    cosines = x * state.rows[buckets, 0, j] * (state.scales[j] / length)  # add up to c_j
+    shares += per_cosine * cosines
+    near = per_ratio * ratio(work.cosines[j], work.cosines[region])
+    common = per_fraction * work.fractions[j]
+    if abs(cosines.sum()) > CANCELLED * np.abs(cosines).sum():
+        shares += near * cosines / cosines.sum()  # the words share in r_j as they do in c_j
+    else:
+        common += near
+    beside = per_look * work.looks[j]
+    return slope * shares, {
+        **bias, "region": float(slope * common), "other labels": float(slope * beside)
+    }  # fmt: skip
+
+
+def _by_word(
+    found: list[Word],
+    buckets: npt.NDArray[np.int32],
+    counts: npt.NDArray[np.float32],
+    shares: npt.NDArray[np.float64],
+) -> list[WordEvidence]:
+    """Split each bucket's share among the words that fell into it, by their signed counts."""
+    place = {int(bucket): at for at, bucket in enumerate(buckets)}
+    signed: dict[tuple[str, int], float] = defaultdict(float)
+    for word in found:
+        signed[word.text, word.bucket] += word.sign
+    weights = [
+        WordEvidence(word, float(shares[at] * count / counts[at]) if counts[at] else 0.0)
+        for (word, bucket), count in signed.items()
+        for at in (place[bucket],)
+    ]
+    return sorted(weights, key=lambda pair: -abs(pair.evidence))
+
+
+def _spans(found: list[Word], weights: list[WordEvidence]) -> list[Span]:
+    """Each time that a word is written has an equal part in what it spoke."""
+    written = Counter(word.text for word in found)
+    spoken: dict[str, float] = defaultdict(float)
+    for text, weight in weights:
+        spoken[text] += weight
+    return sorted(Span(w.start, w.stop, spoken[w.text] / written[w.text]) for w in found)

@@ -1,0 +1,202 @@
+"""A model whose predictions are judged, label by label, as their truth comes.
+
+Labels keep their identity: a number that stays when a label is renamed.
+
+A name that was given up, by renaming or merging, goes on to mean the same label, so that a feed
+which has not heard of it does not bring the old label back; a label that bears the name wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+from clasher.errors import LabelCapacityError
+from clasher.labels import LabelSets
+from clasher.learning.late_labels import Id
+from clasher.model import Clasher
+from clasher.runtime.quality import PANE, Quality
+from clasher.text.hashing import Hashed
+from clasher.text.label_names import normal_name, settled_names
+
+Labels: TypeAlias = list[str] | dict[str, bool] | None
+"""A list: these labels and no others; a mapping: yes and no, the rest unknown; None: unlabelled."""
+MOST_FORMER = 10_000  # names given up that are remembered
+
+
+class Identities:
+    """The numbers of labels, the names they had, and which of them are pinned.
+
+    Examples
+    --------
+    >>> labels = Identities()
+    >>> labels.adopt(["grian", "gold"])
+    >>> labels.rename("grian", "grain")
+    >>> labels.number("grain"), labels.now("grian")
+    (1, 'grain')
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self.former: dict[str, int] = {}
+        self.pinned: set[int] = set()
+        self.last = 0
+
+    def adopt(self, names: Iterable[str]) -> None:
+        """Give names that are new the next numbers."""
+        for name in names:
+            if name not in self.numbers:
+                self.last += 1
+                self.numbers[name] = self.last
+                self.former.pop(name, None)
+
+    def number(self, name: str) -> int:
+        """The number of a label that there is."""
+        return self.numbers[name]
+
+    def now(self, name: str) -> str:
+        """What a label is called now; a name that is not known means itself."""
+        if name in self.numbers:
+            return name
+        name = normal_name(name)
+        if name in self.numbers or name not in self.former:
+            return name
+        return self.names()[self.former[name]]
+
+    def translate(self, labels: Labels) -> Labels:
+        """Labels under their names of now."""
+        if not labels or (not self.former and all(map(self.numbers.__contains__, labels))):
+            return labels
+        # Old logs may hold blank names, which mean nothing.
+        if isinstance(labels, dict):
+            return {own: yes for name, yes in labels.items() if (own := self.now(name))}
+        return [own for name in labels if (own := self.now(name))]
+
+    def known(self, labels: Iterable[str]) -> list[str]:
+        """Names of now of those labels that there still are."""
+        return [name for name in map(self.now, labels) if name in self.numbers]
+
+    def names(self) -> dict[int, str]:
+        """Names by number."""
+        return {number: name for name, number in self.numbers.items()}
+
+    def rename(self, old: str, new: str) -> None:
+        """Call a label by another name."""
+        number = self.numbers.pop(old)
+        self.numbers[new] = number
+        self._give_up(old, number)
+        self.former.pop(new, None)
+
+    def merge(self, source: str, target: str) -> None:
+        """Let all names of one label mean another."""
+        gone, stays = self.numbers.pop(source), self.numbers[target]
+        for name, number in self.former.items():
+            if number == gone:
+                self.former[name] = stays
+        self._give_up(source, stays)
+        self.pinned.discard(gone)
+
+    def drop(self, name: str) -> int:
+        """Forget a label and all its names; the number that it had."""
+        number = self.numbers.pop(name)
+        self.former = {old: of for old, of in self.former.items() if of != number}
+        self.pinned.discard(number)
+        return number
+
+    def _give_up(self, name: str, number: int) -> None:
+        self.former.pop(name, None)
+        self.former[name] = number
+        while len(self.former) > MOST_FORMER:
+            del self.former[next(iter(self.former))]
+
+    def to_plain(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        pinned = sorted(self.pinned)
+        return {"numbers": self.numbers, "former": self.former, "pinned": pinned, "last": self.last}
+
+    @classmethod
+    def of(cls, plain: dict[str, Any]) -> Identities:
+        """What ``to_plain`` gave."""
+        labels = cls()
+        numbers: dict[str, int] = plain["numbers"]
+        labels.numbers = dict(zip(settled_names(numbers), numbers.values(), strict=True))
+        labels.former = dict(plain["former"])
+        labels.pinned, labels.last = set(plain["pinned"]), plain["last"]
+        return labels
+
+
+class Judged:
+    """A model, the identities of its labels, and how good it is, in panes of judged documents.
+
+    Examples
+    --------
+    >>> judged = Judged(Clasher(1024))
+    >>> texts, sets = ["wheat", "gold", "wheat"], LabelSets.of([{"grain"}, {"metal"}, {"grain"}])
+    >>> list(judged.step(judged.model.hash_many(texts), sets))[-1]
+    {'grain'}
+    >>> judged.quality.all.documents
+    3
+    """
+
+    def __init__(self, model: Clasher, pane: int = PANE) -> None:
+        self.model = model
+        self.labels = Identities()
+        self.labels.adopt(model.labels)
+        self.quality = Quality(pane)
+
+    def step(
+        self, hashed: Hashed, sets: LabelSets, ids: Sequence[Id | None] | None = None
+    ) -> LabelSets:
+        """Predict each document, learn it, and judge what was predicted: all, or nothing.
+
+        Unlabelled documents that have an id wait for their labels.
+        """
+        if not self._may_evict(sets):
+            return self._step(hashed, sets, ids)
+        self._check_room(sets)
+        return LabelSets.join(
+            [
+                self._step(
+                    hashed.part(at, at + 1), sets[at : at + 1], None if ids is None else [ids[at]]
+                )
+                for at in range(len(sets))
+            ]
+        )
+
+    def _step(self, hashed: Hashed, sets: LabelSets, ids: Sequence[Id | None] | None) -> LabelSets:
+        predicted = self.model.step_many(hashed, sets, ids)
+        self.adopt()
+        self.quality.judge(sets, predicted, self.labels.number)
+        self.drop_evicted()
+        return predicted
+
+    def _may_evict(self, sets: LabelSets) -> bool:
+        if self.model.settings.on_full != "evict":
+            return False
+        new = {sets.names[i] for i in set(sets.ids.tolist())} - self.labels.numbers.keys()
+        return len(self.labels.numbers) + len(new) > self.model.settings.max_labels
+
+    def _check_room(self, sets: LabelSets) -> None:
+        """Refuse labels that find no room beside the pinned ones, before one is learnt."""
+        pinned, most = self.model.pinned, self.model.settings.max_labels
+        for at in range(len(sets)):
+            inside = slice(int(sets.indptr[at]), int(sets.indptr[at + 1]))
+            own = {sets.names[i] for i in sets.ids[inside].tolist()}
+            if len(pinned | own) > most:
+                raise LabelCapacityError(
+                    f"document {at} has {len(own)} labels, and {len(pinned)} of {most} are "
+                    f"pinned; unpin some, or raise max_labels"
+                )
+
+    def adopt(self) -> None:
+        """Give labels that the model has met their identity."""
+        names = self.model.labels
+        if len(names) != len(self.labels.numbers) or self.model.settings.on_full == "evict":
+            self.labels.adopt(names)
+
+    def drop_evicted(self) -> None:
+        """Forget labels that the model has given up."""
+        names = self.model.labels
+        if len(names) < len(self.labels.numbers):
+            for name in sorted(self.labels.numbers.keys() - set(names)):
+                self.quality.drop(self.labels.drop(name))

@@ -1,0 +1,274 @@
+"""How good the predictions are: counts per label, over all that was judged and over the last of it.
+
+A document is judged when its labels come after its prediction. The recent past are the last panes
+of a fixed number of judged documents, so that the figures do not depend on how entries were cut
+into batches, and a replay gives the same.
+
+Measures with intervals: Wilson's for proportions, the delta method for means of F1.
+
+F1 grows with the share J = tp / (tp + fp + fn) of right ones among all that was true or predicted,
+F1 = 2J / (1 + J), so the bounds of J are those of F1. The labels of one document are not
+independent: the micro average has no more observations than documents.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from math import sqrt
+from typing import Any, TypeAlias
+
+import numpy as np
+from msgspec import Struct
+
+from clasher import metrics
+from clasher.kernels.labels import FN, FP, JUDGED, TP
+from clasher.labels import LabelSets
+
+Z = 1.959964  # 95 %
+ENOUGH = 20  # observations of a proportion
+ENOUGH_DOCUMENTS = 100  # for an average over labels
+
+
+class Estimate(Struct, frozen=True, kw_only=True):
+    """A measure with its 95 % interval, from so many observations; whether they are enough."""
+
+    value: float
+    low: float
+    high: float
+    observations: int
+    is_enough: bool
+
+
+class Measures(Struct, frozen=True, kw_only=True):
+    """How good the predictions are, over some judged documents."""
+
+    documents: int
+    macro_f1: Estimate
+    micro_f1: Estimate
+    frequent_f1: Estimate
+    rare_f1: Estimate
+    frequent_labels: int
+    rare_labels: int
+
+
+Counts: TypeAlias = tuple[int, int, int]
+"""Hits, false alarms, misses."""
+
+
+def ratio(hits: int, trials: int) -> Estimate:
+    """A proportion with Wilson's interval.
+
+    >>> estimate = ratio(8, 10)
+    >>> round(estimate.low, 2), estimate.value, round(estimate.high, 2), estimate.is_enough
+    (0.49, 0.8, 0.94, False)
+    """
+    low, high = _wilson(hits / trials if trials else 0.0, trials)
+    value = hits / trials if trials else 0.0
+    return Estimate(
+        value=value, low=low, high=high, observations=trials, is_enough=trials >= ENOUGH
+    )
+
+
+def estimate_f1(counts: Counts) -> Estimate:
+    """The F1 of one label."""
+    trials = sum(counts)
+    return _of_share(counts[0] / trials if trials else 0.0, trials, trials >= ENOUGH)
+
+
+def estimate_micro(rows: Sequence[Counts], documents: int) -> Estimate:
+    """F1 of the summed counts."""
+    trials = sum(map(sum, rows))
+    share = sum(row[0] for row in rows) / trials if trials else 0.0
+    return _of_share(share, min(trials, documents), documents >= ENOUGH_DOCUMENTS)
+
+
+def estimate_macro(rows: Sequence[Counts]) -> Estimate:
+    """The mean F1 of labels; shares are drawn towards a half where there are few observations."""
+    if not rows:
+        return Estimate(value=0.0, low=0.0, high=1.0, observations=0, is_enough=False)
+    value = sum(_f1(row[0] / sum(row)) for row in rows) / len(rows)
+    variance = 0.0
+    for row in rows:
+        trials = sum(row) + 4.0
+        share = (row[0] + 2.0) / trials
+        variance += share * (1.0 - share) / trials * (2.0 / (1.0 + share) ** 2) ** 2
+    reach = Z * sqrt(variance) / len(rows)
+    observations = sum(row[0] + row[2] for row in rows)
+    return Estimate(
+        value=value, low=max(0.0, value - reach), high=min(1.0, value + reach),
+        observations=observations, is_enough=observations >= ENOUGH_DOCUMENTS,
+    )  # fmt: skip
+
+
+def _of_share(share: float, trials: int, is_enough: bool) -> Estimate:
+    low, high = _wilson(share, trials)
+    return Estimate(
+        value=_f1(share), low=_f1(low), high=_f1(high), observations=trials, is_enough=is_enough
+    )
+
+
+def _f1(share: float) -> float:
+    return 2.0 * share / (1.0 + share)
+
+
+def _wilson(share: float, trials: int) -> tuple[float, float]:
+    if not trials:
+        return 0.0, 1.0
+    centre = share + Z * Z / (2 * trials)
+    reach = Z * sqrt(share * (1 - share) / trials + Z * Z / (4 * trials * trials))
+    below = 1 + Z * Z / trials
+    low, high = (centre - reach) / below, (centre + reach) / below
+    return max(0.0, min(low, share)), min(1.0, max(high, share))  # which rounding may miss
+
+
+PANE = 250  # judged documents
+PANES = 8  # of the recent past, the open one included
+FREQUENT = 0.8  # of all true labels are those of the frequent ones
+
+NONE: Counts = (0, 0, 0)
+
+
+class Pane:
+    """The judged documents of a stretch: hits, false alarms and misses of each label."""
+
+    def __init__(self, documents: int = 0, counts: dict[int, Counts] | None = None) -> None:
+        self.documents = documents
+        self.counts = {} if counts is None else counts
+
+    def add(self, label: int, counts: Counts, sign: int = 1) -> None:
+        """Count for a label; ``sign`` −1 takes back, and never below nothing."""
+        old, (tp, fp, fn) = self.counts.get(label, NONE), counts
+        self.counts[label] = (
+            max(0, old[0] + sign * tp), max(0, old[1] + sign * fp), max(0, old[2] + sign * fn),
+        )  # fmt: skip
+
+    def support(self, label: int) -> int:
+        """How many of the documents have a label."""
+        hits, _, misses = self.counts.get(label, NONE)
+        return hits + misses
+
+    def drop(self, label: int, into: int | None = None) -> None:
+        """Forget a label, or count it as another one."""
+        counts = self.counts.pop(label, None)
+        if into is not None and counts is not None:
+            self.add(into, counts)
+
+    def to_plain(self) -> list[Any]:
+        """Plain values, ready for JSON."""
+        return [self.documents, [[label, *self.counts[label]] for label in sorted(self.counts)]]
+
+    @classmethod
+    def of(cls, plain: list[Any]) -> Pane:
+        """A pane from plain values."""
+        documents, rows = plain
+        return cls(documents, {label: (tp, fp, fn) for label, tp, fp, fn in rows})
+
+
+class Quality:
+    """Judges predictions, by the numbers under which labels keep their identity.
+
+    ``pane`` is the number of judged documents of a pane.
+
+    Examples
+    --------
+    >>> quality = Quality()
+    >>> quality.judge(LabelSets.of([{"oil"}]), LabelSets.of([{"oil", "gold"}]), len)
+    >>> quality.all.documents, quality.all.counts[len("oil")], quality.all.counts[len("gold")]
+    (1, (1, 0, 0), (0, 1, 0))
+    """
+
+    def __init__(self, pane: int = PANE) -> None:
+        self.pane = pane
+        self.all = Pane()
+        self.panes = [Pane()]
+
+    def judge(
+        self, truth: LabelSets, predicted: LabelSets, number: Callable[[str], int], sign: int = 1
+    ) -> None:
+        """Count predictions; ``number`` tells the identity of a label."""
+        start = 0
+        while start < len(truth):
+            room = self.pane - self.panes[-1].documents if sign > 0 else len(truth)
+            stop = min(len(truth), start + _first_judged(truth, start, room))
+            self._count(truth[start:stop], predicted[start:stop], number, sign)
+            start = stop
+
+    def _count(
+        self, truth: LabelSets, predicted: LabelSets, number: Callable[[str], int], sign: int
+    ) -> None:
+        measured = metrics.Metrics()
+        measured.update_many(truth, predicted)
+        judged = sign * int(measured.totals[JUDGED])
+        counts = measured.counts[[TP, FP, FN]]
+        concerned = np.flatnonzero(counts.any(axis=0))
+        labels = [number(measured.names[at]) for at in concerned.tolist()]
+        rows = counts[:, concerned].T.tolist()
+        for pane in (self.all, self.panes[-1]):
+            pane.documents = max(0, pane.documents + judged)
+            for label, row in zip(labels, rows, strict=True):
+                pane.add(label, row, sign)
+        if self.panes[-1].documents >= self.pane:
+            self.panes = [*self.panes, Pane()][-PANES:]
+
+    def drop(self, label: int, into: int | None = None) -> None:
+        """Forget a label, or count it as another one from now on."""
+        for pane in (self.all, *self.panes):
+            pane.drop(label, into)
+
+    def recent(self) -> Pane:
+        """The recent past as one."""
+        sums: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
+        for pane in self.panes:
+            for label, counts in pane.counts.items():
+                for at, count in enumerate(counts):
+                    sums[label][at] += count
+        rows = {label: (tp, fp, fn) for label, (tp, fp, fn) in sums.items()}
+        return Pane(sum(pane.documents for pane in self.panes), rows)
+
+    def label(self, number: int) -> tuple[Estimate, Estimate, Estimate]:
+        """Precision, recall and F1 of a label."""
+        tp, fp, fn = self.all.counts.get(number, NONE)
+        return ratio(tp, tp + fp), ratio(tp, tp + fn), estimate_f1((tp, fp, fn))
+
+    def history(self, number: int) -> list[float | None]:
+        """The F1 of a label pane by pane, None where it did not come up."""
+        rows = (pane.counts.get(number, NONE) for pane in self.panes)
+        return [estimate_f1(row).value if any(row) else None for row in rows]
+
+    def to_plain(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {"all": self.all.to_plain(), "panes": [pane.to_plain() for pane in self.panes]}
+
+    @classmethod
+    def of(cls, plain: dict[str, Any], pane: int = PANE) -> Quality:
+        """What ``to_plain`` gave."""
+        quality = cls(pane)
+        quality.all = Pane.of(plain["all"])
+        quality.panes = [Pane.of(pane) for pane in plain["panes"]]
+        return quality
+
+
+def figures(pane: Pane) -> Measures:
+    """All measures of a stretch; the frequent labels make up most of what is true."""
+    counts = {label: row for label, row in pane.counts.items() if row[0] + row[2]}
+    by_support = sorted(counts, key=lambda label: -(counts[label][0] + counts[label][2]))
+    support = np.array([counts[label][0] + counts[label][2] for label in by_support], np.int64)
+    before = np.cumsum(support) - support
+    frequent = int(np.sum(before < FREQUENT * support.sum()))
+    rows = [counts[label] for label in by_support]
+    return Measures(
+        documents=pane.documents,
+        macro_f1=estimate_macro(rows),
+        micro_f1=estimate_micro(list(pane.counts.values()), pane.documents),
+        frequent_f1=estimate_macro(rows[:frequent]),
+        rare_f1=estimate_macro(rows[frequent:]),
+        frequent_labels=frequent,
+        rare_labels=len(rows) - frequent,
+    )
+
+
+def _first_judged(truth: LabelSets, start: int, wanted: int) -> int:
+    """How many documents from ``start`` on have ``wanted`` judged ones among them, or all."""
+    judged = np.cumsum(truth.known[start:] != 0)
+    return int(np.searchsorted(judged, wanted)) + 1

@@ -1,0 +1,319 @@
+"""A model split by its labels, for more of them than one machine holds (section 3.5).
+
+Every shard has the prototypes, weights and statistics of some labels, and the word statistics of
+all. A document is put to every shard; what depends on all labels, such as the nearest region, is
+found in rounds: the shards answer, the best of the answers is told to all of them, and so on. The
+predictions are exactly those of the model in one piece.
+
+==================  =====================================================================
+rule                rounds
+==================  =====================================================================
+centroid, mistake   the nearest region; its label set, by the shard that has it
+perceptron          the labels that pass
+margin              the nearest regions; the two best labels; the labels that pass
+==================  =====================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from clasher.errors import SettingError, require_positive
+from clasher.kernels.clash import VECTOR
+from clasher.kernels.margin import score_at
+from clasher.kernels.shards import ask_linear, ask_look, ask_nearest, ask_regions, ask_scores
+from clasher.kernels.state import State
+from clasher.labels import LabelSets
+from clasher.learning import memory
+from clasher.model import Clasher
+from clasher.settings import Settings
+from clasher.text.hashing import Hashed, Hasher
+
+Labels = npt.NDArray[np.int32]
+Values = npt.NDArray[np.float64]
+
+
+class Best(NamedTuple):
+    """The best of something for each document: labels by their numbers, −1 for none, and values.
+
+    A row has as many labels as were asked for; what the values are depends on what was asked.
+    """
+
+    labels: Labels
+    values: Values
+
+
+class Passed(NamedTuple):
+    """The labels of each document that pass, and the one to predict if none does, or −1."""
+
+    indptr: npt.NDArray[np.int64]
+    ids: Labels
+    best: Labels
+    value: Values
+
+
+class Shard:
+    """Some labels of a model.
+
+    Parameters
+    ----------
+    settings
+        Those of the model.
+    first
+        The number of its first label in the model.
+    state
+        The model's, cut to the labels of this shard.
+    together
+        Who came together: with ``margin`` the columns of its labels, else their rows.
+    counts, gains
+        Those of all labels.
+    """
+
+    def __init__(
+        self, settings: Settings, first: int, labels: int, state: State,
+        together: npt.NDArray[np.float32], counts: Values, gains: Values,
+    ) -> None:  # fmt: skip
+        self.settings = settings
+        self.first = first
+        self.labels = labels
+        self.state = state
+        self.together = together
+        self.counts = counts
+        self.gains = gains
+        self._setting = settings.for_kernels()
+        self._hasher = Hasher(
+            settings.dimensions, settings.seed, settings.analyzer, keep_words=settings.depth > 1
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all its arrays."""
+        arrays = (*self.state, self.together, self.counts, self.gains)
+        return sum(array.nbytes for array in arrays)
+
+    def hash_many(self, texts: Any) -> Hashed:
+        """Hash documents; those that are hashed already pass through."""
+        return self._hasher.hash_many(texts)
+
+    def nearest(self, hashed: Hashed) -> Best:
+        """The nearest region here and the three with the highest cosines.
+
+        Values: how near it is, its cosine, and theirs.
+        """
+        labels = np.empty((hashed.documents, 4), np.int32)
+        values = np.empty((hashed.documents, 5))
+        ask_nearest(*self._asked(hashed), labels, values)
+        return Best(self._everywhere(labels), values)
+
+    def regions(self, regions: Labels) -> tuple[npt.NDArray[np.int64], Labels]:
+        """The label sets of documents whose nearest region is one of this shard, or −1."""
+        total = len(self.counts)
+        indptr = np.zeros(len(regions) + 1, np.int64)
+        ids = np.empty(len(regions) * total, np.int32)
+        work = memory.work_for(self.state)
+        work = work._replace(scores=np.empty(total), chosen=np.empty(total, np.int32))
+        here = np.where(regions >= 0, regions - self.first, -1).astype(np.int64)
+        ask_regions(
+            here, self.state, self.together, self.counts, self._setting, work, indptr, ids
+        )  # fmt: skip
+        return indptr, ids[: indptr[-1]]
+
+    def linear(self, hashed: Hashed) -> Passed:
+        """The labels here that a perceptron predicts."""
+        found = self._room(hashed)
+        ask_linear(*self._asked(hashed), *found)
+        return self._passed(found)
+
+    def scores(self, hashed: Hashed, near: Best) -> Best:
+        """The two best labels here before the second look, and their z; ``near`` is of all."""
+        labels = np.empty((hashed.documents, 2), np.int32)
+        values = np.empty((hashed.documents, 2))
+        ask_scores(*self._asked(hashed), self.together, self.counts, *near, labels, values)
+        return Best(self._everywhere(labels), values)
+
+    def look(self, hashed: Hashed, near: Best, two: Best) -> Passed:
+        """The labels here that pass after the second look; ``near`` and ``two`` are of all."""
+        found = self._room(hashed)
+        cut = float(self.state.cut[0])
+        if not self._setting.learnt_cut:
+            cut = float(score_at(self.state, self._setting.threshold))
+        ask_look(
+            *self._asked(hashed), self.together, self.counts, *near, self.first, self.gains, cut,
+            *two, *found,
+        )  # fmt: skip
+        return self._passed(found)
+
+    def _asked(self, hashed: Hashed) -> tuple[Any, ...]:
+        words = hashed.words
+        work = memory.work_for(self.state, len(words.keys))
+        return (
+            hashed.indptr, hashed.buckets, hashed.counts, words.indptr, words.places, words.keys,
+            self.state, self._setting, work, self.labels,
+        )  # fmt: skip
+
+    def _room(self, hashed: Hashed) -> Passed:
+        documents = hashed.documents
+        return Passed(
+            np.zeros(documents + 1, np.int64), np.empty(documents * self.labels, np.int32),
+            np.empty(documents, np.int32), np.zeros(documents),
+        )  # fmt: skip
+
+    def _passed(self, found: Passed) -> Passed:
+        ids = found.ids[: found.indptr[-1]]
+        return Passed(
+            found.indptr, self._everywhere(ids), self._everywhere(found.best), found.value
+        )
+
+    def _everywhere(self, labels: Labels) -> Labels:
+        """The numbers of labels in the whole model."""
+        return np.where(labels >= 0, labels + self.first, -1).astype(np.int32)
+
+
+def split(model: Clasher, shards: int) -> list[Shard]:
+    """Split a model by its labels.
+
+    >>> model = Clasher(1024)
+    >>> model.learn_many(["wheat", "gold", "oil"] * 5, [{"grain"}, {"metal"}, {"energy"}] * 5)
+    >>> shards = split(model, 2)
+    >>> predict(shards, model.labels, ["gold and oil"])[0] == model.predict("gold and oil")
+    True
+    """
+    require_positive("split", "shards", shards)
+    total = len(model.labels)
+    if shards > total:
+        raise SettingError.of(
+            "shards", f"at most {total}, the labels of the model", shards, "split"
+        )
+    bounds = [total * shard // shards for shard in range(shards + 1)]
+    return [_cut(model, *bound) for bound in pairwise(bounds)]
+
+
+def _cut(model: Clasher, first: int, stop: int) -> Shard:
+    total, state = len(model.labels), model._state
+    own, room = slice(first, stop), -(-(stop - first) // VECTOR) * VECTOR
+    arrays = state._asdict()
+    for name, axis in memory.LABEL_AXIS.items():
+        if name not in ("together", "classes", "members", "blocks") and arrays[name].size:
+            arrays[name] = _columns(arrays[name], axis, own, room)
+    for name in ("together", "classes", "blocks", "all_blocks"):
+        arrays[name] = np.zeros((0,) * arrays[name].ndim, arrays[name].dtype)
+    together = state.together[:0, :0]
+    if state.together.size:
+        by_columns = model.settings.rule == "margin"
+        inside = (slice(0, total), own) if by_columns else (own, slice(0, total))
+        together = np.ascontiguousarray(state.together[inside])
+    return Shard(
+        model.settings, first, stop - first, State(**arrays), together,
+        state.counts[:total].copy(), state.gains[:total].copy(),
+    )  # fmt: skip
+
+
+def _columns(array: Any, axis: int, own: slice, room: int) -> Any:
+    """The columns of some labels, in whole vectors."""
+    shape = list(array.shape)
+    shape[axis] = room
+    columns = np.zeros(shape, array.dtype)
+    before = (slice(None),) * axis
+    columns[(*before, slice(0, own.stop - own.start))] = array[(*before, own)]
+    return columns
+
+
+# ── the answers of all shards, as one ────────────────────────────────────────────────────────────
+
+
+def nearest_of(answers: Sequence[Best]) -> Best:
+    """The nearest region of all and the three with the highest cosines; values: their cosines.
+
+    In place of those that are not there stands the nearest.
+    """
+    labels = np.stack([answer.labels for answer in answers], axis=1)  # [n, shards, 4]
+    values = np.stack([answer.values for answer in answers], axis=1)  # [n, shards, 5]
+    region, _ = highest(labels[:, :, 0], values[:, :, 0], 1)
+    owner = np.argmax(labels[:, :, 0] == region, axis=1)
+    cosine = values[np.arange(len(region)), owner, 1]
+    three, cosines = highest(
+        np.hstack([answer.labels[:, 1:] for answer in answers]),
+        np.hstack([answer.values[:, 2:] for answer in answers]),
+        3,
+    )
+    missing = three < 0
+    return Best(
+        np.hstack([region, np.where(missing, region, three)]).astype(np.int32),
+        np.hstack([cosine[:, None], np.where(missing, 0.0, cosines)]),
+    )
+
+
+def best_of(answers: Sequence[Best]) -> Best:
+    """The two best labels of all."""
+    labels = np.hstack([answer.labels for answer in answers])
+    values = np.hstack([answer.values for answer in answers])
+    return Best(*highest(labels, values, 2))
+
+
+def passed_of(answers: Sequence[Passed]) -> tuple[Any, Labels]:
+    """The labels of all that pass; where none does, the best one that a shard has to offer."""
+    documents = len(answers[0].best)
+    best, _ = highest(
+        np.stack([answer.best for answer in answers], axis=1),
+        np.stack([answer.value for answer in answers], axis=1),
+        1,
+    )
+    owners = [np.repeat(np.arange(documents), np.diff(answer.indptr)) for answer in answers]
+    owner, ids = np.concatenate(owners), np.concatenate([answer.ids for answer in answers])
+    lonely = np.setdiff1d(np.flatnonzero(best[:, 0] >= 0), owner)
+    owner, ids = np.concatenate([owner, lonely]), np.concatenate([ids, best[lonely, 0]])
+    order = np.lexsort((ids, owner))
+    indptr = np.searchsorted(owner[order], np.arange(documents + 1))
+    return indptr.astype(np.int64), ids[order].astype(np.int32)
+
+
+def highest(labels: Labels, values: Values, wanted: int) -> tuple[Labels, Values]:
+    """The labels with the highest values in each row, the lower number first among equals."""
+    least = np.where(labels >= 0, values, -np.inf)
+    order = np.lexsort((labels, -least), axis=1)[:, :wanted]
+    found = np.take_along_axis(labels, order, axis=1)
+    return found, np.take_along_axis(values, order, axis=1)
+
+
+def predict(shards: Sequence[Shard], names: list[str], texts: Any) -> LabelSets:
+    """Put documents to all shards of a model, here; ``names`` are its labels."""
+    hashed = shards[0].hash_many(texts)
+    rule = shards[0].settings.rule
+    if rule == "perceptron":
+        indptr, ids = passed_of([shard.linear(hashed) for shard in shards])
+        return LabelSets(names, ids, indptr)
+    near = nearest_of([shard.nearest(hashed) for shard in shards])
+    if rule == "margin":
+        two = best_of([shard.scores(hashed, near) for shard in shards])
+        looked = [shard.look(hashed, near, two) for shard in shards]
+        indptr, ids = passed_of(looked)
+        return LabelSets(names, ids, indptr)
+    return LabelSets.join(
+        [LabelSets(names, *_empty()), *(_region_set(shards, names, r) for r in near.labels[:, 0])]
+    )
+
+
+def _empty() -> tuple[Labels, npt.NDArray[np.int64]]:
+    return np.zeros(0, np.int32), np.zeros(1, np.int64)
+
+
+def _region_set(shards: Sequence[Shard], names: list[str], region: np.int32) -> LabelSets:
+    """The label set of one document, by the shard that has its region."""
+    holder = shards[owner_of([shard.first for shard in shards], np.array([region]))[0]]
+    indptr, ids = holder.regions(np.array([region], np.int32))
+    return LabelSets(names, ids, indptr)
+
+
+def owner_of(firsts: Sequence[int], labels: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
+    """Which shards have labels, given the first label of each; the first shard for −1.
+
+    >>> owner_of([0, 3, 5], np.array([4, 0, -1, 5])).tolist()
+    [1, 0, 0, 2]
+    """
+    places = np.searchsorted(np.asarray(firsts), labels, side="right") - 1
+    return np.maximum(places, 0).astype(np.int32)

@@ -1,0 +1,225 @@
+"""Figures for Prometheus: aggregates and the most frequent labels, never a series for each.
+
+What the edge counts: requests, how long they take, how much is predicted and learnt now.
+
+The figures of the past, for curves: a fixed number of points, the further back the sparser.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec import Struct
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from clasher.server.schemas import Figures
+from clasher.service.structs import LabelInfo
+
+WINDOW = 60.0  # seconds of the latency that is shown
+KEPT = 4096  # latencies
+RATE = 10.0  # seconds over which documents per second are counted
+BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+
+
+class Meters:
+    """Figures of requests, for people and for Prometheus.
+
+    Examples
+    --------
+    >>> meters = Meters(clock=lambda: 100.0)
+    >>> meters.done("predict", 200, 0.003)
+    >>> meters.add_documents(30)
+    >>> meters.requests, meters.latencies(), meters.documents_per_second()
+    (1, {'predict': (3.0, 3.0), 'learn': None}, 3.0)
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "clasher_requests", "Requests by operation and status.", ["operation", "status"],
+            registry=self.registry,
+        )  # fmt: skip
+        self._seconds = Histogram(
+            "clasher_request_seconds", "How long requests take.", ["operation"],
+            buckets=BUCKETS, registry=self.registry,
+        )  # fmt: skip
+        self._counters: dict[tuple[str, int], Counter] = {}
+        self._histograms: dict[str, Histogram] = {}
+        self.requests = 0
+        self._latencies: dict[str, deque[tuple[float, float]]] = {
+            operation: deque(maxlen=KEPT) for operation in ("predict", "learn")
+        }
+        self._documents: deque[tuple[int, int]] = deque()  # (second, documents)
+
+    def done(self, operation: str, status: int, seconds: float) -> None:
+        """Count a request that was answered."""
+        self.requests += 1
+        key = (operation, status)
+        if (counter := self._counters.get(key)) is None:
+            counter = self._counters[key] = self._requests.labels(operation, str(status))
+            self._histograms[operation] = self._seconds.labels(operation)
+        counter.inc()
+        self._histograms[operation].observe(seconds)
+        if operation in self._latencies:
+            self._latencies[operation].append((self._clock(), seconds))
+
+    def add_documents(self, number: int) -> None:
+        """Count documents that were predicted, learnt or spoken of."""
+        second = int(self._clock())
+        if self._documents and self._documents[-1][0] == second:
+            number += self._documents.pop()[1]
+        self._documents.append((second, number))
+        while self._documents[0][0] <= second - RATE:
+            self._documents.popleft()
+
+    def documents_per_second(self) -> float:
+        """Over the last few seconds."""
+        since = self._clock() - RATE
+        return sum(number for second, number in self._documents if second > since) / RATE
+
+    def latencies(self) -> dict[str, tuple[float, float] | None]:
+        """The median and the 99th percentile of the last minute, in milliseconds."""
+        since = self._clock() - WINDOW
+        return {
+            operation: _percentiles([seconds for at, seconds in list(kept) if at >= since])
+            for operation, kept in self._latencies.items()
+        }
+
+
+def _percentiles(seconds: list[float]) -> tuple[float, float] | None:
+    if not seconds:
+        return None
+    ordered = sorted(seconds)
+    return 1000 * ordered[len(ordered) // 2], 1000 * ordered[len(ordered) * 99 // 100]
+
+
+MOST = 600
+
+
+class Point(Struct, frozen=True, array_like=True):
+    """The figures of a moment; measures are None where there was too little evidence."""
+
+    at: float
+    documents_learned: int
+    documents_predicted: int
+    macro_f1: float | None
+    micro_f1: float | None
+    recent_macro_f1: float | None
+    recent_micro_f1: float | None
+    memory_bytes: int
+    labels: int
+    predict_p50_ms: float | None
+    predict_p99_ms: float | None
+
+
+class History:
+    """Points since the start: when there are too many, every other one goes.
+
+    Examples
+    --------
+    >>> history = History(most=4)
+    >>> for at in range(9):
+    ...     history.add(Point(at, *[0] * 10))
+    >>> [point.at for point in history.points]
+    [0, 4, 8]
+    """
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._stride = 1
+        self._seen = 0
+        self.points: list[Point] = []
+
+    def add(self, point: Point) -> None:
+        """Take note of a moment, if it is its turn."""
+        if not self._seen % self._stride:
+            self.points.append(point)
+        self._seen += 1
+        if len(self.points) > self._most:
+            self.points = self.points[::2]
+            self._stride *= 2
+
+
+def point(at: float, figures: Figures) -> Point:
+    """What is kept of the figures of a moment."""
+    measures = [
+        getattr(getattr(figures, over), measure)
+        for over in ("cumulative", "recent")
+        for measure in ("macro_f1", "micro_f1")
+    ]
+    median, slow = figures.latency_ms["predict"] or (None, None)
+    macro, micro, recent_macro, recent_micro = (
+        estimate.value if estimate.is_enough else None for estimate in measures
+    )
+    return Point(
+        at, figures.documents_learned, figures.documents_predicted,
+        macro, micro, recent_macro, recent_micro,
+        figures.memory_bytes, figures.labels, median, slow,
+    )  # fmt: skip
+
+
+COUNTERS = {
+    "documents_learned": "Documents learnt.",
+    "documents_predicted": "Documents predicted since the start.",
+    "documents_taught": "Documents that people spoke of.",
+    "awaiting_dropped": "Documents that made room before anybody spoke of them.",
+    "log_dropped": "Entries of the log that made room.",
+}
+GAUGES = {
+    "labels": "Labels of the model.",
+    "model_bytes": "Bytes of both copies of the model.",
+    "memory_bytes": "Bytes of the process.",
+    "disk_bytes": "Bytes of the data folder.",
+    "awaiting": "Documents kept for feedback.",
+    "leased": "Documents that somebody is teaching.",
+    "waiting_requests": "Requests that wait to be written and learnt.",
+    "subscribers": "Watchers of events.",
+    "version": "Version of the model.",
+    "snapshot_version": "Version of the newest snapshot.",
+    "threshold": "Probability above which labels are predicted.",
+    "uptime_seconds": "Seconds since the start.",
+}
+QUALITY = ("macro_f1", "micro_f1", "frequent_f1", "rare_f1")
+
+
+def exposition(registry: CollectorRegistry, figures: Figures, top: Sequence[LabelInfo]) -> bytes:
+    """Everything as Prometheus reads it."""
+    own = CollectorRegistry()
+    own.register(_Once(list(_families(figures, top))))
+    return bytes(generate_latest(registry)) + bytes(generate_latest(own))
+
+
+class _Once:
+    """Figures of one moment, as a collector."""
+
+    def __init__(self, families: list[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> list[Metric]:
+        return self._families
+
+
+def _families(figures: Figures, top: Sequence[LabelInfo]) -> Iterator[Metric]:
+    for name, text in COUNTERS.items():
+        yield CounterMetricFamily(f"clasher_{name}", text, value=getattr(figures, name))
+    for name, text in GAUGES.items():
+        yield GaugeMetricFamily(f"clasher_{name}", text, value=getattr(figures, name))
+    quality = GaugeMetricFamily(
+        "clasher_quality", "Measures, where there is enough evidence.", labels=["over", "measure"]
+    )
+    for over in ("cumulative", "recent"):
+        for measure in QUALITY:
+            estimate = getattr(getattr(figures, over), measure)
+            if estimate.is_enough:
+                quality.add_metric([over, measure], estimate.value)
+    yield quality
+    support = GaugeMetricFamily(
+        "clasher_label_support", "Documents of the most frequent labels.", labels=["label"]
+    )
+    for label in top:
+        support.add_metric([label.name], label.support)
+    yield support

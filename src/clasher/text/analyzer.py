@@ -1,0 +1,325 @@
+"""The settings of text analysis: what is left out, what is folded, what counts as a word.
+
+What is known of languages: lists of stop words, and stemmers. Both are optional libraries.
+"""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from types import ModuleType
+from typing import Any
+
+from clasher.errors import MissingExtraError, SettingError
+
+EXTRA = "text"
+
+
+def stop_words_of(language: str) -> tuple[str, ...]:
+    """The stop words of a language in order, without phrases of several words.
+
+    >>> "the" in stop_words_of("english"), "und" in stop_words_of("german")
+    (True, True)
+    """
+    library = _stop_words()
+    known = sorted(set(library.AVAILABLE_LANGUAGES))
+    if language not in known:
+        raise _unknown("stop_words", language, known)
+    listed = (word.strip() for word in library.get_stop_words(language))
+    return tuple(sorted({word for word in listed if len(word.split()) == 1}))
+
+
+def stemmer_of(language: str) -> Any:
+    """A stemmer; it keeps no words of its own.
+
+    >>> stemmer_of("english").stemWords(["prices", "raising"])
+    ['price', 'rais']
+    """
+    check_stemmer(language)
+    return _stemmers().Stemmer(language, 0)
+
+
+def check_stemmer(language: str) -> None:
+    """Refuse a language without a stemmer."""
+    known = sorted(_stemmers().algorithms())
+    if language not in known:
+        raise _unknown("stemmer", language, known)
+
+
+def snowball_version() -> str:
+    """The version of the stemmers."""
+    return str(_stemmers().version())
+
+
+def _unknown(parameter: str, language: str, known: list[str]) -> SettingError:
+    near = difflib.get_close_matches(str(language), known, 1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    wanted = f"one of {', '.join(known)}{hint}"
+    return SettingError.of(parameter, wanted, language, "Analyzer")
+
+
+def _stop_words() -> ModuleType:
+    try:
+        import stop_words
+    except ImportError as error:
+        raise MissingExtraError.of("A list of stop words", EXTRA) from error
+    module: ModuleType = stop_words
+    return module
+
+
+def _stemmers() -> ModuleType:
+    try:
+        import Stemmer
+    except ImportError as error:
+        raise MissingExtraError.of("A stemmer", EXTRA) from error
+    module: ModuleType = Stemmer
+    return module
+
+
+LONGEST_GRAM = 10
+MOST_PAIRED = 1000  # words of a document that may give pairs
+
+RICH = {"min_length": 1, "marks": True, "pairs": 40}
+"""Settings that made every stream we tried easier for the margin rule, or no harder."""
+
+Tokenizer = Callable[[str], Iterable[str]]
+
+
+@dataclass(frozen=True)
+class Analyzer:
+    """How text is cut into words, and what becomes of them.
+
+    The steps in their order: ``strip_html``, ``strip_urls``, the cutting into words with
+    ``min_length``, ``marks`` and ``fold_numbers`` (or a ``tokenizer``), ``stop_words``,
+    ``stemmer``, ``ngrams``, ``char_ngrams``, ``pairs``.
+
+    Parameters
+    ----------
+    min_length
+        Words of fewer characters are dropped (single characters of unspaced scripts are kept).
+    stop_words
+        Words to leave out: the name of a language, or the words themselves. An entry is cut like
+        any text: ``don't`` leaves out ``don``.
+    stemmer
+        The name of a Snowball stemmer: *price* and *prices* are one word.
+    ngrams
+        Words in a row that count as one, up to so many; (shortest, longest) to leave out single
+        words too. 0 leaves character n-grams only.
+    char_ngrams
+        (shortest, longest) runs of characters of a word, its beginning and its end counting as one
+        each, in addition to the word.
+    strip_html
+        Leave out tags, comments, scripts and styles; put characters in place of their names.
+    strip_urls
+        Leave out web addresses.
+    fold_numbers
+        Take every decimal digit for a 0: *1987* and *2026* are one word.
+    tokenizer
+        A function of your own that cuts text into words; they are taken as they are. It must stand
+        at the top of a module: a model file notes its name.
+    snowball
+        The version of the stemmers, noted by itself.
+    marks
+        Take question and exclamation marks for words.
+    pairs
+        Documents of fewer words than this give the pairs of neighbouring words too, each counting
+        half a word: short texts say little, and order adds to it.
+    features
+        Documents are no text but features, names with values (:mod:`clasher.text.hashing`): nothing
+        is
+        cut, and the other settings do not matter.
+
+    Examples
+    --------
+    >>> from clasher import Clasher
+    >>> model = Clasher(1024, analyzer=Analyzer(stop_words="english", stemmer="english"))
+    >>> one, other = model.hash_many(["The price of oil rises", "oil prices are rising"]).indptr[1:]
+    >>> int(one), int(other - one)
+    (3, 3)
+    """
+
+    min_length: int = 2
+    stop_words: str | Iterable[str] | None = None
+    stemmer: str | None = None
+    ngrams: int | tuple[int, int] = 1
+    char_ngrams: tuple[int, int] | None = None
+    strip_html: bool = False
+    strip_urls: bool = False
+    fold_numbers: bool = False
+    tokenizer: Tokenizer | None = None
+    snowball: str | None = None
+    marks: bool = False
+    pairs: int = 0
+    features: bool = False
+
+    def __post_init__(self) -> None:
+        least = self.min_length
+        if isinstance(least, bool) or not isinstance(least, int) or not 1 <= least <= 1000:
+            raise _refusal("min_length", "an integer from 1 to 1000", least)
+        for name in ("strip_html", "strip_urls", "fold_numbers", "marks", "features"):
+            if not isinstance(getattr(self, name), bool):
+                raise _refusal(name, "True or False", getattr(self, name))
+        if type(self.pairs) is not int or not 0 <= self.pairs <= MOST_PAIRED:
+            raise _refusal("pairs", f"an integer from 0 to {MOST_PAIRED}", self.pairs)
+        self._set("stop_words", _list_of_words(self.stop_words))
+        self._set("ngrams", _word_sizes(self.ngrams, self.char_ngrams is not None))
+        self._set("char_ngrams", _run_sizes(self.char_ngrams))
+        self._set("snowball", _version_for(self.stemmer, self.snowball))
+        if self.tokenizer is not None:
+            name_of(self.tokenizer)
+
+    @classmethod
+    def rich(cls, **changes: Any) -> Analyzer:
+        """All that a text without markup tells: what the margin rule reads unless told otherwise.
+
+        >>> Analyzer.rich(stemmer="english") == Analyzer(
+        ...     min_length=1, marks=True, pairs=40, stemmer="english"
+        ... )
+        True
+        """
+        return cls(**{**RICH, **changes})
+
+    def _set(self, name: str, value: object) -> None:
+        """Put a setting into the one form in which it is kept and compared."""
+        object.__setattr__(self, name, value)
+
+    @property
+    def stopped(self) -> tuple[str, ...]:
+        """The words to leave out."""
+        return self.stop_words or ()  # type: ignore[return-value]
+
+    @property
+    def word_sizes(self) -> tuple[int, int]:
+        """How many words in a row count as one: at least, at most."""
+        return self.ngrams  # type: ignore[return-value]
+
+    @property
+    def by_scan(self) -> bool:
+        """Whether the words are those of one scan over the bytes, and at most paired."""
+        return (
+            not self.stopped
+            and self.stemmer is None
+            and self.tokenizer is None
+            and self.word_sizes == (1, 1)
+            and self.char_ngrams is None
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        for name, value in values.items():
+            if isinstance(value, tuple):
+                values[name] = list(value)
+        values["tokenizer"] = None if self.tokenizer is None else name_of(self.tokenizer)
+        if not self.features:  # model files of text are older than this setting
+            del values["features"]
+        return values
+
+    @classmethod
+    def of(cls, given: dict[str, Any], tokenizer: Tokenizer | None = None) -> Analyzer:
+        """An analyzer from plain values; functions come from elsewhere."""
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in given.items()
+        }
+        return cls(**values | {"tokenizer": tokenizer})
+
+
+def analyzer_for(rule: str) -> Analyzer:
+    """How a rule reads text unless told otherwise."""
+    return Analyzer.rich() if rule == "margin" else Analyzer()
+
+
+def name_of(tokenizer: object) -> str:
+    """The name by which a model file knows a function.
+
+    >>> from html import unescape
+    >>> name_of(unescape)
+    'html:unescape'
+    """
+    module, name = getattr(tokenizer, "__module__", None), getattr(tokenizer, "__qualname__", "<")
+    if not callable(tokenizer) or module is None or "<" in name:
+        wanted = "None or a function that stands at the top of a module, under a name"
+        raise _refusal("tokenizer", wanted, tokenizer)
+    return f"{module}:{name}"
+
+
+def check_tokenizer(wanted: str | None, given: Tokenizer | None) -> None:
+    """Refuse to read a model's text with another function than it was read with before."""
+    if wanted == (None if given is None else name_of(given)):
+        return
+    if wanted is None:
+        raise SettingError("the model uses no tokenizer of its own; leave out the one given")
+    instead = "" if given is None else f", not {name_of(given)}"
+    raise SettingError(
+        f"the model's text is cut into words by the function {wanted}{instead}; give it: "
+        f"Clasher.load(path, tokenizer={wanted.partition(':')[2]}), or --tokenizer {wanted}"
+    )
+
+
+def _refusal(parameter: str, wanted: str, got: object) -> SettingError:
+    return SettingError.of(parameter, wanted, got, "Analyzer")
+
+
+def _list_of_words(given: Any) -> tuple[str, ...] | None:
+    """The words themselves, so that a later version of a list does not change a model."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return stop_words_of(given)
+    wanted = "None, the name of a language, or words without blanks"
+    if not isinstance(given, Iterable):
+        raise _refusal("stop_words", wanted, given)
+    words = sorted(set(given), key=str)
+    for word in words:
+        if not isinstance(word, str) or word.split() != [word]:
+            raise _refusal("stop_words", wanted, word)
+    return tuple(words) or None
+
+
+def _word_sizes(given: Any, characters: bool) -> tuple[int, int]:
+    sizes = (min(1, given), given) if type(given) is int else given
+    if characters and sizes == (0, 0):
+        return 0, 0
+    if not _is_range(sizes, 1):
+        wanted = (
+            f"an integer from 1 to {LONGEST_GRAM}, or two of them in order "
+            f"(or 0 beside char_ngrams)"
+        )
+        raise _refusal("ngrams", wanted, given)
+    return sizes
+
+
+def _run_sizes(given: tuple[int, int] | None) -> tuple[int, int] | None:
+    if given is not None and not _is_range(given, 2):
+        wanted = f"None or two integers from 2 to {LONGEST_GRAM} in order"
+        raise _refusal("char_ngrams", wanted, given)
+    return given
+
+
+def _is_range(given: Any, least: int) -> bool:
+    return (
+        isinstance(given, tuple)
+        and len(given) == 2
+        and all(type(size) is int for size in given)
+        and least <= given[0] <= given[1] <= LONGEST_GRAM
+    )
+
+
+def _version_for(stemmer: Any, noted: str | None) -> str | None:
+    """The version of the stemmers, noted with the first use; another one may stem differently."""
+    if stemmer is None:
+        return None
+    check_stemmer(stemmer)
+    if noted is not None and not isinstance(noted, str):
+        raise _refusal("snowball", "None or a version", noted)
+    running = snowball_version()
+    if noted is not None and noted != running:
+        warnings.warn(
+            f"the stems were made by Snowball {noted}, and Snowball {running} is installed: some "
+            f"words may be taken for others",
+            stacklevel=4,
+        )
+    return noted or running

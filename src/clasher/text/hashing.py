@@ -1,0 +1,508 @@
+"""From words to signed buckets: the frozen hash.
+
+A word's hash starts from the seed, absorbs its lower-case code points one by one and is finalised
+with SplitMix64. The upper half of the bits gives the bucket h(w), the lowest one the sign ξ(w),
+so both are independent. None of this can ever change: models depend on it.
+
+Documents that have been hashed: what the model learns from.
+
+Documents that are no text: features, names with values, or rows of a sparse matrix.
+
+A name is hashed as a word is, but taken as it stands, and its value is what the word counts: the
+features ``{"wheat": 2, "corn": 1}`` are the text *wheat corn wheat*.
+
+=================  =================================================================================
+value              what it means
+=================  =================================================================================
+a number           the name counts so much; a number may be a fraction, or negative
+``True``           1
+0, ``False``       nothing: as if the name were not there
+``None``, NaN      the same: not known
+text               the feature ``name=text`` counts 1
+=================  =================================================================================
+
+The order of names does not matter, and a name that is not text is taken for the text it prints.
+The columns of a matrix are buckets already: its rows are taken as they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from clasher.errors import SettingError, TextError
+from clasher.kernels.hashing import PAIR, Records, finalise, fold_values, place
+from clasher.kernels.scan import (
+    WHOLE,
+    Words,
+    emit,
+    fold_documents,
+    hash_documents,
+    hash_documents_and_words,
+    hash_texts,
+    pairs_of,
+)
+from clasher.text.analyzer import Analyzer
+from clasher.text.tokens import (
+    Analysis,
+    Buffers,
+    Offsets,
+    as_buffers,
+    letters,
+    most_grams,
+    most_words,
+    one_buffer,
+)
+
+_NO_WORDS = (
+    np.empty(0, np.int32), np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64),
+    np.frombuffer(b"", np.uint8),
+)  # fmt: skip
+
+
+class HashedWords(NamedTuple):
+    """The distinct words of documents, in the order in which each document has them.
+
+    The words of document ``d`` are ``indptr[d]`` to ``indptr[d + 1]``; there are none unless the
+    :class:`Hasher` was told to keep them.
+
+    Attributes
+    ----------
+    places
+        Where the word's bucket is among the buckets of its document.
+    keys
+        The word's hash before it is finalised: what further hash functions start from.
+    starts, stops
+        ``data[start:stop]`` is the word as its document has it first.
+    data
+        The text, in UTF-8.
+    """
+
+    indptr: npt.NDArray[np.int64]
+    places: npt.NDArray[np.int32]
+    keys: npt.NDArray[np.uint64]
+    starts: npt.NDArray[np.int64]
+    stops: npt.NDArray[np.int64]
+    data: npt.NDArray[np.uint8]
+
+    @classmethod
+    def none(cls, documents: int) -> HashedWords:
+        """The words of so many documents when they are not kept."""
+        return cls(np.zeros(documents + 1, np.int64), *_NO_WORDS)
+
+    def part(self, start: int, stop: int) -> HashedWords:
+        """The words of documents ``start`` to ``stop``, without a copy of them."""
+        bounds = self.indptr[start : stop + 1]
+        inside = slice(int(bounds[0]), int(bounds[-1]))
+        return HashedWords(
+            bounds - bounds[0], self.places[inside], self.keys[inside], self.starts[inside],
+            self.stops[inside], self.data,
+        )  # fmt: skip
+
+
+class Hashed(NamedTuple):
+    """Documents as signed counts of buckets (Algorithm 2).
+
+    Document ``d`` has ``counts[indptr[d]:indptr[d + 1]]`` in ``buckets[indptr[d]:indptr[d + 1]]``,
+    each bucket once, in the order of its first word. Buckets whose signs cancel are kept.
+    ``words`` are the words behind them where they are kept, and ``analysis`` is the fingerprint of
+    what made them: a model takes those that it could have made itself.
+    """
+
+    indptr: npt.NDArray[np.int64]
+    buckets: npt.NDArray[np.int32]
+    counts: npt.NDArray[np.float32]
+    words: HashedWords
+    analysis: str
+
+    @property
+    def documents(self) -> int:
+        """How many documents there are."""
+        return len(self.indptr) - 1
+
+    def part(self, start: int, stop: int) -> Hashed:
+        """Documents ``start`` to ``stop``, without a copy of their buckets."""
+        bounds = self.indptr[start : stop + 1]
+        inside = slice(int(bounds[0]), int(bounds[-1]))
+        return Hashed(
+            bounds - bounds[0], self.buckets[inside], self.counts[inside],
+            self.words.part(start, stop), self.analysis,
+        )  # fmt: skip
+
+
+def room_for_words(documents: int, words: int, buckets: int) -> Records:
+    """Room to note so many words, which share so many buckets."""
+    return Records(
+        np.zeros(documents + 1, np.int64), np.empty(words, np.int32), np.empty(words, np.uint64),
+        np.empty(words, np.int64), np.empty(words, np.int64), np.zeros(buckets, np.int64),
+        np.empty(words, np.int64),
+    )  # fmt: skip
+
+
+NO_RECORDS = room_for_words(0, 0, 0)
+
+
+def trimmed(records: Records, data: npt.NDArray[np.uint8]) -> HashedWords:
+    """What was noted, in no more memory than it takes."""
+    indptr, places, keys, starts, stops, _, _ = records
+    noted = slice(0, int(indptr[-1]))
+    return HashedWords(
+        indptr, places[noted].copy(), keys[noted].copy(), starts[noted].copy(),
+        stops[noted].copy(), data,
+    )  # fmt: skip
+
+
+LARGEST = float(np.finfo(np.float32).max)
+
+
+def hash_features(hasher: Hasher, documents: Iterable[Mapping[Any, Any]]) -> Hashed:
+    """Hash documents that are mappings of names to values.
+
+    >>> from clasher.text.analyzer import Analyzer
+    >>> hasher = Hasher(1024, analyzer=Analyzer(features=True))
+    >>> hashed = hash_features(hasher, [{"wheat": 2, "corn": 0.5}, {"colour": "red"}])
+    >>> hashed.indptr.tolist(), sorted(abs(hashed.counts).tolist())
+    ([0, 2, 3], [0.5, 1.0, 2.0])
+    """
+    if not hasher.analyzer.features:
+        raise TextError(
+            "the model learns from text, not from features; make one for features with "
+            "analyzer=Analyzer(features=True)"
+        )
+    names: list[bytes] = []
+    values: list[float] = []
+    ends = [0]
+    for number, document in enumerate(documents):
+        if not isinstance(document, Mapping):
+            raise TextError(
+                f"document {number} must be a mapping of features to values. "
+                f"Got {type(document).__name__} instead."
+            )
+        for name, value in document.items():
+            if isinstance(value, str):
+                name, value = f"{name}={value}", 1.0
+            count = _count(value, name, number)
+            if count != 0.0:
+                names.append(str(name).encode("utf-8", "surrogatepass"))
+                values.append(count)
+        ends.append(len(names))
+    indptr = np.array(ends, np.int64)
+    words, order = _in_order(_words(names, indptr, hasher.initial))
+    return hasher.fold(words, np.array(values, np.float32)[order])
+
+
+def _count(value: Any, name: Any, document: int) -> float:
+    """What a value counts; 0 where there is none."""
+    if value is None:
+        return 0.0
+    if not isinstance(value, Real | np.bool_):
+        raise TextError(
+            f"document {document}: feature {name!r} must be a number, text or None. "
+            f"Got {type(value).__name__} instead."
+        )
+    count = float(value)
+    if math.isnan(count):
+        return 0.0
+    if abs(count) > LARGEST:
+        raise TextError(
+            f"document {document}: feature {name!r} must be a number of 32 bits at most, "
+            f"and finite. Got {value!r} instead."
+        )
+    return count
+
+
+def _words(names: list[bytes], indptr: Any, initial: np.uint64) -> Words:
+    """The names as words, each taken as it is."""
+    sizes = np.array([len(name) for name in names], np.int64)
+    stops = np.cumsum(sizes)
+    data = np.frombuffer(b"".join(names), np.uint8)
+    keys = np.empty(len(names), np.uint64)
+    starts = stops - sizes
+    as_they_are = letters(lower=False, fold_numbers=False)
+    hash_texts(data, starts, stops, as_they_are, initial, keys)
+    return Words(indptr, keys, starts, stops, data)
+
+
+def _in_order(words: Words) -> tuple[Words, Any]:
+    """The words of each document by their hashes, and where each of them was."""
+    documents = np.repeat(np.arange(len(words.indptr) - 1), np.diff(words.indptr))
+    order = np.lexsort((words.keys, documents))
+    ordered = words._replace(
+        keys=words.keys[order], starts=words.starts[order], stops=words.stops[order]
+    )
+    return ordered, order
+
+
+def take_rows(hasher: Hasher, indptr: Any, buckets: Any, counts: Any) -> Hashed:
+    """Documents that are rows of a sparse matrix, all that kernels rely on looked at.
+
+    >>> take_rows(Hasher(4), [0, 2, 3], [0, 1, 3], [0.5, 2.0, -1.0]).counts.tolist()
+    [0.5, 2.0, -1.0]
+    """
+    made = Hashed(
+        np.ascontiguousarray(indptr, np.int64),
+        np.ascontiguousarray(buckets, np.int32),
+        np.ascontiguousarray(counts, np.float32),
+        HashedWords.none(max(len(indptr) - 1, 0)),
+        hasher.analysis,
+    )
+    indptr, buckets, counts = made.indptr, made.buckets, made.counts
+    if (
+        not len(indptr)
+        or indptr[0] != 0
+        or indptr[-1] != len(buckets)
+        or (np.diff(indptr) < 0).any()
+    ):
+        raise _refusal(
+            "indptr", "where each document begins, from 0 to the number of buckets", indptr
+        )
+    if len(counts) != len(buckets) or not np.isfinite(counts).all():
+        raise _refusal("weights", "a finite number for each bucket", counts)
+    if len(buckets) and not (buckets.min() >= 0 and buckets.max() < hasher.dimensions):
+        raise _refusal("buckets", f"numbers from 0 to {hasher.dimensions - 1}", buckets)
+    if not _are_distinct(indptr, buckets):
+        raise _refusal("buckets", "each once in a document; add up what is there twice", buckets)
+    return made
+
+
+def _are_distinct(indptr: npt.NDArray[np.int64], buckets: npt.NDArray[np.int32]) -> bool:
+    """Whether no document has a bucket twice: seen at a glance where they ascend."""
+    rises = np.ones(len(buckets) + 1, np.bool_)
+    rises[1:-1] = buckets[1:] > buckets[:-1]
+    rises[indptr] = True
+    if rises.all():
+        return True
+    documents = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    return len(np.unique(documents << 32 | buckets)) == len(buckets)
+
+
+def _refusal(parameter: str, wanted: str, got: object) -> SettingError:
+    return SettingError.of(parameter, wanted, got, "take_rows")
+
+
+WORD_BUFFER = 4096  # words scanned at a time
+
+
+class Word(NamedTuple):
+    """One word of a document, and where it goes; the sign of a pair of words is ±½.
+
+    ``key`` is its hash: words of one key are one word to a model, however they are written.
+    """
+
+    text: str
+    start: int
+    stop: int
+    bucket: int
+    sign: float
+    key: int
+
+
+class Hasher:
+    """Hashes documents; needs no other state, so it may run ahead of the model in other threads.
+
+    >>> hasher = Hasher(dimensions=1024)
+    >>> hasher.hash_many(["wheat and grain", "grain grain"]).counts.tolist()
+    [1.0, 1.0, -1.0, -2.0]
+
+    With ``keep_words`` it also tells the distinct words of each document:
+
+    >>> words = Hasher(dimensions=1024, keep_words=True).hash_one("grain, wheat, grain").words
+    >>> [bytes(words.data[a:b]).decode() for a, b in zip(words.starts, words.stops)]
+    ['grain', 'wheat']
+    """
+
+    def __init__(
+        self,
+        dimensions: int,
+        seed: int = 0,
+        analyzer: Analyzer | None = None,
+        keep_words: bool = False,
+    ) -> None:
+        self.dimensions = dimensions
+        self.analyzer = analyzer if analyzer is not None else Analyzer()
+        self.keep_words = keep_words
+        self.analysis = _fingerprint(dimensions, seed, self.analyzer)
+        with np.errstate(over="ignore"):
+            self.initial = np.uint64(finalise(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15)))
+        self._steps = Analysis(self.analyzer, self.initial)
+        self._by_scan = self.analyzer.by_scan
+        self._local = threading.local()
+
+    def hash_one(self, text: str) -> Hashed:
+        """Hash one document."""
+        return self._hash(one_buffer(text))
+
+    def one(self, buckets: npt.NDArray[np.int32], counts: npt.NDArray[np.float32]) -> Hashed:
+        """A document that this hasher made before, from what was kept of it: not its words."""
+        indptr = np.array([0, len(buckets)], np.int64)
+        return Hashed(indptr, buckets, counts, HashedWords.none(1), self.analysis)
+
+    def hash_many(self, texts: Any) -> Hashed:
+        """Hash a column of documents; what is hashed already passes through."""
+        if isinstance(texts, Hashed):
+            return texts
+        return self._hash(texts if isinstance(texts, Buffers) else as_buffers(texts))
+
+    def batches(self, texts: Any, size: int) -> Iterator[Hashed]:
+        """Hash documents in batches, each while the one before it is being used."""
+        source = texts if isinstance(texts, Hashed | Buffers) else as_buffers(texts)
+        bounds = [(at, min(at + size, source.documents)) for at in range(0, source.documents, size)]
+        if isinstance(source, Hashed):
+            self._check(source)
+            yield from (source.part(*bound) for bound in bounds)
+        elif len(bounds) == 1:
+            yield self._hash(source)
+        elif bounds:
+            with ThreadPoolExecutor(1) as ahead:
+                job = ahead.submit(self._hash, source.part(*bounds[0]))
+                for bound in bounds[1:]:
+                    hashed = job.result()
+                    job = ahead.submit(self._hash, source.part(*bound))
+                    yield hashed
+                yield job.result()
+
+    def words(self, text: str) -> list[Word]:
+        """All that a document is taken for, with character offsets, buckets and signs.
+
+        Words as they are written, n-grams as the stretch of text that they cover.
+        """
+        self._check_text()
+        cleaned, origin = self._steps.clean(one_buffer(text), tracing=True)
+        words = self._steps.words(cleaned)
+        at_character = Offsets(text, words, cleaned, origin)
+        hashes, starts, stops, _ = self._scratch()
+        first, last = 0, len(words.keys)
+        found: list[Word] = []
+        word, at = first, WHOLE
+        while word < last:
+            count, word, at = emit(
+                words, first, last, word, at, self._steps.letters, self._steps.grams,
+                hashes, starts, stops,
+            )  # fmt: skip
+            for i in range(count):
+                bucket, sign = place(hashes[i], self.dimensions)
+                span = at_character(int(starts[i]), int(stops[i]))
+                found.append(Word(*span, int(bucket), int(sign), int(hashes[i])))
+        if last < self._steps.grams.pairs:
+            for i in range(pairs_of(words, first, last, hashes, starts, stops)):
+                bucket, sign = place(hashes[i], self.dimensions)
+                span = at_character(int(starts[i]), int(stops[i]))
+                weight = float(PAIR) * int(sign)
+                found.append(Word(*span, int(bucket), weight, int(hashes[i])))
+        return found
+
+    def fold(self, words: Words, values: npt.NDArray[np.float32]) -> Hashed:
+        """Fold words into buckets that count what they are told to, not one each."""
+        documents, most = len(words.indptr) - 1, len(words.keys)
+        indptr, buckets, counts = _room(documents, most)
+        records = room_for_words(documents, most, most) if self.keep_words else NO_RECORDS
+        fold_values(
+            words, values, self.dimensions, self._scratch()[-1], indptr, buckets, counts,
+            self.keep_words, records,
+        )  # fmt: skip
+        return self._hashed(indptr, buckets, counts, records, words.data)
+
+    def _hash(self, texts: Buffers) -> Hashed:
+        self._check_text()
+        cleaned, _ = self._steps.clean(texts)
+        if self._by_scan:
+            return self._hash_by_scan(cleaned)
+        words = self._steps.words(cleaned)
+        most = most_grams(words, self._steps.grams)
+        room = int(np.minimum(most, self.dimensions).sum())
+        indptr, buckets, counts = _room(cleaned.documents, room)
+        records = NO_RECORDS
+        if self.keep_words:
+            records = room_for_words(cleaned.documents, int(most.sum()), room)
+        hashes, starts, stops, slots = self._scratch()
+        fold_documents(
+            words, self._steps.letters, self._steps.grams, self.dimensions, slots,
+            hashes, starts, stops, indptr, buckets, counts, self.keep_words, records,
+        )  # fmt: skip
+        return self._hashed(indptr, buckets, counts, records, words.data)
+
+    def _hash_by_scan(self, texts: Buffers) -> Hashed:
+        """The same in one pass over the bytes, where all there is to do is to cut them."""
+        most = most_words(texts, self.analyzer.marks)
+        most += np.minimum(most, self.analyzer.pairs)
+        room = int(np.minimum(most, self.dimensions).sum())
+        indptr, buckets, counts = _room(texts.documents, room)
+        hashes, starts, stops, slots = self._scratch()
+        given = (
+            texts.data, texts.offsets, self._steps.table, self.analyzer.min_length, self.initial,
+            self.analyzer.pairs, self.dimensions, slots, hashes, starts, stops, indptr, buckets,
+            counts,
+        )  # fmt: skip
+        if not self.keep_words:
+            hash_documents(*given)
+            return self._hashed(indptr, buckets, counts, NO_RECORDS, texts.data)
+        records = room_for_words(texts.documents, int(most.sum()), room)
+        hash_documents_and_words(*given, records)
+        return self._hashed(indptr, buckets, counts, records, texts.data)
+
+    def _hashed(
+        self, indptr: Any, buckets: Any, counts: Any, records: Records, data: Any
+    ) -> Hashed:
+        used = int(indptr[-1])
+        documents = len(indptr) - 1
+        kept = trimmed(records, data) if self.keep_words else HashedWords.none(documents)
+        return Hashed(indptr, buckets[:used], counts[:used], kept, self.analysis)
+
+    def _check_text(self) -> None:
+        if self.analyzer.features:
+            raise TextError(
+                "the model learns from features, not from text; give it what its hash_features "
+                "makes of names and values"
+            )
+
+    def _check(self, hashed: Hashed) -> None:
+        """Refuse what would be misread; compiled kernels would even read beyond their arrays."""
+        if hashed.analysis != self.analysis:
+            raise SettingError(
+                "the documents were hashed with other dimensions, another seed or another "
+                "analyzer; hash them with hash_many of this model, or of one with these settings"
+            )
+        buckets = hashed.buckets
+        if len(buckets) and not (buckets.min() >= 0 and buckets.max() < self.dimensions):
+            raise SettingError(
+                f"the documents were hashed to more than {self.dimensions} dimensions; hash them "
+                f"with hash_many of a model with the same settings"
+            )
+        if self.keep_words and len(buckets) and not len(hashed.words.keys):
+            raise SettingError(
+                "the documents were hashed without their words, which this model needs; hash them "
+                "with hash_many of this model, or of one with the same settings"
+            )
+
+    def _scratch(self) -> tuple[npt.NDArray[Any], ...]:
+        """Buffers of this thread: word hashes, starts, stops, and the slot of each bucket."""
+        if not hasattr(self._local, "buffers"):
+            self._local.buffers = (
+                np.empty(WORD_BUFFER, np.uint64),
+                np.empty(WORD_BUFFER, np.int64),
+                np.empty(WORD_BUFFER, np.int64),
+                np.zeros(self.dimensions, np.int32),
+            )
+        buffers: tuple[npt.NDArray[Any], ...] = self._local.buffers
+        return buffers
+
+
+def _fingerprint(dimensions: int, seed: int, analyzer: Analyzer) -> str:
+    """Tells documents apart that were hashed differently."""
+    made_by = json.dumps([dimensions, seed, analyzer.to_dict()], sort_keys=True)
+    return hashlib.blake2b(made_by.encode(), digest_size=8).hexdigest()
+
+
+def _room(documents: int, buckets: int) -> tuple[Any, Any, Any]:
+    """Room for so many buckets of documents: where each begins, which they are, their counts."""
+    indptr = np.empty(documents + 1, np.int64)
+    return indptr, np.empty(buckets, np.int32), np.zeros(buckets, np.float32)

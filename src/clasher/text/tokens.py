@@ -1,0 +1,483 @@
+"""Where words stand in the text that a person wrote, whatever was left out or folded since.
+
+From text to words: what a word is, and how columns of text become byte buffers.
+
+A word is a run of Unicode letters, marks (variation selectors excepted) and numbers in lower case,
+at least ``min_length`` of them. Scripts written without spaces (Chinese, Japanese, Thai, …) give
+overlapping pairs of characters instead, and a symbol (☂, 😀) is a word of its own. Everything else
+separates words: NUL, lone surrogates and bytes that are not UTF-8 included.
+
+From text to words, step by step: what the settings of an analyzer do to a batch of documents.
+
+    text ─▶ markup, addresses out ─▶ words ─▶ stop words out ─▶ stems ─▶ n-grams (kernels/grams.py)
+
+The words of a batch are arrays; each step changes them in place. Nothing here depends on what was
+analysed before: the stems that are kept at hand are those that would be found again.
+"""
+
+from __future__ import annotations
+
+import functools
+import html.entities
+import re
+import threading
+from collections.abc import Iterable
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from clasher.errors import TextError
+from clasher.kernels.hashing import drop_known, insert, recall, remember
+from clasher.kernels.markup import ENDS, Entities, strip_addresses, strip_markup
+from clasher.kernels.scan import (
+    KIND,
+    LETTER,
+    SYMBOL,
+    UNSPACED,
+    WORD,
+    Grams,
+    Words,
+    hash_texts,
+    scan_documents,
+)
+from clasher.text import unicode_tables
+from clasher.text.analyzer import Analyzer, name_of, stemmer_of
+
+MARKS = "!?՜՞؟‼‽⁇⁈⁉！？"
+"""The marks of questions and exclamations."""
+
+
+@functools.cache
+def code_points(fold_numbers: bool = False, marks: bool = False) -> npt.NDArray[np.uint32]:
+    """Kind and lower case of every code point, as the kernels read them.
+
+    Every digit may be a 0, and ``MARKS`` may be words.
+    """
+    table = np.zeros(unicode_tables.WORDS[-1][1], np.uint32)
+    for kind, ranges in (
+        (WORD, unicode_tables.WORDS),
+        (UNSPACED, unicode_tables.UNSPACED),
+        (SYMBOL, unicode_tables.SYMBOLS),
+    ):
+        for start, stop in ranges:
+            table[start:stop] = np.arange(start, stop) | (kind << KIND)
+    for start, stop, step, shift in unicode_tables.LOWER:
+        table[start:stop:step] += np.int64(shift).astype(np.uint32)
+    if fold_numbers:
+        for start, stop in unicode_tables.DIGITS:
+            table[start:stop] = (table[start:stop] & ~LETTER) | ord("0")
+    if marks:
+        for mark in map(ord, MARKS):
+            table[mark] = mark | (SYMBOL << KIND)
+    table.setflags(write=False)
+    return table
+
+
+@functools.cache
+def letters(lower: bool, fold_numbers: bool) -> npt.NDArray[np.uint32]:
+    """What every code point is to a hash, separators included: in lower case or as it is."""
+    table = code_points(fold_numbers)
+    codes = np.arange(len(table), dtype=np.uint32)
+    changed = table >> KIND > 0 if lower else table & LETTER == ord("0")
+    codes[changed] = table[changed] & LETTER
+    codes.setflags(write=False)
+    return codes
+
+
+class Buffers(NamedTuple):
+    """Documents as UTF-8: document ``d`` is ``data[offsets[d]:offsets[d + 1]]``."""
+
+    data: npt.NDArray[np.uint8]
+    offsets: npt.NDArray[np.int64]
+
+    @property
+    def documents(self) -> int:
+        """How many documents there are."""
+        return len(self.offsets) - 1
+
+    def part(self, start: int, stop: int) -> Buffers:
+        """Documents ``start`` to ``stop``, without a copy of their text."""
+        return Buffers(self.data, self.offsets[start : stop + 1])
+
+
+def as_buffers(texts: Any) -> Buffers:
+    """Read a column of text: a list of str, or anything that speaks Arrow.
+
+    >>> as_buffers(["Oil", "prices"]).offsets.tolist()
+    [0, 3, 9]
+    """
+    chunks = arrow_chunks(texts)
+    if chunks is not None:
+        return _from_arrow(chunks)
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        remedy = "; wrap it in a list." if isinstance(texts, str) else "."
+        raise TextError(
+            "texts of many documents must be a sequence of text. "
+            f"Got {type(texts).__name__} instead{remedy}"
+        )
+    return _from_objects(texts)
+
+
+def arrow_chunks(values: Any) -> list[pa.Array] | None:
+    """The chunks of a column that speaks Arrow; None where it has to be read as Python objects."""
+    try:
+        if isinstance(values, pa.Array):
+            chunks = [values]
+        elif isinstance(values, pa.ChunkedArray):
+            chunks = values.chunks
+        elif isinstance(values, pa.Table):
+            chunks = values.to_struct_array().chunks
+        elif hasattr(values, "__arrow_c_stream__"):
+            chunks = pa.chunked_array(values).chunks
+        elif hasattr(values, "__arrow_c_array__"):
+            chunks = [pa.array(values)]
+        elif type(values).__module__.startswith("pandas."):  # its columns speak it since version 3
+            chunks = pa.chunked_array(pa.array(values, from_pandas=True)).chunks
+        else:
+            return None
+    except (pa.ArrowException, UnicodeEncodeError):  # pandas lets objects of all kinds mix
+        return None
+    return [chunk.storage if isinstance(chunk, pa.ExtensionArray) else chunk for chunk in chunks]
+
+
+def plain_text(array: pa.Array) -> pa.Array | None:
+    """An array of any type that holds text as string or large_string; None where it holds none."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        values = plain_text(array.dictionary)
+        return None if values is None else values.take(array.indices)
+    if pa.types.is_string_view(kind) or pa.types.is_null(kind):
+        return array.cast(pa.large_string())
+    return array if pa.types.is_string(kind) or pa.types.is_large_string(kind) else None
+
+
+def one_buffer(text: str) -> Buffers:
+    """One document as buffers, without the detour over Arrow."""
+    if not isinstance(text, str):
+        raise TextError(f"a document must be text (str). Got {type(text).__name__} instead.")
+    data = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
+    return Buffers(data, np.array([0, len(data)], np.int64))
+
+
+def decoded(raw: bytes) -> str:
+    """Text of bytes, lone surrogates included; what is not UTF-8 shows as �."""
+    try:
+        return raw.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return raw.decode("utf-8", "replace")
+
+
+def _from_objects(texts: Iterable[Any]) -> Buffers:
+    encoded = []
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TextError(
+                f"document {position} must be text (str). Got {type(text).__name__} instead."
+            )
+        encoded.append(text.encode("utf-8", "surrogatepass"))
+    offsets = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum([len(text) for text in encoded], out=offsets[1:])
+    return Buffers(np.frombuffer(b"".join(encoded), np.uint8), offsets)
+
+
+def _not_text(kind: pa.DataType) -> str:
+    if not pa.types.is_struct(kind):
+        return f"a column of documents must hold text. Got {kind} instead."
+    names = ", ".join(repr(field.name) for field in kind)
+    return f"got a table with the columns {names}; take one of text: table['text']"
+
+
+def _from_arrow(chunks: list[pa.Array]) -> Buffers:
+    plain = []
+    for chunk in filter(len, chunks):
+        text = plain_text(chunk)
+        if text is None:
+            raise TextError(_not_text(chunk.type))
+        plain.append(text)
+    if not plain:
+        return Buffers(np.frombuffer(b"", np.uint8), np.zeros(1, np.int64))
+    column = plain[0]
+    if len(plain) > 1:  # together they may have more bytes than a string column can address
+        column = pa.concat_arrays([chunk.cast(pa.large_string()) for chunk in plain])
+    if column.null_count:
+        place = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+        raise TextError(f"document {place} is null; drop it, or give it an empty text.")
+    _, offsets, data = column.buffers()
+    width = np.int32 if pa.types.is_string(column.type) else np.int64
+    bounds = np.frombuffer(offsets, width)[column.offset : column.offset + len(column) + 1]
+    content = np.frombuffer(data if data is not None else b"", np.uint8)
+    content.flags.writeable = False  # one kind of array, one compilation
+    return Buffers(content, bounds.astype(np.int64))
+
+
+SURROGATES = re.compile("[\ud800-\udfff]")  # which a stemmer refuses
+STEMS = 2**16  # words whose stems are at hand
+
+Keys = npt.NDArray[np.uint64]
+NO_TRACE = np.empty(0, np.int64)
+
+
+class Analysis:
+    """The steps that an analyzer asks for; ``initial`` is where hashes start from.
+
+    >>> analysis = Analysis(Analyzer(strip_html=True), np.uint64(7))
+    >>> texts, _ = analysis.clean(as_buffers(["<p>Oil &amp; gas</p>"]))
+    >>> bytes(texts.data)
+    b' Oil & gas '
+    """
+
+    def __init__(self, analyzer: Analyzer, initial: np.uint64) -> None:
+        self.analyzer = analyzer
+        self.initial = initial
+        self.table = code_points(analyzer.fold_numbers, analyzer.marks)
+        self.letters = letters(analyzer.tokenizer is None, analyzer.fold_numbers)
+        shortest_run, longest_run = analyzer.char_ngrams or (0, 0)
+        pairs = analyzer.pairs if analyzer.word_sizes == (1, 1) else 0
+        self.grams = Grams(*analyzer.word_sizes, shortest_run, longest_run, pairs, initial)
+        self._stopped = self._stop_table() if analyzer.stopped else None
+        self._stems = None if analyzer.stemmer is None else Stems(analyzer.stemmer, initial)
+
+    def clean(self, texts: Buffers, tracing: bool = False) -> tuple[Buffers, Any]:
+        """Leave out markup and addresses; ``tracing`` tells where each byte of one text was."""
+        analyzer = self.analyzer
+        origin = np.arange(len(texts.data) + 1) if tracing else NO_TRACE
+        if not (analyzer.strip_html or analyzer.strip_urls):
+            return texts, origin
+        first = texts.offsets[0]
+        data = texts.data[first : texts.offsets[-1]].copy()
+        offsets = texts.offsets - first
+        if analyzer.strip_html:
+            new = np.zeros_like(offsets)
+            strip_markup(data, offsets, entities(), np.zeros(ENDS, np.bool_), new, origin)
+            offsets = new
+        if analyzer.strip_urls:
+            new = np.zeros_like(offsets)
+            strip_addresses(data, offsets, new, origin)
+            offsets = new
+        data = data[: offsets[-1]]
+        data.setflags(write=False)  # one kind of array, one compilation
+        return Buffers(data, offsets), origin
+
+    def words(self, texts: Buffers) -> Words:
+        """The words of clean text, after all steps but n-grams."""
+        words = self._scanned(texts) if self.analyzer.tokenizer is None else self._cut(texts)
+        if self._stopped is not None:
+            drop_known(self._stopped, words.indptr, words.keys, words.starts, words.stops)
+            kept = slice(0, int(words.indptr[-1]))
+            words = words._replace(
+                keys=words.keys[kept], starts=words.starts[kept], stops=words.stops[kept]
+            )
+        if self._stems is not None:
+            self._stems.replace(words, self.letters)
+        return words
+
+    def _scanned(self, texts: Buffers) -> Words:
+        room = int(most_words(texts, self.analyzer.marks).sum())
+        indptr = np.empty(texts.documents + 1, np.int64)
+        keys = np.empty(room, np.uint64)
+        starts, stops = np.empty(room, np.int64), np.empty(room, np.int64)
+        scan_documents(
+            texts.data, texts.offsets, self.table, self.analyzer.min_length, self.initial,
+            indptr, keys, starts, stops,
+        )  # fmt: skip
+        found = slice(0, int(indptr[-1]))
+        return Words(indptr, keys[found], starts[found], stops[found], texts.data)
+
+    def _cut(self, texts: Buffers) -> Words:
+        """The words that the function of the user finds."""
+        tokens: list[bytes] = []
+        indptr = np.zeros(texts.documents + 1, np.int64)
+        for document in range(texts.documents):
+            inside = slice(texts.offsets[document], texts.offsets[document + 1])
+            tokens += self._tokens(texts.data[inside].tobytes())
+            indptr[document + 1] = len(tokens)
+        sizes = np.array([len(token) for token in tokens], np.int64)
+        stops = np.cumsum(sizes + 1) - 1
+        data = np.frombuffer(b" ".join(tokens), np.uint8)  # a blank shows where words of a row end
+        return self._hashed(Words(indptr, np.empty(0, np.uint64), stops - sizes, stops, data))
+
+    def _tokens(self, raw: bytes) -> list[bytes]:
+        tokenizer = self.analyzer.tokenizer
+        assert tokenizer is not None
+        found = []
+        for token in tokenizer(decoded(raw)):
+            if not isinstance(token, str):
+                raise TextError(
+                    f"the tokenizer {name_of(tokenizer)} must give words as text (str). "
+                    f"Got {type(token).__name__} instead."
+                )
+            if token:
+                found.append(token.encode("utf-8", "surrogatepass"))
+        return found
+
+    def _hashed(self, words: Words) -> Words:
+        """The same words with their hashes, each taken as it is."""
+        keys = np.empty(len(words.starts), np.uint64)
+        hash_texts(words.data, words.starts, words.stops, self.letters, self.initial, keys)
+        return words._replace(keys=keys)
+
+    def _stop_table(self) -> Keys:
+        """The hashes of stop words: as they stand, and as text is cut."""
+        texts = as_buffers(self.analyzer.stopped)
+        whole = Words(
+            np.empty(0, np.int64), np.empty(0, np.uint64), texts.offsets[:-1], texts.offsets[1:],
+            texts.data,
+        )  # fmt: skip
+        found = np.concatenate([self._hashed(whole).keys, self._scanned(texts).keys])
+        return key_table(found)[0]
+
+
+class Stems:
+    """The stems of words, by their hashes: only words that are not at hand are stemmed.
+
+    Memory is bounded: a word takes the place of another one. Threads may share it.
+    """
+
+    def __init__(self, language: str, initial: np.uint64) -> None:
+        self._stemmer = stemmer_of(language)
+        self._initial = initial
+        self._table = np.zeros(STEMS, np.uint64)
+        self._stems = np.zeros(STEMS, np.uint64)
+        self._lock = threading.Lock()
+
+    def replace(self, words: Words, lower: npt.NDArray[np.uint32]) -> None:
+        """Put the hashes of stems in the place of those of words."""
+        with self._lock:
+            missing = np.empty(len(words.keys), np.int64)
+            missing = missing[: recall(self._table, self._stems, words.keys, missing)]
+            if not len(missing):
+                return
+            new, first, which = np.unique(
+                words.keys[missing], return_index=True, return_inverse=True
+            )
+            stems = self._stem(words, missing[first], lower)
+            words.keys[missing] = stems[which]
+            remember(self._table, self._stems, new, stems)
+
+    def _stem(self, words: Words, chosen: Any, lower: npt.NDArray[np.uint32]) -> Keys:
+        """The hashes of the stems of some words."""
+        spans = zip(words.starts[chosen].tolist(), words.stops[chosen].tolist(), strict=True)
+        written = [decoded(words.data[start:stop].tobytes()) for start, stop in spans]
+        given = _lowered(written, lower)
+        stems = self._stemmer.stemWords([SURROGATES.sub("", word) for word in given])
+        texts = as_buffers([stem or word for stem, word in zip(stems, given, strict=True)])
+        keys = np.empty(len(stems), np.uint64)
+        bounds = texts.offsets
+        hash_texts(texts.data, bounds[:-1], bounds[1:], lower, self._initial, keys)
+        return keys
+
+
+def _lowered(words: list[str], lower: npt.NDArray[np.uint32]) -> list[str]:
+    """Words as the hash sees them, all at once."""
+    codes = np.frombuffer("".join(words).encode("utf-32-le", "surrogatepass"), np.uint32)
+    known = codes < len(lower)
+    folded = np.where(known, lower[np.where(known, codes, 0)], codes)
+    joined = folded.tobytes().decode("utf-32-le", "surrogatepass")
+    ends = list(accumulate(map(len, words), initial=0))
+    return [joined[start:stop] for start, stop in pairwise(ends)]
+
+
+def most_words(texts: Buffers, marks: bool) -> npt.NDArray[np.int64]:
+    """The most words that each document can have.
+
+    Two in three bytes: a letter of one byte, then a symbol of two, and so on; one in each byte
+    where marks are words.
+    """
+    sizes = np.diff(texts.offsets)
+    return np.asarray(sizes if marks else (2 * sizes + 2) // 3, np.int64)
+
+
+def most_grams(words: Words, grams: Grams) -> npt.NDArray[np.int64]:
+    """The most n-grams that the words of each document can give."""
+    counts = np.diff(words.indptr)
+    sizes = np.concatenate([[0], np.cumsum(words.stops - words.starts)])
+    letters_ = sizes[words.indptr[1:]] - sizes[words.indptr[:-1]]
+    most = counts * (grams.longest - grams.shortest + 1 if grams.longest else 0)
+    if grams.longest_run:
+        most += (letters_ + counts) * (grams.longest_run - grams.shortest_run + 1)
+    return np.asarray(most + np.minimum(counts, grams.pairs), np.int64)
+
+
+def key_table(keys: Keys) -> tuple[Keys, npt.NDArray[np.int64]]:
+    """A table of keys for the kernels, and the place of each."""
+    table = np.zeros(4 << max(1, len(keys)).bit_length(), np.uint64)
+    places = np.empty(len(keys), np.int64)
+    insert(table, keys, places)
+    return table, places
+
+
+@functools.cache
+def entities() -> Entities:
+    """The named characters of HTML as the kernels read them."""
+    names, values = zip(*sorted(html.entities.html5.items()), strict=True)
+    texts, named = as_buffers(values), as_buffers(names)
+    keys = np.empty(len(names), np.uint64)
+    same = letters(lower=False, fold_numbers=False)
+    hash_texts(named.data, named.offsets[:-1], named.offsets[1:], same, np.uint64(0), keys)
+    table, places = key_table(keys)
+    starts, stops = np.zeros(len(table), np.int64), np.zeros(len(table), np.int64)
+    starts[places], stops[places] = texts.offsets[:-1], texts.offsets[1:]
+    windows = [ord(html.unescape(f"&#{number};")) for number in range(0x80, 0xA0)]
+    return Entities(table, starts, stops, texts.data, np.array(windows, np.uint32))
+
+
+CUT = "…"  # stands where a run of characters was cut out of a word
+
+
+class Offsets:
+    """Tells what a stretch of analysed bytes shows, and where it is in the text they came from.
+
+    ``words`` were found in ``cleaned``, byte ``i`` of which was byte ``origin[i]`` of the text.
+    """
+
+    def __init__(self, text: str, words: Words, cleaned: Buffers, origin: Any) -> None:
+        begins_character = (one_buffer(text).data & 0xC0) != 0x80
+        characters = np.concatenate([[0], np.cumsum(begins_character)])
+        origin = origin[: len(cleaned.data) + 1]
+        places = np.arange(len(origin))
+        if words.data is not cleaned.data:  # words of a function, which tells no places
+            places = _search(words, cleaned.data.tobytes())
+        self._first = characters[origin[places]]
+        self._last = characters[_ends(origin)[places]]
+        self._raw = words.data.tobytes()
+        self._starts = set(words.starts.tolist())
+        self._stops = set(words.stops.tolist())
+
+    def __call__(self, start: int, stop: int) -> tuple[str, int, int]:
+        """What bytes ``start`` to ``stop`` show, and where they begin and end as characters."""
+        shown = " ".join(decoded(self._raw[start:stop]).lower().split())
+        before = "" if start in self._starts else CUT
+        after = "" if stop in self._stops else CUT
+        return f"{before}{shown}{after}", int(self._first[start]), int(self._last[stop])
+
+
+def _ends(origin: Any) -> Any:
+    """Where what ends before each byte ended: after the last byte of what became several bytes."""
+    ends = origin.copy()
+    inside = np.flatnonzero(origin[1:] == origin[:-1]) + 1
+    ends[inside] = origin[np.searchsorted(origin, origin[inside], "right")]
+    return ends
+
+
+def _search(words: Words, raw: bytes) -> Any:
+    """Where each byte of the words is in a text that has them in order, in any case.
+
+    What cannot be found is taken to be nothing at all, after the word before it.
+    """
+    lower = decoded(raw).lower().encode("utf-8", "surrogatepass")
+    texts = [raw, lower] if len(lower) == len(raw) else [raw]
+    token_data = words.data.tobytes()
+    places = np.zeros(len(token_data) + 1, np.int64)
+    at = 0
+    for start, stop in zip(words.starts.tolist(), words.stops.tolist(), strict=True):
+        found = (text.find(token_data[start:stop], at) for text in texts)
+        place = min((position for position in found if position >= 0), default=-1)
+        if place < 0:
+            places[start : stop + 1] = at
+        else:
+            places[start : stop + 1] = np.arange(place, place + stop - start + 1)
+            at = place + stop - start
+    return places

@@ -1,0 +1,37 @@
+"""The paper's theorems as calculators, in both directions.
+
+Each result is a small frozen class. Making one gives the dimensions and reads off the error that
+is guaranteed; ``for_error`` goes the other way and is the smallest one whose error is small
+enough. None stands for "no guarantee at this size": the result does not say anything there.
+
+=====================  =============================  ==========================================
+what is kept           the paper                      without its conditions
+=====================  =============================  ==========================================
+lengths                Theorem 1: `Norms`             second moments: `Spread`
+inner products         Eq. 8: `Products`              second moments: `Spread`
+document frequencies   Theorem 2: `CountMin`
+IDF                    Lemma 1: `Idf` (``stated``)    `Idf` (``error``)
+TF-IDF geometry        Proposition 1: `TfIdf`         `TfIdfSpread`
+the decision           Lemma 2: `Decision`            `Decision` (``by_second_moments``)
+the error              Proposition 2: `TestError`
+=====================  =============================  ==========================================
+
+All probabilities are over the draw of the hash functions, that is over seeds, for one document or
+one word that was fixed before. ‖f‖ is the sum of all document frequencies.
+"""
+
+from clasher.theory.bounds import CountMin, Decision, Idf, TestError
+from clasher.theory.geometry import LEAST_CONFIDENCE, Norms, Products, Spread, TfIdf, TfIdfSpread
+
+__all__ = [
+    "LEAST_CONFIDENCE",
+    "CountMin",
+    "Decision",
+    "Idf",
+    "Norms",
+    "Products",
+    "Spread",
+    "TestError",
+    "TfIdf",
+    "TfIdfSpread",
+]

@@ -1,0 +1,376 @@
+"""How much hashing distorts real text: a bounded sample, counted word by word, beside its hashes.
+
+The exact side is a plain vocabulary of the sample. The hashed side is what a model would hold
+after the same documents: Algorithm 2's signed counts, and Algorithm 3's frequencies and IDF.
+Both sides weigh documents as the model does: a pair of words counts ½, and the margin rule weighs
+the first words more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from clasher.errors import SettingError, StreamError
+from clasher.kernels.sketch import LEAD
+from clasher.settings import Settings
+from clasher.text.analyzer import Analyzer
+from clasher.text.hashing import Hasher
+
+PAIRS = 5  # pairs per document whose inner products are compared
+MOST_PAIRS = 5_000
+
+Floats = npt.NDArray[np.float64]
+
+
+class Vectors(NamedTuple):
+    """Sparse rows: row ``d`` has ``values[indptr[d]:indptr[d + 1]]`` in these columns.
+
+    Entries keep the order in which the words of a document first appear.
+    """
+
+    indptr: npt.NDArray[np.int64]
+    columns: npt.NDArray[np.int64]
+    values: Floats
+
+    def totals(self, values: Floats) -> Floats:
+        """The sums of ``values``, one per entry, over each row."""
+        rows = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+        return np.bincount(rows, values, len(self.indptr) - 1).astype(np.float64)
+
+    def squared_lengths(self) -> Floats:
+        """‖x‖² of each row."""
+        return self.totals(self.values**2)
+
+    def products(self, pairs: npt.NDArray[np.int64]) -> Floats:
+        """⟨x, y⟩ of pairs of rows."""
+        rows = [slice(*bounds) for bounds in zip(self.indptr, self.indptr[1:], strict=False)]
+        dense = np.zeros(int(self.columns.max(initial=-1)) + 1)
+        found = np.empty(len(pairs))
+        for at, (left, right) in enumerate(pairs):
+            dense[self.columns[rows[left]]] = self.values[rows[left]]
+            found[at] = dense[self.columns[rows[right]]] @ self.values[rows[right]]
+            dense[self.columns[rows[left]]] = 0.0
+        return found
+
+    def weighed(self, idf: Floats | None, log_tf: bool, lead: bool = False) -> Vectors:
+        """Weigh signed counts as a model does; ``idf`` has a value per column."""
+        weights = self.values
+        if log_tf:
+            size = np.abs(weights)
+            logs = np.sign(weights) * (1.0 + np.log(np.maximum(size, 1.0)))
+            weights = np.where(size > 1.0, logs, weights)
+        if idf is not None:
+            weights = weights * idf[self.columns]
+        if lead:
+            places = np.arange(len(weights)) - np.repeat(self.indptr[:-1], np.diff(self.indptr))
+            first = places < len(LEAD)
+            weights = np.where(first, weights * LEAD[np.where(first, places, 0)], weights)
+        return self._replace(values=weights)
+
+
+class Sample:
+    """Documents counted word by word.
+
+    Parameters
+    ----------
+    texts
+        The documents; at least two.
+    analyzer
+        How text is cut into words.
+    idf
+        Whether documents are weighed by TF-IDF, or by TF alone.
+    log_tf
+        Whether a count above 1 weighs 1 + ln of itself. The theorems are about counts as they are.
+    lead
+        Whether the first words of a document weigh more, as they do for the margin rule.
+    seed
+        Which pairs of documents are compared.
+
+    Examples
+    --------
+    >>> sample = Sample(["wheat and corn", "corn and oil", "oil"])
+    >>> len(sample.frequencies), sample.total
+    (4, 7)
+    """
+
+    def __init__(
+        self,
+        texts: Iterable[str],
+        analyzer: Analyzer | None = None,
+        *,
+        idf: bool = True,
+        log_tf: bool = False,
+        lead: bool = False,
+        seed: int = 0,
+    ) -> None:
+        self.texts = list(texts)
+        self.analyzer = Analyzer() if analyzer is None else analyzer
+        self.idf = idf
+        self.log_tf = log_tf
+        self.lead = lead
+        if len(self.texts) < 2:
+            raise StreamError("a sample to measure on needs at least two documents")
+        self._count_words()
+        random = np.random.default_rng(seed)
+        pairs = min(PAIRS * self.documents, MOST_PAIRS)
+        first = random.integers(0, self.documents, pairs)
+        other = (first + random.integers(1, self.documents, pairs)) % self.documents
+        self.pairs = np.stack([first, other], axis=1)
+
+    @classmethod
+    def of(cls, texts: Iterable[str], settings: Settings) -> Sample:
+        """Count documents for a model with these settings, weighed as the model weighs them.
+
+        A weighting that depends on labels is measured without them: as TF-IDF where it has an
+        IDF, else as TF.
+        """
+        return cls(texts, settings.analyzer, **weighing(settings))
+
+    def is_of(self, settings: Settings) -> bool:
+        """Whether a model with these settings cuts and weighs documents like this sample."""
+        own = {"idf": self.idf, "log_tf": self.log_tf, "lead": self.lead}
+        return self.analyzer == settings.analyzer and own == weighing(settings)
+
+    def _count_words(self) -> None:
+        hasher = Hasher(2, analyzer=self.analyzer)
+        numbers: dict[int, int] = {}
+        found = [hasher.words(text) for text in self.texts]
+        self.words = np.fromiter(
+            (numbers.setdefault(word.key, len(numbers)) for words in found for word in words),
+            np.int64,
+        )
+        self.keys = list(numbers)  # the hash of each word, with seed 0
+        weights = np.fromiter((abs(word.sign) for words in found for word in words), np.float64)
+        rows = np.repeat(np.arange(len(found)), [len(words) for words in found])
+        _, first, entries = np.unique(
+            rows * max(1, len(numbers)) + self.words, return_index=True, return_inverse=True
+        )
+        counts = np.bincount(entries, weights, len(first)).astype(np.float64)
+        order = np.argsort(first)  # of appearance, which tells the first words of a document
+        columns = self.words[first[order]]
+        indptr = np.searchsorted(rows[first[order]], np.arange(len(found) + 1))
+        self.counts = Vectors(indptr, columns, counts[order])
+        self.frequencies = np.bincount(columns, minlength=len(numbers))
+
+    @property
+    def documents(self) -> int:
+        """How many there are: n."""
+        return len(self.texts)
+
+    @property
+    def total(self) -> int:
+        """‖f‖, the sum of all document frequencies."""
+        return int(self.frequencies.sum())
+
+    @cached_property
+    def exact(self) -> Vectors:
+        """The documents as exact TF or TF-IDF vectors (Eq. 1 to 3), before any scaling."""
+        return self.weigh(self.counts, self.frequencies)
+
+    @cached_property
+    def rarity(self) -> float:
+        """ρ of `clasher.theory.TfIdfSpread`, its mean over the documents; 0 for TF.
+
+        With the mean the bound is about a document drawn at random from the sample.
+        """
+        if not self.idf:
+            return 0.0
+        counts = self.counts.weighed(None, self.log_tf, self.lead)
+        parts = counts.values**2 * (self.total / self.frequencies - 1.0)[counts.columns]
+        length = self.exact.squared_lengths()
+        return float((counts.totals(parts)[length > 0] / length[length > 0]).mean())
+
+    @cached_property
+    def largest_weights(self) -> Floats:
+        """‖x‖∞ of each document that has a length, scaled to unit length (Eq. 6)."""
+        return self._largest[self._has_length]
+
+    @cached_property
+    def pair_weights(self) -> Floats:
+        """Upper bounds of ‖x ± y‖∞ at unit length (Eq. 8), for the pairs that have lengths."""
+        pairs = self.pairs[self._has_length[self.pairs].all(axis=1)]
+        lengths = np.sqrt(self.exact.squared_lengths())
+        cosines = self.exact.products(pairs) / lengths[pairs].prod(axis=1)
+        apart = np.sqrt(np.maximum(2.0 - 2.0 * np.abs(cosines), np.finfo(np.float64).tiny))
+        weights: Floats = self._largest[pairs].sum(axis=1) / apart
+        return weights
+
+    @cached_property
+    def _has_length(self) -> npt.NDArray[np.bool_]:
+        return self.exact.squared_lengths() > 0
+
+    @cached_property
+    def _largest(self) -> Floats:
+        length = np.sqrt(self.exact.squared_lengths())
+        rows = zip(self.exact.indptr, self.exact.indptr[1:], length, strict=False)
+        values = np.abs(self.exact.values)
+        return np.array([values[a:b].max() / norm if norm > 0 else 0.0 for a, b, norm in rows])
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the sample is like, ready for JSON."""
+        return {
+            "documents": self.documents,
+            "words": len(self.frequencies),
+            "total_frequency": self.total,
+            "rarity": self.rarity,
+            "least_largest_weight": float(self.largest_weights.min(initial=1.0)),
+        }
+
+    def weigh(self, counts: Vectors, frequencies: npt.NDArray[np.int64]) -> Vectors:
+        """The weights of signed counts, the sample's IDF being log(n/f) of these frequencies."""
+        idf = np.log(self.documents / np.maximum(frequencies, 1)) if self.idf else None
+        return counts.weighed(idf, self.log_tf, self.lead)
+
+
+def weighing(settings: Settings) -> dict[str, bool]:
+    """Tell how a model with these settings weighs words, but for what labels tell of them."""
+    setting = settings.for_kernels()
+    return {"idf": setting.idf, "log_tf": setting.log_tf, "lead": setting.lead}
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """Measured errors: ``values`` in ascending order, ``each`` as they were measured."""
+
+    values: Floats
+    each: Floats = field(repr=False)
+
+    @classmethod
+    def of(cls, values: Floats) -> Errors:
+        """Sort them."""
+        return cls(np.sort(values), values)
+
+    def among(self, chosen: npt.NDArray[np.bool_]) -> Errors:
+        """Only the chosen ones, given in the order of ``each``."""
+        return Errors.of(self.each[chosen])
+
+    @property
+    def mean(self) -> float:
+        """Their mean, 0 where there are none."""
+        return float(self.values.mean()) if len(self.values) else 0.0
+
+    def quantile(self, part: float) -> float:
+        """The least error that this part of them does not exceed.
+
+        >>> errors = Errors.of(np.array([0.3, 0.1, 0.2, 0.4]))
+        >>> errors.quantile(0.5), errors.quantile(0.51), errors.quantile(1.0)
+        (0.2, 0.3, 0.4)
+        """
+        if not len(self.values):
+            return 0.0
+        return float(self.values[max(1, math.ceil(part * len(self.values))) - 1])
+
+    def to_dict(self) -> dict[str, float]:
+        """The figures that tell most."""
+        parts = {"median": 0.5, "q90": 0.9, "q99": 0.99, "max": 1.0}
+        return {"mean": self.mean} | {name: self.quantile(at) for name, at in parts.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Distortion:
+    """What hashing did to a sample.
+
+    Attributes
+    ----------
+    dimensions : int
+        m.
+    lengths : Errors
+        | ‖φ(d)‖² / ‖x‖² − 1 |, for each document that has a length.
+    products : Errors
+        | ⟨φ(x), φ(y)⟩ − ⟨x, y⟩ | / (‖x‖ ‖y‖), for pairs of such documents.
+    cosines : Errors
+        The same, each side divided by its own lengths: what a model with unit length compares.
+    counts : Errors
+        (C_k − f) / ‖f‖, for each word: by how much its frequency is overestimated.
+    idf : Errors
+        IDF − IDF*, for each word: by how much its IDF is underestimated.
+    """
+
+    dimensions: int
+    lengths: Errors
+    products: Errors
+    cosines: Errors
+    counts: Errors
+    idf: Errors
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        names = ("lengths", "products", "cosines", "counts", "idf")
+        return {name: getattr(self, name).to_dict() for name in names}
+
+
+def measure(sample: Sample, dimensions: int, seed: int = 0) -> Distortion:
+    """Hash a sample to so many dimensions and compare it with what it is.
+
+    ``seed`` is that of the hash functions.
+
+    Examples
+    --------
+    >>> sample = Sample(["wheat and corn", "corn and oil", "oil and gas", "gas and wheat"])
+    >>> found = measure(sample, 4096)
+    >>> found.counts.quantile(1.0), found.lengths.quantile(1.0) < 1e-6
+    (0.0, True)
+    """
+    if dimensions < 2:
+        raise SettingError.of("dimensions", "an integer of at least 2", dimensions, "measure")
+    hashed, frequencies = _hashed(sample, dimensions, seed)
+    hasher = Hasher(dimensions, seed, sample.analyzer)
+    return Distortion(
+        dimensions,
+        *_geometry(sample, hashed),
+        *_sketch(sample, frequencies[_buckets_of_words(sample, hasher)]),
+    )
+
+
+def length_errors(sample: Sample, dimensions: int, seed: int = 0) -> Errors:
+    """Measure lengths only, which is quick: the same as ``measure(…).lengths``."""
+    hashed, _ = _hashed(sample, dimensions, seed)
+    return _length_errors(sample, hashed)
+
+
+def _hashed(sample: Sample, dimensions: int, seed: int) -> tuple[Vectors, npt.NDArray[np.int64]]:
+    """Weigh the hashed documents by the frequencies of their buckets; return both."""
+    found = Hasher(dimensions, seed, sample.analyzer).hash_many(sample.texts)
+    frequencies = np.bincount(found.buckets, minlength=dimensions)
+    signed = Vectors(found.indptr, found.buckets.astype(np.int64), found.counts.astype(np.float64))
+    return sample.weigh(signed, frequencies), frequencies
+
+
+def _length_errors(sample: Sample, hashed: Vectors) -> Errors:
+    exact = sample.exact.squared_lengths()
+    some = exact > 0
+    return Errors.of(np.abs(hashed.squared_lengths()[some] / exact[some] - 1.0))
+
+
+def _geometry(sample: Sample, hashed: Vectors) -> tuple[Errors, Errors, Errors]:
+    exact, found = sample.exact.squared_lengths(), hashed.squared_lengths()
+    some = exact > 0
+    pairs = sample.pairs[some[sample.pairs].all(axis=1)]
+    products, hashed_products = sample.exact.products(pairs), hashed.products(pairs)
+    scale = np.sqrt(exact[pairs].prod(axis=1))
+    hashed_scale = np.maximum(np.sqrt(found[pairs].prod(axis=1)), np.finfo(np.float64).tiny)
+    return (
+        _length_errors(sample, hashed),
+        Errors.of(np.abs(hashed_products - products) / scale),
+        Errors.of(np.abs(hashed_products / hashed_scale - products / scale)),
+    )
+
+
+def _sketch(sample: Sample, estimates: npt.NDArray[np.int64]) -> tuple[Errors, Errors]:
+    overcount = (estimates - sample.frequencies) / max(1, sample.total)
+    return Errors.of(overcount), Errors.of(np.log(estimates / sample.frequencies))
+
+
+def _buckets_of_words(sample: Sample, hasher: Hasher) -> npt.NDArray[np.int64]:
+    """The bucket of each word of the vocabulary."""
+    buckets = np.zeros(len(sample.frequencies), np.int64)
+    found = (word.bucket for text in sample.texts for word in hasher.words(text))
+    buckets[sample.words] = np.fromiter(found, np.int64, len(sample.words))
+    return buckets

@@ -1,0 +1,436 @@
+"""Which dimensions to take: what fits into memory, what is guaranteed there, what is measured.
+
+A result counts as a guarantee only where its premises hold for the planned model. Otherwise it
+says which premise fails.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from clasher.errors import SettingError
+from clasher.learning import memory
+from clasher.settings import GIVEN, MEASURES, Settings
+from clasher.theory import (
+    LEAST_CONFIDENCE,
+    CountMin,
+    Decision,
+    Idf,
+    Norms,
+    Products,
+    TfIdfSpread,
+    checks,
+)
+from clasher.theory.distortion import Distortion, Errors, Sample, length_errors, measure
+
+MOST_DIMENSIONS = 2**30
+AROUND = 2  # sizes that are shown on either side of the proposed one
+HALF = 0.5  # the confidence that Proposition 1 is asked with: it knows none above 0.632
+MEASURED_FROM = 2**16  # where the search for a size by measuring begins
+MOST_MEASURED = 2**24  # and where it ends
+
+# Why a result guarantees nothing.
+TOO_SMALL = "says nothing at so few dimensions"
+NO_SAMPLE = "TF-IDF depends on how rare words are: give a STREAM"
+NO_IDF = "there is no IDF"
+FADING = "half_life and detectors let frequencies fade"
+PROPOSITION_1 = "its proof has gaps (docs/planning.md)"
+LINEAR = "for term frequencies: --rule centroid --weighting tf --tf count"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What one result says at one size, beside what was measured.
+
+    Attributes
+    ----------
+    what : str
+        What hashing keeps.
+    by : str
+        The result, in the paper or beside it.
+    confidence : float
+        With what probability.
+    guaranteed : float or None
+        The error is at most this; None where the result says nothing about this model or size.
+    measured : float or None
+        The error that this part of the sample did not exceed; None without a sample. Where the
+        result covers a ``share`` of the sample only, that share was measured.
+    share : float or None
+        The part of the sample, documents or pairs of them, that meets the result's premise.
+    why : str or None
+        Which premise fails, or is unknown, where nothing is guaranteed.
+    """
+
+    what: str
+    by: str
+    confidence: float
+    guaranteed: float | None
+    measured: float | None
+    share: float | None = None
+    why: str | None = None
+
+
+@dataclass(frozen=True)
+class Need:
+    """The size one result asks for; None, and ``why``, where it can give no guarantee."""
+
+    what: str
+    by: str
+    confidence: float
+    dimensions: int | None
+    depth: int = 1
+    why: str | None = None
+
+
+@dataclass(frozen=True)
+class Size:
+    """One row of a plan: so many dimensions, the model's bytes, and the distortion there."""
+
+    dimensions: int
+    nbytes: int
+    guarantees: list[Guarantee]
+    expected: dict[str, float]
+    distortion: Distortion | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "dimensions": self.dimensions,
+            "nbytes": self.nbytes,
+            "guarantees": [asdict(guarantee) for guarantee in self.guarantees],
+            "expected": self.expected,
+            "measured": None if self.distortion is None else self.distortion.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Plans a model for so many labels.
+
+    Parameters
+    ----------
+    settings
+        The settings but for the dimensions; their ``max_labels`` are the labels planned for.
+    confidence
+        The probability asked of a guarantee, more than 0.7.
+    sample
+        Documents to measure on.
+
+    Examples
+    --------
+    >>> planner = Planner(Settings(max_labels=2000))
+    >>> planner.fitting(2 * 10**9)
+    65536
+    >>> [size.dimensions for size in planner.sizes(65536)]
+    [16384, 32768, 65536, 131072, 262144]
+    """
+
+    settings: Settings
+    confidence: float = 0.9
+    sample: Sample | None = None
+
+    def __post_init__(self) -> None:
+        checks.number("a plan", "confidence", self.confidence, LEAST_CONFIDENCE, 1.0)
+        if self.sample is not None and not self.sample.is_of(self.settings):
+            raise SettingError(
+                "the sample is not weighed as the planned model weighs documents; make it with "
+                "Sample.of(texts, settings)"
+            )
+
+    def nbytes(self, dimensions: int) -> int:
+        """Bytes of a model with so many dimensions and all its labels."""
+        settings = replace(self.settings, dimensions=dimensions)
+        return memory.nbytes(settings, settings.max_labels)
+
+    def fitting(self, limit: int) -> int:
+        """The largest power of two whose model takes at most ``limit`` bytes."""
+        dimensions = MOST_DIMENSIONS
+        while self.nbytes(dimensions) > limit:
+            dimensions //= 2
+            if dimensions < 2:
+                labels = self.settings.max_labels
+                raise SettingError(
+                    f"{limit:,} bytes are too few for a model of {labels:,} labels: 2 dimensions "
+                    f"take {self.nbytes(2):,}; allow more memory or fewer labels"
+                )
+        return dimensions
+
+    def sizes(self, dimensions: int) -> list[Size]:
+        """One size and its neighbours, twice and half as large."""
+        around = (dimensions * 2.0**step for step in range(-AROUND, AROUND + 1))
+        return [self.size(int(m)) for m in around if 2 <= m <= MOST_DIMENSIONS]
+
+    def size(self, dimensions: int) -> Size:
+        """All there is to say about one size."""
+        found = None
+        if self.sample is not None:
+            found = measure(self.sample, dimensions, self.settings.seed)
+        return Size(
+            dimensions,
+            self.nbytes(dimensions),
+            self._guarantees(dimensions, found),
+            self._expected(dimensions),
+            found,
+        )
+
+    def needs(self, error: float) -> list[Need]:
+        """Ask each result for the size that keeps an error this small."""
+        checks.error("a plan", error)
+        p, premises = self.confidence, self._premises
+        sketch = CountMin.for_error(error, p)
+        needs = [
+            self._sparse_need("lengths", "Theorem 1", Norms.for_error(error, p)),
+            self._sparse_need("products", "Eq. 8", Products.for_error(error, p)),
+            need("lengths", "second moments", p, premises.moments, lambda: self._spread(error)),
+            need(
+                "counts", "Theorem 2", sketch.confidence, premises.counts,
+                lambda: sketch.dimensions, sketch.depth,
+            ),
+            Need("decisions", "Lemma 2", p, None, why=premises.lemma_2),
+        ]  # fmt: skip
+        if premises.idf is not NO_IDF:
+            depth = sketch.depth
+            needs += [
+                need(
+                    "idf", "Eq. 22", sketch.confidence, premises.idf,
+                    lambda: Idf.for_error(error, self._total, depth=depth).dimensions, depth,
+                ),
+                Need("lengths", "Proposition 1", HALF, None, why=PROPOSITION_1),
+            ]  # fmt: skip
+        return needs
+
+    @property
+    def guaranteed(self) -> bool:
+        """Whether `sufficient` rests on a bound that holds for this model, not on the sample."""
+        return self._premises.moments is None
+
+    def sufficient(self, error: float) -> int:
+        """Find the least power of two that keeps the lengths of documents within an error.
+
+        By second moments where they are proved for the model. Else by measuring: at this size, so
+        many documents of the sample as the confidence asks for keep their length.
+        """
+        checks.error("a plan", error)
+        if self.guaranteed:
+            wanted = self._spread(error)
+            if wanted > MOST_DIMENSIONS:
+                raise SettingError(
+                    f"an error of {error:g} asks for {wanted:.2g} dimensions, more than the "
+                    f"{MOST_DIMENSIONS:,} there can be; allow a larger error or less confidence"
+                )
+            return max(2, 1 << (wanted - 1).bit_length())
+        if self.sample is None:
+            raise SettingError(
+                f"no theorem bounds the error of this model ({self._premises.moments}); give a "
+                f"STREAM to measure the error on, or plan {LINEAR}"
+            )
+        return self._measured_size(error)
+
+    def _measured_size(self, error: float) -> int:
+        sample = self.sample
+        assert sample is not None
+
+        def keeps(dimensions: int) -> bool:
+            found = length_errors(sample, dimensions, self.settings.seed)
+            return found.quantile(self.confidence) <= error
+
+        size = MEASURED_FROM
+        if keeps(size):
+            while size > 2 and keeps(size // 2):
+                size //= 2
+            return size
+        while size < MOST_MEASURED:
+            size *= 2
+            if keeps(size):
+                return size
+        raise SettingError(
+            f"the sample keeps no error of {error:g} with up to {MOST_MEASURED:,} dimensions; "
+            f"allow a larger error or less confidence"
+        )
+
+    def _spread(self, error: float) -> int:
+        """The size that second moments ask for."""
+        return TfIdfSpread.for_error(error, self._rarity, self.confidence).dimensions
+
+    @property
+    def _premises(self) -> Premises:
+        return Premises.of(self.settings, self.sample)
+
+    @property
+    def _rarity(self) -> float:
+        return 0.0 if self.sample is None else self.sample.rarity
+
+    @property
+    def _total(self) -> int:
+        return 0 if self.sample is None else self.sample.total
+
+    def _sparse(self, bound: Norms | Products) -> tuple[npt.NDArray[np.bool_] | None, str | None]:
+        """Which documents, or pairs of them, meet Eq. 6; or why the bound says nothing."""
+        why, room = self._premises.plain, bound.largest_weight
+        if why is not None:
+            return None, why
+        if room is None:
+            return None, TOO_SMALL
+        allowed = f"Eq. 6 allows no word more than {room:.2g} of a document's length"
+        if self.sample is None:
+            return None, f"{allowed}; give a STREAM to see whether yours do"
+        lengths = isinstance(bound, Norms)
+        weights = self.sample.largest_weights if lengths else self.sample.pair_weights
+        meets = weights <= room
+        if meets.any():
+            return meets, None
+        return None, f"{allowed}; here one has {weights.min(initial=1.0):.2g} or more"
+
+    def _sparse_need(self, what: str, by: str, bound: Norms | Products | None) -> Need:
+        assert bound is not None  # it is asked without a weight, so that Eq. 6 is left aside
+        meets, why = self._sparse(bound)
+        if meets is not None and not meets.all():
+            why = f"only {meets.mean():.0%} of the sample meet Eq. 6"
+        return Need(what, by, self.confidence, None if why else bound.dimensions, why=why)
+
+    def _guarantees(self, m: int, found: Distortion | None) -> list[Guarantee]:
+        def line(
+            what: str,
+            by: str,
+            confidence: float,
+            why: str | None,
+            error: Callable[[], float | None],
+        ) -> Guarantee:
+            errors: Errors | None = getattr(found, what, None)
+            measured = None if errors is None else errors.quantile(confidence)
+            guaranteed = error() if why is None else None
+            why = TOO_SMALL if why is None and guaranteed is None else why
+            share = 1.0 if found is not None and guaranteed is not None else None
+            return Guarantee(what, by, confidence, guaranteed, measured, share, why)
+
+        def sparse(what: str, by: str, bound: Norms | Products) -> Guarantee:
+            meets, why = self._sparse(bound)
+            if meets is None or found is None:
+                return line(what, by, p, why, lambda: None)
+            errors: Errors = getattr(found, what).among(meets)
+            share = float(meets.mean())
+            return Guarantee(what, by, p, bound.error, errors.quantile(p), share)
+
+        p, premises, sketch = self.confidence, self._premises, CountMin(m)
+        spread = TfIdfSpread(m, self._rarity, p)
+        decision = Decision(m, self.settings.max_labels, p)
+        moments = premises.moments
+        lines = [
+            sparse("lengths", "Theorem 1", Norms(m, p)),
+            line("lengths", "second moments", p, moments, lambda: below(spread.error)),
+            sparse("products", "Eq. 8", Products(m, p)),
+            line("products", "second moments", p, moments, lambda: below(spread.product_error)),
+            line("cosines", "second moments", p, moments, lambda: spread.cosine_error),
+            line("counts", "Theorem 2", sketch.confidence, premises.counts, lambda: sketch.error),
+            line("decisions", "Lemma 2", p, premises.lemma_2, lambda: None),
+            line(
+                "decisions", "second moments", p, premises.regions,
+                lambda: decision.by_second_moments,
+            ),
+        ]  # fmt: skip
+        if premises.idf is not NO_IDF:
+            idf = Idf(m, self._total)
+            highest = 0.0 if self.sample is None else math.log(self.sample.documents)
+            lines += [
+                line("idf", "Lemma 1", idf.confidence, premises.idf,
+                     lambda: below(idf.stated, highest)),
+                line("idf", "Eq. 22", idf.confidence, premises.idf,
+                     lambda: below(idf.error, highest)),
+                line("lengths", "Proposition 1", HALF, PROPOSITION_1, lambda: None),
+            ]  # fmt: skip
+        return lines
+
+    def _expected(self, m: int) -> dict[str, float]:
+        """Bound the mean errors, where the theory covers the model."""
+        premises = self._premises
+        expected: dict[str, float] = {}
+        if premises.moments is None:
+            mean = TfIdfSpread(m, self._rarity).mean_error
+            expected |= {"lengths": mean, "products": mean}
+        if premises.counts is None:
+            expected["counts"] = 1.0 / m
+        if self.sample is not None and premises.idf is None:
+            words, total = self.sample.frequencies.tolist(), self.sample.total
+            expected["idf"] = sum(Idf(m, total, f).expected for f in words) / max(1, len(words))
+        return expected
+
+
+@dataclass(frozen=True)
+class Premises:
+    """Why results do not cover a model; None where they do.
+
+    Attributes
+    ----------
+    plain : str or None
+        Theorem 1 and Eq. 8: a document's vector is a linear map of its counts (TF).
+    moments : str or None
+        Second moments: the same, or TF-IDF of words whose rarity is known.
+    counts : str or None
+        Theorem 2: words are counted in hashed buckets.
+    idf : str or None
+        Lemma 1 and Eq. 22: ‖f‖ is known, and no frequency fades below 1.
+    regions : str or None
+        Decisions: regions are Euclidean, prototypes means of vectors that are linear.
+    lemma_2 : str
+        Lemma 2 asks Eq. 6 of prototypes, which are unknown before anything is learnt.
+    """
+
+    plain: str | None
+    moments: str | None
+    counts: str | None
+    idf: str | None
+    regions: str | None
+    lemma_2: str
+
+    @classmethod
+    def of(cls, settings: Settings, sample: Sample | None) -> Premises:
+        """Check the settings of a model, and whether there is a sample."""
+        setting = settings.for_kernels()
+        given = (
+            "documents come with weights, no word is hashed"
+            if settings.weighting == GIVEN
+            else None
+        )
+        linear = given
+        if linear is None and settings.weighting in MEASURES:
+            linear = f"{settings.weighting} weighs words by their labels"
+        if linear is None and setting.log_tf:
+            linear = "tf=log takes logarithms, which are not linear"
+        if linear is None and setting.lead:
+            linear = "the margin rule weighs the first words more"
+        plain = linear or ("it covers TF, not TF-IDF" if setting.idf else None)
+        idf: str | None = given or NO_IDF
+        if setting.idf:
+            idf = FADING if settings.forgets else NO_SAMPLE if sample is None else None
+        moments = linear or (idf if setting.idf else None)
+        regions = plain or _regions(settings)
+        lemma_2 = regions or "Eq. 6 for prototypes: unknown before learning"
+        return cls(plain, moments, given, idf, regions, lemma_2)
+
+
+def _regions(settings: Settings) -> str | None:
+    if settings.similarity != "euclidean":
+        return "it covers Euclidean regions, not cosines"
+    if settings.norm != "none":
+        return "norm=l2 divides by lengths, which is not linear"
+    if settings.rule != "centroid":
+        return f"it covers means of documents, not the {settings.rule} rule"
+    return None
+
+
+def need(
+    what: str, by: str, confidence: float, why: str | None, size: Callable[[], int], depth: int = 1
+) -> Need:
+    """Ask for a size where the premises hold."""
+    return Need(what, by, confidence, size() if why is None else None, depth, why)
+
+
+def below(error: float | None, limit: float = 1.0) -> float | None:
+    """An error that says something; None where anything at all would fulfil it."""
+    return error if error is not None and error < limit else None

@@ -1,0 +1,208 @@
+"""Near-duplicates and the most similar documents, among the latest of a stream."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from clasher.errors import LabelError, SettingError
+from clasher.kernels.similar import NONE, Found, Ring, add_documents, is_kept, multiply
+from clasher.text.analyzer import Analyzer
+from clasher.text.hashing import Hashed
+from clasher.unsupervised.vectors import HashedTfidf
+
+ENTRIES_PER_DOCUMENT = 100  # on average; where documents are longer, fewer of them are kept
+MOST = 10**7
+
+
+class Match(NamedTuple):
+    """A document of the window and its cosine with the one asked for."""
+
+    id: Hashable
+    similarity: float
+
+
+class Duplicate(NamedTuple):
+    """A document that is nearly the same as an earlier one."""
+
+    id: Hashable
+    of: Hashable
+    similarity: float
+
+
+class Similar:
+    """Remembers the latest documents of a stream, and finds those that resemble another.
+
+    Documents are compared by the cosine of their hashed TF-IDF. Memory is bounded: ``window``
+    documents at most, and 100 different words for each on average; where documents are longer,
+    the window is shorter. An inverted index looks only at documents that share a word.
+
+    Parameters
+    ----------
+    window
+        How many documents to remember, 1 to 10,000,000.
+    dimensions, weighting, tf, seed, analyzer
+        As for :class:`clasher.settings.Settings`.
+
+    Examples
+    --------
+    >>> from clasher import Similar
+    >>> similar = Similar(window=1000, dimensions=4096)
+    >>> found = similar.near_duplicates(
+    ...     ["gold is found", "oil prices rise", "wheat harvest falls", "OIL PRICES rise!"],
+    ...     ids=["a", "b", "c", "d"],
+    ... )
+    >>> [(copy.id, copy.of, round(copy.similarity, 3)) for copy in found]
+    [('d', 'b', 1.0)]
+    >>> [match.id for match in similar.most_similar("a harvest of wheat", n=3)]
+    ['c']
+
+    The very first document resembles none: the IDF of all its words is 0 (Algorithm 3).
+    """
+
+    def __init__(
+        self,
+        window: int = 10_000,
+        dimensions: int = 65536,
+        *,
+        weighting: str = "tfidf",
+        tf: str = "log",
+        seed: int = 0,
+        analyzer: Analyzer | None = None,
+    ) -> None:
+        if isinstance(window, bool) or not isinstance(window, int) or not 1 <= window <= MOST:
+            raise SettingError.of("window", f"an integer from 1 to {MOST}", window, "Similar")
+        self._vectors = HashedTfidf(
+            dimensions, weighting=weighting, tf=tf, norm="l2", seed=seed, analyzer=analyzer
+        )
+        entries = max(window * ENTRIES_PER_DOCUMENT, dimensions)  # any one document fits
+        self._ring = Ring(
+            totals=np.zeros(2, np.int64),
+            heads=np.full(dimensions, NONE, np.int32),
+            buckets=np.zeros(entries, np.int32),
+            documents=np.zeros(entries, np.int64),
+            weights=np.zeros(entries, np.float32),
+            older=np.full(entries, NONE, np.int32),
+            firsts=np.zeros(window, np.int64),
+        )
+        self._ids: list[Hashable] = [None] * window
+
+    # ── what is remembered ───────────────────────────────────────────────────────────────────
+
+    @property
+    def window(self) -> int:
+        """The most documents that are remembered."""
+        return len(self._ids)
+
+    @property
+    def documents(self) -> int:
+        """How many documents came in."""
+        return self._vectors.documents
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays; they never grow."""
+        return self._vectors.nbytes + sum(array.nbytes for array in self._ring)
+
+    def __len__(self) -> int:
+        """How many documents are remembered now."""
+        latest = range(max(0, self.documents - self.window), self.documents)
+        return sum(bool(is_kept(self._ring, np.int64(document))) for document in latest)
+
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)  # two that share their window would overwrite it
+
+    def __repr__(self) -> str:
+        return f"<Similar window={self.window} documents={self.documents}>"
+
+    # ── asking and adding ────────────────────────────────────────────────────────────────────
+
+    def hash_many(self, texts: Any) -> Hashed:
+        """Hash documents ahead of time: reads no state, so it may run in another thread."""
+        return self._vectors.hash_many(texts)
+
+    def most_similar(self, text: str, n: int = 10) -> list[Match]:
+        """The ``n`` documents of the window with the largest cosines; changes nothing."""
+        weighed = self._vectors.to_arrays([text])
+        found = self._scratch()
+        count = multiply(self._ring, weighed.buckets, weighed.weights, found)
+        documents = found.documents[:count]
+        cosines = found.products[documents % self.window]
+        best = np.lexsort((documents, -cosines))[:n]
+        return [
+            Match(self._ids[documents[at] % self.window], min(float(cosines[at]), 1.0))
+            for at in best
+            if cosines[at] > 0
+        ]
+
+    def add_many(self, texts: Any, ids: Sequence[Hashable] | None = None) -> list[Match | None]:
+        """Add documents, and tell the most similar one before each; None where none shares a word.
+
+        Without ``ids`` documents are numbered from 0, in the order in which they came in.
+        """
+        hashed = self._vectors.hash_many(texts)
+        if ids is None:
+            ids = range(self.documents, self.documents + hashed.documents)
+        if len(ids) != hashed.documents:
+            raise LabelError(
+                f"every document needs an id. Got {hashed.documents} documents and {len(ids)} ids."
+            )
+        matches: list[Match | None] = []
+        for start in range(0, hashed.documents, self.window):  # ids must last while they are named
+            stop = min(start + self.window, hashed.documents)
+            matches += self._add(hashed.part(start, stop), ids[start:stop])
+        return matches
+
+    def near_duplicates(
+        self, texts: Any, ids: Sequence[Hashable] | None = None, threshold: float = 0.9
+    ) -> list[Duplicate]:
+        """Add documents, and name those with an earlier one of this cosine or more."""
+        check_threshold(threshold)
+        first = self.documents
+        matches = self.add_many(texts, ids)
+        named: Iterable[Hashable] = range(first, self.documents) if ids is None else ids
+        return [
+            Duplicate(id_, match.id, match.similarity)
+            for id_, match in zip(named, matches, strict=True)
+            if match is not None and match.similarity >= threshold
+        ]
+
+    def _add(self, hashed: Hashed, ids: Sequence[Hashable]) -> list[Match | None]:
+        first = self.documents
+        weighed = self._vectors.step_arrays(hashed)
+        nearest = np.empty(weighed.documents, np.int64)
+        cosines = np.empty(weighed.documents, np.float32)
+        add_documents(*weighed, self._ring, self._scratch(), nearest, cosines)
+        known = self._ids.copy() if (nearest >= 0).any() else self._ids
+        for at, id_ in enumerate(ids):
+            self._ids[(first + at) % self.window] = id_
+        return [
+            Match(self._name(int(document), first, known, ids), min(float(cosine), 1.0))
+            if document >= 0
+            else None
+            for document, cosine in zip(nearest, cosines, strict=True)
+        ]
+
+    def _name(
+        self, document: int, first: int, known: list[Hashable], ids: Sequence[Hashable]
+    ) -> Hashable:
+        """The id of a document that was there before this batch, or came with it."""
+        return ids[document - first] if document >= first else known[document % self.window]
+
+    def _scratch(self) -> Found:
+        return Found(
+            np.empty(self.window, np.float32),
+            np.zeros(self.window, np.bool_),
+            np.empty(self.window, np.int64),
+        )
+
+
+def check_threshold(value: object) -> None:
+    """Refuse what is not a cosine that two documents can have."""
+    real = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (real and 0 < value <= 1):  # type: ignore[operator]
+        wanted = "a number above 0 and at most 1"
+        raise SettingError.of("threshold", wanted, value, "near_duplicates")

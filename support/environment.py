@@ -1,0 +1,41 @@
+"""Tell what this machine has: the compiler, optional libraries, the rights of a superuser."""
+
+import contextlib
+import importlib
+import os
+from collections.abc import Iterator
+from types import ModuleType
+from typing import NoReturn
+
+import numba
+import pytest
+
+INTERPRETED = bool(numba.config.DISABLE_JIT)
+
+
+@contextlib.contextmanager
+def nobody() -> Iterator[None]:
+    """Give up the rights of the superuser, who may read and write everything, for a while."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.setresuid(65534, 65534, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+
+
+def missing(what: str) -> NoReturn:
+    """Skip for want of something, but fail where every change is checked: it has everything."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(what)
+    pytest.skip(what, allow_module_level=True)
+
+
+def optional(library: str, extra: str) -> ModuleType:
+    """An optional library; see ``missing``."""
+    try:
+        return importlib.import_module(library)
+    except ImportError:
+        missing(f"{library} is missing: pip install 'clasher[{extra}]'")

@@ -1,3 +1,0 @@
-from tests.conftest import optional
-
-optional("river", "river")

@@ -1,0 +1,81 @@
+"""An executor and a driver that are killed: what is learnt is what it would have been."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow.parquet as pq
+import pytest
+
+from support.environment import optional
+from tests.adapters.spark import inbox
+from tests.adapters.spark.frames import PARTITIONS, SETTINGS, cut, in_partitions, table
+from tests.adapters.spark.inbox import LENGTH
+from tests.adapters.spark.test_fit import one_pass
+from tests.service.plain import file_bytes
+
+fit = optional("clasher.adapters.spark", "spark").fit
+streaming = optional("tests.adapters.spark.jobs", "spark").streaming
+cluster = optional("benchmarks.spark.cluster", "spark")
+
+pytestmark = pytest.mark.compiled  # workers that interpret kernels take minutes
+
+PATIENCE = 600.0  # a machine may be busy with other things
+FILES = 5
+
+
+def start(*arguments):
+    """A driver in a process group of its own."""
+    command = [sys.executable, "-m", "tests.adapters.spark.jobs", *map(str, arguments)]
+    return subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE)
+
+
+def finished(process):
+    """How a driver ended, which it must within a while; what it said."""
+    try:
+        _, said = process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
+    return process.returncode, said.decode()
+
+
+def test_an_executor_that_is_killed_changes_nothing(spark, corpus, tmp_path):
+    """On a master and two workers; what that executor had learnt is learnt again elsewhere."""
+    rows, model, marker = (tmp_path / name for name in ("rows", "model", "marker"))
+    pq.write_table(table(corpus), rows)
+    with cluster.Cluster(workers=2) as running:
+        code, said = finished(start("fit", running.url, rows, model, marker))
+    assert code == 0, said
+    assert marker.exists()
+    assert "Lost executor" in said
+    df = in_partitions(spark, table(corpus), cut(len(corpus), PARTITIONS))
+    assert model.read_bytes() == file_bytes(fit(df, exact=False, **SETTINGS))
+
+
+def test_a_driver_that_is_killed_again_and_again_loses_and_repeats_nothing(spark, corpus, tmp_path):
+    """After a batch was written, after one was kept, between two; then another comes to its end."""
+    box, folder, output = (tmp_path / name for name in ("inbox", "folder", "output"))
+    inbox.fill(box, corpus, FILES)
+    for end in ("written:1", "kept:2"):
+        assert finished(start("stream", box, folder, output, end))[0] == -signal.SIGKILL
+    between = start("stream", box, folder, output, "between")
+    deadline = time.monotonic() + PATIENCE
+    while not (folder / "checkpoint" / "commits" / "3").exists():
+        assert time.monotonic() < deadline
+        assert between.poll() is None
+        time.sleep(0.02)
+    os.killpg(between.pid, signal.SIGKILL)
+    assert finished(between)[0] == -signal.SIGKILL
+    streaming(str(box), str(folder), str(output))
+    assert (output / "model").read_bytes() == file_bytes(one_pass(corpus.head(FILES * LENGTH)))
+    for number in range(FILES):
+        known = one_pass(corpus.head(number * LENGTH))
+        texts = corpus.texts[number * LENGTH : (number + 1) * LENGTH]
+        rows = pq.read_table(output / str(number)).sort_by("number")
+        assert rows["predicted"].to_pylist() == [sorted(x) for x in known.predict_many(texts)]

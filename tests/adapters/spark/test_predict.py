@@ -1,0 +1,47 @@
+"""Predictions of executors against those of one process."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from clasher.errors import SettingError
+from support.environment import optional
+from tests.adapters.spark.frames import cut, in_partitions, table
+from tests.adapters.spark.test_fit import one_pass
+
+predict = optional("clasher.adapters.spark", "spark").predict
+
+
+@pytest.mark.parametrize("rule", ["margin", "centroid", "perceptron"])
+def test_predictions_are_those_of_one_process(spark, corpus, rule):
+    model = one_pass(corpus.head(100), rule=rule)
+    df = in_partitions(spark, table(corpus), cut(len(corpus), 3))
+    rows = predict(df, model, probabilities="probabilities").orderBy("number").collect()
+    assert [row.predicted for row in rows] == [sorted(x) for x in model.predict_many(corpus.texts)]
+    scores = np.array(
+        [[row.probabilities[label] for label in model.labels] for row in rows], np.float32
+    )
+    np.testing.assert_array_equal(scores, model.probabilities_many(corpus.texts))
+    assert rows[0].labels == corpus.labels[0].as_py()  # all columns are kept
+
+
+def test_a_model_that_knows_nothing_predicts_nothing(spark, corpus):
+    df = in_partitions(spark, table(corpus), [slice(0, 2)])
+    rows = predict(df, one_pass(corpus.head(0)), probabilities="probabilities").collect()
+    assert [(row.predicted, row.probabilities) for row in rows] == [([], {})] * 2
+
+
+def test_the_next_model_is_another_one(spark, corpus):
+    """Workers keep the last model that they were sent: not for longer."""
+    df = in_partitions(spark, table(corpus), [slice(0, 50)])
+    for documents in (20, 200):
+        model = one_pass(corpus.head(documents))
+        found = [row.predicted for row in predict(df, model).collect()]
+        assert found == [sorted(labels) for labels in model.predict_many(corpus.texts[:50])]
+
+
+def test_a_column_that_is_there_already_is_not_replaced(spark, corpus):
+    df = in_partitions(spark, table(corpus), [slice(0, 2)])
+    with pytest.raises(SettingError, match="a column 'labels' already; name another one"):
+        predict(df, one_pass(corpus.head(5)), output="labels")

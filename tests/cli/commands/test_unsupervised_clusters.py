@@ -1,0 +1,95 @@
+import json
+
+import pytest
+
+from clasher import Clusters
+from tests.cli.command import jsonl, one_line, records, run, stream
+
+SMALL = ("--dimensions", "256", "--k", "4")
+
+
+def test_clusters_are_shown(tmp_path):
+    result = run("clusters", stream(tmp_path), *SMALL)
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert "news.jsonl, 40 documents in 4 clusters" in result.stdout
+    assert "wheat" in result.stdout
+
+
+def test_clusters_as_json(tmp_path):
+    path = stream(tmp_path)
+    written = json.loads(run("clusters", path, *SMALL, "--json", "-", "--words", 2).stdout)
+    clusters = Clusters(4, 256)
+    clusters.learn_many([row["text"] for row in records(40)])
+    assert written["documents"] == 40
+    assert written["settings"] == clusters.settings.to_dict()
+    sizes = [cluster["size"] for cluster in written["clusters"]]
+    assert sizes == sorted(clusters.sizes.tolist(), reverse=True)
+    texts = {row["id"]: row["text"] for row in records(40)}
+    for cluster in written["clusters"]:
+        assert 1 <= len(cluster["words"]) <= 2
+        example = cluster["example"]
+        assert texts[example["id"]] == example["text"]
+        assert clusters.predict(example["text"]) == cluster["cluster"]
+    table = run("clusters", path, *SMALL, "--json", tmp_path / "c.json").stdout
+    assert "4 clusters" in table
+    assert json.loads((tmp_path / "c.json").read_text())["documents"] == 40
+
+
+def test_every_document_gets_a_line(tmp_path):
+    output = tmp_path / "out.jsonl"
+    run("clusters", stream(tmp_path), *SMALL, "--output", output, "--recycle")
+    lines = [json.loads(line) for line in output.read_text().splitlines()]
+    expected = Clusters(4, 256, recycle=True).learn_many([row["text"] for row in records(40)])
+    assert [line["id"] for line in lines] == [row["id"] for row in records(40)]
+    assert [line["cluster"] for line in lines] == expected.clusters.tolist()
+    assert [line["similarity"] for line in lines] == pytest.approx(
+        expected.similarities.tolist(), abs=1e-6
+    )
+    piped = run("clusters", stream(tmp_path), *SMALL, "--recycle", "--output", "-").stdout
+    assert piped == output.read_text()
+
+
+def test_clusters_are_kept(tmp_path):
+    saved = tmp_path / "news.clusters"
+    run("clusters", stream(tmp_path), *SMALL, "--threshold", 0.3, "--save", saved)
+    back = Clusters.load(saved)
+    assert (back.documents, back.k, back.settings.threshold) == (40, 4, 0.3)
+
+
+def test_the_settings_are_those_of_other_commands(tmp_path):
+    saved = tmp_path / "news.clusters"
+    given = ("--half-life", 50, "--tf", "count", "--seed", 3, "--min-length", 4)
+    run("clusters", stream(tmp_path), *SMALL, *given, "--save", saved)
+    settings = Clusters.load(saved).settings
+    assert (settings.half_life, settings.tf, settings.seed) == (50, "count", 3)
+    assert settings.analyzer.min_length == 4
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--k", 0], "--k must be an integer from 1 to 4096"),
+        (["--threshold", 2], "--threshold must be a number between 0 and 1"),
+        (["--threshold", "nan"], "--threshold must be"),
+        (["--dimensions", 1], "--dimensions must be"),
+        (["--output", "-", "--json", "-"], "cannot both be standard output"),
+        (["--save", "missing/clusters"], "there is no directory"),
+    ],
+)
+def test_what_goes_wrong_ends_in_one_line(args, said, tmp_path):
+    assert said in one_line(run("clusters", stream(tmp_path), *args, code=2))
+
+
+def test_the_stream_is_not_overwritten(tmp_path):
+    path = stream(tmp_path)
+    for option in ("--output", "--json", "--save"):
+        one_line(run("clusters", path, *SMALL, option, path, code=2))
+
+
+def test_ctrl_c_ends_the_stream(tmp_path, interrupting):
+    stdin = interrupting(jsonl(records(20)), "learn_many", Clusters)
+    output = tmp_path / "out.jsonl"
+    result = run("clusters", "-", *SMALL, "--output", output, stdin=stdin, code=130)
+    assert "interrupted after 20 documents" in result.stderr
+    assert "standard input, 20 documents in" in result.stdout
+    assert len(output.read_text().splitlines()) == 20

@@ -1,0 +1,108 @@
+import pytest
+
+from clasher.io.records import (
+    FaultError,
+    Fields,
+    Record,
+    invalid_utf8,
+    judge,
+    listing,
+    missing_column,
+)
+
+GOOD = {"text": "oil", "labels": ["energy"], "id": 7}
+
+
+@pytest.mark.parametrize(
+    ("change", "labels"),
+    [
+        ({}, ["energy"]),
+        ({"labels": []}, []),
+        ({"labels": None}, None),
+        ({"labels": {"oil": True, "gold": False}}, {"oil": True, "gold": False}),
+        ({"labels": "a| b |"}, ["a", "b"]),
+        ({"labels": ""}, None),
+    ],
+)
+def test_labels_may_be_given_in_many_ways(change, labels):
+    assert judge(GOOD | change, Fields(), labelled=True) == Record(7, "oil", labels)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem", "remedy"),
+    [
+        ({"text": None}, "field 'text' holds null, not text", "--text FIELD"),
+        ({"text": 3.5}, "field 'text' holds a number, not text", "--text FIELD"),
+        ({"text": ["a"]}, "field 'text' holds a list, not text", "--text FIELD"),
+        ({"labels": 3}, "field 'labels' holds a number, not labels", "--label-separator"),
+        ({"labels": True}, "holds true or false, not labels", "--labels FIELD"),
+        ({"labels": ["a", 3]}, "holds a number where a label belongs", "--on-error skip"),
+        ({"labels": ["a", ""]}, "holds empty text where a label belongs", "--on-error skip"),
+        ({"labels": ["a", None]}, "holds null where a label belongs", "--on-error skip"),
+        ({"labels": [["a"]]}, "holds a list where a label belongs", "--on-error skip"),
+        ({"labels": {"": True}}, "holds empty text where a label belongs", "--on-error skip"),
+        ({"labels": {"a": 1}}, "label 'a' of field 'labels' is a number", "leave labels"),
+        ({"labels": {"a": None}}, "label 'a' of field 'labels' is null", "leave labels"),
+        ({"id": 1.5}, "field 'id' holds a number; an id is text or an integer", "--id FIELD"),
+        ({"id": False}, "field 'id' holds true or false", "--id FIELD"),
+        ({"id": {}}, "field 'id' holds an object", "--id FIELD"),
+    ],
+)
+def test_a_bad_value_is_named_with_its_remedy(change, problem, remedy):
+    with pytest.raises(FaultError) as caught:
+        judge(GOOD | change, Fields(), labelled=True)
+    assert problem in caught.value.problem
+    assert remedy in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("field", "remedy"),
+    [("text", "--text FIELD"), ("labels", "--labels FIELD, write null for unlabelled")],
+)
+def test_a_missing_field_is_named_with_what_is_there(field, remedy):
+    record = {key: value for key, value in GOOD.items() if key != field}
+    with pytest.raises(FaultError) as caught:
+        judge(record, Fields(), labelled=True)
+    assert caught.value.problem.startswith(f"field {field!r} is missing (there is ")
+    assert "'id'" in caught.value.problem
+    assert remedy in caught.value.remedy
+
+
+def test_an_empty_record_says_so():
+    with pytest.raises(FaultError, match="the record is empty"):
+        judge({}, Fields(), labelled=True)
+
+
+def test_labels_are_not_looked_at_without_need():
+    assert judge({"text": "oil"}, Fields(), labelled=False) == Record(None, "oil", None)
+    assert judge({"text": "oil", "labels": 3}, Fields(), labelled=False).labels is None
+
+
+@pytest.mark.parametrize("own", [None, 0, -1, "", "x", 10**30])
+def test_ids_are_kept_as_they_are(own):
+    assert judge(GOOD | {"id": own}, Fields(), labelled=True).id == own
+
+
+def test_an_id_that_is_not_wanted_is_not_looked_at():
+    assert judge(GOOD | {"id": 1.5}, Fields(id=None), labelled=True).id is None
+
+
+def test_dots_reach_into_objects_unless_there_is_a_field_of_that_name():
+    fields = Fields(text="a.b", labels="a.c.d", id="a.e")
+    nested = {"a": {"b": "oil", "c": {"d": ["x"]}, "e": 3}}
+    assert judge(nested, fields, labelled=True) == Record(3, "oil", ["x"])
+    assert judge(nested | {"a.b": "gold"}, fields, labelled=True).text == "gold"
+    with pytest.raises(FaultError, match=r"field 'a\.b' is missing \(there is 'a'\)"):
+        judge({"a": "text"}, fields, labelled=True)
+
+
+def test_messages_stay_short_however_many_names_there_are():
+    names = [f"column {number} {'x' * 1000}" for number in range(1000)]
+    error = missing_column("news.csv", "text", "text", names)
+    assert len(str(error)) < 600
+    assert listing(names).endswith("…")
+    assert "it has no columns" in str(missing_column("news.csv", "text", "text", []))
+
+
+def test_the_place_of_invalid_utf8_is_told():
+    assert invalid_utf8(b"\xc3\xa9\xff").problem == "invalid UTF-8 at byte 3"

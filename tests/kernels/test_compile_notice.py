@@ -1,0 +1,93 @@
+"""The first call compiles: it says so, once, and only where it really takes long."""
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from clasher.kernels import compile_notice
+
+ONE_KERNEL = """
+import logging, sys
+from clasher import compile_notice
+compile_notice.PATIENCE = float(sys.argv[1])
+for level in sys.argv[2:]:
+    logging.getLogger("clasher").setLevel(level)
+from clasher.kernels.margin import sigmoid
+assert sigmoid(0.0) == 0.5
+assert sigmoid(0) == 0.5  # compiled once more, for integers
+"""
+
+
+@pytest.fixture
+def said(tmp_path):
+    """Runs a kernel in a process of its own, where warnings are errors; what it said."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def run(*arguments):
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", ONE_KERNEL, *arguments],
+            env=environment, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout == ""
+        return done.stderr
+
+    return run
+
+
+@pytest.mark.compiled
+def test_it_is_said_once_and_not_when_the_cache_is_loaded(said):
+    assert said("0") == f"{compile_notice.TEXT}\n"
+    assert said("0") == ""
+
+
+@pytest.mark.compiled
+def test_those_who_log_less_hear_nothing(said):
+    assert said("0", "ERROR") == ""
+
+
+@pytest.mark.compiled
+def test_nothing_is_said_of_a_short_wait(said):
+    assert said("600") == ""
+
+
+def test_it_is_said_while_it_lasts_by_a_thread(monkeypatch, caplog):
+    monkeypatch.setattr(compile_notice, "PATIENCE", 0.01)
+    heard = threading.Event()
+    monkeypatch.setattr(compile_notice.logger, "filter", lambda record: heard.set() or True)
+    notice = compile_notice.Notice()
+    notice.started()
+    notice.started()  # a kernel that it calls
+    assert heard.wait(60)
+    notice.ended()
+    notice.ended()
+    notice.started()
+    notice.ended()
+    assert caplog.record_tuples == [
+        ("clasher.kernels.compile_notice", logging.WARNING, compile_notice.TEXT)
+    ]
+
+
+def test_short_compilations_add_up(monkeypatch, caplog):
+    now = iter([0.0, 1.5, 10.0, 11.0, 20.0])
+    monkeypatch.setattr(compile_notice, "monotonic", lambda: next(now))
+    notice = compile_notice.Notice()
+    for _ in range(2):
+        notice.started()
+        notice.ended()
+        assert caplog.messages == []
+    notice.started()
+    assert caplog.messages == [compile_notice.TEXT]
+
+
+def test_what_others_compile_is_their_affair(monkeypatch, caplog):
+    import numba
+
+    monkeypatch.setattr(compile_notice, "notice", compile_notice.Notice())
+    monkeypatch.setattr(compile_notice, "PATIENCE", 0.0)
+    compile_notice.watch()
+    numba.njit(lambda x: x + 1)(1)
+    assert caplog.messages == []

@@ -1,0 +1,113 @@
+"""Pictures for ``docs/`` of services at work: ``python -m tests.server.dashboard.screenshots``."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from clasher.cli.demo_corpus import collect
+from tests.browser import chromium
+from tests.server.dashboard.servers import Server
+from tests.server.dashboard.visits import Visit
+
+DOCS = Path(__file__).parents[3] / "docs"
+WATCHED = 240  # seconds of a stream before its picture is taken
+SIZE = {"width": 1200, "height": 1060}
+TEXT = """Compute the singular value decomposition of a matrix, and return the singular values in
+descending order. Raises LinAlgError if the computation does not converge."""
+Scene = Callable[[Any], None]
+
+
+def now(page: Any) -> None:
+    """Somebody looks at a point of a curve."""
+    page.locator("svg").first.hover()
+
+
+def labels(page: Any) -> None:
+    """The best known of them."""
+    page.locator("tbody tr").nth(5).wait_for()
+
+
+def try_(page: Any) -> None:
+    """The words that decided."""
+    page.locator("textarea").fill(TEXT)
+    page.locator(".highlighted mark").first.wait_for()
+
+
+def teach(page: Any) -> None:
+    """Two answers were given, the third is being thought of."""
+    for answers in (1, 2):
+        page.locator(".answers li").first.wait_for()
+        page.keyboard.press("2")
+        page.keyboard.press("Enter")
+        page.locator(".receipt.taught").nth(answers - 1).wait_for()
+    page.locator(".answers li").first.wait_for()
+
+
+def drift(page: Any) -> None:
+    """Alarms, and what to teach."""
+    page.locator(".alarm .next li").first.wait_for()
+
+
+def memory(page: Any) -> None:
+    """What fades."""
+    page.locator(".fades li").first.wait_for()
+
+
+@contextmanager
+def serving(*options: str) -> Iterator[Server]:
+    """A service in a folder of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = Server(Path(folder, "data"), *options)
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+def teach_packages(server: Server) -> None:
+    """The docstrings of this Python, package by package: what labels mean changes on the way."""
+    found = sorted(collect(8000).documents, key=lambda document: document.name)
+    for start in range(0, len(found), 100):
+        some = [{"text": one.text, "labels": one.labels} for one in found[start : start + 100]]
+        server.post("v1/learn", {"documents": some})
+    server.post("v1/predict", {"documents": [{"text": one.text} for one in found[-200:]]})
+
+
+def take(browser: Any, server: Server, scenes: list[Scene]) -> None:
+    """A picture of each scene."""
+    for scene in scenes:
+        name = scene.__name__.strip("_")
+        visit = Visit(browser, server.url, name, viewport=SIZE)
+        scene(visit.page)
+        time.sleep(1.0)  # until everything stands still
+        visit.page.screenshot(path=DOCS / f"dashboard-{name}.png")
+        visit.context.close()
+        print(f"wrote docs/dashboard-{name}.png")
+
+
+def main(wanted: list[str]) -> int:
+    """Take all of them, or those that are named."""
+
+    def scenes(*all_of_them: Scene) -> list[Scene]:
+        return [scene for scene in all_of_them if not wanted or scene.__name__ in wanted]
+
+    with chromium() as browser:
+        if live := scenes(now, labels, try_, teach):
+            with serving("--demo") as server:
+                time.sleep(WATCHED)
+                take(browser, server, live)
+        if changed := scenes(drift, memory):
+            with serving("--half-life", "2000", "--on-full", "evict") as server:
+                teach_packages(server)
+                take(browser, server, changed)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,110 @@
+"""The OpenAPI document tells all that can be asked for, and is true."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from clasher.server.operations import OPERATIONS, Operation
+from support.environment import optional
+from tests.server.servers import Served, serve
+
+schemathesis = optional("schemathesis", "test")
+checks = optional("schemathesis.specs.openapi.checks", "test")
+
+
+def references(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        if "$ref" in value:
+            yield value["$ref"]
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from references(item)
+
+
+def test_the_document_is_whole(served: Served) -> None:
+    document = served.get("/openapi.json")
+    schemas = document["components"]["schemas"]
+    assert set(references(document)) == {f"#/components/schemas/{name}" for name in schemas}
+    known = {(one.method.lower(), one.path) for one in OPERATIONS}
+    assert known == {(method, path) for path, item in document["paths"].items() for method in item}
+    for path, item in document["paths"].items():
+        for method, described in item.items():
+            assert described["summary"], (method, path)
+            statuses = described["responses"].keys()
+            assert {"200", "204"} & statuses
+            if "requestBody" in described:
+                assert {"400", "408", "413", "415", "422"} <= statuses
+
+
+@pytest.mark.parametrize("one", OPERATIONS, ids=lambda one: one.name)
+def test_examples_are_what_is_taken_and_given(one: Operation) -> None:
+    if one.takes is not None and one.example is not None:
+        msgspec.convert(one.example, one.takes)
+        if one.takes_lines is not None:
+            msgspec.convert(one.example["documents"][0], one.takes_lines)
+    if one.answers is not None:
+        assert isinstance(one.answers, one.gives)
+
+
+def test_answers_are_what_the_document_says(served: Served) -> None:
+    served.post("/v1/predict", {"documents": [{"id": "1", "text": "wheat"}]})
+    for one in OPERATIONS:
+        if one.method == "GET" and one.gives_type == "application/json":
+            text = served.client.get(one.path.replace("{id}", "1")).content
+            msgspec.json.decode(text, type=one.gives)
+
+
+def test_the_page_of_the_document_needs_no_other_host(served: Served) -> None:
+    page = served.client.get("/docs").text
+    assert "http" not in page.replace("http-equiv", "")
+    for address in ("docs/swagger-ui.css", "docs/swagger-ui-bundle.js", "docs/start.js"):
+        assert address in page
+        answer = served.client.get(address)
+        assert answer.status_code == 200
+        tag = {"if-none-match": answer.headers["etag"]}
+        assert served.client.get(address, headers=tag).status_code == 304
+
+
+@pytest.fixture(scope="module")
+def schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The document of a server that may be asked anything but events: these have no end."""
+    with serve(tmp_path_factory.mktemp("fuzzed")) as served:
+        served.teach()
+        loaded = schemathesis.openapi.from_url(f"{served.url}/openapi.json")
+        yield loaded
+        assert served.get("/readyz") == {"status": "ok"}
+        json.loads(served.client.get("/v1/log").text.splitlines()[0])
+
+
+CHECKS = [
+    schemathesis.checks.not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_schema_conformance,
+]
+
+
+@pytest.mark.parametrize(
+    "one", [one for one in OPERATIONS if one.name != "events"], ids=lambda one: one.name
+)
+def test_whatever_is_asked_nothing_breaks(schema: Any, one: Operation) -> None:
+    @given(case=schema[one.path][one.method].as_strategy())
+    @settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
+    def ask(case: Any) -> None:
+        case.validate_response(case.call(), checks=known)
+
+    # schemathesis turns the tuples of OpenAPI 3.1 into those of 3.0, which it then refuses
+    known = CHECKS[:-1] if has_tuples(one) else CHECKS
+    ask()
+
+
+def has_tuples(one: Operation) -> bool:
+    shapes = [shape for shape in (one.gives, one.gives_lines) if shape not in (None, Any)]
+    return any("prefixItems" in json.dumps(msgspec.json.schema(shape)) for shape in shapes)

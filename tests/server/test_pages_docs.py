@@ -1,0 +1,35 @@
+"""The page of the API in a real browser: it works under its policy, without other hosts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from clasher.server.operations import OPERATIONS
+from tests.browser import chromium
+from tests.server.servers import serve
+
+pytestmark = pytest.mark.compiled
+
+
+def test_operations_can_be_tried_below_a_path(folder: Path) -> None:
+    with serve(folder, root_path="/clasher") as served, chromium() as browser:
+        page = browser.new_page()
+        requests: list[str] = []
+        errors: list[str] = []
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("console", lambda message: errors.append(message.text))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(f"{served.url}/docs")
+        page.wait_for_selector(".opblock")
+        assert page.locator(".opblock").count() == len(OPERATIONS)
+        page.locator("#operations-default-healthz .opblock-summary-control").click()
+        page.get_by_role("button", name="Try it out").click()
+        page.get_by_role("button", name="Execute").click()
+        page.wait_for_selector(".live-responses-table")
+        assert '"ok"' in page.locator(".live-responses-table").inner_text().replace(" ", "")
+        assert f"{served.url}/healthz" in requests
+        assert {urlsplit(url).netloc for url in requests} == {f"127.0.0.1:{served.port}"}
+        assert not [text for text in errors if "Security Policy" in text or "Error" in text]
