@@ -150,21 +150,19 @@ def _learning_cuts(reference: LinearClasher, label: str) -> list[float]:
 
 
 def _of_the_best(reference: LinearClasher, x: Vector) -> Iterator[float]:
-    """How much better the best label is than each other, where it matters which one that is.
+    """How much better the best label is than each other, and how far its z is from a bin's edge.
 
-    It does where no label passes, and where the floor is learnt; then also how far its z is from
-    the edges of the histogram, one of which is the floor.
+    The histograms behind the learnt floor are counted whether the floor is used or not.
     """
     z = reference.evidence(x)
     able = [j for j in reference.labels if reference.documents_of(j) > 0]
-    learning = reference.at_least_one is None
-    if is_zero(x) or not able or (not learning and any(z[j] > reference.cut for j in able)):
+    if is_zero(x) or not able:
         return
     best = max(able, key=lambda j: z[j])
     for j in able:
         if j != best and not _alike(reference, j, best):
             yield z[best] - z[j]
-    if learning and not _never_moved(reference, best):
+    if not _never_moved(reference, best):
         edges = map(reference.best.edge, range(1, reference.best.bins))
         yield min(abs(z[best] - edge) for edge in edges)
 
