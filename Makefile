@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo packages test test-compiled test-core test-kafka test-annif torture lint format docs bench bench-river bench-serve bench-sklearn bench-spark bench-start bench-streams experiments programs java clean
+.PHONY: help demo packages test test-all test-trials test-core test-kafka test-annif torture lint hooks format docs bench bench-river bench-serve bench-sklearn bench-spark bench-start bench-streams experiments programs java clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -12,24 +12,33 @@ help:  ## list the targets
 demo: $(VENV)/all  ## learn from the docstrings of this Python, live, and write a report
 	$(BIN)/clasher demo
 
-# a file of tests stays in one process; more of them at a time than this need much memory
+# One file of tests stays in one process; more than four processes need much memory.
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
-test: test-compiled test-core  ## run the whole test suite, and the core alone, also without the compiler
+QUICK := src support tests docs tools README.md
+test: $(VENV)/test programs  ## run the tests: every package, a real browser, a real Redis
+	$(BIN)/python -m pytest $(PARALLEL) -m 'not trial' $(COVERAGE) $(QUICK)
+
+# `make test-all` looks at the coverage of all its runs together.
+MEASURED := --cov --cov-report= --cov-fail-under=0
+test-all: $(VENV)/dev  ## run everything: the tests, the trials, the core alone, a real Kafka broker, Annif
+	$(MAKE) test COVERAGE='$(MEASURED)'
+	$(MAKE) test-trials COVERAGE='$(MEASURED) --cov-append'
+	$(MAKE) test-core COVERAGE='$(MEASURED) --cov-append'
 	$(BIN)/python -m coverage report
+	$(MAKE) test-kafka
+	$(MAKE) test-annif
 
-# both runs together are looked at
-COVERAGE := --cov --cov-report= --cov-fail-under=0
-test-compiled: $(VENV)/dev programs
-	$(BIN)/python -m pytest $(PARALLEL) $(COVERAGE)
+test-trials: $(VENV)/dev programs  ## run series of crashes and small runs of all experiments
+	$(BIN)/python -m pytest $(PARALLEL) -m trial $(COVERAGE)
 
-# What needs an extra is left out there, even where every change is checked and nothing else may be. A run without the
-# compiler sees every line of the kernels, the other that they compile.
-ALONE := CI=false $(VENV)-core/bin/python -m pytest -q $(PARALLEL)
+# The core alone, without any extra: some files compiled, then all of it interpreted, which sees every line of the
+# kernels. What needs an extra is left out there, so CI is off.
+ALONE := CI=false $(VENV)-core/bin/python -m pytest -q $(PARALLEL) -m 'not compiled and not trial'
 CORE := src $(addprefix tests/,kernels learning text theory unsupervised) tests/test_*.py
 COMPILED := tests/test_evaluate.py tests/test_model.py tests/learning/test_explain.py tests/text/test_hashing.py
-test-core: $(VENV)-core/test-core  ## run the tests of the core where no extra is installed, without the compiler too
-	$(ALONE) $(COMPILED)
-	NUMBA_DISABLE_JIT=1 $(ALONE) $(CORE) --doctest-ignore-import-errors -m 'not compiled' $(COVERAGE) --cov-append
+test-core: $(VENV)-core/test-core  ## run the tests of the core where no extra is installed, also without the compiler
+	CI=false $(VENV)-core/bin/python -m pytest -q $(PARALLEL) -m 'not trial' $(COMPILED)
+	NUMBA_DISABLE_JIT=1 $(ALONE) $(CORE) --doctest-ignore-import-errors $(COVERAGE)
 
 packages: $(VENV)/dev  ## build wheel and sdist twice, and use them on every Python at hand
 	$(BIN)/python tools/packages.py --all
@@ -63,6 +72,9 @@ lint: $(VENV)/dev  ## ruff, mypy, import-linter
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+hooks: $(VENV)/dev  ## check every commit with ruff, mypy and the import contracts (pre-commit)
+	$(BIN)/pre-commit install
 
 docs: $(VENV)/dev  ## write the references and pictures anew, and build the site, strictly: build/site/index.html
 	$(BIN)/python -m tools.commands
@@ -112,7 +124,7 @@ clean:  ## remove the environment and all caches
 	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An environment is made once per set of extras, and again when the dependencies change.
-$(VENV)/all $(VENV)/dev: pyproject.toml
+$(VENV)/all $(VENV)/test $(VENV)/dev: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing clasher[$(@F)] into $(VENV) …"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(@F)]'

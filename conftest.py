@@ -21,6 +21,8 @@ from support.environment import INTERPRETED, missing, optional
 ANNIF = ["src/clasher/adapters/annif.py", "tests/adapters/test_annif.py"]
 collect_ignore = [] if find_spec("annif") else ANNIF
 
+ROOT = Path(__file__).parent
+
 settings.register_profile("clasher", deadline=None, print_blob=True)
 settings.load_profile("clasher")
 
@@ -70,8 +72,14 @@ def spark() -> object:
     return session("local[2]")
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m is looked at
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave the tests that need the compiler out of an interpreted run."""
+    """Mark runs of benchmarks and experiments as trials; skip compiled tests if interpreted."""
+    for item in items:
+        if item.path.is_relative_to(ROOT / "benchmarks") or item.path.is_relative_to(
+            ROOT / "experiments"
+        ):
+            item.add_marker(pytest.mark.trial)
     if INTERPRETED:
         for item in items:
             if item.get_closest_marker("compiled"):

@@ -40,6 +40,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         wheel = build_twice(folder)
+        shutil.copytree(wheel.parent, PROJECT / "build" / "packages", dirs_exist_ok=True)
         use(sys.executable, wheel, folder)
         for python in interpreters() if given.all else ():
             if why := unfit(python, folder):
