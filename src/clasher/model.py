@@ -138,6 +138,15 @@ class Clasher(Watching, Revising, Merging, Copied):
         return float(probability(self._state, self._state.cut[0]))
 
     @property
+    def state(self) -> State:
+        """The arrays of the model, for code that splits or merges models.
+
+        They are not copied. Their layout is that of ``clasher.kernels.state.State``, and may change
+        between versions.
+        """
+        return self._state
+
+    @property
     def nbytes(self) -> int:
         """Bytes of all that is learnt."""
         return memory.nbytes(self.settings, len(self._state.counts))

@@ -52,7 +52,7 @@ def check(settings: Settings, is_new: bool) -> None:
 
 def make_room(model: Clasher) -> None:
     """Halve the sums of labels that parts could otherwise count beyond what they can count."""
-    state = model._state
+    state = model.state
     if state.together.size:
         for label in np.flatnonzero(state.counts >= COUNT_LIMIT / 2).tolist():
             halve(state, label)
@@ -72,7 +72,7 @@ def begin(start: Clasher, before: Sketch) -> Clasher:
     Examples
     --------
     >>> model = Clasher(1024)
-    >>> before = Sketch.of(model._state)
+    >>> before = Sketch.of(model.state)
     >>> part = begin(model, before)
     >>> part.learn("wheat and corn", {"grain"})
     >>> take_over(model, difference(part, model, before))

@@ -194,7 +194,7 @@ def split(model: Clasher, shards: int) -> list[Shard]:
 
 
 def _cut(model: Clasher, first: int, stop: int) -> Shard:
-    total, state = len(model.labels), model._state
+    total, state = len(model.labels), model.state
     own, room = slice(first, stop), -(-(stop - first) // VECTOR) * VECTOR
     arrays = state._asdict()
     for name, axis in memory.LABEL_AXIS.items():

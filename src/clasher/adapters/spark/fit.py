@@ -102,7 +102,7 @@ class Counted(NamedTuple):
     @classmethod
     def of(cls, model: Clasher) -> Counted:
         """What a model has counted, which began with nothing."""
-        sketch = Sketch.of(model._state)
+        sketch = Sketch.of(model.state)
         return cls(sketch.documents, _CODEC.compress(_whole(sketch.frequencies), asbytes=True))
 
     def added_to(self, before: Sketch) -> Sketch:
@@ -145,7 +145,7 @@ class Start:
 
     def before(self, model: Clasher, number: int) -> Sketch:
         """The documents before a partition: of the model, and of the partitions before it."""
-        sketch = Sketch.of(model._state)
+        sketch = Sketch.of(model.state)
         for other, found in self.counted.items():
             if other < number:
                 sketch = found.added_to(sketch)
@@ -288,7 +288,7 @@ def learn(
 def _beginning(model: Clasher) -> Clasher:
     """All of a model that partitions ask for."""
     if deltas.begins_anew(model.settings):
-        return deltas.begin(model, Sketch.of(model._state))
+        return deltas.begin(model, Sketch.of(model.state))
     return model
 
 
