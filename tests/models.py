@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from clasher import Clasher
+from clasher.settings import RULES
 
-RULES = ("margin", "centroid", "mistake", "perceptron")
+__all__ = ["RULES"]
 
 TEXTS = [
     "crude oil prices rose",

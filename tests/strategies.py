@@ -7,6 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from clasher.kernels.weightings import WEIGHTINGS
+from clasher.settings import RULES, WITH_IDF
+
 BUCKETS = 16
 WORDS = 40
 NAMES = ("ale", "bee", "cod", "doe")
@@ -42,13 +45,12 @@ def streams(
     return st.lists(st.tuples(words, labels), min_size=1, max_size=max_size)
 
 
-WEIGHTINGS = ("tfidf", "tf", "icf", "icsdf", "chi2", "ig", "or", "gini")
-weightings = st.sampled_from(WEIGHTINGS)
+weightings = st.sampled_from(list(WEIGHTINGS))
 label_free_weightings = st.sampled_from(["tfidf", "tf"])
 similarities = st.sampled_from(["cosine", "euclidean"])
 tfs = st.sampled_from(["log", "count"])
 norms = st.sampled_from(["l2", "none"])
-rules = st.sampled_from(["centroid", "mistake", "perceptron", "margin"])
+rules = st.sampled_from(list(RULES))
 
 
 def settings(
@@ -69,7 +71,7 @@ def deep_settings() -> st.SearchStrategy[dict[str, Any]]:
     """A sketch of several rows, for weightings that ask for document frequencies."""
     return st.fixed_dictionaries(
         {
-            "weighting": st.sampled_from(["tfidf", "icf", "icsdf"]),
+            "weighting": st.sampled_from(WITH_IDF),
             "depth": st.sampled_from([2, 3, 16]),
             "conservative": st.booleans(),
         }

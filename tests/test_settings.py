@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from clasher import Analyzer, Clasher, Settings
 from clasher.errors import SettingError
-from clasher.kernels.state import CENTROID, ICSDF, MARGIN, MISTAKE, NO_MEASURE, ODDS, PERCEPTRON
+from clasher.kernels.state import CENTROID, MARGIN, MISTAKE, PERCEPTRON
+from clasher.kernels.weightings import ICSDF, NO_MEASURE, ODDS
 from clasher.settings import CHOICES
 
 valid = st.builds(

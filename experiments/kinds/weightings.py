@@ -18,9 +18,10 @@ import numpy.typing as npt
 
 from benchmarks.tables import markdown
 from clasher import Clasher, LabelSets
-from clasher.kernels.classes import factor, term
+from clasher.kernels.classes import term
 from clasher.kernels.hashing import row_bucket
 from clasher.kernels.state import LABELLED
+from clasher.kernels.weightings import factor
 from clasher.settings import CHOICES, GIVEN, MEASURES, WITH_IDF
 from clasher.text.hashing import Hashed, Hasher
 from experiments.prequential import BATCH, prequential

@@ -26,6 +26,8 @@ Each message says what is wrong, where, and what to do about it.
 
 from __future__ import annotations
 
+import math
+
 
 class ClasherError(Exception):
     """The root of the tree: catch this to catch them all."""
@@ -166,7 +168,17 @@ class MissingExtraError(ClasherError, ImportError):
         return cls(f"{library} {found} is too old, {wanted} is needed: {remedy}")
 
 
+def is_integer(value: object, least: float = -math.inf, most: float = math.inf) -> bool:
+    """Tell whether a value is an integer within bounds; True and False are none."""
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def is_number(value: object, least: float, most: float) -> bool:
+    """Tell whether a value is a number within bounds; NaN, True and False are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
+
+
 def require_positive(owner: str, parameter: str, value: object) -> None:
     """Refuse a parameter that is not a positive integer."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if not is_integer(value, 1):
         raise SettingError.of(parameter, "a positive integer", value, owner)

@@ -24,8 +24,8 @@ from clasher.learning.late_labels import Id, Revising
 from clasher.learning.merge import Merging
 from clasher.learning.model_file import Copied
 from clasher.learning.watch import Watching
-from clasher.settings import PAPER, Settings
-from clasher.text.analyzer import Analyzer, Tokenizer
+from clasher.settings import PAPER, ModelSettings, Settings, signature_of
+from clasher.text.analyzer import Tokenizer
 from clasher.text.hashing import Hashed, hash_features, take_rows
 from clasher.text.label_names import settled_names
 from clasher.text.tokens import Buffers, as_buffers
@@ -58,34 +58,10 @@ class Clasher(Watching, Revising, Merging, Copied):
     Clashing. Expert Systems with Applications, 2014.
     """
 
-    def __init__(
-        self,
-        dimensions: int = 65536,
-        *,
-        rule: str = "margin",
-        weighting: str = "tfidf",
-        similarity: str = "cosine",
-        tf: str = "log",
-        norm: str = "l2",
-        threshold: float | None = None,
-        at_least_one: bool | None = None,
-        max_labels: int = 4096,
-        on_full: str = "error",
-        seed: int = 0,
-        depth: int = 1,
-        conservative: bool = False,
-        pending: int = 0,
-        words: bool = False,
-        half_life: float | None = None,
-        detector: str = "none",
-        analyzer: Analyzer | None = None,
-    ) -> None:
-        settings = Settings(
-            dimensions, rule, weighting, similarity, tf, norm, threshold, at_least_one,
-            max_labels, on_full, seed, depth, conservative, pending, words, half_life, detector,
-            analyzer,  # type: ignore[arg-type]  # None stands for the one of the rule
-        )  # fmt: skip
-        self._set_up(settings, LabelIndex(max_labels), memory.allocate(settings))
+    @signature_of(ModelSettings)
+    def __init__(self, dimensions: int = 65536, **settings: Any) -> None:
+        given = Settings(dimensions, **settings)
+        self._set_up(given, LabelIndex(given.max_labels), memory.allocate(given))
 
     @classmethod
     def paper(cls, mode: int = 1, **settings: Any) -> Clasher:

@@ -1,105 +1,191 @@
-"""Every setting of a model and its default, in one place."""
+"""Every setting of a model, declared once.
 
-from __future__ import annotations
+An annotation below declares a setting: its type, valid values, a sentence of help and its default.
+Validation, the docstring of :class:`Settings`, the constructor of ``Clasher``, the options of the
+command line, the parameters of the scikit-learn and River estimators and the table in
+``docs/settings.md`` all follow from it. The command line imports this module for its help, so it
+must not import NumPy.
+"""
 
+import functools
+import inspect
 import math
-from dataclasses import dataclass, fields
-from typing import Any
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, FrozenInstanceError, dataclass, fields
+from typing import Annotated, Any, Concatenate, NamedTuple, ParamSpec, get_type_hints
 
-from clasher.errors import SettingError
-from clasher.kernels.state import (
-    CENTROID,
-    CHI2,
-    GINI,
-    ICF,
-    ICSDF,
-    IG,
-    MARGIN,
-    MISTAKE,
-    NO_MEASURE,
-    ODDS,
-    PERCEPTRON,
-    Setting,
-)
+from clasher.errors import SettingError, is_integer, is_number
+from clasher.kernels.state import RULES, Setting
+from clasher.kernels.weightings import NO_MEASURE, WEIGHTINGS
 from clasher.text.analyzer import Analyzer, Tokenizer, analyzer_for
 
-RULES = {"margin": MARGIN, "centroid": CENTROID, "mistake": MISTAKE, "perceptron": PERCEPTRON}
-MEASURES = {"icf": ICF, "icsdf": ICSDF, "chi2": CHI2, "ig": IG, "or": ODDS, "gini": GINI}
-"""The weightings that ask what labels tell of words (section 3.6)."""
-WITH_IDF = ("tfidf", "icf", "icsdf")
+P = ParamSpec("P")
+
 GIVEN = "given"
 """The weighting of documents that come with their weights."""
-CHOICES: dict[str, tuple[str, ...]] = {
-    "rule": tuple(RULES),
-    "weighting": ("tfidf", "tf", *MEASURES, GIVEN),
-    "similarity": ("cosine", "euclidean"),
-    "tf": ("log", "count"),
-    "norm": ("l2", "none"),
-    "on_full": ("error", "evict"),
-    "detector": ("none", "window", "adwin"),
-}
-HALF_LIVES = (1.0, 1e12)
+MEASURES = {name: of.measure for name, of in WEIGHTINGS.items() if of.measure != NO_MEASURE}
+"""Weightings that use labels (section 3.6), and their numbers."""
+WITH_IDF = tuple(name for name, of in WEIGHTINGS.items() if of.idf)
 PAPER = {"tf": "count", "norm": "none", "threshold": 0.5, "at_least_one": False}
-"""What the paper does: raw counts, no length normalisation, θ = 0.5."""
+"""The paper's settings: raw counts, no length normalisation, θ = 0.5."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The settings of a model; two models with equal settings speak the same language.
+class Declared(NamedTuple):
+    """The valid values and the help of a setting."""
 
-    Parameters
-    ----------
-    dimensions
-        Number of buckets m that words are hashed to.
-    rule
-        ``margin`` (Mode 3, ours), ``centroid`` (Mode 1, Algorithm 5), ``mistake`` (Mode 2,
-        Algorithm 6), or ``perceptron`` (the paper's baseline, one binary perceptron per label).
-    weighting
-        ``tfidf`` (Algorithm 3) or ``tf`` (Algorithm 2); or what labels tell of words (section
-        3.6): ``icf`` and ``icsdf`` scale TF-IDF by how few labels a word comes with, ``chi2``,
-        ``ig``, ``or`` and ``gini`` scale TF by how much labels depend on it. ``given`` takes the
-        weights that documents come with (``Clasher.take_rows``) as they are, up to ``norm``.
-    similarity
-        How the nearest prototype is found: ``cosine`` or ``euclidean`` (Eq. 12).
-    tf
-        ``log`` (1 + ln of a bucket's count) or ``count`` (the count itself).
-    norm
-        ``l2`` scales every document to unit length, ``none`` does not.
-    threshold
-        Predict labels above this probability: for the paper's rules, the fraction θ of Eq. 13.
-        None: learnt online for ``margin``, else 0.5.
-    at_least_one
-        Whether to predict the best label of a document if none passes the threshold: True always,
-        False never. None: ``margin`` and ``perceptron`` learn from the stream how low the best
-        label may score. They predict it where it is right at least as often as a document has no
-        label, so always while every document has one. The paper's rules always do.
-    max_labels
-        The stream may have this many labels.
-    on_full
-        What happens past ``max_labels``: ``error``, or ``evict`` the longest unseen label.
-    seed
-        Seed of the hash functions.
-    depth
-        Rows of the sketch of document frequencies (the L of Theorem 2), 1 to 16: with more of
-        them, words that share a bucket are told apart when they are counted. For weightings with
-        an IDF.
-    conservative
-        Raise only those counters of a word that are no higher than its estimate (conservative
-        update): smaller errors of a deeper sketch; with one row it is the same.
-    pending
-        Keep this many unlabelled documents, hashed, so that ``learn_later`` can still learn them.
-    words
-        Keep a word for each bucket, so that ``top_words`` can tell what a label is about; with a
-        ``detector`` they are kept in any case, for alarms to name them.
-    half_life
-        What was learnt this many documents ago weighs half of what is learnt now, a number from 1
-        to 1e12. None: nothing is forgotten.
-    detector
-        Whether to watch the errors of the predictions made before learning, and to give up most of
-        the past where they rise: ``none``, ``window`` (built in) or ``adwin`` (River's; needs the
-        extra ``drift``).
-    analyzer
-        How text is cut into words. None: ``Analyzer.rich()`` for ``margin``, else ``Analyzer()``.
+    must_be: str
+    accepts: Callable[[Any], bool]
+    help: str
+    details: str = ""  # more for the docstring
+    unset: str = ""  # what the default None means
+    choices: tuple[str, ...] = ()
+    read: Callable[[str], Any] = str  # converts text
+    flags: str = ""  # the options of a yes or no
+
+
+def integer(least: int, most: int, text: str, details: str = "") -> Declared:
+    """Declare a setting that is an integer."""
+    must_be = f"an integer from {least} to {most}"
+    return Declared(must_be, lambda v: is_integer(v, least, most), text, details, read=int)
+
+
+def number(
+    least: float, most: float, must_be: str, text: str, details: str = "", *, unset: str
+) -> Declared:
+    """Declare a setting that is a number or None, which means ``unset``."""
+
+    def accepts(value: object) -> bool:
+        return value is None or is_number(value, least, most)
+
+    return Declared(must_be, accepts, text, details, unset, read=float)
+
+
+def choice(known: Iterable[str], text: str, details: str = "") -> Declared:
+    """Declare a setting that is one of some words."""
+    choices = tuple(known)
+    must_be = "one of " + ", ".join(map(repr, choices))
+    return Declared(must_be, lambda value: value in choices, text, details, choices=choices)
+
+
+def yes_or_no(flags: str, text: str, details: str = "", unset: str = "") -> Declared:
+    """Declare a setting that is True or False, or None if ``unset`` says what that means."""
+
+    def accepts(value: Any) -> bool:
+        return isinstance(value, bool) or (value is None and unset != "")
+
+    must_be = "None, True or False" if unset else "True or False"
+    return Declared(must_be, accepts, text, details, unset, flags=flags)
+
+
+ANALYZER = Declared(
+    "an Analyzer or None",
+    lambda value: value is None or isinstance(value, Analyzer),
+    "How to cut text into words.",
+    unset="`Analyzer.rich()` for `margin`, else `Analyzer()`",
+)
+
+
+# fmt: off
+@dataclass
+class VectorSettings:
+    """How a document becomes a vector."""
+
+    dimensions: Annotated[int, integer(
+        2, 2**30, "Number of buckets that words are hashed to."
+    )] = 65536
+    _: KW_ONLY
+    weighting: Annotated[str, choice(
+        [*WEIGHTINGS, GIVEN],
+        "How to weigh words; all but tfidf and tf use the labels that a word came with.",
+        "`tfidf` is Algorithm 3, `tf` Algorithm 2. `icf` and `icsdf` scale TF-IDF by how few "
+        "labels a word comes with; the others scale TF by how much labels depend on the word "
+        "(section 3.6). `given` takes the weights that documents come with (`Clasher.take_rows`).",
+    )] = "tfidf"
+    tf: Annotated[str, choice(
+        ["log", "count"], "How the count of a word enters: as 1 + ln(count), or as it is."
+    )] = "log"
+    norm: Annotated[str, choice(
+        ["l2", "none"], "Whether to scale every document to unit length (l2)."
+    )] = "l2"
+    seed: Annotated[int, integer(0, 2**63 - 1, "Seed of the hash functions.")] = 0
+    words: Annotated[bool, yes_or_no(
+        "--words/--no-words",
+        "Whether to keep a word for each bucket, to show what a label is about.",
+        "`top_words` needs them. A `detector` keeps them in any case, to name them in alarms.",
+    )] = False
+    half_life: Annotated[float | None, number(
+        1.0, 1e12, "None or a number of documents from 1 to 1e+12",
+        "Number of documents after which what was learnt counts half.",
+        unset="nothing is forgotten",
+    )] = None
+    analyzer: Annotated[Analyzer | None, ANALYZER] = None
+
+
+@dataclass(kw_only=True)
+class LearningSettings(VectorSettings):
+    """How labels are learnt and predicted."""
+
+    rule: Annotated[str, choice(
+        RULES,
+        "Learning rule; centroid and mistake are the paper's modes 1 and 2.",
+        "`margin` is Mode 3 (ours), `centroid` Algorithm 5, `mistake` Algorithm 6, `perceptron` "
+        "the paper's baseline: one binary perceptron per label.",
+    )] = "margin"
+    similarity: Annotated[str, choice(
+        ["cosine", "euclidean"], "How to find the nearest prototype (Eq. 12)."
+    )] = "cosine"
+    threshold: Annotated[float | None, number(
+        math.nextafter(0, 1), math.nextafter(1, 0), "None or a number between 0 and 1",
+        "Predict labels above this probability.",
+        "For the paper's rules it is the fraction θ of Eq. 13.",
+        unset="learnt from the stream by margin, else 0.5",
+    )] = None
+    at_least_one: Annotated[bool | None, yes_or_no(
+        "--at-least-one/--allow-none",
+        "Whether to predict the best label if none passes the threshold.",
+        "`margin` and `perceptron` learn how low the best label may score: they predict it where "
+        "it is right at least as often as a document has no label, so always while every document "
+        "has one.",
+        unset="learnt from the stream by margin and perceptron, else at least one",
+    )] = None
+    max_labels: Annotated[int, integer(
+        1, 2**24, "Largest number of labels that the stream may have."
+    )] = 4096
+    on_full: Annotated[str, choice(
+        ["error", "evict"],
+        "At one label more: raise an error, or evict the label unseen for longest.",
+    )] = "error"
+    depth: Annotated[int, integer(
+        1, 16, "Number of rows of the sketch of document frequencies, up to 16.",
+        "The L of Theorem 2: more rows tell words apart that share a bucket. Only for weightings "
+        "with an IDF.",
+    )] = 1
+    conservative: Annotated[bool, yes_or_no(
+        "--conservative", "Raise only the counters of a deeper sketch that must rise.",
+        "This conservative update makes smaller errors; with one row it changes nothing.",
+    )] = False
+    detector: Annotated[str, choice(
+        ["none", "window", "adwin"],
+        "Watch the errors, and forget most of the past when they rise; adwin is River's.",
+        "`adwin` needs the extra `drift`.",
+    )] = "none"
+
+
+@dataclass(kw_only=True)
+class ModelSettings(LearningSettings):
+    """How a model treats documents that get their labels later."""
+
+    pending: Annotated[int, integer(
+        0, 2**22, "Keep the last N unlabelled documents, hashed, for labels that come late.",
+        "`learn_later` learns them.",
+    )] = 0
+# fmt: on
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class Settings(ModelSettings):
+    """All settings of a model; models with equal settings can be merged.
 
     Examples
     --------
@@ -108,106 +194,70 @@ class Settings:
     ['dimensions', 'half_life']
     """
 
-    dimensions: int = 65536
-    rule: str = "margin"
-    weighting: str = "tfidf"
-    similarity: str = "cosine"
-    tf: str = "log"
-    norm: str = "l2"
-    threshold: float | None = None
-    at_least_one: bool | None = None
-    max_labels: int = 4096
-    on_full: str = "error"
-    seed: int = 0
-    depth: int = 1
-    conservative: bool = False
-    pending: int = 0
-    words: bool = False
-    half_life: float | None = None
-    detector: str = "none"
-    analyzer: Analyzer = None  # type: ignore[assignment]  # never is, once the rule is known
+    analyzer: Annotated[Analyzer, ANALYZER] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        _integer("dimensions", self.dimensions, 2, 2**30)
-        _integer("max_labels", self.max_labels, 1, 2**24)
-        _integer("seed", self.seed, 0, 2**63 - 1)
-        _integer("depth", self.depth, 1, 16)
-        _integer("pending", self.pending, 0, 2**22)
-        for name, known in CHOICES.items():
-            if getattr(self, name) not in known:
-                wanted = "one of " + ", ".join(map(repr, known))
-                raise SettingError.of(name, wanted, getattr(self, name))
-        theta = self.threshold
-        if theta is not None and (
-            isinstance(theta, bool) or not isinstance(theta, int | float) or not 0 < theta < 1
-        ):
-            raise SettingError.of("threshold", "None or a number between 0 and 1", theta)
-        if self.half_life is not None and not is_number(self.half_life, *HALF_LIVES):
-            wanted = "None or a number of documents from {:g} to {:g}".format(*HALF_LIVES)
-            raise SettingError.of("half_life", wanted, self.half_life)
-        if self.at_least_one is not None and not isinstance(self.at_least_one, bool):
-            raise SettingError.of("at_least_one", "None, True or False", self.at_least_one)
-        for name in ("conservative", "words"):
-            if not isinstance(getattr(self, name), bool):
-                raise SettingError.of(name, "True or False", getattr(self, name))
+        for name, declared in declarations().items():
+            if not declared.accepts(getattr(self, name)):
+                raise SettingError.of(name, declared.must_be, getattr(self, name))
         if self.depth > 1 and self.weighting not in WITH_IDF:
-            wanted = f"1 with weighting {self.weighting!r}, which asks for no document frequencies"
-            raise SettingError.of("depth", wanted, self.depth)
+            must_be = f"1 with weighting {self.weighting!r}, which needs no document frequencies"
+            raise SettingError.of("depth", must_be, self.depth)
         if self.words and self.weighting == GIVEN:
-            wanted = "False with weighting 'given', whose documents come without words"
-            raise SettingError.of("words", wanted, self.words)
+            must_be = "False with weighting 'given', whose documents come without words"
+            raise SettingError.of("words", must_be, self.words)
         if self.analyzer is None:
-            object.__setattr__(self, "analyzer", analyzer_for(self.rule))
-        if not isinstance(self.analyzer, Analyzer):
-            raise SettingError.of("analyzer", "an Analyzer or None", self.analyzer)
+            vars(self)["analyzer"] = analyzer_for(self.rule)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse to change a setting: the dataclass cannot be frozen, its bases are not."""
+        if name in vars(self):
+            raise FrozenInstanceError(f"cannot assign to field {name!r}")
+        super().__setattr__(name, value)
 
     @classmethod
-    def of(cls, given: dict[str, Any], tokenizer: Tokenizer | None = None) -> Settings:
-        """Settings from names and values, as they stand in a model file; see ``Clasher.load``."""
-        known = {f.name for f in fields(cls)}
+    def of(cls, given: dict[str, Any], tokenizer: Tokenizer | None = None) -> "Settings":
+        """Read settings from the names and values of a model file; see ``Clasher.load``."""
         for name in given:
-            if name not in known:
-                raise SettingError(f"Clasher has no parameter {name!r}; it has {sorted(known)}.")
+            if name not in declarations():
+                known = sorted(declarations())
+                raise SettingError(f"Clasher has no parameter {name!r}; it has {known}.")
         analyzer = given.get("analyzer")
         if not isinstance(analyzer, dict):
             raise SettingError.of("analyzer", "an object", analyzer)
         return cls(**{**given, "analyzer": Analyzer.of(analyzer, tokenizer)})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {**values, "analyzer": self.analyzer.to_dict()}
 
-    @property
-    def keeps_words(self) -> bool:
-        """Whether words behind buckets are kept: where asked to, and for alarms to name them."""
-        return (self.words or self.detector != "none") and self.weighting != GIVEN
-
-    @property
-    def _has_order(self) -> bool:
-        """Whether the words of documents come one after another, as they do in text."""
-        return self.weighting != GIVEN and not self.analyzer.features
-
-    def differences(self, other: Settings) -> list[str]:
-        """The names of the settings that differ."""
+    def differences(self, other: "Settings") -> list[str]:
+        """Return the names of the settings that differ."""
         return [f.name for f in fields(self) if getattr(self, f.name) != getattr(other, f.name)]
 
     @property
+    def keeps_words(self) -> bool:
+        """Whether the model keeps a word for each bucket, for ``top_words`` or for alarms."""
+        return (self.words or self.detector != "none") and self.weighting != GIVEN
+
+    @property
     def forgets(self) -> bool:
-        """Whether it matters when a document came."""
+        """Whether the age of a document matters."""
         return self.half_life is not None or self.detector != "none"
 
     def for_kernels(self) -> Setting:
-        """What the kernels need to know."""
+        """Return the settings as the kernels read them."""
         theta = 0.5 if self.threshold is None else float(self.threshold)
         linear = self.rule in ("margin", "perceptron")
+        has_order = self.weighting != GIVEN and not self.analyzer.features
         return Setting(
             rule=RULES[self.rule],
             idf=self.weighting in WITH_IDF,
             measure=MEASURES.get(self.weighting, NO_MEASURE),
             log_tf=self.tf == "log" and self.weighting != GIVEN,
             unit=self.norm == "l2",
-            lead=self.rule == "margin" and self._has_order,
+            lead=self.rule == "margin" and has_order,
             conservative=self.conservative and self.depth > 1,
             euclidean=self.similarity == "euclidean",
             learnt_cut=self.rule == "margin" and self.threshold is None,
@@ -219,11 +269,54 @@ class Settings:
         )
 
 
-def is_number(value: object, least: float, most: float) -> bool:
-    """Whether ``value`` is a number within these bounds."""
-    return isinstance(value, int | float) and type(value) is not bool and least <= value <= most
+@functools.cache
+def declarations() -> dict[str, Declared]:
+    """Return all settings by name, in the order of their declaration.
+
+    >>> list(declarations())[:2], declarations()["similarity"].choices
+    (['dimensions', 'weighting'], ('cosine', 'euclidean'))
+    """
+    hints = get_type_hints(Settings, include_extras=True)
+    return {f.name: hints[f.name].__metadata__[0] for f in fields(Settings)}
 
 
-def _integer(name: str, value: object, least: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise SettingError.of(name, f"an integer from {least} to {most}", value)
+def default_of(name: str) -> str:
+    """Describe the default of a setting.
+
+    >>> default_of("tf"), default_of("words"), default_of("half_life")
+    ('log', 'off', 'nothing is forgotten')
+    """
+    value = getattr(Settings, name)
+    if value is None:
+        return declarations()[name].unset
+    return "off" if value is False else str(value)
+
+
+def signature_of(
+    source: Callable[P, object],
+) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, P], None]]:
+    """Give a method the parameters of ``source``, for type checkers and ``inspect``."""
+
+    def decorate(method: Callable[..., None]) -> Callable[Concatenate[Any, P], None]:
+        own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        parameters = [own, *inspect.signature(source).parameters.values()]
+        method.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return method
+
+    return decorate
+
+
+def _describe() -> str:
+    """Write the ``Parameters`` section of the docstring of ``Settings``."""
+    lines = ["    Parameters", "    ----------"]
+    for name, declared in declarations().items():
+        known = f" One of {', '.join(declared.choices)}." if declared.choices else ""
+        text = f"{declared.help}{known} Default: {default_of(name)}. {declared.details}".rstrip()
+        lines += [f"    {name}", textwrap.indent(textwrap.fill(text, 92), " " * 8)]
+    return "\n".join(lines)
+
+
+CHOICES = {name: declared.choices for name, declared in declarations().items() if declared.choices}
+Settings.__doc__ = (Settings.__doc__ or "").replace(
+    "    Examples\n", f"{_describe()}\n\n    Examples\n", 1
+)

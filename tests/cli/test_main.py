@@ -9,9 +9,7 @@ import pytest
 
 import clasher
 from clasher.cli.main import COMMANDS, cli, main
-from clasher.cli.settings import CHOICES
-from clasher.settings import CHOICES as KNOWN
-from clasher.settings import GIVEN, Settings
+from clasher.settings import Settings, declarations, default_of
 from tests.cli.command import SMALL, one_line, run, start, stream
 
 HEAVY = {"numba", "numpy", "pyarrow", "rich", "msgspec", "safetensors"}
@@ -90,32 +88,16 @@ def test_examples_parse(line):
     command.make_context(name, rest, parent=context)
 
 
-def test_choices_are_those_of_the_library():
-    of_text = tuple(name for name in KNOWN["weighting"] if name != GIVEN)
-    assert KNOWN | {"weighting": of_text} == CHOICES
-
-
 def test_help_tells_the_defaults_of_the_library():
     command = importlib.import_module("clasher.cli.commands.evaluate").evaluate_command
     helps = {option.name: option.help for option in command.params if option.name != "paths"}
-    settings = Settings().to_dict()
-    assert settings.pop("threshold") is None
-    assert settings.pop("at_least_one") is None
-    assert settings.pop("half_life") is None
-    assert "default: nothing is forgotten" in helps["half_life"]
-    assert "default: learnt" in helps["threshold"]
-    assert "default: learnt" in helps["at_least_one"]
-    assert settings.pop("words") is False
-    assert "default: no words" in helps["words"]
-    analyzer = settings.pop("analyzer")
+    for name in declarations().keys() - {"analyzer"}:
+        assert f"(default: {default_of(name)})" in helps[name]
+    analyzer = Settings().analyzer
     assert "default: 1)" in helps["ngrams"]
-    assert f"default: {analyzer['min_length']} with the margin rule" in helps["min_length"]
-    assert f"default: {analyzer['pairs']} with the margin rule" in helps["pairs"]
+    assert f"default: {analyzer.min_length} with the margin rule" in helps["min_length"]
+    assert f"default: {analyzer.pairs} with the margin rule" in helps["pairs"]
     assert "default: with the margin rule" in helps["marks"]
-    assert settings.pop("conservative") is False
-    assert "default: off" in helps["conservative"]
-    for name, value in settings.items():
-        assert f"default: {value}" in helps[name]
 
 
 def test_every_setting_of_the_analysis_has_an_option():

@@ -59,7 +59,7 @@ def test_stop_words_of_a_file(news, tmp_path):
     assert Clasher.load(path).settings.analyzer.stopped == ("corn", "wheat", "öl")
     (tmp_path / "broken.txt").write_bytes(b"\xff")
     options = ("--stop-words", f"@{tmp_path / 'broken.txt'}")
-    assert "no UTF-8 text" in run("evaluate", news, *options, code=2).stderr
+    assert "not UTF-8 text" in run("evaluate", news, *options, code=2).stderr
     options = ("--stop-words", f"@{tmp_path / 'missing.txt'}")
     assert "missing.txt" in one_line(run("evaluate", news, *options, code=2))
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clasher import Analyzer, Clasher, Settings
-from clasher.kernels import classes
+from clasher.kernels import classes, weightings
 from clasher.kernels.rules import COUNT_LIMIT
 from clasher.kernels.state import LABELLED
 from clasher.learning import memory
@@ -41,7 +41,7 @@ OF = {
 @given(table=tables)
 def test_statistics_are_those_of_the_four_counts(weighting, table):
     own, with_word = table.A + table.B, table.A + table.C
-    found = classes.statistic(
+    found = weightings.statistic(
         MEASURES[weighting], float(table.N), own / table.N, with_word / table.N, table.A / own
     )
     assert found == pytest.approx(OF[weighting](table), rel=1e-6, abs=1e-6)
@@ -88,7 +88,7 @@ def test_statistics_of_counts_that_contradict_each_other_are_still_sane(
 ):
     """As after forgetting, or with rates of other documents than the priors are of."""
     if weighting in OF:
-        found = classes.statistic(MEASURES[weighting], float(documents), prior, share, rate)
+        found = weightings.statistic(MEASURES[weighting], float(documents), prior, share, rate)
         assert 0 <= found < math.inf
 
 
@@ -160,7 +160,7 @@ def factors_of(model: Clasher) -> np.ndarray:
     """The factor of every bucket, as the next document would find it."""
     state, measure = model._state, MEASURES[model.settings.weighting]
     labels, labelled = float(len(model.labels)), float(state.totals[LABELLED])
-    return np.array([classes.factor(kept, measure, labels, labelled) for kept in state.terms[1]])
+    return np.array([weightings.factor(kept, measure, labels, labelled) for kept in state.terms[1]])
 
 
 # ── what is counted ──────────────────────────────────────────────────────────────────────────────

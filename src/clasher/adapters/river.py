@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral
 from typing import Any, TypeAlias
@@ -14,7 +15,7 @@ from clasher.errors import LabelError, MissingExtraError, TextError
 from clasher.labels import Labels
 from clasher.learning.model_file import packed, unpacked
 from clasher.model import Clasher
-from clasher.settings import Settings
+from clasher.settings import LearningSettings, Settings
 from clasher.text.analyzer import Analyzer
 from clasher.text.hashing import Hashed
 from clasher.text.label_names import normal_states
@@ -173,7 +174,10 @@ class Probabilities(dict[Any, dict[bool, float]]):
         return {False: 1.0, True: 0.0}
 
 
-class ClasherClassifier(base.MultiLabelClassifier):  # type: ignore[misc, unused-ignore]
+@dataclass(eq=False, repr=False, kw_only=True)
+class ClasherClassifier(  # type: ignore[misc, unused-ignore]
+    base.MultiLabelClassifier, LearningSettings
+):
     """Clashing, by River's rules: several labels for each text, or each mapping of features.
 
     Documents are texts or features, the first one decides. Labels are a mapping label → bool,
@@ -207,46 +211,13 @@ depth, conservative, words, half_life, detector, analyzer
     {'grain': True, 'metal': False}
     """
 
-    def __init__(
-        self,
-        dimensions: int = 65536,
-        rule: str = "margin",
-        weighting: str | None = None,
-        similarity: str = "cosine",
-        tf: str | None = None,
-        norm: str = "l2",
-        threshold: float | None = None,
-        at_least_one: bool | None = None,
-        max_labels: int = 4096,
-        on_full: str = "error",
-        seed: int = 0,
-        depth: int = 1,
-        conservative: bool = False,
-        words: bool = False,
-        half_life: float | None = None,
-        detector: str = "none",
-        analyzer: Analyzer | None = None,
-    ) -> None:
-        self.dimensions = dimensions
-        self.rule = rule
-        self.weighting = weighting
-        self.similarity = similarity
-        self.tf = tf
-        self.norm = norm
-        self.threshold = threshold
-        self.at_least_one = at_least_one
-        self.max_labels = max_labels
-        self.on_full = on_full
-        self.seed = seed
-        self.depth = depth
-        self.conservative = conservative
-        self.words = words
-        self.half_life = half_life
-        self.detector = detector
-        self.analyzer = analyzer
+    weighting: str | None = None  # type: ignore[assignment]
+    tf: str | None = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
         self._model: Clasher | None = None
         self._kind: Kind = None
-        Settings(**self._settings())  # tells what is wrong with them
+        Settings(**self._settings())  # refuses bad ones
 
     @property
     def model(self) -> Clasher:

@@ -13,8 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from clasher.kernels.compile_notice import watch
 
 _COMPILING = threading.RLock()  # kernels ask for the kernels that they call
@@ -58,6 +56,7 @@ class Kernel:
 
 
 def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    import numpy as np
     from numba import config, njit
 
     if config.DISABLE_JIT:  # hashes wrap around silently, as they do compiled, in every thread

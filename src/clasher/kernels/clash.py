@@ -9,30 +9,13 @@ from clasher.kernels import inlined, kernel
 from clasher.kernels.classes import count_classes
 from clasher.kernels.drift import watch
 from clasher.kernels.fading import gain
-from clasher.kernels.labels import UNLABELLED, above, fractions, is_empty, mark, relate
-from clasher.kernels.margin import (
-    learn_margin,
-    note_best,
-    note_margins,
-    probability,
-    score,
-    score_at,
-    sigmoid,
-)
+from clasher.kernels.labels import UNLABELLED, above, fractions, mark, relate
+from clasher.kernels.margin import probability, score, score_at, sigmoid
 from clasher.kernels.regions import add_rows, feed, nearest
-from clasher.kernels.rules import learn_centroid, learn_mistake, learn_perceptron
+from clasher.kernels.rules import learn
 from clasher.kernels.sketch import count, uncount, weigh
-from clasher.kernels.state import (
-    CENTROID,
-    DOCUMENTS,
-    LABELLED,
-    LABELS,
-    MARGIN,
-    MISTAKE,
-    NO_MEASURE,
-    NOW,
-    PERCEPTRON,
-)
+from clasher.kernels.state import CENTROID, DOCUMENTS, LABELLED, LABELS, MARGIN, NOW, PERCEPTRON
+from clasher.kernels.weightings import NO_MEASURE
 
 
 @kernel
@@ -121,21 +104,9 @@ def teach(state, setting, buckets, length, region, chosen, known, ids, yes, labe
     state.totals[LABELLED] += 1
     if setting.measure != NO_MEASURE:
         count_classes(state, setting.measure, buckets, ids, yes, 1.0)
-    x = work.x
     if setting.watching:
-        watch(state, buckets, x, work.chosen[:chosen], ids, yes, work.truth)
-    if setting.rule == CENTROID:
-        learn_centroid(state, buckets, x, known, ids, yes, work.truth, labels)
-    elif setting.rule == MISTAKE:
-        learn_mistake(state, buckets, x, known, ids, yes, work.truth, labels, work.chosen[:chosen])
-    elif setting.rule == PERCEPTRON:
-        note_best(state, length, work.truth, is_empty(known, ids, yes, labels), labels, work.scores)
-        learn_perceptron(state, buckets, x, ids, yes, work.truth, labels, work.scores)
-    else:
-        note_margins(state, length, work.truth, labels, work.scores)
-        note_best(state, length, work.truth, is_empty(known, ids, yes, labels), labels, work.scores)
-        learn_margin(state, buckets, x, region, work.truth, labels, work)
-        learn_centroid(state, buckets, x, known, ids, yes, work.truth, labels)
+        watch(state, buckets, work.x, work.chosen[:chosen], ids, yes, work.truth)
+    learn(state, setting, buckets, length, region, chosen, known, ids, yes, labels, work)
 
 
 @kernel

@@ -1,15 +1,14 @@
-"""Class-conditional sketches (section 3.6): what the labels of documents tell about a word.
+"""Class-conditional sketches (section 3.6): with which labels each word came.
 
 ``classes[bucket, k]`` counts the documents with the bucket and label k (A_k), ``members[0, k]``
-those with label k (N_k) in the same units, so that A_k / N_k is a rate even after both were halved
-or faded. ``members[1, k]`` and ``terms[0, bucket]`` are plain counts of labelled documents, for
-priors and for the document frequency among labelled documents.
+those with label k (N_k). Both fade and halve together, so A_k / N_k stays a rate. ``members[1, k]``
+and ``terms[0, bucket]`` are plain counts of labelled documents, for P(label) and P(word).
 
-``terms[1, bucket]`` keeps what a pass over all labels found out, since such a pass for every word
-of every document would cost more than all else: it is made anew when the bucket's labelled
-documents have grown by an eighth to a quarter. What is kept hardly changes while the bucket is not
-seen: the statistics are in units of evidence (N times an effect), which other documents do not
-move. The labels that ICF asks for are counted as they come, without a pass.
+``terms[1, bucket]`` caches the result of a pass over all labels, because a pass for every word of
+every document would cost more than everything else. The pass is repeated after the bucket's
+labelled documents have grown by an eighth to a quarter. Meanwhile the result hardly changes: the
+statistics measure evidence (N times an effect), which other documents do not move. ICF needs no
+pass: its labels are counted as they come.
 """
 
 import math
@@ -19,17 +18,15 @@ import numpy as np
 from clasher.kernels import kernel
 from clasher.kernels.fading import gain
 from clasher.kernels.rules import COUNT_LIMIT
-from clasher.kernels.state import GINI, ICF, ICSDF, IG, LABELLED, LABELS, ODDS
-
-SHRINK = 5.0  # documents of a label at which its statistic counts half: few of them prove little
-SMOOTH = 0.5  # added to each count of an odds ratio, so that none is zero
+from clasher.kernels.state import LABELLED, LABELS
+from clasher.kernels.weightings import ADDED_UP, ICF, ICSDF, SHRINK, WITHOUT_LOG, statistic
 
 
 @kernel
 def feed_classes(state, measure, label, buckets, weight):
-    """Count a document of a label that counts ``weight``; halve the label where it is full.
+    """Count a document for one of its labels; halve the label's counts when they reach the limit.
 
-    A document with a negative weight is taken back.
+    A negative ``weight`` takes a document back.
     """
     nothing, one = np.float32(0.0), gain(state, label)
     for at in range(buckets.shape[0]):
@@ -48,11 +45,10 @@ def feed_classes(state, measure, label, buckets, weight):
 
 @kernel
 def count_classes(state, measure, buckets, ids, yes, weight):
-    """Count a labelled document: each label it is known to have, once, whatever the rule learns.
+    """Count a labelled document once for each label it is known to have, whatever the rule learns.
 
-    A label that is not stated adds nothing, as one that is denied. The rates A_k / N_k are those of
-    the documents known to have label k; but priors take unknown labels for absent ones, so a label
-    that is often left unstated appears rarer than it is, and its words more telling.
+    Unknown labels add nothing, like absent ones. So P(label) is too low for a label that is often
+    unknown, and its words look more telling; the rates A_k / N_k are right.
     """
     for at in range(ids.shape[0]):
         if yes[at]:
@@ -66,7 +62,7 @@ def count_classes(state, measure, buckets, ids, yes, weight):
 
 @kernel
 def look_again(state, measure):
-    """Make all that is kept of words anew, after labels have changed as a whole."""
+    """Recompute the cached result of every word, after a change to whole labels."""
     for bucket in range(state.terms.shape[1]):
         if state.terms[0, bucket] > 0.0:
             state.terms[1, bucket] = term(state, measure, bucket)
@@ -74,9 +70,9 @@ def look_again(state, measure):
 
 @kernel
 def is_due(documents):
-    """Whether to look at a word's labels again: each time up to 8 documents, then more rarely.
+    """Tell whether to pass over a word's labels again: always up to 8 documents, then less often.
 
-    Depends on the count alone, so that it needs no memory and no clock.
+    Depends on the count alone, so it needs no memory and no clock.
     """
     step = 1.0
     while documents >= 8.0 * step:
@@ -86,7 +82,7 @@ def is_due(documents):
 
 @kernel
 def term(state, measure, bucket):
-    """What ``terms`` keeps of a bucket: a pass over the labels it was seen with."""
+    """Pass over the labels that a bucket came with; returns what ``terms`` keeps."""
     documents = max(np.float64(state.totals[LABELLED]), 1.0)
     share = state.terms[0, bucket] / documents
     row = state.classes[bucket]
@@ -102,58 +98,5 @@ def term(state, measure, bucket):
                 own = state.members[1, k]
                 value = statistic(measure, documents, own / documents, share, rate)
                 value *= own / (own + SHRINK)
-                found = found + value if measure in (IG, GINI) else max(found, value)
-    return found if measure in (ICF, ICSDF, ODDS) else math.log1p(found)
-
-
-@kernel
-def statistic(measure, documents, prior, share, rate):
-    """How much a word and a label depend on each other, from P(label), P(word), P(word | label)."""
-    both = min(rate * prior, share)
-    if measure == ODDS:
-        return log_odds_ratio(documents, prior, share, both)
-    if measure == IG:
-        return 2.0 * documents * information(prior, share, both)
-    spread = share * (1.0 - share)
-    if spread <= 0.0:
-        return 0.0
-    excess = documents * (both - prior * share) ** 2 / spread
-    if measure == GINI:
-        return 2.0 * excess
-    variance = prior * (1.0 - prior)
-    return min(excess / variance, documents) if variance > 0.0 else 0.0
-
-
-@kernel
-def log_odds_ratio(documents, prior, share, both):
-    """ln(AD / BC), every count raised by SMOOTH; 0 for a word that speaks against the label."""
-    a = both * documents + SMOOTH
-    b = (prior - both) * documents + SMOOTH
-    c = (share - both) * documents + SMOOTH
-    d = max(1.0 - prior - share + both, 0.0) * documents + SMOOTH
-    return max(math.log(a * d / (b * c)), 0.0)
-
-
-@kernel
-def information(prior, share, both):
-    """The mutual information, in nats, of having the word and having the label."""
-    found = part(both, prior * share)
-    found += part(prior - both, prior * (1.0 - share))
-    found += part(share - both, share * (1.0 - prior))
-    found += part(1.0 - prior - share + both, (1.0 - prior) * (1.0 - share))
-    return max(found, 0.0)
-
-
-@kernel
-def part(observed, expected):
-    """One of the four terms of the mutual information; 0 ln 0 is 0."""
-    return observed * math.log(observed / expected) if observed > 0.0 and expected > 0.0 else 0.0
-
-
-@kernel
-def factor(kept, measure, labels, documents):
-    """What a weight is multiplied by; 1 before any label is known, and never less."""
-    if measure in (ICF, ICSDF):
-        most = labels if measure == ICF else labels * documents
-        return 1.0 + max(math.log(most / max(kept, 1.0)), 0.0) if most > 0.0 else 1.0
-    return 1.0 + kept
+                found = found + value if measure in ADDED_UP else max(found, value)
+    return found if measure in WITHOUT_LOG else math.log1p(found)

@@ -1,22 +1,42 @@
-"""The paper's learning rules and the perceptron: what a labelled document changes."""
+"""Learning rules: how a labelled document changes the model."""
 
 import numpy as np
 
 from clasher.kernels import inlined, kernel
 from clasher.kernels.fading import gain
-from clasher.kernels.labels import NO, UNKNOWN, YES, relate
+from clasher.kernels.labels import NO, UNKNOWN, YES, is_empty, relate
+from clasher.kernels.margin import learn_margin, note_best, note_margins
 from clasher.kernels.regions import feed, halve
+from clasher.kernels.state import CENTROID, MISTAKE, PERCEPTRON
 
-# Sums are float32, which cannot count on for ever: past this many documents all that is summed
-# for a label is halved, which leaves its mean as it is and makes later documents weigh more.
+# Sums are float32 and stop growing at some size. At this many documents all sums of a label are
+# halved: its mean stays, and later documents weigh more.
 COUNT_LIMIT = 2.0**22
 
 PERCEPTRON_STEP = np.float32(0.1)
 
 
 @inlined
+def learn(state, setting, buckets, length, region, chosen, known, ids, yes, labels, work):
+    """Apply the model's rule to one document."""
+    x, truth, scores = work.x, work.truth, work.scores
+    if setting.rule == CENTROID:
+        learn_centroid(state, buckets, x, known, ids, yes, truth, labels)
+    elif setting.rule == MISTAKE:
+        learn_mistake(state, buckets, x, known, ids, yes, truth, labels, work.chosen[:chosen])
+    elif setting.rule == PERCEPTRON:
+        note_best(state, length, truth, is_empty(known, ids, yes, labels), labels, scores)
+        learn_perceptron(state, buckets, x, ids, yes, truth, labels, scores)
+    else:
+        note_margins(state, length, truth, labels, scores)
+        note_best(state, length, truth, is_empty(known, ids, yes, labels), labels, scores)
+        learn_margin(state, buckets, x, region, truth, labels, work)
+        learn_centroid(state, buckets, x, known, ids, yes, truth, labels)
+
+
+@inlined
 def learn_centroid(state, buckets, x, known, ids, yes, truth, labels):
-    """Algorithm 5 (Mode 1): every label of the document is fed."""
+    """Algorithm 5 (Mode 1): feed the document to each of its labels."""
     for at in range(ids.shape[0]):
         if yes[at]:
             weight = gain(state, ids[at])
@@ -25,7 +45,7 @@ def learn_centroid(state, buckets, x, known, ids, yes, truth, labels):
 
 @inlined
 def feed_and_relate(state, label, buckets, x, known, ids, yes, truth, labels, weight):
-    """Feed one label's prototype and its statistics with a document that counts ``weight``."""
+    """Add a document that counts ``weight`` to a label's prototype and to its statistics."""
     before = state.counts[label]
     feed(state, label, buckets, x, weight)
     relate(state, label, known, ids, yes, truth, labels, weight, before)
@@ -35,7 +55,7 @@ def feed_and_relate(state, label, buckets, x, known, ids, yes, truth, labels, we
 
 @kernel
 def learn_mistake(state, buckets, x, known, ids, yes, truth, labels, chosen):
-    """Algorithm 6 (Mode 2): missed labels are fed; one false label feeds all true ones."""
+    """Algorithm 6 (Mode 2): feed missed labels; one false label feeds all true ones."""
     for at in range(ids.shape[0]):
         if yes[at]:
             missed = True
@@ -53,7 +73,7 @@ def learn_mistake(state, buckets, x, known, ids, yes, truth, labels, chosen):
 
 @kernel
 def learn_perceptron(state, buckets, x, ids, yes, truth, labels, scores):
-    """Rosenblatt's rule for every label of its own."""
+    """Rosenblatt's rule, for each label on its own."""
     for j in range(labels):
         if truth[j] != UNKNOWN and (scores[j] > 0.0) != (truth[j] == YES):
             step = PERCEPTRON_STEP * np.float32(gain(state, j))

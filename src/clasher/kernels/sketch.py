@@ -5,10 +5,10 @@ import math
 import numpy as np
 
 from clasher.kernels import inlined, kernel
-from clasher.kernels.classes import factor
 from clasher.kernels.fading import tick
 from clasher.kernels.hashing import row_bucket
-from clasher.kernels.state import DOCUMENTS, FADED, LABELLED, LABELS, NO_MEASURE, NOW
+from clasher.kernels.state import DOCUMENTS, FADED, LABELLED, LABELS, NOW
+from clasher.kernels.weightings import NO_MEASURE, factor
 
 # A text begins with what it is about: its first words weigh more, the others ever less so.
 LEAD = 1.0 + 0.6 * np.exp(-np.arange(128) / 16.0)

@@ -1,11 +1,15 @@
-"""What the kernels share: the state of a model, its settings, and scratch space for one thread."""
+"""Structures that the kernels share: a model's state, its settings, scratch space of a thread."""
 
-from typing import NamedTuple
+from __future__ import annotations
 
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:  # the command line reads RULES without waiting for NumPy
+    import numpy as np
 
 CENTROID, MISTAKE, MARGIN, PERCEPTRON = 0, 1, 2, 3
-NO_MEASURE, ICF, ICSDF, CHI2, IG, ODDS, GINI = 0, 1, 2, 3, 4, 5, 6  # what labels tell of words
+RULES = {"margin": MARGIN, "centroid": CENTROID, "mistake": MISTAKE, "perceptron": PERCEPTRON}
+"""The learning rules: ``rules.learn`` has a branch for each."""
 
 DOCUMENTS, LABELLED, LABELS = 0, 1, 2  # places in State.totals
 FADED, NOW = 0, 1  # places in State.clock

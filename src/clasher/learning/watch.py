@@ -5,13 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection
 
-from clasher.errors import SettingError
+from clasher.errors import SettingError, is_number
 from clasher.kernels.state import DOCUMENTS, LABELLED
 from clasher.labels import LabelSets
 from clasher.learning.drift import Alarm, forget
 from clasher.learning.explain import word_of
 from clasher.learning.parts import Parts
-from clasher.settings import is_number
 from clasher.text.hashing import Hashed
 
 

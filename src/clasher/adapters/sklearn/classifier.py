@@ -5,8 +5,8 @@ What a model says of documents, in the forms that scikit-learn knows.
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any, Self
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +30,7 @@ from clasher.adapters.sklearn.inputs import (
 from clasher.errors import LabelError, require_positive
 from clasher.labels import LabelSets
 from clasher.model import Clasher
-from clasher.settings import GIVEN, Settings
-from clasher.text.analyzer import Analyzer
+from clasher.settings import GIVEN, LearningSettings
 from clasher.text.tokens import Buffers
 
 LEAST = float(np.finfo(np.float32).tiny)  # a probability of 0 has no logarithm
@@ -117,7 +116,8 @@ def _log_odds(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]
     return np.asarray(np.log(within) - np.log1p(-within))
 
 
-class ClasherClassifier(ClassifierMixin, Fitted):  # type: ignore[misc]
+@dataclass(eq=False, repr=False, kw_only=True)
+class ClasherClassifier(ClassifierMixin, Fitted, LearningSettings):  # type: ignore[misc]
     """Classifies text, or vectors, by clashing; learns online, one or several labels each.
 
     X is text (a list, an array, a column of pandas, polars or Arrow, or a table with a ``column``
@@ -160,54 +160,9 @@ class ClasherClassifier(ClassifierMixin, Fitted):  # type: ignore[misc]
     array(['fuel', 'grain', 'metal'], dtype='<U5')
     """
 
-    _core = "model_"
-    model_: Clasher
-    classes_: Values
-    _kind: str
-    _is_sparse: bool
-
-    def __init__(
-        self,
-        dimensions: int = 65536,
-        *,
-        rule: str = "margin",
-        weighting: str = "tfidf",
-        similarity: str = "cosine",
-        tf: str = "log",
-        norm: str = "l2",
-        threshold: float | None = None,
-        at_least_one: bool | None = None,
-        max_labels: int = 4096,
-        on_full: str = "error",
-        seed: int = 0,
-        depth: int = 1,
-        conservative: bool = False,
-        words: bool = False,
-        half_life: float | None = None,
-        detector: str = "none",
-        analyzer: Analyzer | None = None,
-        epochs: int = 1,
-        column: str | None = None,
-    ) -> None:
-        self.dimensions = dimensions
-        self.rule = rule
-        self.weighting = weighting
-        self.similarity = similarity
-        self.tf = tf
-        self.norm = norm
-        self.threshold = threshold
-        self.at_least_one = at_least_one
-        self.max_labels = max_labels
-        self.on_full = on_full
-        self.seed = seed
-        self.depth = depth
-        self.conservative = conservative
-        self.words = words
-        self.half_life = half_life
-        self.detector = detector
-        self.analyzer = analyzer
-        self.epochs = epochs
-        self.column = column
+    _core: ClassVar = "model_"
+    epochs: int = 1
+    column: str | None = None
 
     # ── learning ─────────────────────────────────────────────────────────────────────────────
 
@@ -250,7 +205,8 @@ class ClasherClassifier(ClassifierMixin, Fitted):  # type: ignore[misc]
             documents = self.model_.hash_many(documents)
         for _ in range(times):
             self.model_.learn_many(documents, targets.sets)
-        self.classes_, self._kind, self._is_sparse = values, targets.kind, targets.is_sparse
+        self.classes_: Values = values
+        self._kind, self._is_sparse = targets.kind, targets.is_sparse
         return self
 
     def _check_kind(self, targets: Targets) -> None:
@@ -266,8 +222,7 @@ class ClasherClassifier(ClassifierMixin, Fitted):  # type: ignore[misc]
             )
 
     def _begun(self, texts: Buffers | None) -> Clasher:
-        given = {name: plain(value) for name, value in self.get_params(deep=False).items()}
-        given = {f.name: given[f.name] for f in fields(Settings) if f.name in given}
+        given = {f.name: plain(getattr(self, f.name)) for f in fields(LearningSettings)}
         if texts is None:
             given |= {"dimensions": max(2, self.n_features_in_), "weighting": GIVEN}
         return Clasher(**given)

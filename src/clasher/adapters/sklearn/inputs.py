@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -268,7 +268,7 @@ def _named(entry: Any) -> Any:
 class Fitted(BaseEstimator, ABC):  # type: ignore[misc]
     """An estimator around something of ours that takes text or features: its ``_core``."""
 
-    _core: str
+    _core: ClassVar[str]
     """The attribute that has it."""
     column: str | None
 

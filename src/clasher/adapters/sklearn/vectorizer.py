@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from clasher.adapters.sklearn.inputs import Fitted, plain
 from clasher.errors import SettingError
-from clasher.text.analyzer import Analyzer
+from clasher.settings import VectorSettings
 from clasher.text.hashing import Hashed
 from clasher.text.tokens import Buffers
 from clasher.unsupervised.vectors import HashedTfidf, Weighed
@@ -21,7 +22,13 @@ from clasher.unsupervised.vectors import HashedTfidf, Weighed
 BUCKET = "bucket"
 
 
-class HashedTfidfVectorizer(OneToOneFeatureMixin, TransformerMixin, Fitted):  # type: ignore[misc]
+@dataclass(eq=False, repr=False, kw_only=True)
+class HashedTfidfVectorizer(
+    OneToOneFeatureMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    Fitted,
+    VectorSettings,
+):
     """Text to hashed TF-IDF vectors, the IDF being learnt online: no vocabulary, bounded memory.
 
     What ``HashingVectorizer`` and ``TfidfTransformer`` do together, in one pass and with
@@ -74,35 +81,10 @@ class HashedTfidfVectorizer(OneToOneFeatureMixin, TransformerMixin, Fitted):  # 
     ['wheat', '', 'corn']
     """
 
-    _core = "vectors_"
-    vectors_: HashedTfidf
-
-    def __init__(
-        self,
-        dimensions: int = 65536,
-        *,
-        weighting: str = "tfidf",
-        tf: str = "log",
-        norm: str = "l2",
-        seed: int = 0,
-        words: bool = False,
-        half_life: float | None = None,
-        analyzer: Analyzer | None = None,
-        lead: bool = False,
-        sparse_output: bool = True,
-        column: str | None = None,
-    ) -> None:
-        self.dimensions = dimensions
-        self.weighting = weighting
-        self.tf = tf
-        self.norm = norm
-        self.seed = seed
-        self.words = words
-        self.half_life = half_life
-        self.analyzer = analyzer
-        self.lead = lead
-        self.sparse_output = sparse_output
-        self.column = column
+    _core: ClassVar = "vectors_"
+    lead: bool = False
+    sparse_output: bool = True
+    column: str | None = None
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Count the words of documents, anew; ``y`` is not looked at."""
@@ -154,7 +136,7 @@ class HashedTfidfVectorizer(OneToOneFeatureMixin, TransformerMixin, Fitted):  # 
     def _counted(self, X: Any, reset: bool) -> Hashed:
         """Count documents; returns them hashed, so that they can be weighed at once."""
         read = self._read(X, reset=reset)
-        documents = self.vectors_.hash_many(read)
+        documents: Hashed = self.vectors_.hash_many(read)
         self.vectors_.partial_fit(documents)
         return documents
 

@@ -27,7 +27,7 @@ from clasher.cli.options import (
     taken,
     written_option,
 )
-from clasher.cli.settings import ANALYSIS, CHOICES
+from clasher.cli.settings import ANALYSIS, setting_option
 from clasher.cli.streams import Stream, hashed_ahead, stream_options
 from clasher.cli.terminal import (
     STANDARD_STREAM,
@@ -50,32 +50,24 @@ if TYPE_CHECKING:
 vector_option = functools.partial(option, section="Model")
 
 _OPTIONS = {
-    "dimensions": vector_option(
-        "--dimensions", type=int, metavar="N",
-        help="Buckets that words are hashed to (default: 65536).",
-    ),
+    "dimensions": setting_option("dimensions"),
     "weighting": vector_option(
-        "--weighting", type=click.Choice(["tfidf", "tf"]),
-        help="How words are weighed (default: tfidf).",
+        "--weighting",
+        type=click.Choice(["tfidf", "tf"]),
+        help="How to weigh words (default: tfidf).",
     ),
-    "tf": vector_option(
-        "--tf", type=click.Choice(CHOICES["tf"]),
-        help="What the count of a word is worth (default: log).",
-    ),
-    "seed": vector_option(
-        "--seed", type=int, metavar="N", help="The seed of the hash functions (default: 0)."
-    ),
-}  # fmt: skip
+    "tf": setting_option("tf"),
+    "seed": setting_option("seed"),
+}
 
 
 def vector_options(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command the settings of vectors as options; those given come as ``vectors``."""
-    analysis = dict(ANALYSIS)
-    return handing_over([*_OPTIONS.values(), *analysis.values()], _gather)(function)
+    return handing_over([*_OPTIONS.values(), *ANALYSIS.values()], _gather)(function)
 
 
 def _gather(given: dict[str, Any]) -> dict[str, Any]:
-    vectors, analysis = (chosen(taken(given, names)) for names in (_OPTIONS, dict(ANALYSIS)))
+    vectors, analysis = (chosen(taken(given, names)) for names in (_OPTIONS, ANALYSIS))
     if analysis:
         from clasher.text.analyzer import Analyzer
 
