@@ -12,7 +12,7 @@ from clasher.kernels import compile_notice
 
 ONE_KERNEL = """
 import logging, sys
-from clasher import compile_notice
+from clasher.kernels import compile_notice
 compile_notice.PATIENCE = float(sys.argv[1])
 for level in sys.argv[2:]:
     logging.getLogger("clasher").setLevel(level)

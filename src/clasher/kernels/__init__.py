@@ -1,4 +1,4 @@
-"""The compiled loops: arrays in, arrays out, no Python object inside.
+"""Compiled loops: arrays in, arrays out, no Python object inside.
 
 Every kernel is a plain function over arrays: it never raises, allocates nothing per document and
 releases the GIL. ``NUMBA_DISABLE_JIT=1`` runs the same code interpreted.
@@ -15,12 +15,12 @@ from typing import Any
 
 from clasher.kernels.compile_notice import watch
 
-_COMPILING = threading.RLock()  # kernels ask for the kernels that they call
+_COMPILING = threading.RLock()  # a kernel compiles the kernels that it calls
 
 
 @functools.cache
 def _sources() -> str:
-    """A digest of all kernels."""
+    """Return a digest of the source of all kernels."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
@@ -28,9 +28,9 @@ def _sources() -> str:
 
 
 class Kernel:
-    """A function that is compiled on first use, and so is Numba imported.
+    """A function that imports Numba and compiles on first use.
 
-    That takes longer than all other imports together, and nobody waits for it who only looks.
+    Importing Numba takes longer than all other imports together.
     """
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
@@ -38,20 +38,20 @@ class Kernel:
         self._options = options
 
     def __call__(self, *arguments: Any) -> Any:
-        """Run the loop."""
+        """Run the compiled function."""
         return self.compiled(*arguments)
 
     @functools.cached_property
     def compiled(self) -> Any:
-        """Numba's dispatcher; the function itself where nothing is compiled."""
+        """Numba's dispatcher, or the function itself if compiling is disabled."""
         with _COMPILING:
-            if "compiled" in vars(self):  # by another thread, meanwhile
+            if "compiled" in vars(self):  # another thread was faster
                 return vars(self)["compiled"]
             return _compiled(self.__wrapped__, self._options)  # type: ignore[attr-defined]
 
     @property
     def _numba_type_(self) -> Any:
-        """What Numba asks for where a kernel calls this one."""
+        """The type that Numba asks for when a kernel calls this one."""
         return self.compiled._numba_type_
 
 
@@ -59,7 +59,7 @@ def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     import numpy as np
     from numba import config, njit
 
-    if config.DISABLE_JIT:  # hashes wrap around silently, as they do compiled, in every thread
+    if config.DISABLE_JIT:  # let hashes overflow silently, as compiled code does
         return np.errstate(all="ignore")(function)
     watch()
     compiled = njit(cache=True, **options)(function)
@@ -74,12 +74,12 @@ def kernel(
 ) -> Any:
     """Compile a function on first use, and keep the result on disk.
 
-    Arrays belong to the caller and outlive the call, and a kernel makes none of its own: so nobody
-    counts who refers to them, which would take as long as the arithmetic. What has to make an
-    array says that it is ``allocating``; without it, it does not compile.
+    Kernels work on arrays of the caller, so Numba's reference counting is off: it would take as
+    long as the arithmetic. A kernel that creates an array must be ``allocating``, or it does not
+    compile.
 
-    Numba discards a kept result when the function's own file changes, but kernels are inlined
-    into each other across files: so any change to any kernel discards them all.
+    Numba recompiles when the file of a function changes, but kernels are inlined across files:
+    a change to any kernel recompiles all of them.
     """
     if function is None:
         return functools.partial(kernel, allocating=allocating, **options)
@@ -87,8 +87,8 @@ def kernel(
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """A kernel that is compiled into those that call it, on the way of every document.
+    """Compile a function into the kernels that call it.
 
-    To hand over the state, a tuple of many arrays, costs as much as a short loop does.
+    Passing the state, a tuple of many arrays, costs as much as a short loop.
     """
     return kernel(function, forceinline=True)

@@ -1,7 +1,4 @@
-"""Algorithm 1, document by document: map, predict, learn.
-
-Taking documents back: the steps of the centroid rule with a negative weight.
-"""
+"""Algorithm 1, document by document: map, predict, learn, and unlearn."""
 
 import numpy as np
 
@@ -20,15 +17,15 @@ from clasher.kernels.weightings import NO_MEASURE
 
 @kernel
 def unlearn_document(buckets, counts, places, keys, known, ids, yes, state, setting, work):
-    """Algorithm 5 backwards: the document leaves the sketch and the regions of its labels.
+    """Undo Algorithm 5: remove a document from the sketch and from the regions of its labels.
 
-    It is weighed as if it came now, which is as it was weighed where weights do not change.
+    It is weighed as if it came now, so this is exact only if weights have not changed since.
     """
     uncount(state, setting, buckets, keys)
     if known == UNLABELLED:
         return
     weigh(state, setting, buckets, counts, places, keys, work)
-    state.clock[NOW] *= setting.growth  # its labels were learnt when it had been counted
+    state.clock[NOW] *= setting.growth  # its labels were learnt after it was counted
     labels = state.totals[LABELS]
     mark(work.truth, labels, known, ids, yes)
     state.totals[LABELLED] -= 1
@@ -50,7 +47,7 @@ def unlearn_document(buckets, counts, places, keys, known, ids, yes, state, sett
 
 @kernel
 def tidy(state, label, labels):
-    """Keep a region possible: fractions from 0 to 1, and nothing of it after its last document."""
+    """Clip a region's fractions to 0 and 1; clear it after its last document."""
     n = state.counts[label]
     for j in range(labels):
         state.together[label, j] = min(max(state.together[label, j], np.float32(0.0)), n)
@@ -66,7 +63,7 @@ VECTOR = 16  # label rows are padded to this many
 
 @inlined
 def clash(state, setting, buckets, length, labels, work):
-    """Map a weighed document to its region and score every label; returns the region."""
+    """Find the region of a weighed document, and score every label; returns the region."""
     width = (labels + VECTOR - 1) // VECTOR * VECTOR
     if setting.rule == PERCEPTRON:
         add_rows(state.rows, 0, width, buckets, work.x, work.linear)
@@ -114,7 +111,7 @@ def step_documents(
     indptr, buckets, counts, word_indptr, places, keys, known, label_indptr, ids, yes,
     state, setting, work, predicting, out_indptr, out_ids,
 ):  # fmt: skip
-    """Algorithm 1 over a batch: predict where asked to, then learn what there is to learn."""
+    """Algorithm 1 over a batch: predict if ``predicting``, then learn."""
     filled = 0
     for document in range(indptr.shape[0] - 1):
         inside = slice(indptr[document], indptr[document + 1])
@@ -129,7 +126,7 @@ def step_documents(
             length = weigh(state, setting, own, counts[inside], places[words], keys[words], work)
             if mine.shape[0] > 0:
                 labels = max(labels, mine[-1] + 1)
-        asking = setting.rule != CENTROID or setting.watching  # Mode 1 learns without asking
+        asking = setting.rule != CENTROID or setting.watching  # Mode 1 learns without predicting
         if predicting or (labelled and asking):
             region = clash(state, setting, own, length, labels, work)
             chosen = choose(state, setting, length, labels, work)
@@ -152,9 +149,9 @@ def predict_documents(
     indptr, buckets, counts, word_indptr, places, keys, state, setting, work,
     out_indptr, out_ids, out_scores,
 ):  # fmt: skip
-    """Lines 3–5 of Algorithm 1 over a batch: nothing is learnt.
+    """Lines 3–5 of Algorithm 1 over a batch; changes nothing.
 
-    ``out_scores`` may have no rows: then only the label sets are written.
+    Without rows in ``out_scores``, writes the label sets only.
     """
     filled = 0
     labels = state.totals[LABELS]
@@ -176,7 +173,7 @@ def predict_documents(
 
 @kernel
 def shown(state, setting, evidence):
-    """A score as users see it: a probability, or the fraction that it is."""
+    """Turn a score into what users see: a probability, or the fraction F̂."""
     if setting.rule == MARGIN:
         return probability(state, evidence)
     return sigmoid(evidence) if setting.rule == PERCEPTRON else evidence

@@ -1,4 +1,4 @@
-"""Say that the loops are being compiled, so that a first call that takes long explains itself."""
+"""Tell users that kernels are being compiled when the first call takes long."""
 
 from __future__ import annotations
 
@@ -11,48 +11,48 @@ from typing import Any
 logger = logging.getLogger(__name__)
 
 KERNELS = "clasher.kernels."
-PATIENCE = 2.0  # seconds of compiling before anything is said
+PATIENCE = 2.0  # seconds of compiling before the warning
 TEXT = "clasher: compiling its loops for this machine; this takes about a minute, once"
 
 
 class Notice:
-    """One warning per process, when compiling has taken ``PATIENCE`` in all.
+    """Log one warning per process, after ``PATIENCE`` seconds of compiling.
 
     Numba compiles under a lock: one thread at a time calls ``started`` and ``ended``.
     """
 
     def __init__(self) -> None:
-        self._depth = 0  # kernels compile those that they call
+        self._depth = 0  # kernels compile the kernels that they call
         self._spent = 0.0
-        self._begun = 0.0
+        self._started_at = 0.0
         self._timer: threading.Timer | None = None
-        self._said = threading.Lock()
+        self._warned = threading.Lock()
 
     def started(self) -> None:
-        """Note that a kernel is being compiled."""
+        """Note that a kernel starts to compile."""
         self._depth += 1
-        if self._depth > 1 or self._said.locked():
+        if self._depth > 1 or self._warned.locked():
             return
-        self._begun = monotonic()
+        self._started_at = monotonic()
         left = PATIENCE - self._spent
         if left <= 0:
-            self._say()
+            self._warn()
             return
-        self._timer = threading.Timer(left, self._say)
+        self._timer = threading.Timer(left, self._warn)
         self._timer.daemon = True
         self._timer.start()
 
     def ended(self) -> None:
-        """Note that it is compiled, or cannot be."""
+        """Note that it has compiled or failed."""
         self._depth -= 1
         if self._depth or self._timer is None:
             return
         self._timer.cancel()
         self._timer = None
-        self._spent += monotonic() - self._begun
+        self._spent += monotonic() - self._started_at
 
-    def _say(self) -> None:
-        if self._said.acquire(blocking=False):  # never released: once is enough
+    def _warn(self) -> None:
+        if self._warned.acquire(blocking=False):  # never released: once is enough
             logger.warning(TEXT)
 
 
@@ -61,7 +61,7 @@ notice = Notice()
 
 @functools.cache
 def watch() -> None:
-    """Have Numba tell ``notice`` of the kernels it compiles; it loads others from its cache."""
+    """Let Numba report to ``notice`` when it compiles a kernel, instead of loading it."""
     from numba.core import event
 
     class Listener(event.Listener):

@@ -1,35 +1,31 @@
-"""What a change detector looks at: errors per label and stretch, and the latest documents."""
+"""Records for a change detector: errors per label and block, and the latest documents."""
 
 import numpy as np
 
 from clasher.kernels import kernel
-from clasher.kernels.labels import NO, UNKNOWN
+from clasher.kernels.labels import NO, UNKNOWN, is_missed
 from clasher.kernels.state import LABELLED
 
-OPEN = 0  # the place of the block that is being filled, in the rows of State.blocks
+OPEN = 0  # the place in State.blocks of the block that is being filled
 TRIALS, ERRORS = 0, 1
 
 
 @kernel
 def watch(state, buckets, x, chosen, ids, yes, truth):
-    """Note how well a labelled document was predicted, and keep some of it."""
+    """Record how well a labelled document was predicted, and keep a sample of it."""
     for predicted in chosen:
         if truth[predicted] != UNKNOWN:
             judge(state, predicted, truth[predicted] == NO)
     for at in range(ids.shape[0]):
-        if yes[at] and state.counts[ids[at]] > 0.0:  # a new label could not be predicted
-            missed = True
-            for predicted in chosen:
-                if predicted == ids[at]:
-                    missed = False
-            if missed:
-                judge(state, ids[at], True)
+        known = state.counts[ids[at]] > 0.0  # a new label could not be predicted
+        if yes[at] and known and is_missed(ids[at], chosen):
+            judge(state, ids[at], True)
     keep(state, buckets, x, ids, yes)
 
 
 @kernel
 def judge(state, label, wrong):
-    """Count a label that was true or predicted, and whether it was not both."""
+    """Count a label that was true or predicted, and an error if it was not both."""
     state.blocks[label, OPEN, TRIALS] += np.float32(1.0)
     state.all_blocks[0, OPEN, TRIALS] += np.float32(1.0)
     if wrong:
@@ -39,9 +35,9 @@ def judge(state, label, wrong):
 
 @kernel
 def keep(state, buckets, x, ids, yes):
-    """Put a document in the place of the oldest that is kept.
+    """Replace the oldest kept document.
 
-    Of a long one, buckets are taken at even distances and weighed for those between them.
+    Of a long document keep buckets at even distances, scaled to stand for those between.
     """
     place = state.totals[LABELLED] % state.recent_labels.shape[0]
     used, room = buckets.shape[0], state.recent_buckets.shape[1]

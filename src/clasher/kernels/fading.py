@@ -1,9 +1,9 @@
-"""Forgetting as lazy scales: what is new counts for more, so that what is old counts for less.
+"""Forgetting by lazy scales: new documents count more, instead of old ones less.
 
-All that is summed for a label only matters in relation to the rest of it, so nothing old is
-touched: a document counts as much as the clock says, which grows with every document, times the
-label's own gain, which grows when some of that label's past is given up. Before the numbers get
-out of hand all sums are scaled down by powers of two, which rounds nothing.
+Only ratios of a label's sums matter, so old values stay untouched: a document counts as much as
+the clock says, which grows with every document, times the label's gain, which grows when the label
+forgets some of its past. Before numbers get too large, all sums are scaled down by powers of two,
+which rounds nothing.
 """
 
 import math
@@ -13,20 +13,20 @@ import numpy as np
 from clasher.kernels import inlined, kernel
 from clasher.kernels.state import FADED, LABELS, NOW
 
-LIMIT = 2.0**60  # what a document may count; sums and squares of so much still fit float32
-FAINT = 2.0**-40  # a label's documents never count for less: unseen beside a new one in float32
-TINY = 1e-300  # a frequency never gets less: the bucket was used
+LIMIT = 2.0**60  # the most a document counts; sums and squares of it still fit float32
+FAINT = 2.0**-40  # the least a label's documents count: nothing beside a new one in float32
+TINY = 1e-300  # the lowest frequency of a used bucket
 
 
 @inlined
 def gain(state, label):
-    """What a document counts for a label now; 1 while nothing is forgotten."""
+    """Return what a document counts for a label now; 1 if nothing is forgotten."""
     return state.clock[NOW] * state.gains[label]
 
 
 @inlined
 def tick(state, growth):
-    """One document has passed."""
+    """Advance the clock by one document."""
     state.clock[NOW] *= growth
     if state.clock[NOW] > LIMIT:
         rescale(state)
@@ -34,7 +34,7 @@ def tick(state, growth):
 
 @kernel(allocating=True)
 def rescale(state):
-    """Make a document count one or a little more again; rounds nothing."""
+    """Scale down until a document counts about one again; rounds nothing."""
     _, power = math.frexp(state.clock[NOW])
     shrink = math.ldexp(1.0, 1 - power)
     state.clock[NOW] *= shrink
@@ -48,7 +48,7 @@ def rescale(state):
 
 @kernel(allocating=True)
 def settle(state):
-    """Make a document count one, so that sums of labels and of models add up."""
+    """Scale down until a document counts exactly one, so that models can be added."""
     shrink, owns = 1.0 / state.clock[NOW], 1.0 / state.gains[: state.totals[LABELS]]
     state.clock[NOW] = 1.0
     state.gains[:] = 1.0
@@ -57,7 +57,7 @@ def settle(state):
 
 @kernel(allocating=True)
 def shrink_all(state, shrink, owns):
-    """Scale down the sketch, and all that is summed for every label by its own factor too."""
+    """Scale down the sketch, and the sums of every label by its own factor too."""
     shrink_sketch(state, shrink)
     factors = np.ones((2, owns.shape[0]), np.float32)  # of sums and classes
     for j in range(owns.shape[0]):
@@ -73,7 +73,7 @@ def shrink_all(state, shrink, owns):
 
 @kernel
 def scale_columns(array, factors):
-    """Multiply the column of each label."""
+    """Multiply each label's column by its factor."""
     for bucket in range(array.shape[0]):
         for j in range(factors.shape[0]):
             array[bucket, j] *= factors[j]
@@ -92,10 +92,10 @@ def shrink_sketch(state, shrink):
 
 @kernel
 def shrink_label(state, label, shrink):
-    """Scale down what is kept for a label once; returns the factor of its sums per bucket.
+    """Scale down the counts of a label; returns the factor for its sums per bucket.
 
-    A label that has not been seen for long keeps its mean and its fractions: only their weight
-    beside a new document is gone. A perceptron's weights are no means: they go.
+    A label unseen for long keeps its mean and fractions, which weigh nothing beside a new
+    document. A perceptron's weights are no means: they fade to nothing.
     """
     kept = at_least_faint(state.counts[label], shrink)
     state.counts[label] *= kept
@@ -111,7 +111,7 @@ def shrink_label(state, label, shrink):
 
 @kernel
 def at_least_faint(documents, shrink):
-    """The factor, or a larger one where less than a faint trace of the documents would remain."""
+    """Raise the factor until at least a faint trace of the documents remains."""
     while documents * shrink < FAINT and shrink < 1.0:
         shrink *= 2.0
     return shrink

@@ -1,8 +1,7 @@
-"""Named values → signed sums of buckets: Algorithm 2 for documents that are not text.
+"""From word hashes to signed counts of buckets (Algorithm 2), and tables of hashes.
 
-Word hashes → signed counts of buckets. Frozen: models depend on every bit of it.
-
-Open addressing: tables of 64-bit keys, a power of two in size; 0 is a free place.
+Frozen: every bit of the hash is part of every saved model. Tables use open addressing: 64-bit keys,
+a power of two in size; 0 is a free place.
 """
 
 from typing import NamedTuple
@@ -23,15 +22,15 @@ PAIR = np.float32(0.5)  # what a pair of neighbouring words counts
 
 
 class Records(NamedTuple):
-    """Where the distinct words of documents are noted; ``heads`` is zero to begin with."""
+    """The distinct words of documents; ``heads`` must start as zeros."""
 
     indptr: np.ndarray  # int64[documents + 1]
     places: np.ndarray  # int32[words]: the bucket's place within its document
-    keys: np.ndarray  # uint64[words]: the hash before it was finalised
-    starts: np.ndarray  # int64[words]: where its first occurrence starts
+    keys: np.ndarray  # uint64[words]: the hash before it is finalised
+    starts: np.ndarray  # int64[words]: where the first occurrence starts
     stops: np.ndarray  # int64[words]: and stops
-    heads: np.ndarray  # int64[buckets]: one more than the last word noted of a bucket
-    nexts: np.ndarray  # int64[words]: the same for the word noted before
+    heads: np.ndarray  # int64[buckets]: one more than the bucket's latest word
+    nexts: np.ndarray  # int64[words]: the same for the word before it
 
 
 @kernel
@@ -50,7 +49,7 @@ def finalise(state):
 
 @kernel
 def place(state, dimensions):
-    """The bucket (from the upper half) and the sign (from the lowest bit) of a word's hash."""
+    """Return the bucket (upper half) and the sign (lowest bit) of a word's hash."""
     mixed = finalise(state)
     bucket = ((mixed >> HALF) * np.uint64(dimensions)) >> HALF
     return bucket, np.int64(1) - np.int64(2) * np.int64(mixed & ONE)
@@ -58,18 +57,17 @@ def place(state, dimensions):
 
 @kernel
 def row_bucket(key, row, dimensions):
-    """The bucket of a word in a row of the sketch; in row 0 it is that of ``place``."""
+    """Return the bucket of a word in a row of the sketch; in row 0 that of ``place``."""
     mixed = finalise(key ^ (np.uint64(row) * GOLDEN))
     return ((mixed >> HALF) * np.uint64(dimensions)) >> HALF
 
 
 @kernel
 def fold(hashes, found, weight, dimensions, slots, base, filled, buckets, counts):
-    """Algorithm 2: add the signs of ``found`` words, each of this weight, to their buckets.
+    """Algorithm 2: add the signs of ``found`` words, times ``weight``, to their buckets.
 
-    ``counts`` must be zero to begin with. The document's buckets start at ``base`` and end at
-    ``filled`` (which is returned, moved on); ``slots[bucket]`` is one more than the bucket's place
-    after ``base``, 0 where it has none.
+    ``counts`` must start as zeros. The document's buckets are ``base`` to ``filled``, whose new
+    value is returned; ``slots[bucket]`` is one more than the bucket's place after ``base``, or 0.
     """
     for word in range(found):
         bucket, sign = place(hashes[word], dimensions)
@@ -85,9 +83,9 @@ def fold(hashes, found, weight, dimensions, slots, base, filled, buckets, counts
 
 @kernel
 def note(hashes, starts, stops, found, dimensions, slots, base, records, noted):
-    """Note those of ``found`` folded words that the document had not had; returns how many are.
+    """Record those of ``found`` folded words that are new in the document; returns how many are.
 
-    The words of one bucket form a chain, hardly ever longer than one.
+    The words of a bucket form a chain, usually of one.
     """
     for word in range(found):
         bucket, _ = place(hashes[word], dimensions)
@@ -107,13 +105,13 @@ def note(hashes, starts, stops, found, dimensions, slots, base, records, noted):
 
 @kernel
 def chain(key, following):
-    """The hash of words in a row: that of all but the last, and that of the last."""
+    """Combine the hash of the words before with the hash of the next word."""
     return (finalise(key) ^ following) * GOLDEN
 
 
 @kernel
 def pair_up(hashes, starts, stops, found):
-    """Put each of ``found`` words but the last together with the one after it; returns how many."""
+    """Join each of ``found`` words but the last with the one after it; returns how many."""
     for word in range(found - 1):
         hashes[word] = chain(hashes[word], hashes[word + 1])
         stops[word] = stops[word + 1]
@@ -122,20 +120,20 @@ def pair_up(hashes, starts, stops, found):
 
 @kernel
 def release(slots, base, filled, buckets):
-    """Forget where the document's buckets were."""
+    """Reset the slots of the document's buckets."""
     for at in range(base, filled):
         slots[buckets[at]] = 0
 
 
 @kernel
 def home(table, key):
-    """Where a key is looked for first."""
+    """Return the first place to look for a key."""
     return np.int64(finalise(key) & np.uint64(table.shape[0] - 1))
 
 
 @kernel
 def find(table, key):
-    """The place of a key, or the free place where it belongs; the table is never full."""
+    """Find a key, or the free place where it belongs; the table is never full."""
     at = home(table, key)
     while table[at] != 0 and table[at] != key:
         at = (at + 1) & (table.shape[0] - 1)
@@ -144,7 +142,7 @@ def find(table, key):
 
 @kernel
 def insert(table, keys, places):
-    """Put keys into a table, and tell the place of each."""
+    """Insert keys into a table, and write the place of each."""
     for i in range(keys.shape[0]):
         places[i] = find(table, keys[i])
         table[places[i]] = keys[i]
@@ -152,7 +150,7 @@ def insert(table, keys, places):
 
 @kernel
 def drop_known(table, indptr, keys, starts, stops):
-    """Leave out the words that a table holds, in place."""
+    """Remove the words that a table holds, in place."""
     kept, first = 0, 0
     for document in range(indptr.shape[0] - 1):
         last = indptr[document + 1]
@@ -165,9 +163,9 @@ def drop_known(table, indptr, keys, starts, stops):
 
 @kernel
 def recall(table, values, keys, missing):
-    """Replace keys by their values where a table has them; lists the others and counts them.
+    """Replace keys by their values in a table; lists the missing keys and returns how many.
 
-    Each key has one place only, so the table forgets a key when another one needs its place.
+    Each key has one place only, so a key is forgotten when another needs its place.
     """
     count = 0
     for word in range(keys.shape[0]):
@@ -182,7 +180,7 @@ def recall(table, values, keys, missing):
 
 @kernel
 def remember(table, values, keys, new):
-    """Keep the values of some keys, in the place of what was there."""
+    """Write the values of keys over what was there."""
     for i in range(keys.shape[0]):
         at = home(table, keys[i])
         table[at], values[at] = keys[i], new[i]
@@ -190,7 +188,7 @@ def remember(table, values, keys, new):
 
 @kernel
 def fold_values(words, values, dimensions, slots, indptr, buckets, counts, noting, records):
-    """Add the signed value of each word to its bucket; ``counts`` must be zero to begin with."""
+    """Add the signed value of each word to its bucket; ``counts`` must start as zeros."""
     filled, noted = 0, 0
     indptr[0] = 0
     for document in range(words.indptr.shape[0] - 1):

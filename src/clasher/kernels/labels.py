@@ -1,7 +1,4 @@
-"""Counting hits and errors of predicted label sets.
-
-Region statistics → label sets, and the truth of one document as a row.
-"""
+"""From region statistics to label sets, and counts of hits and errors."""
 
 import numpy as np
 
@@ -25,7 +22,7 @@ def fractions(state, region, labels, out):
 
 @inlined
 def above(scores, labels, counts, threshold, floor, out):
-    """Eq. 13: the labels above the threshold, or else the best one above the floor; how many."""
+    """Eq. 13: write labels above the threshold, or the best above the floor; returns how many."""
     found = 0
     best = -1
     for j in range(labels):
@@ -43,7 +40,7 @@ def above(scores, labels, counts, threshold, floor, out):
 
 @inlined
 def mark(truth, labels, known, ids, yes):
-    """Write what is known of one document's labels over the row ``truth``."""
+    """Write YES, NO or UNKNOWN for each label of one document to ``truth``."""
     rest = NO if known == COMPLETE else UNKNOWN
     for j in range(labels):
         truth[j] = rest
@@ -53,7 +50,7 @@ def mark(truth, labels, known, ids, yes):
 
 @kernel
 def is_empty(known, ids, yes, labels):
-    """Whether a document is known to carry none of the labels."""
+    """Tell whether a document is known to have no label."""
     for at in range(ids.shape[0]):
         if yes[at]:
             return False
@@ -61,10 +58,19 @@ def is_empty(known, ids, yes, labels):
 
 
 @inlined
-def relate(state, label, known, ids, yes, truth, labels, weight, before):
-    """Eq. 16 in counts: who came together with ``label``, whose count was raised from ``before``.
+def is_missed(label, chosen):
+    """Tell whether a label is not among the predicted ones."""
+    for predicted in chosen:  # noqa: SIM110 - Numba compiles no generators
+        if predicted == label:
+            return False
+    return True
 
-    An unknown label leaves its fraction of the region as it is.
+
+@inlined
+def relate(state, label, known, ids, yes, truth, labels, weight, before):
+    """Eq. 16 in counts: add the labels that came with ``label``, whose count was ``before``.
+
+    The fraction of an unknown label stays.
     """
     for at in range(ids.shape[0]):
         if yes[at]:
@@ -77,10 +83,10 @@ def relate(state, label, known, ids, yes, truth, labels, weight, before):
 
 
 TP, FP, FN, STATED = 0, 1, 2, 3
-"""Rows of ``counts``: the last counts the partial documents that state a label, as yes or no."""
+"""Rows of ``counts``; STATED counts the partial documents that state a label, as yes or no."""
 
 JUDGED, WHOLE, EXACT = 0, 1, 2
-"""Places in ``totals``: documents judged, those with complete labels, those without an error."""
+"""Places in ``totals``: judged documents, with complete labels, without an error."""
 
 _NOTHING, _YES, _NO, _DONE = 0, 1, 2, 3
 
@@ -95,14 +101,14 @@ def count(
     predicted_indptr,  # int64[documents + 1]
     predicted_yes,  # bool[entries]
     mark,  # uint8[labels], zeros: scratch
-    first,  # int64[labels], -1: becomes the first document that judges the label
+    first,  # int64[labels], -1: becomes the first document with a verdict on the label
     counts,  # int64[4, labels]
     totals,  # int64[3]
 ):
     """Add the hits and errors of every labelled document to ``counts`` and ``totals``.
 
-    Labels named twice in a document count once. A label that a partial document does not state is
-    not judged there.
+    A label named twice in a document counts once. A partial document does not judge the labels
+    that it does not state.
     """
     for d in range(len(known)):
         if known[d] == UNLABELLED:
@@ -117,7 +123,7 @@ def count(
             first[label] = d if first[label] < 0 else first[label]
             counts[STATED, label] += not whole
             if truth_yes[k]:
-                counts[FN, label] += 1  # until a prediction redeems it
+                counts[FN, label] += 1  # unless it was predicted: see below
                 errors += 1
         for k in range(predicted_indptr[d], predicted_indptr[d + 1]):
             label = predicted_ids[k]

@@ -1,23 +1,19 @@
-"""Mode 3, the margin rule: a linear model that the clash tells what it cannot know yet.
+"""Mode 3, the margin rule: a linear classifier that falls back on the nearest prototypes.
 
-With x the weighed document, c_j its cosine to the prototype of label j, i* the nearest region,
-r_j = c_j / c_i*, F_j the fractions F̂ of the nearest regions and l_j the second look at a label,
-beside the best of the others:
+The prototypes help with words that the classifier has not learnt yet. With x the weighed document,
+c_j its cosine to the prototype of label j, i* the nearest region, r_j = c_j / c_i*, F_j the
+fractions F̂ of the nearest regions, and l_j the second look at a label beside the best other label:
 
     z_j = b_j + ⟨w_j, x⟩ + a1·c_j + a2·r_j + a3·F_j + a4·l_j        a1..a4 shared by all labels
 
 ``state.squares[k]`` is the AdaGrad sum of bucket k over all labels, ``state.bias[1, j]`` that of
-label j over all buckets: together they stand in for a sum per weight, which would take as much
-memory as the weights. What is kept of a label is in units of its gain.
+label j over all buckets: together they replace a sum per weight, which would take as much memory as
+the weights. Values of a label are in units of its gain.
 
-Log-odds → probabilities.
-
-What the linear rules make of their scores: the learnt threshold and floor, and probabilities.
-
-Threshold and probabilities come from the same fading histograms of z, one for false and one for
-true labels; only the margin rule has them. The floor tells how low the best label of a document may
-score and still be predicted. Its histograms are those of the best z alone: one for documents
-without labels, one for documents whose best label is true.
+Threshold and probabilities come from fading histograms of z, one for false and one for true labels.
+The floor, which the perceptron learns too, is the lowest score at which the best label of a
+document is still predicted. Its histograms count the best z only: of documents without labels, and
+of documents whose best label is true.
 """
 
 import math
@@ -42,21 +38,21 @@ def sigmoid(z):
 
 LOWEST, BIN = -3.0, 0.1
 LOWEST_FLOOR = LOWEST - BIN / 2.0  # a perceptron moves in steps of 0.1: edges lie between them
-EVERY = 1000  # labelled documents between two choices
+EVERY = 1000  # labelled documents between two updates of the threshold
 EARLY = 100  # the same for the first EVERY documents, and for the floor
 FADE = 0.9
 
-# σ(offset + slope·z) is the probability of a label: z itself is learnt no further than to be on the
-# right side by a margin, so it says too little.
+# σ(offset + slope·z) is the probability of a label. z itself is not calibrated: learning stops once
+# it is on the right side by a margin.
 ODDS_START = (0.0, 2.0)
-ODDS_TRUST = 20.0  # the start counts as much as so many labels at the middle
+ODDS_TRUST = 20.0  # the start counts as much as this many labels at the middle
 ODDS_STEPS = 30
 LEAST_SLOPE = 0.1  # probabilities rise with z, whatever the histograms say
 
 
 @inlined
 def note_margins(state, length, truth, labels, scores):
-    """Count the scores of known labels, and choose the threshold anew now and then."""
+    """Count the scores of known labels, and update the threshold from time to time."""
     if length > 0.0:
         for j in range(labels):
             z = scores[j]
@@ -74,10 +70,10 @@ def note_margins(state, length, truth, labels, scores):
 
 @inlined
 def note_best(state, length, truth, empty, labels, scores):
-    """Count the score of the best label, and choose the floor anew now and then.
+    """Count the score of the best label, and update the floor from time to time.
 
-    A false best label of a document that has others says nothing: that document is better off with
-    a guess than without a label.
+    A false best label does not count if the document has other labels: a guess is better there
+    than no label.
     """
     best = -1
     for j in range(labels):
@@ -96,16 +92,15 @@ def note_best(state, length, truth, empty, labels, scores):
 
 @inlined
 def bin_of(z, lowest):
-    """The place of a score in a histogram whose lowest edge this is."""
+    """Return the bin of a score in a histogram that starts at ``lowest``."""
     return min(max(math.floor((z - lowest) / BIN) + 1, 0), BINS - 1)
 
 
 @kernel
 def best_floor(bests):
-    """The bin edge above which true best labels outnumber documents without labels by most.
+    """Find the bin edge above which true best labels outnumber unlabelled documents the most.
 
-    −∞ if every document had a label: then each one gets a label. ∞ if true best labels outnumber
-    the others above no edge.
+    −∞ if every document had a label, so that each one gets a label; ∞ if there is no such edge.
     """
     lead, most, floor, empty = 0.0, 0.0, math.inf, 0.0
     for place in range(BINS - 1, -1, -1):
@@ -118,7 +113,7 @@ def best_floor(bests):
 
 @kernel
 def best_cut(margins, otherwise):
-    """The lowest bin edge above which predicting gives the best micro F1, if any finds a label."""
+    """Find the lowest bin edge with the best micro F1; ``otherwise`` if none finds a label."""
     positives = 0.0
     for place in range(BINS):
         positives += margins[1, place]
@@ -135,11 +130,10 @@ def best_cut(margins, otherwise):
 
 @kernel
 def calibrate(margins, odds):
-    """Platt's scaling of the binned scores, in steps that can only improve it.
+    """Platt scaling of the binned scores, in steps that only improve it.
 
-    The curvature of the loss is taken for the largest it can be (Böhning and Lindsay), so that no
-    step goes too far. Labels below the lowest edge were not counted where they were false, and are
-    left out.
+    Uses the upper bound on the curvature by Böhning and Lindsay, so no step goes too far. The
+    lowest bin is left out: false labels are not counted there.
     """
     h00, h01, h11 = ODDS_TRUST, 0.0, ODDS_TRUST
     for place in range(1, BINS):
@@ -161,32 +155,32 @@ def calibrate(margins, odds):
 
 @kernel
 def middle(place):
-    """The middle of a bin."""
+    """Return the middle of a bin."""
     return LOWEST + BIN * (place - 0.5)
 
 
 @kernel
 def log_odds(state, z):
-    """The calibrated log-odds of a label with score ``z``."""
+    """Return the calibrated log-odds of a label with score ``z``."""
     return state.odds[0] + state.odds[1] * z
 
 
 @kernel
 def probability(state, z):
-    """The calibrated probability of a label with score ``z``."""
+    """Return the calibrated probability of a label with score ``z``."""
     return sigmoid(log_odds(state, z))
 
 
 @kernel
-def score_at(state, wanted):
-    """The score that has these log-odds."""
-    return (wanted - state.odds[0]) / state.odds[1]
+def score_at(state, odds):
+    """Return the score with these log-odds."""
+    return (odds - state.odds[0]) / state.odds[1]
 
 
 STEP = np.float32(0.7)
 FLOOR = np.float32(8.0)  # under the root of AdaGrad, in squares of a typical weight of the document
-SLACK = 0.14  # gradients up to this size are left alone
-RARE = 4.0  # a true label moves this much more, over the root of its documents
+SLACK = 0.14  # ignore gradients up to this size
+RARE = 4.0  # a true label moves more by this over the root of its documents
 BIAS_START = -4.0
 BIAS_STEP = 0.5
 BIAS_FLOOR = 0.1
@@ -194,7 +188,7 @@ SHARED_START = (4.0, 2.5, 1.0, 0.0)
 SHARED_STEP = 0.07
 SHARED_FLOOR = 10.0
 QUIET = math.log(SLACK / (1.0 - SLACK))  # σ(z) > SLACK from here on
-TINY = 1e-300  # in place of no gradient so far
+TINY = 1e-300  # instead of 0 before the first gradient
 
 COSINE, RATIO, FRACTION, LOOK = 0, 1, 2, 3  # places in State.shared
 
@@ -214,14 +208,14 @@ def score(state, region, labels, work):
 
 @inlined
 def nearest_three(cosines, counts, region, labels):
-    """The regions with the highest cosines, and how much each of their documents counts."""
+    """Find the regions with the highest cosines, and what each of their documents counts."""
     (i0, i1, i2), highest = highest_three(cosines, region, labels)
     return (i0, i1, i2), worth(highest, counts[i0], counts[i1], counts[i2])
 
 
 @inlined
 def highest_three(cosines, region, labels):
-    """The regions with the highest cosines above 0, and those; in place of none, the nearest."""
+    """Find the three highest cosines above 0 and their regions; the nearest instead of none."""
     i0, i1, i2 = region, region, region
     c0, c1, c2 = 0.0, 0.0, 0.0
     for i in range(labels):
@@ -238,9 +232,9 @@ def highest_three(cosines, region, labels):
 
 @inlined
 def worth(highest, n0, n1, n2):
-    """How much each document of these regions counts: by the squares of the cosines.
+    """Weigh each document of these regions by the squares of the cosines.
 
-    Those of the nearest region alone, where all cosines are 0 or less.
+    Only the nearest region counts if all cosines are 0 or less.
     """
     c0, c1, c2 = highest
     total = c0 * c0 + c1 * c1 + c2 * c2
@@ -252,7 +246,7 @@ def worth(highest, n0, n1, n2):
 
 @inlined
 def add_clashes(state, rows, values, best, labels, work):
-    """Write z of every label before the second look; ``rows`` are those of the regions."""
+    """Write z of every label before the second look; ``rows`` are the regions' fractions."""
     scores, cosines, fractions = work.scores, work.cosines, work.fractions
     bias, linear = state.bias[0], work.linear
     row0, row1, row2 = rows
@@ -267,9 +261,9 @@ def add_clashes(state, rows, values, best, labels, work):
 
 @inlined
 def look_twice(state, labels, work):
-    """l_j: whether a label comes with the best of the others more or less often than by chance.
+    """l_j: whether a label comes with the best other label more or less often than by chance.
 
-    From −1 to 1, times the probability of that other label; 0 for labels far from being predicted.
+    From −1 to 1, times the probability of the other label; 0 for labels with a very low z.
     """
     scores, looks = work.scores, work.looks
     counts, gains = state.counts, state.gains
@@ -292,7 +286,7 @@ def look_twice(state, labels, work):
 
 @inlined
 def best_two(scores, counts, labels):
-    """The labels with the highest z, −1 where there are fewer."""
+    """Find the two labels with the highest z, −1 if there are fewer."""
     best, second = -1, -1
     for j in range(labels):
         if counts[j] > 0.0:
@@ -305,27 +299,27 @@ def best_two(scores, counts, labels):
 
 @inlined
 def look_beside(best, row, share, one, counts, gains, now, labels, work):
-    """Write the looks of labels beside the best one, whose z and documents these are."""
+    """Write the looks of all labels beside the best one, whose z and ``row`` are given."""
     scores, looks = work.scores, work.looks
     odds = sigmoid(best)
-    for j in range(labels):  # no branch: many labels are looked at at once
+    for j in range(labels):  # no branch, so that it vectorises
         look = odds * association(row[j], share, counts[j], one, now * gains[j])
         looks[j] = look if (scores[j] > LOWEST) & (counts[j] > 0.0) else 0.0
 
 
 @inlined
 def labelled_documents(state):
-    """How many documents with labels the counts are out of, those that faded counting less."""
+    """Return the faded number of labelled documents."""
     all_documents = max(state.totals[DOCUMENTS], 1)
     return state.clock[FADED] / state.clock[NOW] * state.totals[LABELLED] / all_documents
 
 
 @inlined
 def association(both, share, count, one, other):
-    """Documents with both labels against those to expect if they were independent.
+    """Compare the documents with both labels to those expected of independent labels.
 
-    (n_ij − e) / (n_ij + e + 1) with e = n_i·n_j / n, in units of what a document counts for either
-    label: ``both`` is n_ij in those of i, ``share`` n_i / n likewise, ``count`` n_j in those of j.
+    (n_ij − e) / (n_ij + e + 1) with e = n_i·n_j / n. ``both`` is n_ij and ``share`` n_i / n, in
+    units of what a document counts for label i; ``count`` is n_j in those of j.
     """
     seen, expected = both * other, share * count
     return (seen - expected) / (seen + expected + one * other)
@@ -333,7 +327,7 @@ def association(both, share, count, one, other):
 
 @inlined
 def learn_margin(state, buckets, x, region, truth, labels, work):
-    """The linear part of Mode 3: a gradient step where the document is not yet well told apart."""
+    """The linear part of Mode 3: a gradient step for labels on the wrong side of the margin."""
     slopes = work.slopes
     for which in range(slopes.shape[0]):
         slopes[which] = 0.0
@@ -370,7 +364,7 @@ def learn_margin(state, buckets, x, region, truth, labels, work):
 
 @kernel(fastmath={"reassoc"})
 def sum_of_squares(squares, gains, labels):
-    """The AdaGrad sums of all labels together."""
+    """Add up the AdaGrad sums of all labels."""
     total = 0.0
     for j in range(labels):
         total += squares[j] / gains[j]
@@ -379,11 +373,11 @@ def sum_of_squares(squares, gains, labels):
 
 @kernel
 def follow(rows, label, buckets, x, slope, part, squares, weights):
-    """AdaGrad on the weights of one label, to which ``part`` of the sum of each bucket belongs.
+    """AdaGrad on the weights of one label, which has ``part`` of each bucket's sum.
 
-    The larger a weight, the larger its steps (the exponentiated gradient of hyperbolic entropy):
-    few words carry the decision, and noise moves the others little. What lies far apart in memory
-    is brought together first: then the arithmetic is done for many weights at once.
+    Larger weights take larger steps (exponentiated gradient with hyperbolic entropy): few words
+    carry the decision, and noise moves the others little. Weights are gathered from all over memory
+    first, so that the arithmetic vectorises.
     """
     used = buckets.shape[0]
     floor = FLOOR / np.float32(max(used, 1))
@@ -400,6 +394,6 @@ def follow(rows, label, buckets, x, slope, part, squares, weights):
 
 @kernel
 def share(shared, which, slope):
-    """AdaGrad on one of the weights that all labels share."""
+    """AdaGrad on a weight that all labels share."""
     shared[1, which] += slope * slope
     shared[0, which] -= SHARED_STEP * slope / math.sqrt(SHARED_FLOOR + shared[1, which])

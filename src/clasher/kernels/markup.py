@@ -1,10 +1,8 @@
-"""HTML out of text: a pass that rewrites documents in place, never longer than they were.
+"""Remove HTML and web addresses: passes that rewrite documents in place and never lengthen them.
 
-Browsers would drop the rest of a text after a tag, a comment or a script that has no end. Here it
-stays: ``lost`` remembers, for the rest of the document, which ends were looked for in vain, so no
-input is searched twice.
-
-Web addresses out of text: a pass that rewrites documents in place, never longer than before.
+A browser drops the rest of a text after a tag, comment or script without an end. Here it stays:
+``lost`` remembers for the rest of the document which ends were not found, so nothing is searched
+twice.
 """
 
 from typing import NamedTuple
@@ -20,13 +18,13 @@ LONGEST_SCHEME = 16
 
 @kernel
 def in_address(byte):
-    """Whether a byte may be part of a web address: visible ASCII, but no quote and no bracket."""
+    """Tell whether a byte may be part of a web address: visible ASCII except " < and >."""
     return 33 <= byte <= 126 and byte not in (DOUBLE_QUOTE, LESS, GREATER)
 
 
 @kernel
 def after_address(data, i, end):
-    """The position after the web address at ``i``; ``i`` where there is none."""
+    """Return the position after the web address at ``i``, or ``i`` if there is none."""
     at = i
     while at < end and at - i < LONGEST_SCHEME and (
         is_letter(data[at]) or is_digit(data[at]) or data[at] in (PLUS, DASH, DOT)
@@ -47,7 +45,7 @@ def after_address(data, i, end):
 
 @kernel
 def strip_addresses(data, offsets, new_offsets, origin):
-    """A space for each web address: ``scheme://…`` and ``www.…``, of ASCII characters."""
+    """Replace each web address, ``scheme://…`` or ``www.…`` in ASCII, by a space."""
     out, end = 0, 0
     for document in range(offsets.shape[0] - 1):
         i, end = offsets[document], offsets[document + 1]
@@ -74,7 +72,7 @@ EXCLAMATION, QUESTION, SLASH, EQUALS, DASH = 33, 63, 47, 61, 45
 DOUBLE_QUOTE, SINGLE_QUOTE = 34, 39
 REPLACEMENT = 0xFFFD
 
-# places in ``lost``: ends that the rest of the document does not have
+# places in ``lost``
 TAG, QUOTE, COMMENT, SCRIPT, STYLE = 0, 1, 2, 3, 4
 ENDS = 5
 
@@ -82,34 +80,34 @@ ENDS = 5
 class Entities(NamedTuple):
     """The named characters of HTML."""
 
-    keys: np.ndarray  # uint64[places]: the hashes of their names, semicolon included
+    keys: np.ndarray  # uint64[places]: hashes of their names, with the semicolon
     starts: np.ndarray  # int64[places]
     stops: np.ndarray  # int64[places]
-    data: np.ndarray  # uint8[bytes]: what they stand for, in UTF-8
-    windows: np.ndarray  # uint32[32]: what the numbers 128 to 159 are taken for
+    data: np.ndarray  # uint8[bytes]: the characters, in UTF-8
+    windows: np.ndarray  # uint32[32]: the characters of numbers 128 to 159
 
 
 @kernel
 def is_letter(byte):
-    """Whether a byte is an ASCII letter."""
+    """Tell whether a byte is an ASCII letter."""
     return 97 <= byte | 0x20 <= 122
 
 
 @kernel
 def is_digit(byte):
-    """Whether a byte is an ASCII digit."""
+    """Tell whether a byte is an ASCII digit."""
     return 48 <= byte <= 57
 
 
 @kernel
 def is_space(byte):
-    """Whether a byte is white space to HTML."""
+    """Tell whether a byte is white space in HTML."""
     return byte == 32 or 9 <= byte <= 13
 
 
 @kernel
 def starts_with(data, i, end, text):
-    """Whether ``text``, in lower case, stands at ``i`` in any case."""
+    """Tell whether ``text``, in lower case, is at ``i`` in any case."""
     if i + len(text) > end:
         return False
     for at in range(len(text)):
@@ -121,7 +119,7 @@ def starts_with(data, i, end, text):
 
 @kernel
 def after_next(data, i, end, text, lost, what):
-    """The position after the next ``text``; −1 where there is none, which is remembered."""
+    """Return the position after the next ``text``; if there is none, remember that, return −1."""
     if not lost[what]:
         for at in range(i, end - len(text) + 1):
             if data[at] == text[0] and starts_with(data, at, end, text):
@@ -132,7 +130,7 @@ def after_next(data, i, end, text, lost, what):
 
 @kernel
 def after_tag(data, i, end, lost):
-    """The position after the tag at ``i``, whose quoted values may hold what ends one."""
+    """Return the position after the tag at ``i``, skipping ``>`` in quoted values."""
     value = False
     at = i + 1
     while at < end and not lost[QUOTE]:
@@ -151,7 +149,7 @@ def after_tag(data, i, end, lost):
 
 @kernel
 def after_element(data, i, end, after, name, lost, what):
-    """The position of the end tag of element ``name``; ``after`` its start tag if it has none."""
+    """Return the position of the end tag of element ``name``, or ``after`` if it has none."""
     if not starts_with(data, i + 1, end, name):
         return after
     following = data[i + 1 + len(name)]
@@ -163,7 +161,7 @@ def after_element(data, i, end, after, name, lost, what):
 
 @kernel
 def after_markup(data, i, end, lost):
-    """The position after the markup at ``i``, where there is a ``<``; −1 where it is none."""
+    """Return the position after the markup that starts with the ``<`` at ``i``, or −1."""
     if i + 2 >= end:
         return -1
     byte = data[i + 1]
@@ -189,7 +187,7 @@ def after_markup(data, i, end, lost):
 
 @kernel
 def encode(code, data, out):
-    """Write a code point in UTF-8; returns how many bytes it takes."""
+    """Write a code point in UTF-8; returns the number of bytes."""
     if code < 0x80:
         data[out] = code
         return 1
@@ -203,7 +201,7 @@ def encode(code, data, out):
 
 @kernel
 def valid_code(code, windows):
-    """What HTML takes a numbered character for; −1 where it stands for nothing."""
+    """Return the code point that HTML reads a number as, or −1 for none."""
     if 0x80 <= code <= 0x9F:
         return np.int64(windows[code - 0x80])
     if code == 0 or 0xD800 <= code <= 0xDFFF or code > 0x10FFFF:
@@ -216,7 +214,7 @@ def valid_code(code, windows):
 
 @kernel
 def numbered(data, i, end, entities, out):
-    """Write the character that ``&#…`` at ``i`` stands for; its bytes, and where to go on."""
+    """Write the character of ``&#…`` at ``i``; returns its size and the position after it."""
     base, at, code, digits = 10, i + 2, 0, 0
     if at < end and data[at] | 0x20 == 120:  # x
         base, at = 16, at + 1
@@ -240,7 +238,7 @@ def numbered(data, i, end, entities, out):
 
 @kernel
 def named(data, i, end, entities, out):
-    """The same for the longest name that follows the ``&`` at ``i``."""
+    """Do the same for the longest name after the ``&`` at ``i``."""
     key, at, best, after = np.uint64(0), i + 1, -1, i
     while at < end and (is_letter(data[at]) or is_digit(data[at]) or data[at] == SEMICOLON):
         key = absorb(key, data[at])
@@ -253,7 +251,7 @@ def named(data, i, end, entities, out):
     if best < 0:
         return 0, i
     start, size = entities.starts[best], entities.stops[best] - entities.starts[best]
-    if size > after - i:  # &nLt; and &nGt; are shorter than what they stand for, which is no word
+    if size > after - i:  # &nLt; and &nGt; are shorter than their characters
         data[out] = SPACE
         return 1, after
     for offset in range(size):
@@ -263,7 +261,7 @@ def named(data, i, end, entities, out):
 
 @kernel
 def trace(origin, out, size, i):
-    """Note that ``size`` bytes from ``out`` on come from ``i``, where that is asked for."""
+    """Note that ``size`` bytes from ``out`` on come from ``i``, if ``origin`` is given."""
     if origin.shape[0] > 0:
         for offset in range(size):
             origin[out + offset] = origin[i]
@@ -271,7 +269,7 @@ def trace(origin, out, size, i):
 
 @kernel
 def strip_markup(data, offsets, entities, lost, new_offsets, origin):
-    """A space for each tag, comment and script, and characters for their names."""
+    """Replace tags, comments and scripts by spaces, and named characters by themselves."""
     out, end = 0, 0
     for document in range(offsets.shape[0] - 1):
         i, end = offsets[document], offsets[document + 1]

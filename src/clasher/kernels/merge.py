@@ -1,4 +1,4 @@
-"""Adding up the columns of two models: ``kept[at]`` of theirs goes to ``places[at]`` of mine."""
+"""Merge the columns of two models: column ``kept[at]`` of theirs into ``places[at]`` of mine."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from clasher.kernels import kernel
 
 @kernel
 def add_columns(mine, theirs, kept, places):
-    """What is a sum adds up."""
+    """Add sums."""
     for row in range(mine.shape[0]):
         for at in range(kept.shape[0]):
             mine[row, places[at]] += theirs[row, kept[at]]
@@ -15,7 +15,7 @@ def add_columns(mine, theirs, kept, places):
 
 @kernel
 def blend_columns(mine, theirs, kept, places, shares):
-    """What is not a sum becomes a mean; ``shares`` says how much of each column is theirs."""
+    """Average other values; ``shares`` says how much of each column is theirs."""
     for row in range(mine.shape[0]):
         for at in range(kept.shape[0]):
             share = np.float32(shares[at])
@@ -25,9 +25,9 @@ def blend_columns(mine, theirs, kept, places, shares):
 
 @kernel
 def blend_learnt(mine, theirs, my_squares, their_squares, kept, places):
-    """Means of weights, each by how far it was learnt: the root of its AdaGrad sum.
+    """Average weights, each by how far it was learnt: the root of its AdaGrad sum.
 
-    A weight that only one of the two has met stays as it is there.
+    A weight that only one model has learnt is copied.
     """
     for row in range(mine.shape[0]):
         for at in range(kept.shape[0]):
@@ -42,10 +42,7 @@ def blend_learnt(mine, theirs, my_squares, their_squares, kept, places):
 def blend_weights(
     mine, theirs, my_squares, their_squares, my_parts, their_parts, kept, places
 ):  # fmt: skip
-    """The same for weights whose AdaGrad sums are kept by bucket, and shared out to labels.
-
-    A weight that only one of the two has moved stays as it is there.
-    """
+    """Do the same for weights whose AdaGrad sums are kept per bucket and split among labels."""
     for row in range(mine.shape[0]):
         for at in range(kept.shape[0]):
             there = theirs[row, kept[at]]

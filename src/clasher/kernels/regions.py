@@ -1,4 +1,4 @@
-"""Prototypes, transposed: ``rows[bucket, layer, label]``."""
+"""Regions: prototypes, stored transposed as ``rows[bucket, layer, label]``."""
 
 import numpy as np
 
@@ -29,10 +29,10 @@ def add_rows(rows, layer, width, buckets, x, out):
 
 @inlined
 def nearest(work, length, state, labels, euclidean):
-    """Algorithm 4: the region whose prototype is nearest, −1 where there is none.
+    """Algorithm 4: find the region with the nearest prototype, −1 if there is none.
 
-    ``work.products[j]`` is ⟨S_j, x⟩ with S_j the sum of the documents fed to label j, so the
-    prototype of Eq. 14 is S_j / n_j. Writes the cosines on the way.
+    ``work.products[j]`` is ⟨S_j, x⟩, where S_j is the sum of the documents fed to label j, so the
+    prototype of Eq. 14 is S_j / n_j. Also writes the cosines.
     """
     if length == 0.0:
         return -1
@@ -51,7 +51,7 @@ def nearest(work, length, state, labels, euclidean):
 
 @inlined
 def closeness(work, state, j, euclidean):
-    """How near a prototype is: the higher, the nearer."""
+    """Score a prototype: the nearer, the higher."""
     if euclidean:
         n = state.counts[j]
         return (2.0 * work.products[j] - state.norms[j] / n) / n
@@ -60,7 +60,7 @@ def closeness(work, state, j, euclidean):
 
 @kernel
 def ratio(cosine, best):
-    """r_j: a cosine in relation to the winner's, within ±1 (Euclidean winners may have less)."""
+    """r_j: a cosine divided by the winner's, within ±1 (a Euclidean winner's may be lower)."""
     if best <= 0.0:
         return 0.0
     return min(max(cosine / best, -1.0), 1.0)
@@ -68,10 +68,9 @@ def ratio(cosine, best):
 
 @inlined
 def feed(state, label, buckets, x, weight):
-    """Algorithm 5, lines 2–3: add the document to the sum behind the label's prototype.
+    """Algorithm 5, lines 2–3: add the document, times ``weight``, to the label's sum.
 
-    A document may count for more or less than one; the norm follows the stored values exactly, so
-    it does not drift.
+    The norm follows the stored float32 values exactly, so it does not drift.
     """
     change = 0.0
     times = np.float32(weight)
@@ -88,7 +87,7 @@ def feed(state, label, buckets, x, weight):
 
 @kernel
 def halve(state, label):
-    """Halve all that is summed for a label: its means and fractions stay as they are."""
+    """Halve all sums of a label; its means and fractions stay."""
     for bucket in range(state.rows.shape[0]):
         state.rows[bucket, 0, label] *= np.float32(0.5)
     state.counts[label] *= 0.5
@@ -100,7 +99,7 @@ def halve(state, label):
 
 @kernel
 def copy_rows(rows, target, frequencies):
-    """Copy into wider rows, leaving out the buckets that no document has touched yet."""
+    """Copy into wider rows, except buckets that no document has used."""
     for bucket in range(rows.shape[0]):
         if frequencies[bucket] > 0:
             for layer in range(rows.shape[1]):

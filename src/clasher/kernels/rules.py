@@ -4,7 +4,7 @@ import numpy as np
 
 from clasher.kernels import inlined, kernel
 from clasher.kernels.fading import gain
-from clasher.kernels.labels import NO, UNKNOWN, YES, is_empty, relate
+from clasher.kernels.labels import NO, UNKNOWN, YES, is_empty, is_missed, relate
 from clasher.kernels.margin import learn_margin, note_best, note_margins
 from clasher.kernels.regions import feed, halve
 from clasher.kernels.state import CENTROID, MISTAKE, PERCEPTRON
@@ -57,14 +57,9 @@ def feed_and_relate(state, label, buckets, x, known, ids, yes, truth, labels, we
 def learn_mistake(state, buckets, x, known, ids, yes, truth, labels, chosen):
     """Algorithm 6 (Mode 2): feed missed labels; one false label feeds all true ones."""
     for at in range(ids.shape[0]):
-        if yes[at]:
-            missed = True
-            for predicted in chosen:
-                if predicted == ids[at]:
-                    missed = False
-            if missed:
-                weight = gain(state, ids[at])
-                feed_and_relate(state, ids[at], buckets, x, known, ids, yes, truth, labels, weight)
+        if yes[at] and is_missed(ids[at], chosen):
+            weight = gain(state, ids[at])
+            feed_and_relate(state, ids[at], buckets, x, known, ids, yes, truth, labels, weight)
     for predicted in chosen:
         if truth[predicted] == NO:
             learn_centroid(state, buckets, x, known, ids, yes, truth, labels)

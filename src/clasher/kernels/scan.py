@@ -1,10 +1,8 @@
-"""Text → signed counts of buckets, document by document: line 3 of Algorithm 1.
+"""From text to signed counts of buckets: line 3 of Algorithm 1.
 
-One scan over UTF-8: code points → lower case → words → 64-bit hashes.
-
-One word for each bucket: the one that most of its occurrences are of, if there is one.
-
-Words → word n-grams and character n-grams. Frozen: models depend on every bit of it.
+A scan over UTF-8 turns code points into lower case, words and 64-bit hashes; words become word
+n-grams and character n-grams. Frozen: every bit is part of every saved model. ``vote`` keeps the
+most frequent word of each bucket.
 """
 
 from typing import NamedTuple
@@ -24,16 +22,16 @@ from clasher.kernels.hashing import (
     release,
 )
 
-LETTER = np.uint32(0x1FFFFF)  # the part of a table entry that holds the lower-case code point
-KIND = np.uint32(24)  # the shift to the part that says what the code point is
+LETTER = np.uint32(0x1FFFFF)  # mask of a table entry: the lower-case code point
+KIND = np.uint32(24)  # shift of a table entry: the kind of the code point
 WORD, UNSPACED, SYMBOL = np.uint32(1), np.uint32(2), np.uint32(3)  # 0 separates
 
 
 @kernel
 def decode(data, i, end):
-    """The code point at ``i`` and its length; 0 and 1 where the bytes are not UTF-8.
+    """Return the code point at ``i`` and its length; 0 and 1 if the bytes are not UTF-8.
 
-    Surrogates decode to themselves and are separators, like all that is not writing.
+    Surrogates decode to themselves, and separate words.
     """
     first = np.int64(data[i])
     if first < 0x80:
@@ -58,7 +56,7 @@ def decode(data, i, end):
 
 @kernel
 def look_up(data, i, end, table):
-    """The table entry of the code point at ``i``, and its length in bytes."""
+    """Return the table entry of the code point at ``i``, and its length in bytes."""
     code, size = decode(data, i, end)
     if code >= table.shape[0]:
         return np.uint32(0), size
@@ -69,13 +67,13 @@ def look_up(data, i, end, table):
 def scan(data, position, end, table, minimum, initial, hashes, starts, stops):
     """Split ``data[position:end]`` into words until the buffers are full.
 
-    A word is a maximal run of WORD code points, at least ``minimum`` of them; a run of UNSPACED
-    ones gives its overlapping pairs, or itself when it is single; each SYMBOL is a word. Returns
-    the number of words and the position to go on from, which is ``end`` once all is read.
+    A word is a maximal run of WORD code points, at least ``minimum`` of them. A run of UNSPACED
+    ones gives its overlapping pairs, or its single character. Each SYMBOL is a word. Returns the
+    number of words and the position to go on from, which is ``end`` when all is read.
 
-    Where words end cannot be foreseen, so the common case has no branch: every code point writes
-    the word so far, and only one that ends it moves on to the next place. Unsigned positions
-    spare the test for negative ones.
+    Word ends are unpredictable, so the common case has no branch: every code point writes the word
+    so far, and only the end of a word moves on to the next place. Unsigned positions spare the test
+    for negative ones.
     """
     room = np.uint64(hashes.shape[0])
     found, i, start, stop = np.uint64(0), np.uint64(position), np.uint64(position), np.uint64(end)
@@ -113,10 +111,10 @@ def scan(data, position, end, table, minimum, initial, hashes, starts, stops):
 
 @kernel
 def scan_unspaced(data, i, end, table, initial, hashes, starts, stops, found):
-    """The words of a symbol, or of a run of a script without spaces, at ``i``.
+    """Scan a symbol, or a run of a script without spaces, at ``i``.
 
-    Returns the number of words and the position to go on from: after the run, or at the
-    character whose pair found no room.
+    Returns the number of words and the position to go on from: after the run, or at the first
+    character whose pair has no room.
     """
     entry, size = look_up(data, i, end, table)
     start, i = i, i + size
@@ -138,15 +136,15 @@ def scan_unspaced(data, i, end, table, initial, hashes, starts, stops, found):
     return found, i
 
 
-LONGEST = 24  # bytes of a word that are kept
+LONGEST = 24  # bytes kept of a word
 
 
 @kernel
 def vote(indptr, buckets, words, state):
-    """Let the words of each document vote for the one that stands for their bucket.
+    """Update the most frequent word of each bucket with the words of documents.
 
-    The majority vote of Boyer and Moore: a word's own occurrences count for it, those of others
-    against it, and one that has nothing left gives way.
+    The majority vote of Boyer and Moore: occurrences of the kept word count for it, those of other
+    words against it, and at zero the next word replaces it.
     """
     for document in range(indptr.shape[0] - 1):
         base = indptr[document]
@@ -164,7 +162,7 @@ def vote(indptr, buckets, words, state):
 
 @kernel
 def write(data, start, stop, text):
-    """Keep the text of a word, cut between two characters where it is too long."""
+    """Copy the text of a word; a long one is cut between two characters."""
     size = stop - start
     if size > LONGEST:
         size = LONGEST
@@ -176,7 +174,7 @@ def write(data, start, stop, text):
 
 @kernel
 def write_signs(keys, signs):
-    """The signs ξ(w) of words."""
+    """Write the signs ξ(w) of words."""
     for at in range(keys.shape[0]):
         _, sign = place(keys[at], 1)
         signs[at] = sign
@@ -184,7 +182,7 @@ def write_signs(keys, signs):
 
 @kernel
 def merge_votes(mine, other):
-    """Add the votes of another state: for the same word they add, against another they cancel."""
+    """Merge the votes of another state: add them for the same word, subtract them otherwise."""
     for bucket in range(mine.word_keys.shape[0]):
         votes = other.word_votes[bucket]
         if mine.word_keys[bucket] == other.word_keys[bucket]:
@@ -198,13 +196,13 @@ def merge_votes(mine, other):
                 mine.words[bucket, at] = other.words[bucket, at]
 
 
-# Code points that no text can hold: what follows is characters, a word begins, a word ends.
+# Not code points: characters follow, a word begins, a word ends.
 CHARACTERS, OPENING, CLOSING = 0x110000, 0x110001, 0x110002
-WHOLE, MARK = -2, -1  # where to go on in a word: with n-grams of words, with its opening mark
+WHOLE, MARK = -2, -1  # positions before a word: its n-grams of words, its opening mark
 
 
 class Words(NamedTuple):
-    """The words of documents, and the text they stand in."""
+    """The words of documents, and their text."""
 
     indptr: np.ndarray  # int64[documents + 1]
     keys: np.ndarray  # uint64[words]
@@ -217,16 +215,16 @@ class Grams(NamedTuple):
     """Which n-grams to make."""
 
     shortest: int  # words
-    longest: int  # 0: neither words nor n-grams of them
+    longest: int  # 0: no words and no n-grams of words
     shortest_run: int  # characters
     longest_run: int  # 0: no n-grams of characters
-    pairs: int  # documents of fewer words give their pairs too
-    initial: np.uint64  # where hashes start from
+    pairs: int  # shorter documents give pairs of words too
+    initial: np.uint64  # start of every hash
 
 
 @kernel
 def letter_at(data, i, end, letters):
-    """The letter at ``i`` and its length in bytes; ``letters`` tells its lower case."""
+    """Return the letter at ``i``, in the case that ``letters`` says, and its length in bytes."""
     code, size = decode(data, i, end)
     if code < letters.shape[0]:
         code = np.int64(letters[code])
@@ -235,7 +233,7 @@ def letter_at(data, i, end, letters):
 
 @kernel
 def scan_documents(data, offsets, table, minimum, initial, indptr, keys, starts, stops):
-    """The words of many documents; there is room for all of them."""
+    """Scan many documents; there is room for all words."""
     filled = 0
     indptr[0] = 0
     for document in range(offsets.shape[0] - 1):
@@ -249,7 +247,7 @@ def scan_documents(data, offsets, table, minimum, initial, indptr, keys, starts,
 
 @kernel
 def hash_texts(data, starts, stops, letters, initial, keys):
-    """The hash of each stretch of text, taken as one word."""
+    """Hash each stretch of text as one word."""
     for word in range(starts.shape[0]):
         key, i = initial, starts[word]
         while i < stops[word]:
@@ -261,7 +259,7 @@ def hash_texts(data, starts, stops, letters, initial, keys):
 
 @kernel
 def join_words(words, word, first, grams, hashes, starts, stops, found):
-    """The n-grams that end with ``word`` and begin at ``first`` or after, the shortest first."""
+    """Write the n-grams from ``first`` on that end with ``word``, the shortest first."""
     for size in range(grams.shortest, min(grams.longest, word - first + 1) + 1):
         key = words.keys[word - size + 1]
         for at in range(word - size + 2, word + 1):
@@ -274,7 +272,7 @@ def join_words(words, word, first, grams, hashes, starts, stops, found):
 
 @kernel
 def cut_word(data, start, stop, at, letters, grams, hashes, starts, stops, found):
-    """The character n-grams that begin at ``start + at`` (or with the opening mark) in a word."""
+    """Write the character n-grams of a word from ``start + at``, or from its opening mark, on."""
     key, size = absorb(grams.initial, CHARACTERS), 0
     if at == MARK:
         key, size, at = absorb(key, OPENING), 1, 0
@@ -292,10 +290,10 @@ def cut_word(data, start, stop, at, letters, grams, hashes, starts, stops, found
 
 @kernel
 def emit(words, first, last, word, at, letters, grams, hashes, starts, stops):
-    """All that words ``word`` to ``last`` of a document stand for, until the buffers are full.
+    """Write the n-grams of words ``word`` to ``last`` until the buffers are full.
 
-    For each word the n-grams that end with it, then its character n-grams. Returns how many there
-    are, and the word and the place in it to go on from.
+    For each word those that end with it, then its character n-grams. Returns how many, and the word
+    and the place in it to go on from.
     """
     found = 0
     room = hashes.shape[0] - max(grams.longest, grams.longest_run)
@@ -319,7 +317,7 @@ def emit(words, first, last, word, at, letters, grams, hashes, starts, stops):
 
 @kernel
 def pairs_of(words, first, last, hashes, starts, stops):
-    """The pairs of neighbours among words ``first`` to ``last``; returns how many there are."""
+    """Write the pairs of neighbouring words from ``first`` to ``last``; returns how many."""
     found = last - first
     for at in range(found):
         hashes[at] = words.keys[first + at]
@@ -332,7 +330,7 @@ def fold_documents(
     words, letters, grams, dimensions, slots, hashes, starts, stops, indptr, buckets, counts,
     keeping, records,
 ):  # fmt: skip
-    """Signed counts of what the words of each document stand for, noted where asked to."""
+    """Fold the n-grams of each document into signed counts; record them if ``keeping``."""
     filled, noted = 0, 0
     indptr[0] = 0
     for document in range(indptr.shape[0] - 1):
@@ -362,7 +360,7 @@ def hash_documents(
     data, offsets, table, minimum, initial, pairs, dimensions, slots, hashes, starts, stops,
     indptr, buckets, counts,
 ):  # fmt: skip
-    """Scan and fold many documents, a buffer of words at a time, and the pairs of short ones."""
+    """Scan and fold documents, a buffer of words at a time, with the pairs of short ones."""
     filled = 0
     indptr[0] = 0
     for document in range(offsets.shape[0] - 1):
@@ -375,7 +373,7 @@ def hash_documents(
             )
             filled = fold(hashes, found, ONE_WORD, dimensions, slots, base, filled, buckets, counts)
             words += found
-        if words < pairs:  # so few that all of them are still in the buffer
+        if words < pairs:  # few enough that all are still in the buffer
             found = pair_up(hashes, starts, stops, words)
             filled = fold(hashes, found, PAIR, dimensions, slots, base, filled, buckets, counts)
         release(slots, base, filled, buckets)
@@ -387,7 +385,7 @@ def hash_documents_and_words(
     data, offsets, table, minimum, initial, pairs, dimensions, slots, hashes, starts, stops,
     indptr, buckets, counts, records,
 ):  # fmt: skip
-    """The same, and note the distinct words of each document."""
+    """Do the same, and record the distinct words of each document."""
     filled, noted = 0, 0
     indptr[0], records.indptr[0] = 0, 0
     for document in range(offsets.shape[0] - 1):

@@ -1,8 +1,8 @@
-"""Algorithm 1 where labels are split over machines: what each of them can say of a document.
+"""Algorithm 1 with labels split over machines.
 
-A shard has the columns of some labels. What depends on all labels is asked for in rounds: each
-shard says what it knows, the best of all answers is told to every one of them, and they go on from
-there. The arithmetic of a label is that of ``clash.py``, so the answers are those of one machine.
+A shard has the columns of some labels. Whatever depends on all labels takes a round: each shard
+answers for its labels, and all shards get the best of the answers. Labels are scored by the same
+functions as in ``clash.py``, so predictions equal those of one machine.
 """
 
 import math
@@ -33,10 +33,10 @@ def ask_nearest(
     indptr, buckets, counts, word_indptr, places, keys, state, setting, work, labels,
     out_labels, out_values,
 ):  # fmt: skip
-    """The nearest region of this shard, and the three with the highest cosines.
+    """Find the nearest region of this shard, and the three with the highest cosines.
 
-    ``out_labels`` [n, 4]: the nearest and those three, −1 where there are none. ``out_values``
-    [n, 5]: how near it is, its cosine, and theirs.
+    ``out_labels`` [n, 4]: the nearest and those three, −1 for none. ``out_values`` [n, 5]: the
+    nearest's closeness and cosine, and the three cosines.
     """
     width = (labels + VECTOR - 1) // VECTOR * VECTOR
     for document in range(indptr.shape[0] - 1):
@@ -61,7 +61,7 @@ def ask_linear(
     indptr, buckets, counts, word_indptr, places, keys, state, setting, work, labels,
     out_indptr, out_ids, out_best, out_value,
 ):  # fmt: skip
-    """The labels of this shard that a perceptron predicts, and the best of them all."""
+    """Find the labels of this shard that a perceptron predicts, and its best label."""
     floor = state.floor[0] if setting.learnt_floor else setting.floor
     width = (labels + VECTOR - 1) // VECTOR * VECTOR
     filled = 0
@@ -81,21 +81,21 @@ def ask_linear(
 @kernel
 def ask_scores(
     indptr, buckets, counts, word_indptr, places, keys, state, setting, work, labels,
-    together, all_counts, told_labels, told_values, out_labels, out_values,
+    together, all_counts, near_labels, near_values, out_labels, out_values,
 ):  # fmt: skip
-    """The two best labels of this shard before the second look, and their z.
+    """Find the two best labels of this shard before the second look, and their z.
 
-    ``told_labels`` [n, 4] and ``told_values`` [n, 4] are the nearest region and the three with the
-    highest cosines, and all their cosines. ``out_labels`` and ``out_values`` are [n, 2].
+    ``near_labels`` [n, 4] and ``near_values`` [n, 4] are the nearest region of all shards, the
+    three with the highest cosines, and their cosines. ``out_labels`` and ``out_values`` are [n, 2].
     """
     for document in range(indptr.shape[0] - 1):
         inside = slice(indptr[document], indptr[document + 1])
         words = slice(word_indptr[document], word_indptr[document + 1])
         best, second = -1, -1
-        if told_labels[document, 0] >= 0:
+        if near_labels[document, 0] >= 0:
             score_shard(
                 buckets[inside], counts[inside], places[words], keys[words], state, setting, work,
-                labels, together, all_counts, told_labels[document], told_values[document],
+                labels, together, all_counts, near_labels[document], near_values[document],
             )  # fmt: skip
             best, second = best_two(work.scores, state.counts, labels)
         out_labels[document, 0], out_labels[document, 1] = best, second
@@ -106,10 +106,10 @@ def ask_scores(
 @kernel
 def ask_look(
     indptr, buckets, counts, word_indptr, places, keys, state, setting, work, labels,
-    together, all_counts, told_labels, told_values, first, all_gains, cut, two_labels, two_values,
+    together, all_counts, near_labels, near_values, first, all_gains, cut, two_labels, two_values,
     out_indptr, out_ids, out_best, out_value,
 ):  # fmt: skip
-    """The labels of this shard that pass after the second look, and the best of them all.
+    """Find the labels of this shard that pass after the second look, and its best label.
 
     ``two_labels`` [n, 2] and ``two_values`` [n, 2] are the best labels of all shards.
     """
@@ -119,11 +119,11 @@ def ask_look(
         inside = slice(indptr[document], indptr[document + 1])
         words = slice(word_indptr[document], word_indptr[document + 1])
         length = 0.0
-        if told_labels[document, 0] >= 0:
+        if near_labels[document, 0] >= 0:
             length = 1.0
             score_shard(
                 buckets[inside], counts[inside], places[words], keys[words], state, setting, work,
-                labels, together, all_counts, told_labels[document], told_values[document],
+                labels, together, all_counts, near_labels[document], near_values[document],
             )  # fmt: skip
             look_again(
                 state, labels, together, all_counts, all_gains, first, two_labels[document],
@@ -137,25 +137,25 @@ def ask_look(
 
 @kernel
 def score_shard(
-    buckets, counts, places, keys, state, setting, work, labels, together, all_counts, told_labels,
-    told_values,
+    buckets, counts, places, keys, state, setting, work, labels, together, all_counts, near_labels,
+    near_values,
 ):  # fmt: skip
-    """Write z of the labels of this shard before the second look, given the regions of all."""
+    """Write z of this shard's labels before the second look, given the regions of all shards."""
     width = (labels + VECTOR - 1) // VECTOR * VECTOR
     length = weigh(state, setting, buckets, counts, places, keys, work)
     add_rows(state.rows, 0, width, buckets, work.x, work.products)
     nearest(work, length, state, labels, setting.euclidean)  # writes the cosines
     add_rows(state.rows, 1, width, buckets, work.x, work.linear)
-    i0, i1, i2 = told_labels[1], told_labels[2], told_labels[3]
-    highest = told_values[1], told_values[2], told_values[3]
+    i0, i1, i2 = near_labels[1], near_labels[2], near_labels[3]
+    highest = near_values[1], near_values[2], near_values[3]
     values = worth(highest, all_counts[i0], all_counts[i1], all_counts[i2])
     rows = together[i0], together[i1], together[i2]
-    add_clashes(state, rows, values, told_values[0], labels, work)
+    add_clashes(state, rows, values, near_values[0], labels, work)
 
 
 @kernel
 def look_again(state, labels, together, all_counts, all_gains, first, two, values, work):
-    """The second look at the labels of this shard, beside the best of all."""
+    """Take the second look at this shard's labels, beside the best of all shards."""
     best, second = two[0], two[1]
     if second < 0:
         return
@@ -177,7 +177,7 @@ def answer(
     state, threshold, floor, length, labels, work, document, filled, out_indptr, out_ids, out_best,
     out_value,
 ):  # fmt: skip
-    """Write which labels pass, and the best one above the floor, or −1; returns how many pass."""
+    """Write the labels that pass, and the best above the floor or −1; returns ``filled``."""
     out_best[document] = -1
     if length > 0.0:
         found = above(work.scores, labels, state.counts, threshold, math.inf, work.chosen)
@@ -194,7 +194,7 @@ def answer(
 
 @kernel
 def ask_regions(regions, state, together, all_counts, setting, work, out_indptr, out_ids):
-    """Eq. 13 for documents whose nearest region, one of this shard, is known; −1 has no labels."""
+    """Eq. 13 for documents whose nearest region is one of this shard; −1 has no labels."""
     filled = 0
     for document in range(regions.shape[0]):
         region = regions[document]

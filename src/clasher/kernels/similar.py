@@ -1,9 +1,9 @@
 """The latest documents of a stream in a ring, with an inverted index that forgets by itself.
 
-Entries are numbered for ever and stand in the ring at their number modulo its size. Those of a
-bucket are chained from the newest to the oldest. A slot that was given to another entry since shows
-another bucket, or a document no older than the one that points to it; all beyond are older still
-and gone too. There the chain ends, so nothing ever needs to be taken out of it.
+Entries are numbered without end; entry n is at place n modulo the size of the ring. The entries of
+a bucket form a chain from the newest to the oldest. A place that was reused shows another bucket,
+or a document that is not older than the one pointing to it; all entries beyond are gone too. The
+chain ends there, so nothing needs to be removed from it.
 """
 
 from typing import NamedTuple
@@ -17,9 +17,9 @@ NONE = -1
 
 
 class Ring(NamedTuple):
-    """The latest documents. m buckets, W documents, E entries."""
+    """The latest documents: m buckets, W documents, E entries."""
 
-    totals: np.ndarray  # int64[2]: documents and entries that ever came in
+    totals: np.ndarray  # int64[2]: documents and entries so far
     heads: np.ndarray  # int32[m]: the newest entry of each bucket
     buckets: np.ndarray  # int32[E]: the bucket of an entry
     documents: np.ndarray  # int64[E]: its document
@@ -29,7 +29,7 @@ class Ring(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Scratch space: the documents that share a bucket with the one asked for."""
+    """Scratch space: the documents that share a bucket with the query."""
 
     products: np.ndarray  # float32[W]: by place
     marked: np.ndarray  # bool[W]: by place; false in between
@@ -38,7 +38,7 @@ class Found(NamedTuple):
 
 @kernel
 def is_kept(ring, document):
-    """Whether a document is still in the window, with all its entries."""
+    """Tell whether a document is still in the window, with all its entries."""
     window = ring.firsts.shape[0]
     if document < ring.totals[DOCUMENTS] - window:
         return False
@@ -47,7 +47,7 @@ def is_kept(ring, document):
 
 @kernel
 def multiply(ring, buckets, weights, found):
-    """The products of a document with all kept ones that share a bucket; returns how many do."""
+    """Multiply a document with all kept ones that share a bucket; returns how many do."""
     window = ring.firsts.shape[0]
     count = 0
     for at in range(buckets.shape[0]):
@@ -73,7 +73,7 @@ def multiply(ring, buckets, weights, found):
 
 @kernel
 def add_document(ring, buckets, weights):
-    """Put a document into the ring, over the oldest entries."""
+    """Write a document over the oldest entries of the ring."""
     document = ring.totals[DOCUMENTS]
     ring.firsts[document % ring.firsts.shape[0]] = ring.totals[ENTRIES]
     for at in range(buckets.shape[0]):
@@ -91,9 +91,9 @@ def add_document(ring, buckets, weights):
 
 @kernel
 def add_documents(indptr, buckets, weights, ring, found, nearest, cosines):
-    """Find the most similar one before each document of a batch, then add it.
+    """Find the most similar earlier document of each document in a batch, then add it.
 
-    Of equally similar ones the earliest counts; −1 where no document shares a bucket.
+    The earliest wins a tie; −1 if no document shares a bucket.
     """
     window = ring.firsts.shape[0]
     for document in range(indptr.shape[0] - 1):

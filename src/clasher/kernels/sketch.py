@@ -1,4 +1,4 @@
-"""Signed counts → weights, and the document frequencies behind them."""
+"""Weights of a document's buckets, and the sketch of document frequencies behind them."""
 
 import math
 
@@ -10,7 +10,7 @@ from clasher.kernels.hashing import row_bucket
 from clasher.kernels.state import DOCUMENTS, FADED, LABELLED, LABELS, NOW
 from clasher.kernels.weightings import NO_MEASURE, factor
 
-# A text begins with what it is about: its first words weigh more, the others ever less so.
+# A text starts with its topic: the first words weigh more.
 LEAD = 1.0 + 0.6 * np.exp(-np.arange(128) / 16.0)
 
 
@@ -18,8 +18,7 @@ LEAD = 1.0 + 0.6 * np.exp(-np.arange(128) / 16.0)
 def weigh(state, setting, buckets, counts, places, keys, work):
     """Algorithm 3, as if the document had been counted; returns the length of ``work.x``.
 
-    What labels tell of words is taken as it stands: the document to come has none yet. Where its
-    words are not known, the counters of its buckets speak for them.
+    A deep sketch needs the keys of the words; without keys the counters of buckets are used.
     """
     x, frequencies = work.x, state.frequencies[0]
     deep = state.frequencies.shape[0] > 1 and keys.shape[0] > 0
@@ -54,10 +53,10 @@ def weigh(state, setting, buckets, counts, places, keys, work):
 
 @kernel
 def estimate(state, buckets, places, keys, work):
-    """Eq. 10: a word was in as many documents as the lowest of its counters tells, at most.
+    """Eq. 10: estimate a word's document frequency by the lowest of its counters.
 
-    A bucket with several words of the document takes the largest of their estimates: no word's IDF
-    is overestimated, as in Lemma 1.
+    A bucket with several words of the document takes their largest estimate, so no word's IDF is
+    overestimated, as in Lemma 1.
     """
     frequencies = state.frequencies
     for at in range(buckets.shape[0]):
@@ -74,7 +73,7 @@ def estimate(state, buckets, places, keys, work):
 
 @inlined
 def count(state, setting, buckets, places, keys, work):
-    """Algorithm 3, lines 6 and 7: each counter of the document once, and the document."""
+    """Algorithm 3, lines 6 and 7: count the document, and each of its counters once."""
     one = state.clock[NOW]
     if setting.conservative:
         estimate(state, buckets, places, keys, work)
@@ -92,11 +91,10 @@ def count(state, setting, buckets, places, keys, work):
 
 @kernel
 def uncount(state, setting, buckets, keys):
-    """Algorithm 3, lines 6 and 7, backwards: exact for the latest document.
+    """Undo ``count``: exactly for the latest document, as if the latest for an older one.
 
-    One that came before it has faded since, and is taken to be as fresh as the latest.
-    Conservative counters stay: which of them the document had raised is not known, and one taken
-    back too many would underestimate.
+    Conservative counters stay: nobody knows which of them the document raised, and a counter
+    that is too low would underestimate.
     """
     state.clock[NOW] /= setting.growth
     one = state.clock[NOW]
@@ -110,9 +108,9 @@ def uncount(state, setting, buckets, keys):
 
 @kernel
 def count_words(frequencies, keys, times):
-    """Eq. 9 in the rows of words: a counter that was changed is negative until all words are done.
+    """Eq. 9 in the further rows: add ``times`` to each counter of the document, once.
 
-    Two words of the document may share a counter, which must be changed once.
+    Two words may share a counter, so a changed counter is negative until all words are done.
     """
     for row in range(1, frequencies.shape[0]):
         for word in range(keys.shape[0]):
@@ -127,7 +125,7 @@ def count_words(frequencies, keys, times):
 
 @kernel
 def raise_counters(frequencies, buckets, places, keys, estimates, one):
-    """Conservative update: no counter is raised beyond what one of its words can have come to."""
+    """Conservative update: raise a counter no further than the new estimate of one of its words."""
     for word in range(keys.shape[0]):
         known = estimates[word] + one
         bucket = buckets[places[word]]

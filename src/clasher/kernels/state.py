@@ -14,74 +14,74 @@ RULES = {"margin": MARGIN, "centroid": CENTROID, "mistake": MISTAKE, "perceptron
 DOCUMENTS, LABELLED, LABELS = 0, 1, 2  # places in State.totals
 FADED, NOW = 0, 1  # places in State.clock
 BINS = 62  # below −3, sixty bins of 0.1, above 3
-BLOCKS = 32  # stretches whose errors are remembered
+BLOCKS = 32  # blocks of documents whose errors are remembered
 RECENT = (2048, 64, 8)  # documents kept for comparison, buckets and labels of each
 
 
 class State(NamedTuple):
-    """All that is learnt. m buckets, L labels of capacity; nothing here grows with the stream."""
+    """Everything that a model has learnt: m buckets, room for L labels."""
 
     totals: np.ndarray  # int64[3]: documents counted, documents with labels, labels in use
-    frequencies: np.ndarray  # float64[depth, m]: C of Algorithm 3; rows past 0 are of words
+    frequencies: np.ndarray  # float64[depth, m]: C of Algorithm 3; rows past 0 hash words again
     rows: np.ndarray  # float32[m, layers, L]: sums of fed documents, then linear weights
     counts: np.ndarray  # float64[L]: n_i, documents fed (or seen, for the linear rules)
     norms: np.ndarray  # float64[L]: ‖S_i‖²
     scales: np.ndarray  # float64[L]: 1 / ‖S_i‖, 0 for a zero prototype
     together: np.ndarray  # float32[L, L]: n_ij
-    seen: np.ndarray  # int64[L]: the document that last spoke of the label
+    seen: np.ndarray  # int64[L]: the last document that named the label
     squares: np.ndarray  # float32[m]: AdaGrad sums of the weights of all labels
     bias: np.ndarray  # float64[2, L]: b_j and its AdaGrad sum
     shared: np.ndarray  # float64[2, 4]: a1..a4 and their AdaGrad sums
     margins: np.ndarray  # float64[2, BINS]: fading histograms of z for false and true labels
     cut: np.ndarray  # float64[1]: the threshold that was learnt
-    bests: np.ndarray  # float64[2, BINS]: fading histograms of the best z: no label true, best true
-    floor: np.ndarray  # float64[1]: predict the best label above this z, below the threshold too
-    odds: np.ndarray  # float64[2]: offset and slope that make log-odds of z
-    classes: np.ndarray  # float32[m, L]: A_k of section 3.6; (0, 0) where no weighting asks for it
-    members: np.ndarray  # float64[2, L]: N_k in the units of classes, and in plain documents
-    terms: np.ndarray  # float64[2, m]: labelled documents with the bucket, what labels tell of it
-    late_keys: np.ndarray  # int64[p, 2]: digests of the ids of documents that wait for labels
-    late_spans: np.ndarray  # int64[p, 2]: where their buckets start, and how many they are
+    bests: np.ndarray  # float64[2, BINS]: the same of the best z: no label true, best true
+    floor: np.ndarray  # float64[1]: predict the best label above this z, even below the threshold
+    odds: np.ndarray  # float64[2]: offset and slope from z to log-odds
+    classes: np.ndarray  # float32[m, L]: A_k of section 3.6; (0, 0) if the weighting needs none
+    members: np.ndarray  # float64[2, L]: N_k in the units of classes, and in documents
+    terms: np.ndarray  # float64[2, m]: labelled documents with the bucket, its cached term
+    late_keys: np.ndarray  # int64[p, 2]: digests of the ids of documents waiting for labels
+    late_spans: np.ndarray  # int64[p, 2]: where their buckets start, and how many
     late_buckets: np.ndarray  # int32[b]: a ring
     late_counts: np.ndarray  # float32[b]
     late_marks: np.ndarray  # int64[5]: see clasher.learning.late_labels
     word_keys: np.ndarray  # uint64[m]: the hash of the word that stands for each bucket
     word_votes: np.ndarray  # int64[m]: the votes it has left
     words: np.ndarray  # uint8[m, LONGEST]: its text in UTF-8, filled up with zeros
-    clock: np.ndarray  # float64[2]: documents counted, as they faded; what the next one counts
-    gains: np.ndarray  # float64[L]: how much more it counts for a label, of whose past less is kept
-    blocks: np.ndarray  # float32[L, blocks + 1, 2]: trials and errors now and in stretches before
-    all_blocks: np.ndarray  # float32[1, blocks + 1, 2]: the same for all labels together
-    recent_buckets: np.ndarray  # int32[documents, buckets]: of the latest ones, −1 beyond
+    clock: np.ndarray  # float64[2]: faded number of documents; what the next one counts
+    gains: np.ndarray  # float64[L]: how much more it counts for a label that forgot more
+    blocks: np.ndarray  # float32[L, blocks + 1, 2]: trials and errors, now and in past blocks
+    all_blocks: np.ndarray  # float32[1, blocks + 1, 2]: the same of all labels together
+    recent_buckets: np.ndarray  # int32[documents, buckets]: of the latest documents, then −1
     recent_x: np.ndarray  # float32[documents, buckets]: their weights
-    recent_labels: np.ndarray  # int32[documents, labels]: their labels, −1 beyond
+    recent_labels: np.ndarray  # int32[documents, labels]: their labels, then −1
 
 
 class Setting(NamedTuple):
-    """The settings a kernel looks at."""
+    """The settings that kernels read."""
 
     rule: int
     idf: bool
     measure: int
     log_tf: bool
     unit: bool
-    lead: bool  # whether first words weigh more
+    lead: bool  # first words weigh more
     conservative: bool
     euclidean: bool
     learnt_cut: bool
     threshold: float  # on the score of the rule: a fraction, or log-odds
     learnt_floor: bool
     floor: float  # predict the best label above this score: −∞ always, ∞ never
-    growth: float  # what a document counts, in relation to the one before it
-    watching: bool  # whether a change detector wants to know of errors
+    growth: float  # how much more a document counts than the one before it
+    watching: bool  # record errors for a change detector
 
 
 class Work(NamedTuple):
     """Scratch space of one thread."""
 
     x: np.ndarray  # float32[m]: weights of the document's buckets
-    frequencies: np.ndarray  # float64[m]: their document frequencies, where the sketch is deep
-    estimates: np.ndarray  # float64[words of a document]: those of its words
+    frequencies: np.ndarray  # float64[m]: their document frequencies, if the sketch is deep
+    estimates: np.ndarray  # float64[words of a document]: document frequencies of its words
     products: np.ndarray  # float32[L]: ⟨S_j, x⟩
     linear: np.ndarray  # float32[L]: ⟨w_j, x⟩
     cosines: np.ndarray  # float64[L]: c_j
@@ -89,7 +89,7 @@ class Work(NamedTuple):
     looks: np.ndarray  # float64[L]: l_j
     slopes: np.ndarray  # float64[4]: gradients of a1..a4
     squares: np.ndarray  # float32[m]: AdaGrad sums of its buckets
-    weights: np.ndarray  # float32[m]: the weights of one label for them
+    weights: np.ndarray  # float32[m]: one label's weights for them
     scores: np.ndarray  # float64[L]: F̂ or z
     truth: np.ndarray  # int8[L]
     chosen: np.ndarray  # int32[L]: the predicted labels

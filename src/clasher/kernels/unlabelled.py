@@ -1,6 +1,6 @@
-"""Spherical online k-means over the prototypes of a model: clusters are labels nobody gave.
+"""Documents without labels: weights, and spherical online k-means.
 
-Weighed documents without labels.
+A cluster is a label that nobody gave: it has a prototype as labels have.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from clasher.kernels.state import DOCUMENTS, LABELLED, LABELS
 def weigh_documents(
     indptr, buckets, counts, word_indptr, places, keys, state, setting, work, counting, weights
 ):
-    """Weigh each document of a batch; then count it, where asked to, before the next."""
+    """Weigh each document of a batch; if ``counting``, count it before the next."""
     for document in range(indptr.shape[0] - 1):
         inside = slice(indptr[document], indptr[document + 1])
         words = slice(word_indptr[document], word_indptr[document + 1])
@@ -46,9 +46,9 @@ NO_KEYS = np.zeros(0, np.uint64)
 def cluster_documents(
     indptr, buckets, counts, state, setting, work, most, patience, learning, clusters, cosines
 ):
-    """Find the cluster of each document of a batch and, where asked to, feed it.
+    """Find the cluster of each document of a batch; if ``learning``, feed the document to it.
 
-    A document is in no cluster (−1) if it has no weight or, unless it is learnt, none is there.
+    −1 for a document without weight, or while there is no cluster and none is made.
     """
     no_places, no_keys = buckets[:0], NO_KEYS
     for document in range(indptr.shape[0] - 1):
@@ -68,7 +68,7 @@ def cluster_documents(
 
 @kernel
 def choose_cluster(state, nearest, cosine, threshold, most, patience):
-    """The nearest cluster if it is near enough; else a new one, while there is room for it."""
+    """Choose the nearest cluster if it is near enough, else a new one if there is room."""
     if nearest >= 0 and cosine >= threshold:
         return nearest
     used = state.totals[LABELS]
@@ -84,7 +84,7 @@ def choose_cluster(state, nearest, cosine, threshold, most, patience):
 
 @kernel
 def longest_unfed(state):
-    """The cluster that was fed least recently."""
+    """Find the cluster that was fed least recently."""
     oldest = 0
     for cluster in range(state.totals[LABELS]):
         if state.seen[cluster] < state.seen[oldest]:
@@ -94,7 +94,7 @@ def longest_unfed(state):
 
 @kernel
 def clear_cluster(state, cluster):
-    """Forget all that was fed to a cluster."""
+    """Empty a cluster."""
     for bucket in range(state.rows.shape[0]):
         state.rows[bucket, 0, cluster] = np.float32(0.0)
     state.counts[cluster] = 0.0
@@ -106,7 +106,7 @@ def clear_cluster(state, cluster):
 
 @kernel
 def join(state, cluster, buckets, x):
-    """Feed a document to a cluster, as Mode 1 feeds one to its label."""
+    """Feed a document to a cluster, as Mode 1 feeds it to its labels."""
     weight = gain(state, cluster)
     feed(state, cluster, buckets, x, weight)
     state.together[cluster, cluster] += np.float32(weight)
