@@ -1,71 +1,44 @@
-"""Which connector an address asks for.
-
-A connector is imported when it is asked for: what it needs may not be installed.
-
-Functions of the user's own, named as ``module:function``.
-
-Addresses of streams: a path, ``-``, or a URL whose query holds options.
+"""Addresses of streams, and the connectors that open them.
 
 ==========================  ================================================================
-``news.jsonl``, ``inbox/``  a file, or a folder that is watched for new ones
+``news.jsonl``, ``inbox/``  a file, or a folder watched for new files
 ``-``                       standard input or output
-``file:news.jsonl?…``       a file or folder with options; ``?`` and ``#`` may be in no name
-``scheme://host/name?…``    what the scheme's connector makes of it; options of a web address
-                            stand behind ``#``
+``file:news.jsonl?…``       a file or folder with options; its name has no ``?`` or ``#``
+``scheme://host/name?…``    a stream of the scheme's connector; options of a web address follow
+                            ``#``
 ==========================  ================================================================
+
+A ``Connector`` names the classes of a scheme. Clasher's own are in ``CONNECTORS``; other packages
+add theirs as entry points of the group ``clasher.connectors``, the name of the entry point being
+the scheme. Nothing is imported before an address asks for it.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from importlib import import_module
-from typing import Any, Final, NamedTuple
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from clasher.errors import MissingExtraError, SettingError
 from clasher.io.protocol import Sink, Source
 from clasher.io.records import Fields
 
-
-def load_function(name: str) -> Callable[..., Any]:
-    """Import a function; the current folder counts.
-
-    >>> load_function("json:loads")(b"[1]")
-    [1]
-    >>> load_function("json")
-    Traceback (most recent call last):
-    clasher.errors.SettingError: 'json' is not of the form module:function.
-    """
-    module, _, path = name.partition(":")
-    if not module or not path:
-        raise SettingError(f"{name!r} is not of the form module:function.")
-    sys.path.insert(0, os.getcwd())
-    try:
-        function: Any = importlib.import_module(module)
-        for part in path.split("."):
-            function = getattr(function, part)
-    except (ImportError, AttributeError) as error:
-        raise SettingError(f"{name!r} cannot be imported: {error}.") from error
-    finally:
-        sys.path.remove(os.getcwd())
-    if not callable(function):
-        raise SettingError(f"{name!r} is no function.")
-    return function  # type: ignore[no-any-return]
-
-
 STANDARD: Final = "-"
 WEB: Final = ("http", "https")
+ENTRY_POINTS: Final = "clasher.connectors"
 _URL: Final = re.compile(r"([a-z][a-z0-9+.-]*)://|(file|feeds):", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a stream is.
+    """The address of a stream.
 
     Examples
     --------
@@ -87,21 +60,17 @@ class Address:
 
     @classmethod
     def of(cls, text: str) -> Address:
-        """Read an address as people write it."""
+        """Parse an address."""
         if text == STANDARD:
             return cls(text, STANDARD, text)
         if not text:
-            raise SettingError("the address of a stream must not be empty: name a file, or - ")
+            raise SettingError("the address of a stream must not be empty: name a file, or -")
         match = _URL.match(text)
         if match is None:
             return cls(text, "file", text)
         if match[2]:
             path, _, query = text[match.end() :].removeprefix("//").partition("?")
             return cls(text, match[2].lower(), path, options=_options(query, text))
-        return cls._of_url(text)
-
-    @classmethod
-    def _of_url(cls, text: str) -> Address:
         try:
             parts = urlsplit(text)
             hosts = parts.netloc.rpartition("@")[2]
@@ -123,7 +92,7 @@ class Address:
 
     @property
     def target(self) -> str:
-        """A web address without what is said to us only.
+        """A web address without our options.
 
         >>> Address.of("https://example.org/feed?lang=en#every=3600").target
         'https://example.org/feed?lang=en'
@@ -132,7 +101,7 @@ class Address:
 
     @property
     def shown(self) -> str:
-        """The address without a password and without options."""
+        """The address without password and options, for messages."""
         if self.scheme == STANDARD:
             return STANDARD
         if self.scheme in WEB:
@@ -141,7 +110,7 @@ class Address:
 
     @property
     def server(self) -> str:
-        """The host, with its port where there is one; several of them as they were written.
+        """The host with its port, or several hosts as written.
 
         >>> Address.of("kafka://one:9092,two:9092/news").server, Address.of("redis://[::1]/a").server
         ('one:9092,two:9092', '[::1]')
@@ -151,7 +120,7 @@ class Address:
         return f"{self.host if is_bare else f'[{self.host}]'}{port}"
 
     def check_options(self, known: Collection[str]) -> None:
-        """Refuse options that mean nothing here.
+        """Refuse unknown options.
 
         >>> Address.of("file:news.jsonl?folow=yes").check_options(["follow"])
         Traceback (most recent call last):
@@ -163,7 +132,7 @@ class Address:
                 raise SettingError(f"{self.shown}: there is no option {name!r}; known are {listed}")
 
     def flag(self, name: str) -> bool:
-        """An option that is yes or no; no, where it is not there.
+        """Return a yes-or-no option; no by default.
 
         >>> Address.of("file:news.jsonl?follow=yes").flag("follow")
         True
@@ -171,7 +140,7 @@ class Address:
         return self.choice(name, ["no", "yes"]) == "yes"
 
     def choice(self, name: str, known: Sequence[str]) -> str:
-        """An option that is one of some words; the first, where it is not there.
+        """Return an option that is one of some words; the first by default.
 
         >>> Address.of("redis://host/news?on_loss=skip").choice("on_loss", ["stop", "skip"])
         'skip'
@@ -182,7 +151,7 @@ class Address:
         return value
 
     def number(self, name: str, default: float) -> float:
-        """An option that is a number, not below 0.
+        """Return an option that is a number, 0 or above.
 
         >>> Address.of("file:inbox?settle=0.5").number("settle", 1)
         0.5
@@ -198,12 +167,12 @@ class Address:
 
     @property
     def is_folder(self) -> bool:
-        """Whether a path names a folder, or ends as one."""
+        """Whether the path names a folder, or ends like one."""
         return self.path.endswith(os.sep) or os.path.isdir(self.path)
 
 
 def hidden(url: str) -> str:
-    """A URL in which passwords cannot be seen.
+    """Hide user and password of a URL.
 
     >>> hidden("redis://ann:secret@host/news")
     'redis://…@host/news'
@@ -224,27 +193,53 @@ def _options(query: str, url: str) -> dict[str, str]:
     return options
 
 
-class Connector(NamedTuple):
-    """Where a scheme's classes are, and the extra that they need."""
+Kind: TypeAlias = Literal["source", "sink"]
 
-    module: str
-    source: str | None = None
-    sink: str | None = None
+
+@dataclass(frozen=True)
+class Connector:
+    """The classes of a scheme.
+
+    Parameters
+    ----------
+    source, sink
+        Called with an ``Address``, a source with ``Fields`` too: a class or function, or where to
+        import it from, as ``"module:name"``, which keeps its imports out of the way until then.
+        None: the scheme cannot be read, or written.
+    extra
+        The extra of the package that installs what ``source`` and ``sink`` import.
+
+    Examples
+    --------
+    >>> Connector("clasher_mqtt.client:MqttSource", extra="tls").sink is None
+    True
+    """
+
+    source: Callable[[Address, Fields], Source] | str | None = None
+    sink: Callable[[Address], Sink] | str | None = None
     extra: str | None = None
 
 
+def _own(module: str, source: str, sink: str | None = None, extra: str | None = None) -> Connector:
+    path = f"clasher.io.connectors.{module}"
+    return Connector(f"{path}:{source}", None if sink is None else f"{path}:{sink}", extra)
+
+
+_FEEDS: Final = _own("feeds", "FeedSource", extra="feeds")
+_REDIS: Final = _own("redis", "redis_source", "RedisSink", extra="redis")
+
 CONNECTORS: Final[Mapping[str, Connector]] = {
-    "-": Connector("standard", "StandardInput", "StandardOutput"),
-    "file": Connector("files", "file_source", "FileSink"),
-    "feeds": Connector("feeds", "FeedSource", extra="feeds"),
-    "http": Connector("feeds", "FeedSource", extra="feeds"),
-    "https": Connector("feeds", "FeedSource", extra="feeds"),
-    "kafka": Connector("kafka", "kafka_source", "KafkaSink", extra="kafka"),
-    "nats": Connector("nats", "NatsSource", "NatsSink", extra="nats"),
-    "redis": Connector("redis", "redis_source", "RedisSink", extra="redis"),
-    "rediss": Connector("redis", "redis_source", "RedisSink", extra="redis"),
+    "-": _own("standard", "StandardInput", "StandardOutput"),
+    "file": _own("files", "file_source", "FileSink"),
+    "feeds": _FEEDS,
+    "http": _FEEDS,
+    "https": _FEEDS,
+    "kafka": _own("kafka", "kafka_source", "KafkaSink", extra="kafka"),
+    "nats": _own("nats", "NatsSource", "NatsSink", extra="nats"),
+    "redis": _REDIS,
+    "rediss": _REDIS,
 }
-"""By scheme. A connector's author adds a line here, and a file to ``clasher.io.connectors``."""
+"""Clasher's own connectors, by scheme."""
 
 
 def source_at(
@@ -255,32 +250,32 @@ def source_at(
     delimiter: str | None = None,
     encoding: str | None = None,
 ) -> Source:
-    """The source that an address names; nothing is opened yet.
+    """Make the source that an address names, without opening it.
 
-    A ``decoder``, as ``module:function``, is the option of that name: see ``kafka_messages``.
-    ``delimiter`` and ``encoding`` are those of files.
+    ``decoder`` (``module:function``), ``delimiter`` and ``encoding`` set the options of these
+    names.
 
     >>> source_at("news.jsonl").name.endswith("/news.jsonl")
     True
     """
     address = Address.of(url)
-    said = {"decoder": decoder, "delimiter": delimiter, "encoding": encoding}
-    options = {name: value for name, value in said.items() if value is not None}
+    given = {"decoder": decoder, "delimiter": delimiter, "encoding": encoding}
+    options = {name: value for name, value in given.items() if value is not None}
     if options:
         address = replace(address, options=address.options | options)
-    source: Source = _load(address, "source", "reads from")(address, fields or Fields())
+    source: Source = _load(address, "source")(address, fields or Fields())
     return source
 
 
 def sink_at(url: str) -> Sink:
-    """The sink that an address names; nothing is opened yet."""
+    """Make the sink that an address names, without opening it."""
     address = Address.of(url)
-    sink: Sink = _load(address, "sink", "writes to")(address)
+    sink: Sink = _load(address, "sink")(address)
     return sink
 
 
 def commit_as_one(documents: Source, sinks: Sequence[Sink]) -> None:
-    """Have sinks show outputs when the snapshot counts that knows of them: Kafka ones can."""
+    """Have Kafka sinks show their outputs only when the snapshot that knows them counts."""
     try:
         from clasher.io.connectors.kafka import transactional
     except ImportError as error:
@@ -288,19 +283,112 @@ def commit_as_one(documents: Source, sinks: Sequence[Sink]) -> None:
     transactional(documents, sinks)
 
 
-def _load(address: Address, kind: str, does: str) -> Any:
-    connector = CONNECTORS.get(address.scheme)
-    name = None if connector is None else getattr(connector, kind)
-    if connector is None or name is None:
-        known = [f"{scheme}:" for scheme, other in CONNECTORS.items() if getattr(other, kind)]
-        listed = ", ".join(["a path", "-", *sorted(known)[1:]])
-        raise SettingError(
-            f"{address.shown}: nothing {does} {address.scheme!r}; known are {listed}"
-        )
+def plugin_schemes() -> list[str]:
+    """Return the schemes that other packages provide, without importing these."""
+    return sorted(set(_plugins()) - set(CONNECTORS))
+
+
+def load_function(name: str) -> Callable[..., Any]:
+    """Import a user's function by ``module:function``; also from the current folder.
+
+    >>> load_function("json:loads")(b"[1]")
+    [1]
+    >>> load_function("json")
+    Traceback (most recent call last):
+    clasher.errors.SettingError: 'json' is not of the form module:function.
+    """
+    module, _, path = name.partition(":")
+    if not module or not path:
+        raise SettingError(f"{name!r} is not of the form module:function.")
+    sys.path.insert(0, os.getcwd())
     try:
-        module = import_module(f"clasher.io.connectors.{connector.module}")
-    except ImportError as error:
-        if connector.extra is None:
-            raise
-        raise MissingExtraError.of(f"{address.scheme}://", connector.extra) from error
-    return getattr(module, name)
+        function = _imported(name)
+    except (ImportError, AttributeError) as error:
+        raise SettingError(f"{name!r} cannot be imported: {error}.") from error
+    finally:
+        sys.path.remove(os.getcwd())
+    if not callable(function):
+        raise SettingError(f"{name!r} is no function.")
+    return function  # type: ignore[no-any-return]
+
+
+def _imported(name: str) -> Any:
+    module, _, path = name.partition(":")
+    found: Any = import_module(module)
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _load(address: Address, kind: Kind) -> Any:
+    """Import the class that opens an address."""
+    scheme, plugins = address.scheme, _plugins().get(address.scheme, ())
+    if len(plugins) > (0 if scheme in CONNECTORS else 1):
+        names = [*(["clasher"] if scheme in CONNECTORS else []), *map(_package, plugins)]
+        raise SettingError(
+            f"{address.shown}: several packages provide {scheme!r}: {', '.join(names)}; uninstall "
+            f"all but one"
+        )
+    if scheme in CONNECTORS:
+        connector = CONNECTORS[scheme]
+        try:
+            return _chosen(address, connector, kind)
+        except ImportError as error:
+            if connector.extra is None:
+                raise
+            raise MissingExtraError.of(f"{scheme}://", connector.extra) from error
+    if not plugins:
+        raise _unknown(address, kind)
+    return _load_plugin(address, plugins[0], kind)
+
+
+def _load_plugin(address: Address, entry: EntryPoint, kind: Kind) -> Any:
+    package, extra = _package(entry), None
+    what = f"{address.scheme}://: the package {package}"
+    try:
+        connector = entry.load()
+        if isinstance(connector, Connector):
+            extra = connector.extra
+            return _chosen(address, connector, kind)
+    except SettingError:
+        raise
+    except Exception as error:  # a package may raise anything while it is imported
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        remedy = "" if extra is None else f"; pip install '{package.split()[0]}[{extra}]'"
+        raise MissingExtraError(f"{what} cannot be imported: {reason}{remedy}") from error
+    raise SettingError(
+        f"{what} names {entry.value} as its connector, which is no clasher.io.Connector"
+    )
+
+
+def _chosen(address: Address, connector: Connector, kind: Kind) -> Any:
+    chosen = connector.source if kind == "source" else connector.sink
+    if chosen is None:
+        raise _unknown(address, kind)
+    return _imported(chosen) if isinstance(chosen, str) else chosen
+
+
+def _unknown(address: Address, kind: Kind) -> SettingError:
+    own = [scheme for scheme, known in CONNECTORS.items() if getattr(known, kind) is not None]
+    schemes = sorted({*own, *plugin_schemes()} - {STANDARD, address.scheme})
+    known = ", ".join(["a path", STANDARD, *(f"{scheme}:" for scheme in schemes)])
+    does = "reads from" if kind == "source" else "writes to"
+    return SettingError(f"{address.shown}: nothing {does} {address.scheme!r}; known are {known}")
+
+
+def _plugins() -> Mapping[str, Sequence[EntryPoint]]:
+    return _plugins_on(tuple(sys.path))
+
+
+@lru_cache(1)
+def _plugins_on(_path: tuple[str, ...]) -> Mapping[str, Sequence[EntryPoint]]:
+    """Find entry points by scheme; the search path is the key of the cache."""
+    found: dict[str, list[EntryPoint]] = {}
+    for entry in entry_points(group=ENTRY_POINTS):
+        found.setdefault(entry.name.lower(), []).append(entry)
+    return found
+
+
+def _package(entry: EntryPoint) -> str:
+    assert entry.dist is not None  # entry_points() knows it
+    return f"{entry.dist.name} {entry.dist.version}"

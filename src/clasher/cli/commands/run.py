@@ -28,7 +28,7 @@ from clasher.cli.terminal import Bar
 from clasher.errors import MissingExtraError, SettingError
 from clasher.flow import Figures, Flow, Options, Outlet, Route
 from clasher.io.records import Fields
-from clasher.io.registry import STANDARD, commit_as_one, sink_at, source_at
+from clasher.io.registry import STANDARD, commit_as_one, plugin_schemes, sink_at, source_at
 from clasher.model import Clasher
 from clasher.runtime import snapshots
 from clasher.runtime.snapshots import MODEL, Beginning
@@ -308,7 +308,9 @@ def _files(function: Any) -> Any:
     metavar="SOURCE",
     required=True,
     help="Where documents come from: a file, a folder that is watched, - for standard input, or "
-    "a URL (kafka://, redis://, nats://, https:// for feeds).",
+    "a URL (kafka://, redis://, nats://, https:// for feeds"
+    + "".join(f", {scheme}://" for scheme in plugin_schemes())
+    + ").",
 )
 @_stream(
     "--labels-from",

@@ -591,12 +591,14 @@ class FeedSource(Source):
         if not left:
             raise StreamError(f"{self.name}: every feed is gone (410)")
         busy = {asking.feed.host for asking in self._asking if not asking.feed.is_here}
+        undelivered = {delivery.feed.url for delivery in self._on_the_way}
         due = [
             feed
             for feed in left
             if feed.due <= now
             and (feed.asking is None or not feed.asking.is_alive)
             and feed.asking not in self._asking  # whose answer was not heard yet
+            and feed.url not in undelivered  # the server would send these items once more
             and feed.host not in busy
             and self._free_at.get(feed.host, 0.0) <= now
         ]

@@ -1,0 +1,665 @@
+"""Conformance checks for connectors: what ``clasher run`` relies on.
+
+Describe how to make, fill and damage a stream in a subclass of ``SourceCase`` or ``SinkCase``. Then
+call ``check_source`` or ``check_sink``, or let pytest run each check as a test of its own::
+
+    class TestCountdown(SourceChecks):
+        @pytest.fixture
+        def case(self):
+            return CountdownCase()
+
+A check that fails raises ``ConformanceError``. One that does not apply raises
+``unittest.SkipTest``, which pytest shows as skipped. This module needs neither pytest nor a server.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+from unittest import SkipTest
+
+import msgspec
+
+from clasher.errors import StreamError, UnreachableError
+from clasher.io.protocol import Caller, Chunk, Output, Party, Poison, Position, Sink, Source
+
+POISON: Final = b"no \xff record"
+WAIT: Final = 0.05  # seconds given to a single read
+
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class ConformanceError(AssertionError):
+    """A connector breaks a promise of ``clasher.io.protocol``."""
+
+
+class SourceCase(ABC):
+    """A new stream for one check: how to read, fill and damage it.
+
+    Only ``source`` must be defined. Checks that need more are skipped without it. A stream that
+    cannot be filled must hold five records or more.
+
+    Attributes
+    ----------
+    exempt : mapping
+        Names of checks that do not apply, with the reason.
+    patience : float
+        Seconds to wait for records that must arrive.
+    can_resume : bool
+        Whether records can be read again: not from a pipe.
+    """
+
+    exempt: Mapping[str, str] = _NONE
+    can_resume: bool = True
+    patience: float = 20.0
+
+    @abstractmethod
+    def source(self) -> Source:
+        """Make a source of the stream, as a new process would."""
+
+    def put(self, values: Sequence[bytes]) -> None:
+        """Append JSON objects with ``id``, ``text`` and ``labels``, or bytes that are no record."""
+        raise NotImplementedError
+
+    def lose(self) -> None:
+        """Delete what comes right after the first two records, or make these others."""
+        raise NotImplementedError
+
+    def replace(self) -> None:
+        """Replace the stream by another one with other records, under the same address."""
+        raise NotImplementedError
+
+    def close(self) -> None:  # noqa: B027
+        """Clean up after a check."""
+
+
+class SinkCase(ABC):
+    """A new, empty output for one check.
+
+    Attributes
+    ----------
+    exempt : mapping
+        Names of checks that do not apply, with the reason.
+    is_exact : bool
+        Whether outputs that are written again after a crash appear once; otherwise they may appear
+        twice.
+    """
+
+    exempt: Mapping[str, str] = _NONE
+    is_exact: bool = True
+
+    @abstractmethod
+    def sink(self) -> Sink:
+        """Make a sink of the output, as a new process would."""
+
+    @abstractmethod
+    def outputs(self) -> Sequence[bytes]:
+        """Return the outputs that a reader sees now, in order."""
+
+    def close(self) -> None:  # noqa: B027
+        """Clean up after a check."""
+
+
+def check_source(make: Callable[[], SourceCase]) -> dict[str, str]:
+    """Run all checks of a source, each with a case of its own.
+
+    Returns
+    -------
+    dict
+        The reason of each check that was skipped.
+
+    Raises
+    ------
+    ConformanceError
+        A check failed; its message begins with the name of the check.
+    """
+    return _run(SourceChecks(), make)
+
+
+def check_sink(make: Callable[[], SinkCase]) -> dict[str, str]:
+    """Run all checks of a sink, as ``check_source`` does."""
+    return _run(SinkChecks(), make)
+
+
+def _run(checks: Any, make: Callable[[], Any]) -> dict[str, str]:
+    skipped: dict[str, str] = {}
+    for name in dir(checks):
+        if not name.startswith("test_"):
+            continue
+        case = make()
+        try:
+            getattr(checks, name)(case)
+        except SkipTest as reason:
+            skipped[name] = str(reason)
+        except ConformanceError as error:
+            raise ConformanceError(f"{name}: {error}") from error
+        finally:
+            case.close()
+    return skipped
+
+
+def records(count: int, start: int = 0) -> list[bytes]:
+    """Return records as JSON, with the ids ``r0``, ``r1`` and so on.
+
+    >>> records(1)
+    [b'{"id":"r0","text":"text 0","labels":["even"]}']
+    """
+    return [
+        msgspec.json.encode(
+            {"id": f"r{n}", "text": f"text {n}", "labels": ["odd" if n % 2 else "even"]}
+        )
+        for n in range(start, start + count)
+    ]
+
+
+class Arrival(NamedTuple):
+    """A record or poison as a source delivered it."""
+
+    id: int | str | None
+    text: str | None
+    labels: Any
+    poison: Poison | None = None
+
+
+def arrivals(chunk: Chunk) -> list[Arrival]:
+    """List what is in a chunk: records, then poison."""
+    batch = chunk.records
+    texts = batch.texts.to_pylist()
+    found = [Arrival(own, texts[at], batch.labels.as_given(at)) for at, own in enumerate(batch.ids)]
+    return [*found, *(Arrival(None, None, None, poison) for poison in chunk.poison)]
+
+
+class Reader:
+    """Reads a source for a check."""
+
+    def __init__(self, case: SourceCase, caller: str = "conformance") -> None:
+        self.case, self.caller = case, Caller(caller)
+        self._opened: list[Source] = []
+
+    def open(self, position: Position = None) -> Source:
+        """Open the stream at a position, which goes through JSON as in a snapshot."""
+        source = self.case.source()
+        self._opened.append(source)
+        kept = msgspec.json.decode(msgspec.json.encode(position))
+        _ensure(kept == position, f"JSON does not keep the position {position!r}")
+        self.retried(lambda: source.open(kept, self.caller))
+        return source
+
+    def chunks(self, source: Source, count: int, most: int = 100) -> list[Chunk]:
+        """Read until ``count`` arrivals have come, and see that no more do."""
+        found: list[Chunk] = []
+        until = time.monotonic() + self.case.patience
+        while sum(map(len, found)) < count and not source.is_over and time.monotonic() < until:
+            chunk = self.retried(lambda: source.read(most, WAIT))
+            found += [] if chunk is None else [chunk]
+        for _ in range(2):  # a source that repeats itself would do so now
+            chunk = None if source.is_over else self.retried(lambda: source.read(most, WAIT))
+            found += [] if chunk is None else [chunk]
+        return found
+
+    def all(self, source: Source, count: int, most: int = 100) -> list[Arrival]:
+        """Read ``count`` arrivals, and see that no more come."""
+        return [one for chunk in self.chunks(source, count, most) for one in arrivals(chunk)]
+
+    def retried(self, call: Callable[[], Any]) -> Any:
+        """Call until it is answered, as the runner does."""
+        until = time.monotonic() + self.case.patience
+        while True:
+            try:
+                return call()
+            except UnreachableError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(WAIT)
+
+    def close(self) -> None:
+        """Close all sources."""
+        for source in self._opened:
+            with suppress(Exception):  # a check of its own looks at close
+                source.close()
+
+
+@contextmanager
+def _reading(case: SourceCase, check: str) -> Iterator[Reader]:
+    _skip_exempt(case, check)
+    reader = Reader(case)
+    try:
+        yield reader
+    finally:
+        reader.close()
+
+
+class SourceChecks:
+    """The checks of a source. Subclass it in pytest and define the fixture ``case``."""
+
+    def test_reads_every_record_in_order(self, case: SourceCase) -> None:
+        """Every record arrives once, in the same order however reads are cut."""
+        with _reading(case, "test_reads_every_record_in_order") as reader:
+            filled = _fill(case, 7)
+            source = reader.open()
+            first = reader.all(source, 7 if filled else 5)
+            lag = source.lag()
+            _ensure(lag is None or lag == 0, f"lag is {lag!r} after everything was read")
+            source.close()
+            if filled:
+                own = [one.id for one in first]
+                _ensure(own == [f"r{n}" for n in range(7)], f"7 records became {own}")
+                _ensure(
+                    all(one.text == f"text {str(one.id)[1:]}" for one in first), "texts changed"
+                )
+                wanted = [["odd" if n % 2 else "even"] for n in range(7)]
+                labels = [sorted(one.labels or ()) for one in first]
+                _ensure(labels == wanted, f"labels became {labels}")
+            else:
+                _ensure(len(first) >= 5, f"the stream must hold five records, and has {len(first)}")
+            # A group delivers a record once.
+            if case.can_resume and case.source().party is None:
+                for most in (1, 3):
+                    again = reader.open()
+                    _ensure_same(first, reader.all(again, len(first), most), f"reads of {most}")
+                    again.close()
+
+    def test_delivers_no_more_than_asked_for(self, case: SourceCase) -> None:
+        """``read`` returns ``most`` arrivals or fewer."""
+        with _reading(case, "test_delivers_no_more_than_asked_for") as reader:
+            _fill(case, 7)
+            for chunk in reader.chunks(reader.open(), 5, most=2):
+                _ensure(len(chunk) <= 2, f"read(2) returned {len(chunk)} arrivals")
+
+    def test_resumes_exactly_after_any_position(self, case: SourceCase) -> None:
+        """A source opened at the position of a chunk delivers all that follows it, and no more."""
+        with _reading(case, "test_resumes_exactly_after_any_position") as reader:
+            _fill(case, 7)
+            source = reader.open()
+            _skip_party(case, source)
+            chunks = reader.chunks(source, 7, most=2)
+            source.close()
+            whole = [one for chunk in chunks for one in arrivals(chunk)]
+            read = 0
+            for chunk in chunks:
+                read += len(chunk)
+                for most in (1, 100):
+                    source = reader.open(chunk.position)
+                    rest = reader.all(source, len(whole) - read, most)
+                    source.close()
+                    _ensure_same(whole[read:], rest, f"reading on after {chunk.position!r}")
+
+    def test_restart_loses_and_repeats_nothing(self, case: SourceCase) -> None:
+        """A run killed at any step of a snapshot learns each record once in the end."""
+        with _reading(case, "test_restart_loses_and_repeats_nothing") as reader:
+            if not case.can_resume:
+                raise SkipTest("the stream cannot be read again")
+            filled = _fill(case, 12)
+            runner = _Runner(reader)
+            # Each crash is at another step; what follows must not depend on it.
+            for step in ("read", "prepared", "committed", "read", "prepared", "committed"):
+                runner.start()
+                runner.learn(2)
+                runner.snapshot(crash_after=step)
+            runner.start()
+            while runner.learn(2):
+                runner.snapshot()
+            learnt = runner.learnt
+            if filled:
+                _ensure(
+                    learnt == [f"r{n}" for n in range(12)],
+                    f"after restarts, 12 records were learnt as {learnt}",
+                )
+            else:
+                _ensure(len(set(learnt)) == len(learnt) >= 5, f"records were learnt as {learnt}")
+
+    def test_delivers_what_arrives_later(self, case: SourceCase) -> None:
+        """A stream without end delivers records that arrive after it was read."""
+        with _reading(case, "test_delivers_what_arrives_later") as reader:
+            _require(_fill(case, 2), "put")
+            source = reader.open()
+            first = reader.all(source, 2)
+            _ensure(len(first) == 2, f"2 records became {len(first)}")
+            if source.is_over:
+                raise SkipTest("the stream has an end")
+            _put(case, records(2, 2))
+            later = [one.id for one in reader.all(source, 2)]
+            _ensure(later == ["r2", "r3"], f"r2 and r3 arrived later and became {later}")
+
+    def test_reports_poison_and_goes_on(self, case: SourceCase) -> None:
+        """Bytes that are no record are reported with their place, and the stream goes on."""
+        with _reading(case, "test_reports_poison_and_goes_on") as reader:
+            good = records(4)
+            _require(_put(case, [*good[:2], POISON, *good[2:]]), "put")
+            source = reader.open()
+            chunks = _without_error(lambda: reader.chunks(source, 5, most=1), "a bad record")
+            found = [one for chunk in chunks for one in arrivals(chunk)]
+            own = [one.id for one in found if one.poison is None]
+            _ensure(own == ["r0", "r1", "r2", "r3"], f"around a bad record came {own}")
+            bad = [one.poison for one in found if one.poison is not None]
+            _ensure(len(bad) == 1, f"one bad record was reported {len(bad)} times")
+            poison = bad[0]
+            _ensure(source.name in poison.source, f"poison is said to be from {poison.source!r}")
+            _ensure(poison.raw == POISON, f"poison has the bytes {poison.raw!r}, not {POISON!r}")
+            _ensure(bool(poison.problem), "poison does not say what is wrong")
+            _ensure(poison.place not in ("", None), "poison does not say where it is")
+            if case.can_resume and source.party is None:
+                at = next(n for n, chunk in enumerate(chunks) if chunk.poison)
+                source.close()
+                rest = reader.all(reader.open(chunks[at].position), 2)
+                _ensure_same(
+                    [one for chunk in chunks[at + 1 :] for one in arrivals(chunk)],
+                    rest,
+                    "reading on after a bad record",
+                )
+
+    def test_refuses_a_position_that_is_gone(self, case: SourceCase) -> None:
+        """Records deleted before they were read are an error, not skipped."""
+        with _reading(case, "test_refuses_a_position_that_is_gone") as reader:
+            _fill(case, 7)
+            source = reader.open()
+            _skip_party(case, source)
+            position = reader.retried(lambda: source.read(2, case.patience)).position
+            source.close()
+            _require(_attempt(case.lose), "lose")
+            try:
+                found = reader.all(reader.open(position), 1)
+            except UnreachableError as error:
+                raise ConformanceError(f"it is taken for a server that is away: {error}") from error
+            except StreamError:
+                return
+            raise ConformanceError(f"records are gone after {position!r}, and {found} came")
+
+    def test_knows_its_stream_again(self, case: SourceCase) -> None:
+        """``same`` accepts the identity of this stream and refuses that of another one."""
+        with _reading(case, "test_knows_its_stream_again"):
+            _fill(case, 5)
+            identity = case.source().identity()
+            if identity is None:
+                raise SkipTest("the stream has no identity")
+            _ensure(case.source().same(identity), "a source does not know its stream again")
+            if _put(case, records(2, 5)):
+                _ensure(case.source().same(identity), "a stream that grew is not known again")
+            if _attempt(case.replace):
+                _ensure(not case.source().same(identity), "another stream is taken for this one")
+
+    def test_closes_more_than_once(self, case: SourceCase) -> None:
+        """``close`` may be called before ``open``, twice, and ``open`` may follow."""
+        with _reading(case, "test_closes_more_than_once") as reader:
+            _fill(case, 5)
+            _without_error(case.source().close, "close before open")
+            source = reader.open()
+            reader.retried(lambda: source.read(1, WAIT))
+            source.close()
+            _without_error(source.close, "a second close")
+            _without_error(
+                lambda: reader.retried(lambda: source.open(None, reader.caller)), "open after close"
+            )
+            if case.can_resume:
+                _ensure(bool(reader.all(source, 1)), "nothing comes after close and open")
+
+    def test_commits_in_two_phases(self, case: SourceCase) -> None:
+        """A party counts commits, takes one that is repeated, and refuses one out of order."""
+        with _reading(case, "test_commits_in_two_phases") as reader:
+            filled = _fill(case, 5)
+            source = reader.open()
+            if source.party is None:
+                raise SkipTest("the source is no party")
+            chunks = reader.chunks(source, 5 if filled else 1)
+            _check_party(source.party, reader.caller, chunks[-1].position, reader.retried)
+
+
+class _Runner:
+    """Learns a stream as ``clasher run`` does: snapshots in two phases, and crashes."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._snapshot: tuple[int, Position, list[Any]] = (0, None, [])
+        self._prepared: tuple[int, Position, list[Any]] | None = None
+        self._source: Source | None = None
+        self._position: Position = None
+        self.learnt: list[Any] = []
+
+    def start(self) -> None:
+        """Take up the snapshot that counts, in a new process."""
+        source = self._reader.case.source()
+        if self._prepared is not None:
+            number = self._prepared[0]
+            party, caller = source.party, self._reader.caller
+            if party is None:  # the runner alone decides, and had not done so
+                self._prepared = None
+            else:
+                committed = self._reader.retried(lambda: party.committed(caller))
+                expected = (number - 1, number)
+                _ensure(committed in expected, f"committed() is {committed}, not {expected}")
+                if committed == number:
+                    self._snapshot = self._prepared
+                self._prepared = None
+        source.close()
+        self._source = self._reader.open(self._snapshot[1])
+        self._position, self.learnt = self._snapshot[1], list(self._snapshot[2])
+
+    def learn(self, count: int) -> bool:
+        """Read about ``count`` arrivals; whether any came."""
+        source = self._source
+        assert source is not None
+        until, left = time.monotonic() + self._reader.case.patience, count
+        while left > 0 and not source.is_over and time.monotonic() < until:
+            chunk = self._reader.retried(functools.partial(source.read, left, WAIT))
+            if chunk is not None:
+                self.learnt += [one.id for one in arrivals(chunk)]
+                self._position = chunk.position
+                left -= len(chunk)
+            elif source.knows_end:
+                break
+        return left < count
+
+    def snapshot(self, crash_after: str = "") -> None:
+        """Prepare, commit and mark a snapshot, as far as a crash allows."""
+        assert self._source is not None
+        if crash_after == "read":
+            return
+        number, party = self._snapshot[0] + 1, self._source.party
+        self._prepared = (number, self._position, list(self.learnt))
+        if crash_after == "prepared":
+            return
+        if party is not None:
+            caller = self._reader.caller
+            self._reader.retried(lambda: party.commit(caller, number, number - 1, self._position))
+            if crash_after == "committed":
+                return
+        self._snapshot, self._prepared = self._prepared, None
+
+
+@contextmanager
+def _writing(case: SinkCase, check: str) -> Iterator[Callable[[Position], Sink]]:
+    """Open sinks, and close them in the end."""
+    _skip_exempt(case, check)
+    opened: list[Sink] = []
+
+    def open_sink(position: Position) -> Sink:
+        sink = case.sink()
+        opened.append(sink)
+        sink.open(msgspec.json.decode(msgspec.json.encode(position)), _ME)
+        return sink
+
+    try:
+        yield open_sink
+    finally:
+        for sink in opened:
+            with suppress(Exception):
+                sink.close()
+
+
+_ME: Final = Caller("conformance")
+
+
+class SinkChecks:
+    """The checks of a sink. Subclass it in pytest and define the fixture ``case``."""
+
+    def test_shows_outputs_in_order(self, case: SinkCase) -> None:
+        """Outputs are visible after ``flush``, or with the commit, in the order written."""
+        with _writing(case, "test_shows_outputs_in_order") as open_sink:
+            sink = open_sink(None)
+            for start in (0, 3):
+                sink.write(_outputs(3, start))
+            _finish(sink, 1)
+            _ensure_outputs(case, 6)
+
+    def test_restart_repeats_nothing(self, case: SinkCase) -> None:
+        """Outputs after the position of a snapshot are written again, and appear once."""
+        with _writing(case, "test_restart_repeats_nothing") as open_sink:
+            sink = open_sink(None)
+            sink.write(_outputs(3))
+            position = _finish(sink, 1)
+            sink.write(_outputs(2, 3))  # no snapshot knows of these
+            sink.flush()
+            sink = open_sink(position)
+            if sink.party is not None:
+                number = sink.party.committed(_ME)
+                _ensure(number == 1, f"committed() is {number} after commit 1")
+            sink.write(_outputs(3, 3))
+            _finish(sink, 2)
+            if case.is_exact:
+                _ensure_outputs(case, 6)
+            else:
+                found = list(dict.fromkeys(case.outputs()))
+                _ensure(
+                    found == [one.value for one in _outputs(6)], f"6 outputs became {len(found)}"
+                )
+
+    def test_hides_outputs_until_the_commit(self, case: SinkCase) -> None:
+        """What a party wrote appears with its commit, and never without."""
+        with _writing(case, "test_hides_outputs_until_the_commit") as open_sink:
+            sink = open_sink(None)
+            if sink.party is None:
+                raise SkipTest("the sink is no party")
+            sink.write(_outputs(3))
+            position = sink.flush()
+            _ensure_outputs(case, 0)
+            sink = open_sink(None)  # the snapshot did not count
+            assert sink.party is not None
+            number = sink.party.committed(_ME)
+            _ensure(number == 0, f"committed() is {number} before any commit")
+            _ensure_outputs(case, 0)
+            sink.write(_outputs(3))
+            position = sink.flush()
+            _check_party(sink.party, _ME, position, lambda call: call())
+            _ensure_outputs(case, 3)
+
+    def test_closes_more_than_once(self, case: SinkCase) -> None:
+        """``close`` may be called before ``open``, twice, and ``open`` may follow."""
+        with _writing(case, "test_closes_more_than_once") as open_sink:
+            _without_error(case.sink().close, "close before open")
+            sink = open_sink(None)
+            sink.close()
+            _without_error(sink.close, "a second close")
+            _without_error(lambda: sink.open(None, _ME), "open after close")
+            sink.write(_outputs(1))
+            _finish(sink, 1)
+            _ensure_outputs(case, 1)
+
+    def test_tells_its_room(self, case: SinkCase) -> None:
+        """``room`` is None or a number of bytes, and outputs below it are written."""
+        with _writing(case, "test_tells_its_room") as open_sink:
+            sink = open_sink(None)
+            room = sink.room()
+            _ensure(room is None or room > 0, f"room() is {room!r}")
+            if room is None or room > 2**22:
+                return
+            large = Output("large", b'"' + b"x" * (room - 2) + b'"')
+            _without_error(lambda: sink.write([large]), f"an output of room() = {room} bytes")
+            _finish(sink, 1)
+            _ensure(len(case.outputs()) == 1, f"an output of {room} bytes is not there")
+
+
+def _check_party(
+    party: Party, caller: Caller, position: Position, retried: Callable[[Callable[[], Any]], Any]
+) -> None:
+    """Commit 1 twice, and 3 after 2, which never was."""
+    retried(lambda: party.commit(caller, 1, 0, position))
+    _without_error(lambda: party.commit(caller, 1, 0, position), "commit 1 once more")
+    number = retried(lambda: party.committed(caller))
+    _ensure(number == 1, f"committed() is {number} after commit 1")
+    try:
+        retried(lambda: party.commit(caller, 3, 2, position))
+    except StreamError:
+        pass
+    else:
+        raise ConformanceError("commit 3 after 2 was accepted, and 1 was the last")
+    number = retried(lambda: party.committed(caller))
+    _ensure(number == 1, f"committed() is {number} after a commit that was refused")
+
+
+def _outputs(count: int, start: int = 0) -> list[Output]:
+    return [Output(f"r{n}", b'{"id":"r%d"}' % n) for n in range(start, start + count)]
+
+
+def _finish(sink: Sink, number: int) -> Position:
+    position = sink.flush()
+    if sink.party is not None:
+        sink.party.commit(_ME, number, number - 1, position)
+    return position
+
+
+def _ensure_outputs(case: SinkCase, count: int) -> None:
+    found = list(case.outputs())
+    _ensure(
+        found == [one.value for one in _outputs(count)],
+        f"{count} outputs should be there, and are {found}",
+    )
+
+
+def _skip_exempt(case: SourceCase | SinkCase, check: str) -> None:
+    if check in case.exempt:
+        raise SkipTest(case.exempt[check])
+
+
+def _skip_party(case: SourceCase, source: Source) -> None:
+    if not case.can_resume:
+        raise SkipTest("the stream cannot be read again")
+    if source.party is not None:
+        raise SkipTest("the source is a party: another check restarts it")
+
+
+def _fill(case: SourceCase, count: int) -> bool:
+    return _put(case, records(count))
+
+
+def _put(case: SourceCase, values: Sequence[bytes]) -> bool:
+    return _attempt(lambda: case.put(values))
+
+
+def _attempt(call: Callable[[], object]) -> bool:
+    """Whether a case can do something."""
+    try:
+        call()
+    except NotImplementedError:
+        return False
+    return True
+
+
+def _require(can: bool, what: str) -> None:
+    if not can:
+        raise SkipTest(f"the case defines no {what!r}")
+
+
+def _without_error(call: Callable[[], Any], what: str) -> Any:
+    try:
+        return call()
+    except (SkipTest, ConformanceError):
+        raise
+    except Exception as error:
+        raise ConformanceError(f"{what} raised {type(error).__name__}: {error}") from error
+
+
+def _ensure_same(wanted: Sequence[Arrival], found: Sequence[Arrival], what: str) -> None:
+    _ensure(
+        list(wanted) == list(found),
+        f"{what} gave {[one.id for one in found]}, not {[one.id for one in wanted]}",
+    )
+
+
+def _ensure(holds: bool, message: str) -> None:
+    if not holds:
+        raise ConformanceError(message)
