@@ -1,4 +1,4 @@
-"""Write docs/commands.md from the commands themselves: ``python -m tools.commands``."""
+"""Write docs/reference/commands.md from the commands themselves: ``python -m tools.commands``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from clasher.cli.main import cli
 
-PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "commands.md"
 HEAD = """\
 # Commands
 

@@ -1,7 +1,7 @@
-"""Gives the site the pages of the whole repository, under the paths that they have there.
+"""Add pages from the whole repository to the site, under their paths in the repository.
 
-MkDocs wants all pages in one folder; ours stand where they belong: beside the experiments, beside
-the benchmarks, README.md on top. Known by these paths, a link that works on a forge works here.
+MkDocs expects all pages in one folder. Ours are where they belong: beside the experiments, beside
+the benchmarks, README.md at the top. With the same paths, links work on a forge and on the site.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "CHANGELOG.md", "docs/*.md", "experiments/*.md", "benchmarks/README.md")
+PAGES = ("*.md", "docs/**/*.md", "experiments/*.md", "benchmarks/README.md")
 BESIDE = (
-    "LICENSE", "docs/*.css", "docs/*.png", "docs/*.svg", "docs/pictures/*.svg",
-    "experiments/index.html", "experiments/figures/*.svg", "examples/*.py",
+    "LICENSE", "Containerfile", "docs/*.css", "docs/pictures/*", "experiments/index.html",
+    "experiments/figures/*.svg", "examples/*.py", "notebooks/*.ipynb",
 )  # fmt: skip
 ELSEWHERE = {"experiments/index.html": "experiments/all.html"}  # README.md is the index there
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Put the files of the repository in the place of those that were found in ``docs``."""
+    """Replace the files found in ``docs`` by those of the repository."""
     for file in list(files):
         if file.abs_src_path and Path(file.abs_src_path).is_relative_to(config.docs_dir):
             files.remove(file)
@@ -37,7 +37,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Write the | of code in tables as Python-Markdown wants it: forges ask for a backslash."""
+    r"""Replace ``\|`` by ``|`` in code inside tables: only forges need the backslash."""
     return re.sub(
         r"^\|.*$",
         lambda row: re.sub(r"`[^`]*`", lambda code: code[0].replace(r"\|", "|"), row[0]),

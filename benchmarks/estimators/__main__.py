@@ -1,6 +1,6 @@
 """Measure the estimators for scikit-learn beside scikit-learn's own.
 
-python -m benchmarks.estimators              every study, then the table of docs/sklearn.md
+python -m benchmarks.estimators              every study, written to docs/reference/performance.md
 python -m benchmarks.estimators vectors      one of them; the figures of the other are kept
 """
 
@@ -14,7 +14,7 @@ from benchmarks.study import Study
 from support import corpora
 
 LIBRARIES = ("clasher", "numpy", "scipy", "numba", "scikit-learn")
-STUDY = Study("estimators", __doc__, "sklearn.md", LIBRARIES)
+STUDY = Study("estimators", __doc__, "reference/performance.md", LIBRARIES)
 
 
 def main(arguments: list[str]) -> int:

@@ -1,6 +1,6 @@
 """Measure how fast a stream flows through a model.
 
-python -m benchmarks.flowing             every study, then the table of docs/streams.md
+python -m benchmarks.flowing             every study, written to docs/reference/performance.md
 python -m benchmarks.flowing redis       one of them; the figures of the other are kept
 """
 
@@ -14,7 +14,7 @@ from benchmarks.study import Study
 from support import corpora
 
 LIBRARIES = ("clasher", "numpy", "numba", "msgspec", "redis", "confluent-kafka")
-STUDY = Study("flowing", __doc__, "streams.md", LIBRARIES)
+STUDY = Study("flowing", __doc__, "reference/performance.md", LIBRARIES)
 
 
 def main(arguments: list[str]) -> int:

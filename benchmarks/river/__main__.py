@@ -1,7 +1,7 @@
 """Measure clasher inside River beside River's own pipeline.
 
-python -m benchmarks.river                    every stream, then the table of docs/river.md
-python -m benchmarks.river goemotions         one of them; the figures of the others are kept
+python -m benchmarks.river                every stream, written to docs/reference/performance.md
+python -m benchmarks.river goemotions     one of them; the figures of the others are kept
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from benchmarks.study import Study
 from support import corpora
 
 STREAMS = ("goemotions", "reuters21578", "arxiv")
-STUDY = Study("river", __doc__, "river.md", ("clasher", "numpy", "numba", "river"))
+STUDY = Study("river", __doc__, "reference/performance.md", ("clasher", "numpy", "numba", "river"))
 
 
 def main(arguments: list[str]) -> int:

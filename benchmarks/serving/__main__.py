@@ -1,6 +1,6 @@
 """Measure the service under load.
 
-python -m benchmarks.serving                    every study, then the table of docs/service.md
+python -m benchmarks.serving                    every study, into docs/reference/performance.md
 python -m benchmarks.serving single batches     some of them; the figures of others are kept
 python -m benchmarks.serving soak --minutes 10
 """
@@ -16,7 +16,7 @@ from benchmarks.study import Study
 from support import corpora
 
 LIBRARIES = ("clasher", "numpy", "numba", "msgspec", "fastapi", "uvicorn", "uvloop", "apsw")
-STUDY = Study("serving", __doc__, "service.md", LIBRARIES)
+STUDY = Study("serving", __doc__, "reference/performance.md", LIBRARIES)
 
 
 def main(arguments: list[str]) -> int:

@@ -1,6 +1,6 @@
 """Measure Spark: one process, one executor and two, turn by turn, in one run.
 
-python -m benchmarks.spark                 measures, then writes the tables of docs/spark.md
+python -m benchmarks.spark                 measures, then writes docs/reference/performance.md
 python -m benchmarks.spark --report        the tables from results/spark.json
 """
 
@@ -26,7 +26,7 @@ from support import corpora
 from support.spark_frames import cut, table
 
 LIBRARIES = ("clasher", "numpy", "numba", "pyarrow", "pyspark")
-STUDY = Study("spark", __doc__, "spark.md", LIBRARIES)
+STUDY = Study("spark", __doc__, "reference/performance.md", LIBRARIES)
 EXECUTORS = (1, 2)
 COPIES = (1, 2)  # of the stream: jobs of so many documents
 SMALL = 1_000  # documents of a job that takes next to nothing but what it takes anyway

@@ -1,6 +1,6 @@
 """Measure how long it takes to start, beside a bare Python and NumPy.
 
-python -m benchmarks.starting            then writes the table of docs/install.md
+python -m benchmarks.starting            then writes docs/reference/performance.md
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ WAYS = {
     "from clasher import Clasher": ["-c", "from clasher import Clasher"],
     "clasher --help": ["-m", "clasher", "--help"],
 }
-STUDY = Study("starting", __doc__, "install.md", ("clasher", "numpy", "numba", "pyarrow"))
+STUDY = Study(
+    "starting", __doc__, "reference/performance.md", ("clasher", "numpy", "numba", "pyarrow")
+)
 
 
 def main(arguments: list[str]) -> int:

@@ -17,7 +17,7 @@ import pytest
 from clasher import Clasher
 from tests.server.servers import process
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "annif.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "how-to" / "annif.md"
 GRAIN, METAL, RYE = (f"http://example.org/{name}" for name in ("grain", "metal", "rye"))
 TRAINED = f"wheat and corn fell\t<{GRAIN}>\ngold and silver rose\t<{METAL}>\n" * 5
 PATIENCE = 200

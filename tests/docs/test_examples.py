@@ -1,4 +1,4 @@
-"""The console examples of the first pages are what happens."""
+"""The console examples of the first steps and of the error page print what the pages show."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from tests import console
 pytestmark = pytest.mark.compiled
 
 DOCS = Path(__file__).parents[2] / "docs"
-START, ERRORS = DOCS / "start.md", DOCS / "errors.md"
+START, ERRORS = DOCS / "tutorial" / "start.md", DOCS / "how-to" / "errors.md"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    """Return a folder with the files that the examples use."""
     optional("click", "cli")
-    optional("fastapi", "server")  # of which one of the errors is
+    optional("fastapi", "server")  # for one of the errors
     console.write_shown(START, ("news.jsonl", "inbox.csv"), tmp_path)
     return tmp_path
 
 
-def test_the_first_five_minutes_are_what_happens(folder: Path) -> None:
+def test_first_steps(folder: Path) -> None:
     console.check(START, console.shell(folder))
 
 
-def test_errors_are_what_is_said(folder: Path) -> None:
+def test_common_errors(folder: Path) -> None:
     news = (folder / "news.jsonl").read_text()
     (folder / "latin.csv").write_bytes(b"id,text,labels\n1,caf\xe9 prices,grain\n")
     (folder / "bad.jsonl").write_text(news + 'no JSON\n{"id": 9, "labels": ["grain"]}\n')

@@ -1,4 +1,4 @@
-"""The tutorials run from their first cell to their last, and are kept without outputs."""
+"""The notebooks run from the first cell to the last, and are stored without outputs."""
 
 import json
 from pathlib import Path
@@ -10,19 +10,19 @@ from support.environment import optional
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 
 
-def test_there_are_three_of_them():
+def test_three_notebooks():
     assert len(NOTEBOOKS) == 3
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_outputs_are_stripped(path):
+def test_notebooks_have_no_outputs(path):
     for cell in json.loads(path.read_text("utf-8"))["cells"]:
         assert not cell.get("outputs")
         assert cell.get("execution_count") is None
 
 
 @pytest.mark.compiled
-@pytest.mark.filterwarnings("default")  # those of Jupyter are not ours
+@pytest.mark.filterwarnings("default")  # warnings of Jupyter
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_run(path):
     nbformat, nbclient = optional("nbformat", "test"), optional("nbclient", "test")

@@ -1,21 +1,29 @@
-"""Links work on a forge, promises have their tests, the page on architecture knows every module."""
+"""Links work on a forge, promises name existing tests, and pages name existing files."""
 
 from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from tools.pictures.architecture import layers
-
 ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "clasher"
+DOCS = ROOT / "docs"
+ARCHITECTURE = DOCS / "explanation" / "architecture.md"
+THINGS = (
+    "a word is split",
+    "labels are learnt",
+    "a model is saved",
+    "a request is checked",
+    "a Kafka offset is committed",
+)
 PAGES = [
-    ROOT / "README.md",
-    ROOT / "CHANGELOG.md",
+    *sorted(ROOT.glob("*.md")),
     ROOT / "benchmarks" / "README.md",
-    *sorted(ROOT.glob("docs/*.md")),
+    *sorted(DOCS.rglob("*.md")),
     *sorted(ROOT.glob("experiments/*.md")),
 ]
 
@@ -26,7 +34,7 @@ def without_code(text: str) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """The headings of a page as forges name them."""
+    """Return the anchors of a page's headings, as forges name them."""
     headings = re.findall(r"^#+ (.+)$", without_code(page.read_text()), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -41,24 +49,50 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert not anchor or anchor in anchors(found), target
 
 
-def test_the_tests_behind_promises_exist() -> None:
-    named = re.findall(r"`(tests/[\w/.]+)::(\w+)`", (ROOT / "docs" / "promises.md").read_text())
+def test_every_page_has_one_of_four_purposes() -> None:
+    folders = {page.relative_to(DOCS).parts[0] for page in DOCS.rglob("*.md")}
+    assert folders - {"contributing.md"} == {"tutorial", "how-to", "reference", "explanation"}
+
+
+def test_promises_name_existing_tests() -> None:
+    text = (DOCS / "reference" / "promises.md").read_text()
+    named = re.findall(r"`(tests/[\w/.]+)::(\w+)`", text)
     assert named
     for path, name in named:
         tree = ast.parse((ROOT / path).read_text())
-        assert name in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+        functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+        assert name in functions, f"{path}::{name}"
 
 
-def test_the_page_on_architecture_names_every_module() -> None:
-    text = (ROOT / "docs" / "architecture.md").read_text()
-    for layer in layers():
-        for module in layer:
-            assert f"`{module}" in text, module
+def test_architecture_lists_the_layers_of_the_import_contract_in_order() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    layers = next(one["layers"] for one in contracts["contracts"] if one["type"] == "layers")
+    table = re.search(r"^\| layer \|.*?\n\n", ARCHITECTURE.read_text(), re.MULTILINE | re.DOTALL)
+    assert table is not None
+    cells = re.findall(r"^\| (`.*?`) \|", table[0], re.MULTILINE)
+    listed = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    assert listed == [name for layer in layers for name in re.findall(r"\w+", layer)]
+    packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    assert packages <= set(listed)
 
 
-def test_every_file_that_a_page_names_is_there() -> None:
-    for name in ("architecture", "contributing", "paper"):
-        text = (ROOT / "docs" / f"{name}.md").read_text()
-        for path in re.findall(r"`((?:kernels|app|io|src|tests)/[\w/]+\.py)`", text):
-            if "countdown" not in path:  # the one that a recipe makes
-                assert (ROOT / path).exists() or (ROOT / "src" / "clasher" / path).exists(), path
+def test_architecture_describes_four_journeys_and_answers_where() -> None:
+    text = ARCHITECTURE.read_text()
+    journeys = re.findall(r"^### (.+)\n\n((?:1\. .*\n)(?:.+\n)*)", text, re.MULTILINE)
+    assert len(journeys) == 4
+    for name, steps in journeys:
+        assert len(re.findall(r"`[\w/]+\.py`", steps)) >= 5, name
+    for thing in THINGS:
+        row = re.search(rf"^\| where {thing}\? \| (.*) \|$", text, re.MULTILINE)
+        assert row is not None, thing
+        assert re.search(r"`[\w/]+\.py`", row[1]), thing
+
+
+@pytest.mark.parametrize(
+    "page", [ARCHITECTURE, DOCS / "explanation" / "paper.md"], ids=lambda page: page.stem
+)
+def test_named_files_exist(page: Path) -> None:
+    named = re.findall(r"`([\w/]+(?:\.py|/))`", page.read_text())
+    assert named
+    for path in named:
+        assert (SOURCE / path).exists() or (ROOT / path).exists(), path

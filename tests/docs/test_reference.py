@@ -1,4 +1,4 @@
-"""Every public name, command and option is documented, and what is generated is up to date."""
+"""Every public name, command and option is documented, and generated pages are up to date."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import clasher
 import clasher.adapters
 from tools.commands import PAGE, page, walk
 
-DOCS = Path(__file__).parents[2] / "docs"
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 PACKAGES = (
     "clasher",
     "clasher.theory",
@@ -30,8 +30,8 @@ ADAPTERS = sorted(Path(clasher.adapters.__path__[0]).glob("*/__init__.py"))
 
 @pytest.fixture(scope="module")
 def reference() -> set[str]:
-    """What the pages of the Python reference name, in directives or in code."""
-    text = "".join(path.read_text() for path in sorted(DOCS.glob("api*.md")))
+    """Return the names in the Python reference, in directives or in code."""
+    text = "".join(path.read_text() for path in sorted(REFERENCE.glob("api*.md")))
     return set(re.findall(r"^::: ([\w.]+)$", text, re.MULTILINE)) | set(
         re.findall(r"`(clasher[\w.]+)`", text)
     )
@@ -40,29 +40,29 @@ def reference() -> set[str]:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_public_name_is_documented(package: str, reference: set[str]) -> None:
     missing = {f"{package}.{name}" for name in importlib.import_module(package).__all__} - reference
-    assert not missing, f"docs/api*.md has no line “::: NAME” for {sorted(missing)}"
+    assert not missing, f"{REFERENCE}/api*.md has no line “::: NAME” for {sorted(missing)}"
 
 
 @pytest.mark.parametrize("package", ADAPTERS, ids=lambda package: package.parent.name)
 def test_every_adapter_is_documented(package: Path, reference: set[str]) -> None:
     found = re.search(r"^__all__ = (\[.*?\])", package.read_text(), re.MULTILINE | re.DOTALL)
     assert found is not None
-    names = ast.literal_eval(found[1])  # what they adapt need not be here
+    names = ast.literal_eval(found[1])  # without importing the libraries they adapt
     missing = {f"clasher.adapters.{package.parent.name}.{name}" for name in names} - reference
-    assert not missing, f"docs/api-adapters.md has no line “::: NAME” for {sorted(missing)}"
+    assert not missing, f"api-adapters.md has no line “::: NAME” for {sorted(missing)}"
 
 
-def test_the_tree_of_errors_is_that_of_the_library() -> None:
+def test_the_documented_tree_of_errors_is_complete() -> None:
     from clasher import errors
 
     tree = (errors.__doc__ or "").split("\n\n")[1].replace("``", "`").splitlines()
-    shown = (DOCS / "api.md").read_text()
+    shown = (REFERENCE / "api.md").read_text()
     for line in tree:
         assert line.rstrip() in shown, line
 
 
-def test_the_reference_of_commands_is_up_to_date() -> None:
-    assert PAGE.read_text() == page(), "write it anew: python -m tools.commands"
+def test_commands_are_up_to_date() -> None:
+    assert PAGE.read_text() == page(), "run python -m tools.commands"
 
 
 def test_every_command_and_option_is_documented() -> None:

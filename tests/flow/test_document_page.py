@@ -1,4 +1,4 @@
-"""The examples of docs/streams.md are what happens."""
+"""The console examples of the pages on streams print what the pages show."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from tests import console
 
 pytestmark = pytest.mark.compiled
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "streams.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = [  # in this order: later examples use the files of earlier ones
+    DOCS / "tutorial" / "stream.md",
+    *(DOCS / "how-to" / f"{name}.md" for name in ("streams", "kafka", "redis", "feeds")),
+]
 FILES = ("news.jsonl", "mails.jsonl", "answers.jsonl")  # shown where they are first needed
 MORE = '{"id": 6, "text": "Corn prices"}\n{"id": 7, "text": "The price of gold"}\n'
 
@@ -27,7 +31,8 @@ def shell(tmp_path, server):
     optional("confluent_kafka", "kafka")
     if shutil.which("redis-cli") is None:
         missing("redis-cli is missing (package redis-tools)")
-    console.write_shown(DOCUMENT, FILES, tmp_path)
+    for page in PAGES:
+        console.write_shown(page, FILES, tmp_path)
     (tmp_path / "more.jsonl").write_text(MORE)
     here = console.shell(tmp_path)
     broker = MockBroker(tmp_path)
@@ -49,10 +54,11 @@ def shell(tmp_path, server):
 
 
 def test_the_examples_are_what_happens(shell):
-    console.check(DOCUMENT, shell)
+    for page in PAGES:
+        console.check(page, shell)
 
 
 def test_every_connector_is_documented():
-    text = DOCUMENT.read_text()
+    text = (DOCS / "reference" / "addresses.md").read_text()
     for scheme in CONNECTORS:
         assert f"`{scheme}" in text or f"{scheme}:" in text, scheme

@@ -1,4 +1,4 @@
-"""The examples of docs/service.md are what happens."""
+"""The examples of the tutorial and the HTTP reference return what the pages show."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from clasher.server.operations import OPERATIONS
 from support.environment import missing
 from tests.server.servers import serve
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "service.md"
+DOCS = Path(__file__).parents[2] / "docs"
+REFERENCE = DOCS / "reference" / "http.md"
+PAGES = (DOCS / "tutorial" / "service.md", REFERENCE)  # the reference continues the tutorial
 
 
 def steps() -> list[tuple[str, str]]:
     """Commands and what they print, in order."""
     found = []
-    for block in re.findall(r"```console\n(.*?)```", DOCUMENT.read_text(), re.DOTALL):
+    text = "".join(page.read_text() for page in PAGES)
+    for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             lines = part.splitlines()
             starts = [n for n, line in enumerate(lines) if n and line.startswith('{"')]
@@ -58,6 +61,6 @@ def test_the_examples_are_what_happens(tmp_path: Path) -> None:
 
 
 def test_every_operation_is_documented() -> None:
-    text = DOCUMENT.read_text()
+    text = REFERENCE.read_text()
     for one in OPERATIONS:
         assert one.path in text, one.path

@@ -1,8 +1,8 @@
-"""Draws the pictures of docs/clashing.md from the kernels, and that of docs/architecture.md.
+"""Draw the pictures of docs/explanation/clashing.md with the kernels.
 
     python -m tools.pictures
 
-writes docs/pictures/NAME.svg, NAME being that of the module that draws it.
+writes docs/pictures/NAME.svg, one for each module of that name.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from importlib import import_module
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
-NAMES = ("buckets", "weights", "geometry", "regions", "learning", "architecture")
+NAMES = ("buckets", "weights", "geometry", "regions", "learning")
 
 
 def drawn(name: str) -> str:
-    """A picture, made anew."""
+    """Return a picture as SVG."""
     return str(import_module(f"tools.pictures.{name}").draw())

@@ -40,7 +40,7 @@ TOO_SMALL = "says nothing at so few dimensions"
 NO_SAMPLE = "TF-IDF depends on how rare words are: give a STREAM"
 NO_IDF = "there is no IDF"
 FADING = "half_life and detectors let frequencies fade"
-PROPOSITION_1 = "its proof has gaps (docs/planning.md)"
+PROPOSITION_1 = "its proof has gaps (docs/explanation/theorems.md)"
 LINEAR = "for term frequencies: --rule centroid --weighting tf --tf count"
 
 

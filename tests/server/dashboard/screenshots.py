@@ -15,7 +15,7 @@ from tests.browser import chromium
 from tests.server.dashboard.servers import Server
 from tests.server.dashboard.visits import Visit
 
-DOCS = Path(__file__).parents[3] / "docs"
+PICTURES = Path(__file__).parents[3] / "docs" / "pictures"
 WATCHED = 240  # seconds of a stream before its picture is taken
 SIZE = {"width": 1200, "height": 1060}
 TEXT = """Compute the singular value decomposition of a matrix, and return the singular values in
@@ -86,7 +86,7 @@ def take(browser: Any, server: Server, scenes: list[Scene]) -> None:
         visit = Visit(browser, server.url, name, viewport=SIZE)
         scene(visit.page)
         time.sleep(1.0)  # until everything stands still
-        visit.page.screenshot(path=DOCS / f"dashboard-{name}.png")
+        visit.page.screenshot(path=PICTURES / f"dashboard-{name}.png")
         visit.context.close()
         print(f"wrote docs/dashboard-{name}.png")
 

@@ -162,7 +162,7 @@ def test_the_documented_avro_decoder_learns_framed_values(
     broker, topic, folder, tmp_path, monkeypatch
 ):
     optional("fastavro", "test")
-    text = (Path(__file__).parents[4] / "docs" / "streams.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[4] / "docs" / "how-to" / "kafka.md").read_text(encoding="utf-8")
     (code,) = [part for part in re.findall(r"```python\n(.*?)```", text, re.S) if "avsc" in part]
     (tmp_path / "documented.py").write_text(code, encoding="utf-8")
     (tmp_path / "news.avsc").write_text(json.dumps(decoders.SCHEMA), encoding="utf-8")
