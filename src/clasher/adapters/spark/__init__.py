@@ -1,6 +1,6 @@
 """Learning and predicting on a Spark cluster: the extra ``spark``.
 
-Executors need clasher too: install it there, or send an environment along (see docs/how-to/spark.md).
+Executors need clasher too: install it there, or send an environment along (docs/how-to/spark.md).
 """
 
 from importlib.util import find_spec
