@@ -43,7 +43,7 @@ def test_the_container_runs_as_a_user_of_its_own():
 
 def test_what_the_container_runs_is_a_command(tmp_path):
     """It refuses to listen to others while nobody has a token: all options were understood."""
-    optional("fastapi", "server")
+    optional("starlette", "server")
     found = dict(steps())
     command = [*json.loads(found["ENTRYPOINT"]), *json.loads(found["CMD"])]
     assert command[0] == "clasher"

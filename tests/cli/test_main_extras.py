@@ -24,7 +24,7 @@ PACKAGES = {
     "nats": ["nats"],
     "redis": ["redis"],
     "report": ["jinja2"],
-    "server": ["apsw", "fastapi", "fastapi_offline", "httptools", "starlette", "uvicorn"],
+    "server": ["apsw", "httptools", "starlette", "uvicorn"],
     "spark": ["pyspark", "pandas"],
     "text": ["Stemmer", "stop_words"],
 }

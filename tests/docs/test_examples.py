@@ -19,7 +19,7 @@ START, ERRORS = DOCS / "tutorial" / "start.md", DOCS / "how-to" / "errors.md"
 def folder(tmp_path: Path) -> Path:
     """Return a folder with the files that the examples use."""
     optional("click", "cli")
-    optional("fastapi", "server")  # for one of the errors
+    optional("starlette", "server")  # for one of the errors
     console.write_shown(START, ("news.jsonl", "inbox.csv"), tmp_path)
     return tmp_path
 

@@ -7,7 +7,7 @@ import pytest
 
 from support.environment import optional
 
-for library in ("apsw", "fastapi", "uvicorn", "prometheus_client", "httpx"):
+for library in ("apsw", "starlette", "uvicorn", "prometheus_client", "httpx"):
     optional(library, "test")
 
 from tests.server.servers import Served, quick, serve  # noqa: E402

@@ -131,7 +131,7 @@ def test_the_demo_predicts_before_it_answers_and_ends(
         service = Service(lambda: Engine(folder, SETTINGS), Setup())
         await service.open()
         await feed(service, pause=0.0)
-        figures = await service.figures()
+        figures = await service.metrics()
         await service.close()
         return figures.documents_predicted, figures.documents_learned, figures.documents_taught
 

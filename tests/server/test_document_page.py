@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from clasher.server.operations import OPERATIONS
+from clasher.server.routes import OPERATIONS
 from support.environment import missing
 from tests.server.servers import serve
 

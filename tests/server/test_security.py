@@ -10,7 +10,8 @@ import httpx
 import pytest
 
 from clasher.errors import SettingError, StreamError
-from clasher.server.operations import OPERATIONS, Operation
+from clasher.server.operations import Operation
+from clasher.server.routes import OPERATIONS
 from clasher.server.tokens import SCOPES, Scope, TokenFile
 from clasher.text.label_names import normal_name
 from tests.server.servers import Served, said, serve
@@ -144,11 +145,11 @@ def test_below_a_proxy_the_given_name_is_ours(folder: Path) -> None:
         stripped = served.url.removesuffix("/clasher")  # some proxies take the path away
         assert served.client.get(f"{stripped}/v1/metrics").status_code == 200
         assert served.get("/openapi.json")["servers"] == [{"url": "/clasher"}]
-        assert 'href="docs/swagger-ui.css"' in served.client.get("/docs").text
+        assert 'href="pages/style.css"' in served.client.get("/docs").text
 
 
 def body_of(one: Operation) -> dict[str, object]:
-    return {} if one.takes is None else {"json": one.example or {}}
+    return {} if one.body is None else {"json": one.example or {}}
 
 
 def status_of(served: Served, one: Operation, token: str | None) -> httpx.Response:
@@ -274,7 +275,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> object:
 
 
 def test_pages_need_no_token_since_they_ask_for_it(guarded: tuple[Served, dict[str, str]]) -> None:
-    for path in ("/docs", "/openapi.json", "/docs/start.js"):
+    for path in ("/docs", "/openapi.json", "/pages/docs.js"):
         assert guarded[0].client.get(path).status_code == 200
 
 

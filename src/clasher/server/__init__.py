@@ -1,6 +1,6 @@
-"""The service over HTTP: thin over ``clasher.service.Engine``.
+"""The service over HTTP, on Starlette: a thin layer over ``clasher.service.Engine``.
 
-A request passes ``headers`` (what every answer says to browsers), ``guard`` (does it come from
-where it may), ``limits`` (how much, how slowly), then one of the operations of ``routes``, which
-says who may ask for it, what it takes and what it gives. The OpenAPI document is made of the same.
+A request passes ``security.Security`` (origin, host, response headers), ``limits.Bounded`` (sizes
+and times) and Starlette's router to one of the operations of ``routes``. Each operation declares
+its scope, its request and its answer; the routes and the OpenAPI document are made from that.
 """

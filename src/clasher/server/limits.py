@@ -1,7 +1,7 @@
-"""How much a request may send and how long it may take to: all bounds of the edge, in one place.
+"""All limits of requests: sizes, counts and times.
 
-Whoever trickles, sends without end or a little that expands to a lot is cut off; memory is bounded
-over all requests together.
+Clients that send too slowly, too much, or a little that expands to a lot are cut off. The memory of
+all request bodies together is bounded.
 """
 
 from __future__ import annotations
@@ -11,47 +11,49 @@ import contextlib
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from clasher.server.problems import HttpError, respond
+from clasher.server.problems import HttpError, busy
 
-MOST_DOCUMENTS = 10_000
-MOST_ANSWERS = 1_000  # of people, in one request
+MOST_DOCUMENTS = 10_000  # of one request
+MOST_ANSWERS = 1_000  # corrections in one request
 LONGEST_TEXT = 1_000_000  # characters
-LONGEST_EXPLAINED = 100_000  # characters of a text whose labels are explained
-MOST_EXPLAINED = 500_000  # characters of such a text times the labels: a second or two of work
+LONGEST_EXPLAINED = 100_000  # characters of a text to explain
+MOST_EXPLAINED = 500_000  # its characters times its labels: a second or two of work
 LONGEST_LABEL = 256
 MOST_LABELS = 1_000  # of one document
 LONGEST_ID = 256
 LONGEST_LINE = 16 * 2**20  # bytes: the longest text with every character escaped
-EXPANDED_AT_ONCE = 2**18  # bytes: so little that others do not wait for it
+MOST_FIELDS = 100  # of a form
+EXPANDED_AT_ONCE = 2**18  # bytes, before other requests get their turn
 
 JSON, LINES, BYTES = "application/json", "application/x-ndjson", "application/octet-stream"
 FORM = "application/x-www-form-urlencoded"
-TAKES_FORMS = "/v1/annif/suggest"  # nothing else: pages of others can send forms, and never JSON
+TAKES_FORMS = "/v1/annif/suggest"  # the only path: pages of other sites can send forms
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The bounds of the edge.
+    """The limits that depend on the deployment.
 
     Parameters
     ----------
     json_bytes, lines_bytes, model_bytes
-        The longest bodies, expanded: JSON, which is read at once, JSON lines, which are read one by
-        one, and a model.
+        Longest body after decompression: JSON, JSON lines, a model.
     buffered_bytes
-        Of all bodies together that are being read or worked on.
+        All bodies together that are being read or processed.
     head_seconds, idle_seconds, body_seconds, model_seconds, send_seconds
-        How long a client may take for the head of a request, between two pieces of a body, for a
-        body, for that of a model, and to take a piece of the answer.
+        Longest time for the head of a request, between two pieces of a body, for a whole body, for
+        the body of a model, and until the client takes a piece of the response.
     head_bytes
-        The longest head.
+        Longest head.
     linger_seconds
-        How long what is too much is read and thrown away, so that a client gets to read the answer.
+        How long to read and discard the rest of a refused body before the response.
     connections
-        The most at a time.
+        Most connections at a time.
     """
 
     json_bytes: int = 16 * 2**20
@@ -68,61 +70,58 @@ class Limits:
     connections: int = 1000
 
     def of(self, media_type: str) -> tuple[int, float]:
-        """The bytes and seconds of a body of this type."""
+        """Return the most bytes and seconds of a body of this type."""
         if media_type == BYTES:
             return self.model_bytes, self.model_seconds
         return (self.lines_bytes if media_type == LINES else self.json_bytes), self.body_seconds
 
 
 class Bounded:
-    """ASGI middleware that holds requests to ``Limits``."""
+    """ASGI middleware that applies ``Limits`` to bodies and responses."""
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
-        self.app = app
         self.limits = limits
         self.buffered = 0
+        self._app = app
         self._waits: set[asyncio.Timeout] = set()
         self._is_stopping = False
 
     def stop(self) -> None:
-        """Wait no longer for bodies that have not come yet."""
+        """Wait one more second at most for the rest of each body."""
         self._is_stopping = True
         soon = asyncio.get_running_loop().time() + 1.0
         for wait in self._waits:
             wait.reschedule(soon)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, its body and its answer watched over."""
+        """Handle a request."""
         if scope["type"] != "http":
-            await self.app(scope, receive, send)
+            await self._app(scope, receive, send)
             return
         body = Body(self, scope, receive)
 
-        async def watched(message: Message) -> None:
+        async def send_in_time(message: Message) -> None:
             if message["type"] == "http.response.start" and not body.is_complete:
                 message = await body.give_up(message)
-            async with asyncio.timeout(self.limits.send_seconds):  # whoever does not take it
+            async with asyncio.timeout(self.limits.send_seconds):
                 await send(message)
 
         try:
             body.check_head()
-            await self.app(scope, body.receive, watched)
+            await self._app(scope, body.receive, send_in_time)
         except HttpError as error:
-            await respond(error)(scope, receive, watched)
+            await error.response(scope, receive, send_in_time)
         finally:
             self.buffered -= body.held
 
     def hold(self, size: int) -> None:
-        """Take note of bytes in memory; raises where they are too many."""
+        """Count bytes in memory."""
         self.buffered += size
         if self.buffered > self.limits.buffered_bytes:
-            raise HttpError(
-                503, "busy", "too much is being sent at the same time", "try again later",
-                retry_after=1.0,
-            )  # fmt: skip
+            raise busy("too many bytes are being received at the same time")
 
     async def wait(self, receive: Receive, until: float) -> Message:
-        """Wait for a client, not for long; shorter when the service stops."""
+        """Wait for the next piece of a body."""
         now = asyncio.get_running_loop().time()
         most = 1.0 if self._is_stopping else self.limits.idle_seconds
         try:
@@ -134,7 +133,7 @@ class Bounded:
                     self._waits.discard(wait)
         except TimeoutError as error:
             raise HttpError(
-                408, "too-slow", "the body of the request did not come in time",
+                408, "too-slow", "the body of the request did not arrive in time",
                 f"send it within {self.limits.body_seconds:g} seconds, without pauses of more than "
                 f"{self.limits.idle_seconds:g}",
             ) from error  # fmt: skip
@@ -144,57 +143,57 @@ class Body:
     """The body of one request."""
 
     def __init__(self, bounds: Bounded, scope: Scope, receive: Receive) -> None:
+        headers: dict[bytes, bytes] = dict(scope["headers"])
         self._bounds = bounds
         self._receive = receive
-        self._headers: dict[bytes, bytes] = dict(scope["headers"])
-        self.is_complete = not (
-            self._headers.get(b"content-length", b"0") != b"0"
-            or b"transfer-encoding" in self._headers
-        )
-        self.media_type = media_type(self._headers.get(b"content-type", b""))
+        self._length = int(headers.get(b"content-length", b"0"))
+        self._encoding = headers.get(b"content-encoding", b"identity").strip().lower()
+        self.is_complete = not self._length and b"transfer-encoding" not in headers
+        self.media_type = media_type(headers.get(b"content-type", b"").decode("latin-1"))
         self._takes_forms = scope["path"].endswith(TAKES_FORMS)
         self._most, seconds = bounds.limits.of(self.media_type)
         self._until = asyncio.get_running_loop().time() + seconds
         self._expander: _Expander | None = None
-        self._sent = self._expanded = self.held = 0
+        self._received = self._expanded = self.held = 0
 
     def check_head(self) -> None:
-        """Refuse what the head says already."""
+        """Refuse a body whose headers break a limit."""
         if self.is_complete:
             return
         is_form = self.media_type == FORM and self._takes_forms
         if self.media_type not in (JSON, LINES, BYTES) and not is_form:
             raise HttpError(
-                415, "unsupported-type", f"a body of type {self.media_type!r} is not understood",
+                415, "unsupported-type", f"bodies of type {self.media_type!r} are not supported",
                 f"send {JSON} or {LINES}", headers={"accept": f"{JSON}, {LINES}"},
             )  # fmt: skip
-        encoding = self._headers.get(b"content-encoding", b"identity").strip().lower()
-        if encoding == b"gzip":
+        if self._encoding == b"gzip":
             self._expander = _Expander()
-        elif encoding != b"identity":
+        elif self._encoding != b"identity":
             raise HttpError(
-                415, "unsupported-encoding", "the content encoding is not understood",
-                "send gzip, or leave it as it is", headers={"accept-encoding": "gzip"},
+                415, "unsupported-encoding", "this content encoding is not supported",
+                "send gzip, or no content encoding", headers={"accept-encoding": "gzip"},
             )  # fmt: skip
-        self._check(int(self._headers.get(b"content-length", b"0")))
+        self._check(self._length)
 
     async def receive(self) -> Message:
-        """The next piece, as long as it may come."""
-        if self.is_complete:  # somebody waits for the client to leave
+        """Return the next piece."""
+        if self.is_complete:  # the application waits for the client to disconnect
             return await self._receive()
         message = self._note(await self._bounds.wait(self._receive, self._until))
         if message["type"] != "http.request":
             return message
         piece: bytes = message.get("body", b"")
-        self._sent += len(piece)
-        self._check(self._sent)
+        self._received += len(piece)
+        self._check(self._received)
         if self._expander is not None:
             message = {**message, "body": (piece := await self._expand(self._expander, piece))}
-        self._hold(len(piece))
+        if self.media_type != BYTES:  # models go to disk
+            self.held += len(piece)
+            self._bounds.hold(len(piece))
         return message
 
     async def give_up(self, start: Message) -> Message:
-        """Before an early answer, read on for a while: a client that still sends would miss it."""
+        """Read on for a while before an early response, which a client that sends would miss."""
         until = asyncio.get_running_loop().time() + self._bounds.limits.linger_seconds
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(until):
@@ -207,11 +206,6 @@ class Body:
     def _note(self, message: Message) -> Message:
         self.is_complete = message["type"] != "http.request" or not message.get("more_body")
         return message
-
-    def _hold(self, size: int) -> None:
-        if self.media_type != BYTES:  # those go to disk
-            self.held += size
-            self._bounds.hold(size)
 
     def _check(self, size: int) -> None:
         if size > self._most:
@@ -227,39 +221,95 @@ class Body:
             self._expanded += len(part)
             self._check(self._expanded)
             parts.append(part)
-            await asyncio.sleep(0)  # let others go on
-        if self.is_complete and not expander.is_whole:
-            raise HttpError(400, "malformed", "the gzip data ends in the middle")
+            await asyncio.sleep(0)  # give other requests their turn
+        if self.is_complete and not expander.is_complete:
+            raise HttpError(400, "malformed", "the gzip data is truncated")
         return b"".join(parts)
 
 
 class _Expander:
-    """Gzip data as it comes, expanded little by little."""
+    """Decompresses gzip data piece by piece."""
 
     def __init__(self) -> None:
         self._gzip = zlib.decompressobj(wbits=31)
-        self.is_whole = False
+        self.is_complete = False
 
     def expand(self, piece: bytes) -> Iterator[bytes]:
-        """The expanded pieces of a piece, each a bounded number of bytes."""
         while piece:
             if self._gzip.eof:  # another member follows
                 self._gzip = zlib.decompressobj(wbits=31)
             try:
                 part = self._gzip.decompress(piece, EXPANDED_AT_ONCE)
             except zlib.error as error:
-                raise HttpError(
-                    400, "malformed", f"the gzip data cannot be read: {error}"
-                ) from error
+                raise HttpError(400, "malformed", f"invalid gzip data: {error}") from error
             piece = self._gzip.unconsumed_tail or self._gzip.unused_data
             yield part
-        self.is_whole = self._gzip.eof
+        self.is_complete = self._gzip.eof
 
 
-def media_type(header: bytes) -> str:
-    """The type that a header names, without its parameters.
+def media_type(header: str) -> str:
+    """Return the media type of a Content-Type header, without parameters.
 
-    >>> media_type(b"Application/JSON; charset=utf-8")
+    >>> media_type("Application/JSON; charset=utf-8")
     'application/json'
     """
-    return header.decode("latin-1").partition(";")[0].strip().lower()
+    return header.partition(";")[0].strip().lower()
+
+
+END = b"content-length: 0\r\nconnection: close\r\n\r\n"
+TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\n" + END
+TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + END
+TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\n" + END
+
+
+def bounded_protocol(limits: Limits) -> type[HttpToolsProtocol]:
+    """Make a protocol for uvicorn that limits heads and connections.
+
+    ``Bounded`` sees a request only when its head is complete; uvicorn would wait for it forever.
+    """
+
+    class Protocol(HttpToolsProtocol):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._head_bytes = 0
+            self._timer: asyncio.TimerHandle | None = None
+            if len(self.connections) > limits.connections:
+                self._cut(TOO_MANY)
+            else:
+                self._await_head()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self._timer is not None:
+                self._head_bytes += len(data)
+                if self._head_bytes > limits.head_bytes:
+                    self._cut(TOO_LONG)
+
+        def on_message_begin(self) -> None:
+            super().on_message_begin()
+            self._await_head()
+
+        def on_headers_complete(self) -> None:
+            self._end_head()
+            super().on_headers_complete()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._end_head()
+            super().connection_lost(exc)
+
+        def _await_head(self) -> None:
+            if self._timer is None:
+                self._timer = self.loop.call_later(limits.head_seconds, self._cut, TOO_SLOW)
+
+        def _end_head(self) -> None:
+            self._head_bytes = 0
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+        def _cut(self, response: bytes) -> None:
+            if not self.transport.is_closing():
+                self.transport.write(response)
+                self.transport.close()
+
+    return Protocol

@@ -1,9 +1,4 @@
-"""Figures for Prometheus: aggregates and the most frequent labels, never a series for each.
-
-What the edge counts: requests, how long they take, how much is predicted and learnt now.
-
-The figures of the past, for curves: a fixed number of points, the further back the sparser.
-"""
+"""Metrics of requests, their history for charts, and the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -11,26 +6,26 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
-from msgspec import Struct
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from clasher.server.schemas import Figures
+from clasher.server.schemas import Point, ServiceMetrics
 from clasher.service.structs import LabelInfo
 
-WINDOW = 60.0  # seconds of the latency that is shown
+WINDOW = 60.0  # seconds of the latencies shown
 KEPT = 4096  # latencies
 RATE = 10.0  # seconds over which documents per second are counted
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+POINTS = 600  # most points of the history
 
 
 class Meters:
-    """Figures of requests, for people and for Prometheus.
+    """Counts requests and documents.
 
     Examples
     --------
     >>> meters = Meters(clock=lambda: 100.0)
-    >>> meters.done("predict", 200, 0.003)
+    >>> meters.add_request("predict", 200, 0.003)
     >>> meters.add_documents(30)
     >>> meters.requests, meters.latencies(), meters.documents_per_second()
     (1, {'predict': (3.0, 3.0), 'learn': None}, 3.0)
@@ -44,7 +39,7 @@ class Meters:
             registry=self.registry,
         )  # fmt: skip
         self._seconds = Histogram(
-            "clasher_request_seconds", "How long requests take.", ["operation"],
+            "clasher_request_seconds", "Duration of requests.", ["operation"],
             buckets=BUCKETS, registry=self.registry,
         )  # fmt: skip
         self._counters: dict[tuple[str, int], Counter] = {}
@@ -55,8 +50,8 @@ class Meters:
         }
         self._documents: deque[tuple[int, int]] = deque()  # (second, documents)
 
-    def done(self, operation: str, status: int, seconds: float) -> None:
-        """Count a request that was answered."""
+    def add_request(self, operation: str, status: int, seconds: float) -> None:
+        """Count an answered request."""
         self.requests += 1
         key = (operation, status)
         if (counter := self._counters.get(key)) is None:
@@ -68,7 +63,7 @@ class Meters:
             self._latencies[operation].append((self._clock(), seconds))
 
     def add_documents(self, number: int) -> None:
-        """Count documents that were predicted, learnt or spoken of."""
+        """Count documents that were predicted, learnt or corrected."""
         second = int(self._clock())
         if self._documents and self._documents[-1][0] == second:
             number += self._documents.pop()[1]
@@ -77,12 +72,12 @@ class Meters:
             self._documents.popleft()
 
     def documents_per_second(self) -> float:
-        """Over the last few seconds."""
+        """Return the rate of the last seconds."""
         since = self._clock() - RATE
         return sum(number for second, number in self._documents if second > since) / RATE
 
     def latencies(self) -> dict[str, tuple[float, float] | None]:
-        """The median and the 99th percentile of the last minute, in milliseconds."""
+        """Return the median and the 99th percentile of the last minute, in milliseconds."""
         since = self._clock() - WINDOW
         return {
             operation: _percentiles([seconds for at, seconds in list(kept) if at >= since])
@@ -97,27 +92,8 @@ def _percentiles(seconds: list[float]) -> tuple[float, float] | None:
     return 1000 * ordered[len(ordered) // 2], 1000 * ordered[len(ordered) * 99 // 100]
 
 
-MOST = 600
-
-
-class Point(Struct, frozen=True, array_like=True):
-    """The figures of a moment; measures are None where there was too little evidence."""
-
-    at: float
-    documents_learned: int
-    documents_predicted: int
-    macro_f1: float | None
-    micro_f1: float | None
-    recent_macro_f1: float | None
-    recent_micro_f1: float | None
-    memory_bytes: int
-    labels: int
-    predict_p50_ms: float | None
-    predict_p99_ms: float | None
-
-
 class History:
-    """Points since the start: when there are too many, every other one goes.
+    """Points since the start; when there are too many, every other one is dropped.
 
     Examples
     --------
@@ -128,14 +104,14 @@ class History:
     [0, 4, 8]
     """
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = POINTS) -> None:
         self._most = most
         self._stride = 1
         self._seen = 0
         self.points: list[Point] = []
 
     def add(self, point: Point) -> None:
-        """Take note of a moment, if it is its turn."""
+        """Record a moment, unless it falls between two points."""
         if not self._seen % self._stride:
             self.points.append(point)
         self._seen += 1
@@ -144,30 +120,30 @@ class History:
             self._stride *= 2
 
 
-def point(at: float, figures: Figures) -> Point:
-    """What is kept of the figures of a moment."""
-    measures = [
-        getattr(getattr(figures, over), measure)
-        for over in ("cumulative", "recent")
-        for measure in ("macro_f1", "micro_f1")
+def point(at: float, metrics: ServiceMetrics) -> Point:
+    """Extract the point of a moment."""
+    estimates = [
+        getattr(measures, name)
+        for measures in (metrics.cumulative, metrics.recent)
+        for name in ("macro_f1", "micro_f1")
     ]
-    median, slow = figures.latency_ms["predict"] or (None, None)
     macro, micro, recent_macro, recent_micro = (
-        estimate.value if estimate.is_enough else None for estimate in measures
+        estimate.value if estimate.is_enough else None for estimate in estimates
     )
+    median, slow = metrics.latency_ms["predict"] or (None, None)
     return Point(
-        at, figures.documents_learned, figures.documents_predicted,
+        at, metrics.documents_learned, metrics.documents_predicted,
         macro, micro, recent_macro, recent_micro,
-        figures.memory_bytes, figures.labels, median, slow,
+        metrics.memory_bytes, metrics.labels, median, slow,
     )  # fmt: skip
 
 
 COUNTERS = {
     "documents_learned": "Documents learnt.",
     "documents_predicted": "Documents predicted since the start.",
-    "documents_taught": "Documents that people spoke of.",
-    "awaiting_dropped": "Documents that made room before anybody spoke of them.",
-    "log_dropped": "Entries of the log that made room.",
+    "documents_taught": "Documents corrected by people.",
+    "awaiting_dropped": "Documents dropped before anybody gave feedback.",
+    "log_dropped": "Log entries dropped to save space.",
 }
 GAUGES = {
     "labels": "Labels of the model.",
@@ -186,15 +162,17 @@ GAUGES = {
 QUALITY = ("macro_f1", "micro_f1", "frequent_f1", "rare_f1")
 
 
-def exposition(registry: CollectorRegistry, figures: Figures, top: Sequence[LabelInfo]) -> bytes:
-    """Everything as Prometheus reads it."""
+def exposition(
+    registry: CollectorRegistry, metrics: ServiceMetrics, top: Sequence[LabelInfo]
+) -> bytes:
+    """Encode all metrics for Prometheus, with the most frequent labels only."""
     own = CollectorRegistry()
-    own.register(_Once(list(_families(figures, top))))
+    own.register(_Collector(list(_families(metrics, top))))
     return bytes(generate_latest(registry)) + bytes(generate_latest(own))
 
 
-class _Once:
-    """Figures of one moment, as a collector."""
+class _Collector:
+    """Metrics of one moment."""
 
     def __init__(self, families: list[Metric]) -> None:
         self._families = families
@@ -203,17 +181,17 @@ class _Once:
         return self._families
 
 
-def _families(figures: Figures, top: Sequence[LabelInfo]) -> Iterator[Metric]:
+def _families(metrics: ServiceMetrics, top: Sequence[LabelInfo]) -> Iterator[Metric]:
     for name, text in COUNTERS.items():
-        yield CounterMetricFamily(f"clasher_{name}", text, value=getattr(figures, name))
+        yield CounterMetricFamily(f"clasher_{name}", text, value=getattr(metrics, name))
     for name, text in GAUGES.items():
-        yield GaugeMetricFamily(f"clasher_{name}", text, value=getattr(figures, name))
+        yield GaugeMetricFamily(f"clasher_{name}", text, value=getattr(metrics, name))
     quality = GaugeMetricFamily(
-        "clasher_quality", "Measures, where there is enough evidence.", labels=["over", "measure"]
+        "clasher_quality", "Measures based on enough judged documents.", labels=["over", "measure"]
     )
     for over in ("cumulative", "recent"):
         for measure in QUALITY:
-            estimate = getattr(getattr(figures, over), measure)
+            estimate = getattr(getattr(metrics, over), measure)
             if estimate.is_enough:
                 quality.add_metric([over, measure], estimate.value)
     yield quality

@@ -1,4 +1,4 @@
-"""Whatever goes wrong, as a client is told: RFC 9457 problem details, never a traceback."""
+"""Errors as clients see them: RFC 9457 problem details, never a traceback."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from http import HTTPStatus
 
 import msgspec
 from msgspec import Struct
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 
 from clasher.errors import (
@@ -22,15 +24,16 @@ from clasher.errors import (
 
 MEDIA_TYPE = "application/problem+json"
 TYPE = "urn:clasher:problem:"
+REMEDY = "see /docs for what is expected here"
 _PATH = re.compile(r" - at `(?P<path>[^`]*)`$")
 _encoder = msgspec.json.Encoder()
 
 
 class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is wrong, where, and what to do about it.
+    """An error: what is wrong, where, and how to fix it.
 
-    ``field`` is the path to the value that is wrong: ``$.documents[2].labels``; of JSON lines it
-    starts with the line, counted from 1.
+    ``field`` is the path to the wrong value, such as ``$.documents[2].labels``. In JSON lines it
+    starts with the line number, counted from 1.
     """
 
     type: str
@@ -42,9 +45,9 @@ class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class HttpError(ClasherError):
-    """A request that is answered with a problem.
+    """An error that becomes a problem response.
 
-    ``retry_after`` says after how many seconds to come again.
+    ``retry_after`` tells the client how many seconds to wait before it tries again.
 
     >>> print(HttpError(413, "too-large", "the body has more than 5 bytes", "send less").problem)
     ... # doctest: +NORMALIZE_WHITESPACE
@@ -72,9 +75,20 @@ class HttpError(ClasherError):
         if retry_after is not None:
             self.headers["retry-after"] = str(max(1, math.ceil(retry_after)))
 
+    @property
+    def response(self) -> Response:
+        """The problem as a response."""
+        content = _encoder.encode(self.problem)
+        return Response(content, self.problem.status, self.headers, MEDIA_TYPE)
+
+
+def busy(detail: str, remedy: str = "try again later", retry_after: float = 1.0) -> HttpError:
+    """Ask the client to try again later (503)."""
+    return HttpError(503, "busy", detail, remedy, retry_after=retry_after)
+
 
 def title(status: int) -> str:
-    """The words of a status, as RFC 9110 has them (Python's are older)."""
+    """Return the reason phrase of a status by RFC 9110 (Python's are older)."""
     newer = {413: "Content Too Large", 422: "Unprocessable Content"}
     return newer.get(status) or HTTPStatus(status).phrase
 
@@ -83,14 +97,14 @@ _KINDS: tuple[tuple[type[ClasherError], int, str, str | None], ...] = (
     (UnknownDocumentError, 404, "unknown-document", None),
     (ConflictError, 409, "conflict", None),
     (RefusedError, 409, "refused", None),
-    (StoppedError, 503, "stopped", "try again when the service has been started again"),
-    (ModelFileError, 422, "not-a-model", "send a file that clasher has written"),
+    (StoppedError, 503, "stopped", "try again after the service has restarted"),
+    (ModelFileError, 422, "not-a-model", "send a model file written by clasher"),
     (ClasherError, 422, "invalid", None),
 )
 
 
 def as_http(error: ClasherError) -> HttpError:
-    """An error of the engine as an answer; its sentence was made for users.
+    """Convert an error of the engine; its message becomes the detail and the remedy.
 
     >>> as_http(BusyError(1.0)).headers
     {'retry-after': '1'}
@@ -98,14 +112,14 @@ def as_http(error: ClasherError) -> HttpError:
     if isinstance(error, HttpError):
         return error
     if isinstance(error, BusyError):
-        return HttpError(503, "busy", str(error), "try again later", retry_after=error.retry_after)
+        return busy(str(error), retry_after=error.retry_after)
     _, status, kind, remedy = next(row for row in _KINDS if isinstance(error, row[0]))
     detail, _, advice = str(error).partition("; ")
     return HttpError(status, kind, detail, advice or remedy)
 
 
 def invalid(error: Exception, where: str = "$") -> HttpError:
-    """JSON that cannot be read, or is not what was asked for, with the path to what is wrong.
+    """Convert an error of msgspec: malformed JSON (400) or an invalid value (422).
 
     >>> invalid(msgspec.ValidationError("Expected `str`, got `int` - at `$.text`")).problem.field
     '$.text'
@@ -118,15 +132,17 @@ def invalid(error: Exception, where: str = "$") -> HttpError:
         return HttpError(400, "malformed", detail, "send JSON in UTF-8", field=where)
     found = _PATH.search(message)
     path = where + found["path"].removeprefix("$") if found else where
-    detail = _PATH.sub("", message)
-    return HttpError(422, "invalid", detail, "see /docs for what is expected here", field=path)
+    return HttpError(422, "invalid", _PATH.sub("", message), REMEDY, field=path)
 
 
-def respond(error: HttpError) -> Response:
-    """A problem as an answer."""
-    return Response(
-        _encoder.encode(error.problem),
-        error.problem.status,
-        media_type=MEDIA_TYPE,
-        headers=error.headers,
-    )
+async def unrouted(request: Request, error: Exception) -> Response:
+    """Answer unknown paths and methods (404, 405)."""
+    assert isinstance(error, HTTPException)
+    path = request.url.path
+    if error.status_code == 405:
+        allowed = (error.headers or {}).get("Allow", "")
+        return HttpError(
+            405, "no-method", f"{path} does not support {request.method}", f"use {allowed}",
+            headers={"allow": allowed},
+        ).response  # fmt: skip
+    return HttpError(error.status_code, "not-found", f"{path} does not exist", "see /docs").response

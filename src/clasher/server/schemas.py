@@ -1,6 +1,6 @@
-"""What requests and answers look like, beside the structs of the engine.
+"""Requests and answers, besides the structs of the engine.
 
-Bounds stand in the types: the decoder holds requests to them, and the OpenAPI document tells them.
+Limits are part of the types: the decoder enforces them and the OpenAPI document shows them.
 """
 
 from __future__ import annotations
@@ -34,129 +34,135 @@ from clasher.service.structs import (
 
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_LABEL)]
 Id: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
+Ids: TypeAlias = Annotated[list[Id], Meta(min_length=1, max_length=100)]
 Text: TypeAlias = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Top: TypeAlias = Annotated[int, Meta(ge=0, le=1000)]
 Whole: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
 Digest: TypeAlias = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
-Given: TypeAlias = (
+GivenLabels: TypeAlias = (
     Annotated[list[Name], Meta(max_length=MOST_LABELS)]
     | Annotated[dict[Name, bool], Meta(max_length=MOST_LABELS)]
 )
-"""A list: these labels and no others; a mapping: yes and no, the rest unknown."""
+"""A list: exactly these labels. A mapping: yes or no for some labels, the others unknown."""
 
-# ── in ───────────────────────────────────────────────────────────────────────────────────────
+
+class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a client sends; fields that are not declared are errors."""
+
+
+# ── bodies ───────────────────────────────────────────────────────────────────────────────────
 
 
 class DocumentIn(Document, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A document to predict or to learn.
 
-    ``labels`` as a list: these and no others; as a mapping: yes and no, the rest unknown; null or
-    left out: unlabelled. Without an ``id`` it gets one.
+    ``labels`` as a list: exactly these labels; as a mapping: yes or no for some labels, the others
+    unknown; null or absent: unlabelled. A document without an ``id`` gets one.
     """
 
     text: Text
     id: Id | None = None
-    labels: Given | None = None
+    labels: GivenLabels | None = None
 
 
-class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The labels of a document that was predicted under this id.
+class Answer(Request, frozen=True, kw_only=True):
+    """The correct labels of a document that was predicted under this id.
 
-    ``digest`` is that of the text that was shown (``/v1/teach`` and ``/v1/documents/{id}`` tell
-    it): the answer is learnt on this text, or refused, but never learnt on another one.
+    ``digest`` identifies the text that was shown (``/v1/teach`` and ``/v1/documents/{id}`` return
+    it): the model learns the answer on this text or not at all.
     """
 
     id: Id
-    labels: Given
+    labels: GivenLabels
     digest: Digest | None = None
 
 
-class Batch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Documents, one or many."""
-
-    documents: list[Any]
-
-
-class Documents(Batch, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Documents(Request, frozen=True, kw_only=True):
     """Documents to learn."""
 
     documents: Annotated[list[DocumentIn], Meta(min_length=1, max_length=MOST_DOCUMENTS)]
 
 
-class ToPredict(Documents, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Documents to predict: give the ``top`` probabilities; ``keep`` them for feedback, or not."""
+class PredictRequest(Documents, frozen=True, kw_only=True):
+    """Documents to predict: return the ``top`` probabilities; ``keep`` the texts for feedback."""
 
     top: Top | None = None
     keep: bool | None = None
 
 
-class Answers(Batch, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Labels of documents that were predicted."""
+class Answers(Request, frozen=True, kw_only=True):
+    """Correct labels of documents that were predicted."""
 
     documents: Annotated[list[Answer], Meta(min_length=1, max_length=MOST_ANSWERS)]
 
 
-class Explain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A text, and the labels to explain: these, or the ``top`` best ones."""
+class ExplainRequest(Request, frozen=True, kw_only=True):
+    """A text, and the labels to explain: these, or the ``top`` most probable ones."""
 
     text: Text
     labels: Annotated[list[Name], Meta(max_length=100)] | None = None
     top: Annotated[int, Meta(ge=1, le=100)] = 3
 
 
-class ForAnnif(Struct, frozen=True, kw_only=True):
-    """A text, and how many subjects Annif wants of it; what else Annif tells does not matter."""
+class AnnifForm(Struct, frozen=True, kw_only=True):
+    """A text, and how many subjects Annif wants; other fields are ignored."""
 
     text: Text
     limit: Annotated[int, Meta(ge=1, le=1000)] = 10
 
 
-class Undo(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The version of the answer that is to be taken back: see its receipt."""
+class UndoRequest(Request, frozen=True, kw_only=True):
+    """The version of the answer to take back, from its receipt."""
 
     version: Whole
 
 
-class Lease(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How many documents somebody wants to teach, or which."""
+class LeaseRequest(Request, frozen=True, kw_only=True):
+    """How many documents to lease for teaching, or which ones."""
 
     most: Annotated[int, Meta(ge=1, le=100)] = 1
-    ids: Annotated[list[Id], Meta(min_length=1, max_length=100)] | None = None
+    ids: Ids | None = None
 
 
-class Renew(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Documents whose leases are to be prolonged."""
+class LeasedIds(Request, frozen=True, kw_only=True):
+    """Documents whose leases to renew or to end."""
 
-    ids: Annotated[list[Id], Meta(min_length=1, max_length=100)]
-
-
-class Release(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Documents that are given back unanswered."""
-
-    ids: Annotated[list[Id], Meta(min_length=1, max_length=100)]
+    ids: Ids
 
 
-class Change(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What to do to a label; ``into`` is its new name, or the label that it becomes one with."""
+class LabelChange(Request, frozen=True, kw_only=True):
+    """A change to a label; ``into`` is its new name, or the label to merge it into."""
 
     action: Action
     into: Name | None = None
 
 
-# ── asked for in the address ─────────────────────────────────────────────────────────────────
+# ── paths and queries ────────────────────────────────────────────────────────────────────────
 
 
-class PredictQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``top``: probabilities of how many labels; ``keep``: whether feedback may follow."""
+class LabelPath(Struct, frozen=True, kw_only=True):
+    """The number of a label, which it keeps when renamed."""
+
+    id: Whole
+
+
+class DocumentPath(Struct, frozen=True, kw_only=True):
+    """The id of a document, sent by the client or made by the service."""
+
+    id: Id
+
+
+class PredictQuery(Request, frozen=True, kw_only=True):
+    """``top``: number of probabilities to return; ``keep``: keep the text for feedback."""
 
     top: Top = 5
     keep: bool = True
 
 
-class LabelsQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A page of the labels whose names contain ``query``, ``words`` of each.
+class LabelsQuery(Request, frozen=True, kw_only=True):
+    """A page of the labels whose names contain ``query``, with ``words`` top words each.
 
-    Without an ``order``, names ascend, and the largest figures come first.
+    Without an ``order``, names ascend and numbers descend.
     """
 
     query: Annotated[str, Meta(max_length=LONGEST_LABEL)] = ""
@@ -167,31 +173,19 @@ class LabelsQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     words: Annotated[int, Meta(ge=0, le=100)] = 5
 
 
-class LabelPath(Struct, frozen=True, kw_only=True):
-    """The number of a label, which stays through renamings."""
-
-    id: Whole
-
-
-class DocumentPath(Struct, frozen=True, kw_only=True):
-    """The id of a document, as it was sent or given out."""
-
-    id: Id
-
-
-class RecentQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How many of the last documents."""
+class RecentQuery(Request, frozen=True, kw_only=True):
+    """How many recent documents to return."""
 
     most: Annotated[int, Meta(ge=1, le=1000)] = 50
 
 
-class LogQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What was taught after this version."""
+class LogQuery(Request, frozen=True, kw_only=True):
+    """Return lessons after this version."""
 
     after: Whole = 0
 
 
-# ── out ──────────────────────────────────────────────────────────────────────────────────────
+# ── answers ──────────────────────────────────────────────────────────────────────────────────
 
 
 class Predictions(Struct, frozen=True, kw_only=True):
@@ -200,27 +194,27 @@ class Predictions(Struct, frozen=True, kw_only=True):
     predictions: list[Prediction]
 
 
-class NotTaken(Problem, frozen=True, kw_only=True):
-    """Why an answer was not taken: that of document number ``index``, counted from 0."""
+class AnswerProblem(Problem, frozen=True, kw_only=True):
+    """Why document number ``index``, counted from 0, was refused."""
 
     index: int
 
 
 class Receipts(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The receipts of the answers that were taken, in their order; why others were not."""
+    """Receipts of the accepted answers in their order, and problems of the others."""
 
     receipts: list[Receipt]
-    problems: list[NotTaken] = []
+    problems: list[AnswerProblem] = []
 
 
 class Explanations(Struct, frozen=True, kw_only=True):
-    """Why these labels, the best first; offsets are characters of the text."""
+    """Explanations of labels, the most probable first; offsets count characters of the text."""
 
     explanations: list[Explained]
 
 
 class Suggestion(Struct, frozen=True, kw_only=True):
-    """A subject, by its URI and by a name, and how probable it is."""
+    """A subject for Annif: its URI, a readable name and its probability."""
 
     uri: str
     label: str
@@ -228,47 +222,47 @@ class Suggestion(Struct, frozen=True, kw_only=True):
 
 
 class Suggestions(Struct, frozen=True, kw_only=True):
-    """Subjects, the best first."""
+    """Subjects for Annif, the most probable first."""
 
     results: list[Suggestion]
 
 
-class Project(Struct, frozen=True, kw_only=True):
-    """What Annif asks of a project before it asks for suggestions."""
+class AnnifProject(Struct, frozen=True, kw_only=True):
+    """What Annif checks before it asks for suggestions."""
 
     is_trained: bool
 
 
 class RecentList(Struct, frozen=True, kw_only=True):
-    """The last documents, the newest first."""
+    """Recent documents, newest first."""
 
     documents: list[Recent]
 
 
 class AlarmList(Struct, frozen=True, kw_only=True):
-    """The changes that the model noticed, the newest first."""
+    """Changes that the model noticed, newest first."""
 
     alarms: list[Alarmed]
 
 
-class Items(Struct, frozen=True, kw_only=True):
-    """Documents to teach, leased."""
+class TeachItems(Struct, frozen=True, kw_only=True):
+    """Documents leased for teaching."""
 
     items: list[TeachItem]
 
 
 class Renewed(Struct, frozen=True, kw_only=True):
-    """The leases as they are now, and the ids of documents that are no longer leased to you."""
+    """Your current leases, and the ids of documents that you no longer hold."""
 
     leases: list[Leased]
     lost: list[str]
 
 
-class Figures(Metrics, frozen=True, kw_only=True):
-    """How the service is doing.
+class ServiceMetrics(Metrics, frozen=True, kw_only=True):
+    """The state of the service.
 
-    ``latency_ms`` has the median and the 99th percentile, in the last minute, of requests to
-    predict and to learn; null where there were none.
+    ``latency_ms`` has the median and the 99th percentile of the last minute's requests to predict
+    and to learn; null if there were none.
     """
 
     documents_per_second: float
@@ -278,8 +272,30 @@ class Figures(Metrics, frozen=True, kw_only=True):
     settings: dict[str, Any]
 
 
+class Point(Struct, frozen=True, array_like=True):
+    """The metrics of one moment; a measure is null when too few documents were judged."""
+
+    at: float
+    documents_learned: int
+    documents_predicted: int
+    macro_f1: float | None
+    micro_f1: float | None
+    recent_macro_f1: float | None
+    recent_micro_f1: float | None
+    memory_bytes: int
+    labels: int
+    predict_p50_ms: float | None
+    predict_p99_ms: float | None
+
+
+class PointList(Struct, frozen=True, kw_only=True):
+    """Metrics since the start, oldest first."""
+
+    points: list[Point]
+
+
 class About(Struct, frozen=True, kw_only=True):
-    """What runs here: its version, the settings of its model, its bounds; and who asks."""
+    """The version, the model's settings, the limits, and the caller's name and scope."""
 
     version: str
     who: str
@@ -290,6 +306,6 @@ class About(Struct, frozen=True, kw_only=True):
 
 
 class Health(Struct, frozen=True, kw_only=True):
-    """Whether it runs, or is ready: ``ok``, ``recovering`` or ``stopping``."""
+    """The state of the process."""
 
     status: Literal["ok", "recovering", "stopping"]

@@ -1,14 +1,10 @@
-"""What every answer says to browsers, and the last resort where something went wrong.
+"""Security of requests and responses: allowed origins and hosts, tokens, response headers.
 
-Is a request from where it may come from? Against other sites in the same browser.
-
-A page of another site can make a browser send requests here. It cannot read the answers (there is
-no CORS), cannot send JSON without being asked for permission first (strict types, no CORS), and is
-told apart by what browsers say of where a request comes from. A name that was made to point here
-(DNS rebinding) is not among those we go by.
-
-Reading is refused to other sites too: it costs work (``GET /v1/model`` writes a snapshot). Only the
-pages, the OpenAPI document and the health checks answer everybody, so that others can link to them.
+A page of another site can make a browser send requests here. It cannot read the responses and
+cannot send JSON, because there is no CORS. Requests that browsers mark as coming from another site
+are refused as well, including reads of data, because they cost work (``GET /v1/model`` writes a
+snapshot). Pages, the OpenAPI document and the health checks stay open to links from other sites.
+Unknown host names are refused, because anybody can make a name point here (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -18,107 +14,18 @@ import logging
 import socket
 from collections.abc import Iterable
 
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from clasher.server.problems import HttpError, respond
+from clasher.errors import StreamError
+from clasher.server import tokens
+from clasher.server.problems import HttpError
+from clasher.server.tokens import Holder, TokenFile
 
-SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-DATA = ("/v1/", "/metrics")  # paths whose answers carry data or cost work
+READS = frozenset({"GET", "HEAD"})
+DATA = ("/v1/", "/metrics")  # paths whose responses carry data or cost work
 OTHER_SITES = frozenset({b"cross-site", b"same-site"})
-
-
-class Guard:
-    """ASGI middleware that refuses what comes from elsewhere.
-
-    Parameters
-    ----------
-    hosts
-        Names that this service goes by, beside its own and ``localhost``. Addresses are always
-        right: nobody can make one of them point elsewhere.
-    root_path
-        The path below which a proxy serves this service.
-    """
-
-    def __init__(self, app: ASGIApp, hosts: Iterable[str] = (), root_path: str = "") -> None:
-        self.app = app
-        self._root_path = root_path
-        self._given = frozenset(name.lower().rstrip(".") for name in hosts)
-        self._hosts = self._given | {"localhost", socket.gethostname().lower()}
-        self._known: set[bytes] = set()  # headers that passed: the same ones come again and again
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
-        if scope["type"] == "http":
-            try:
-                self._check(scope)
-            except HttpError as error:
-                await respond(error)(scope, receive, send)
-                return
-        elif scope["type"] != "lifespan":
-            return
-        await self.app(scope, receive, send)
-
-    def _check(self, scope: Scope) -> None:
-        headers: dict[bytes, bytes] = dict(scope["headers"])
-        host = headers.get(b"host", b"")
-        if host not in self._known:
-            self._check_host(host)
-        if scope["method"] == "OPTIONS" or (scope["method"] in SAFE and not self._has_data(scope)):
-            return
-        origin = headers.get(b"origin")
-        if origin is not None:
-            foreign = not self._is_own(_text(origin), _text(host))
-        else:
-            foreign = headers.get(b"sec-fetch-site") in OTHER_SITES
-        if foreign:
-            raise HttpError(
-                403, "other-site", "the request comes from a page of another site",
-                "send it from a page of this service, or from a program",
-            )  # fmt: skip
-
-    def _has_data(self, scope: Scope) -> bool:
-        path: str = scope["path"]
-        return path.removeprefix(self._root_path).startswith(DATA)
-
-    def _is_own(self, origin: str, host: str) -> bool:
-        """Whether a page is ours: of the same host and port, or of a name that we were given."""
-        _, separator, place = origin.partition("://")
-        return bool(separator) and (place == host or _name(place) in self._given)
-
-    def _check_host(self, host: bytes) -> None:
-        name = _name(_text(host))
-        if not (name in self._hosts or _is_address(name)):
-            raise HttpError(
-                421, "unknown-host", f"this service is not known as {name!r}",
-                "ask it by its address, or start it with --allow-host",
-            )  # fmt: skip
-        if len(self._known) < 64:
-            self._known.add(host)
-
-
-def _text(header: bytes) -> str:
-    return header.decode("latin-1").lower()
-
-
-def _name(host: str) -> str:
-    """A host without its port.
-
-    >>> _name("localhost:8000"), _name("[::1]:8000")
-    ('localhost', '::1')
-    """
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0].rstrip(".")
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
+KNOWN_HOSTS = 64  # Host headers whose check is remembered
 POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -136,7 +43,7 @@ POLICY = "; ".join(
 )
 """Nothing from other hosts, nothing inline."""
 
-ALWAYS: tuple[tuple[bytes, bytes], ...] = (
+HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"content-security-policy", POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -144,44 +51,142 @@ ALWAYS: tuple[tuple[bytes, bytes], ...] = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-NOT_KEPT = (b"cache-control", b"no-store")
+NO_STORE = (b"cache-control", b"no-store")
+ANYBODY = Holder("", "admin")
+"""The holder of every request when the service has no tokens."""
+STRANGER = Holder("", "predict")
 log = logging.getLogger("clasher.server")
 
 
-class Headers:
-    """ASGI middleware that adds the headers, and answers where nobody else could."""
+class Security:
+    """ASGI middleware: check host and origin, add headers, answer unexpected errors (500).
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+    Parameters
+    ----------
+    hosts
+        Host names of this service besides its own and ``localhost``. IP addresses are always
+        accepted: nobody can make one point elsewhere.
+    root_path
+        The path below which a proxy serves this service.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: Iterable[str] = (), root_path: str = "") -> None:
+        self._app = app
+        self._root_path = root_path
+        self._given = frozenset(name.lower().rstrip(".") for name in hosts)
+        self._hosts = self._given | {"localhost", socket.gethostname().lower()}
+        self._known: set[bytes] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
+        """Handle a request."""
         if scope["type"] != "http":
-            await self.app(scope, receive, send)
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
             return
-        has_begun = False
+        has_started = False
 
-        async def headed(message: Message) -> None:
-            nonlocal has_begun
+        async def send_secured(message: Message) -> None:
+            nonlocal has_started
             if message["type"] == "http.response.start":
-                has_begun = True
-                message["headers"] = with_headers(message["headers"])
+                has_started = True
+                headers = message["headers"]
+                if not any(name == b"cache-control" for name, _ in headers):
+                    headers.append(NO_STORE)
+                headers.extend(HEADERS)
             await send(message)
 
         try:
-            await self.app(scope, receive, headed)
+            self._check(scope)
+            await self._app(scope, receive, send_secured)
+        except HttpError as error:
+            await error.response(scope, receive, send_secured)
         except TimeoutError:
-            log.info("gave up on a client that does not read: %s", scope["path"])
+            log.info("closed a connection whose client does not read: %s", scope["path"])
         except Exception:
             log.exception("%s %s failed", scope["method"], scope["path"])
-            if not has_begun:
-                error = HttpError(500, "internal", "something went wrong here; it was noted down")
-                await respond(error)(scope, receive, headed)
+            if not has_started:
+                failure = HttpError(500, "internal", "unexpected error; the server logged it")
+                await failure.response(scope, receive, send_secured)
+
+    def _check(self, scope: Scope) -> None:
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        host = headers.get(b"host", b"")
+        if host not in self._known:
+            self._check_host(host)
+        method, path = scope["method"], scope["path"]
+        if method == "OPTIONS":
+            return
+        if method in READS and not path.removeprefix(self._root_path).startswith(DATA):
+            return
+        origin = headers.get(b"origin")
+        if origin is None:
+            is_foreign = headers.get(b"sec-fetch-site") in OTHER_SITES
+        else:
+            _, separator, place = _decode(origin).partition("://")
+            is_own = place == _decode(host) or host_name(place) in self._given
+            is_foreign = not (separator and is_own)
+        if is_foreign:
+            raise HttpError(
+                403, "other-site", "the request comes from a page of another site",
+                "send it from a page of this service, or from a program",
+            )  # fmt: skip
+
+    def _check_host(self, host: bytes) -> None:
+        name = host_name(_decode(host))
+        if not (name in self._hosts or _is_address(name)):
+            raise HttpError(
+                421, "unknown-host", f"{name!r} is not a name of this service",
+                "use its IP address, or start it with --allow-host",
+            )  # fmt: skip
+        if len(self._known) < KNOWN_HOSTS:
+            self._known.add(host)
 
 
-def with_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """The headers of an answer and those that all have; nothing is kept unless it says so."""
-    own = list(headers)
-    if not any(name == b"cache-control" for name, _ in own):
-        own.append(NOT_KEPT)
-    return [*own, *ALWAYS]
+def _decode(header: bytes) -> str:
+    return header.decode("latin-1").lower()
+
+
+def host_name(host: str) -> str:
+    """Strip the port from a host.
+
+    >>> host_name("localhost:8000"), host_name("[::1]:8000")
+    ('localhost', '::1')
+    """
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].rstrip(".")
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def authorize(request: Request, file: TokenFile | None, scope: tokens.Scope | None) -> Holder:
+    """Return the holder of the request's token; refuse missing tokens and narrow scopes."""
+    if file is None:
+        return ANYBODY
+    if scope is None:
+        return STRANGER
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    try:
+        holder = file.find(token.strip()) if kind.lower() == "bearer" else None
+    except (StreamError, OSError, UnicodeDecodeError) as error:
+        raise HttpError(
+            503, "no-tokens", "the token file cannot be read", "check it on the server"
+        ) from error
+    if holder is None:
+        raise HttpError(
+            401, "no-token", "this needs a valid token",
+            "send 'Authorization: Bearer TOKEN'; clasher token makes tokens",
+            headers={"www-authenticate": 'Bearer realm="clasher"'},
+        )  # fmt: skip
+    if not holder.may(scope):
+        raise HttpError(
+            403, "scope", f"this needs a token of scope {scope}; yours has {holder.scope}",
+            f"ask for one: clasher token NAME --scope {scope}",
+        )  # fmt: skip
+    return holder

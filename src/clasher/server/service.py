@@ -1,14 +1,4 @@
-"""What the operations share: the engine, once it has recovered, and what the edge keeps.
-
-Threads for what would keep the event loop from others; how much may wait is bounded.
-
-Results of other threads, for the event loop.
-
-Predictions at the edge: those that are asked for at the same moment are made together.
-
-A call of the engine costs more than a document in it. Under load many small requests wait in the
-event loop at the same time: one call answers them all, and each is answered sooner.
-"""
+"""What all operations share: the engine, worker threads, combined predictions, metrics, events."""
 
 from __future__ import annotations
 
@@ -29,21 +19,26 @@ from clasher.errors import ClasherError
 from clasher.server.event_stream import Hub
 from clasher.server.limits import Limits
 from clasher.server.metrics import History, Meters, point
-from clasher.server.problems import HttpError
-from clasher.server.schemas import Figures
+from clasher.server.problems import HttpError, busy
+from clasher.server.schemas import ServiceMetrics
 from clasher.server.tokens import TokenFile
 from clasher.service.engine import Engine
 from clasher.service.structs import Document, Prediction
 
 THREADS = 4
-WAITING = 128  # pieces of work
+WAITING = 128  # most jobs in the threads and their queue
+SMALL = 8  # most documents of a request that is combined with others
+SMALL_TEXT = 16_384  # most characters of such a document
+COMBINED = 64  # documents of a combined call
+PIECE = 250  # documents of a call for a large request, before others get their turn
+HISTORY_SECONDS = 5.0  # between two points
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class Workers:
-    """A few threads, and a queue that does not grow without end.
+    """A few threads with a bounded queue, for work that would block the event loop.
 
     Examples
     --------
@@ -56,36 +51,32 @@ class Workers:
     def __init__(self, threads: int = THREADS, waiting: int = WAITING) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="clasher worker")
         self._most = waiting
-        self._inside = 0
+        self._jobs = 0
 
     async def run(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-        """Do something in a thread."""
-        if self._inside >= self._most:
-            raise HttpError(
-                503, "busy", "too many requests are being answered", "try again later",
-                retry_after=1.0,
-            )  # fmt: skip
-        self._inside += 1
+        """Run a function in a thread."""
+        if self._jobs >= self._most:
+            raise busy("too many requests are being processed")
+        self._jobs += 1
         try:
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(self._pool, lambda: work(*args, **named))
         finally:
-            self._inside -= 1
+            self._jobs -= 1
 
     async def take(self, source: Iterator[T], most: int) -> list[T]:
-        """Take up to ``most`` items of a slow source in a thread; leave the others in it."""
+        """Take up to ``most`` items from a slow iterator."""
         return await self.run(lambda: list(islice(source, most)))
 
     def close(self) -> None:
-        """Finish, and let the threads go."""
+        """Finish all work and end the threads."""
         self._pool.shutdown()
 
 
 class Bridge:
-    """Waits for futures of threads; those that are done at the same moment wake the loop once.
+    """Waits for futures of other threads; futures done at the same moment wake the loop once.
 
-    ``asyncio.wrap_future`` wakes it for each of them, and what is learnt together is acknowledged
-    together.
+    ``asyncio.wrap_future`` wakes the loop for each one, but the engine acknowledges many at once.
 
     Examples
     --------
@@ -102,7 +93,7 @@ class Bridge:
         self._is_woken = False
 
     def wait(self, future: Future[T]) -> asyncio.Future[T]:
-        """The result of a future, for whoever awaits it in the running loop."""
+        """Return a future of the running loop with the same result."""
         loop = asyncio.get_running_loop()
         own: asyncio.Future[T] = loop.create_future()
         future.add_done_callback(lambda done: self._put(loop, own, done))
@@ -111,17 +102,17 @@ class Bridge:
     def _put(
         self, loop: asyncio.AbstractEventLoop, own: asyncio.Future[T], done: Future[T]
     ) -> None:
-        """Called from any thread."""
+        """Note a finished future; called from any thread."""
         self._done.append((own, done))
         if not self._is_woken and not loop.is_closed():
             self._is_woken = True
             loop.call_soon_threadsafe(self._take)
 
     def _take(self) -> None:
-        self._is_woken = False  # before it looks: what comes from now on wakes it again
+        self._is_woken = False  # before the loop: later results wake it again
         while self._done:
             own, done = self._done.popleft()
-            if own.done():  # whoever waited for it is gone
+            if own.done():  # cancelled
                 continue
             error = done.exception()
             if error is None:
@@ -130,90 +121,82 @@ class Bridge:
                 own.set_exception(error)
 
 
-SMALL = 8  # documents of a request that is made together with others
-SMALL_TEXT = 16_384  # characters of such a document
-TOGETHER = 64  # documents of one call
-PIECE = 250  # documents of a call for a large request: others get their turn in between
-
-
-class _Asked(NamedTuple):
+class _Waiting(NamedTuple):
     documents: Sequence[Document]
     future: asyncio.Future[list[Prediction]]
 
 
 class Predictor:
-    """Makes predictions for requests, small ones together."""
+    """Predicts for requests; small requests that arrive together share one call of the engine.
+
+    A call costs more than a document in it, so under load every request is answered sooner.
+    """
 
     def __init__(self, engine: Engine, workers: Workers) -> None:
         self._engine = engine
         self._workers = workers
-        self._asked: dict[tuple[int, bool], list[_Asked]] = {}
+        self._waiting: dict[tuple[int, bool], list[_Waiting]] = {}
 
     async def predict(
         self, documents: Sequence[Document], top: int, keep: bool
     ) -> AsyncIterator[list[Prediction]]:
-        """The predictions, piece by piece."""
+        """Yield the predictions piece by piece."""
         if len(documents) <= SMALL and all(len(one.text) <= SMALL_TEXT for one in documents):
-            yield await self._together(documents, top, keep)
+            yield await self._combine(documents, top, keep)
             return
         for start in range(0, len(documents), PIECE):
             piece = documents[start : start + PIECE]
             yield await self._workers.run(self._engine.predict, piece, top, keep)
 
-    def _together(
+    def _combine(
         self, documents: Sequence[Document], top: int, keep: bool
     ) -> asyncio.Future[list[Prediction]]:
         loop = asyncio.get_running_loop()
-        asked = _Asked(documents, loop.create_future())
-        waiting = self._asked.setdefault((top, keep), [])
-        if not waiting:  # what else came with this one is asked for before the loop gets there
+        waiting = self._waiting.setdefault((top, keep), [])
+        if not waiting:  # other requests of this turn of the loop join before the flush
             loop.call_soon(self._flush, top, keep)
-        waiting.append(asked)
-        return asked.future
+        future = loop.create_future()
+        waiting.append(_Waiting(documents, future))
+        return future
 
     def _flush(self, top: int, keep: bool) -> None:
-        waiting = self._asked.pop((top, keep))
+        waiting = self._waiting.pop((top, keep))
         while waiting:
             some, size = [], 0
-            while waiting and size < TOGETHER:
+            while waiting and size < COMBINED:
                 some.append(waiting.pop())
                 size += len(some[-1].documents)
             self._answer(some, top, keep)
 
-    def _answer(self, some: list[_Asked], top: int, keep: bool) -> None:
+    def _answer(self, some: list[_Waiting], top: int, keep: bool) -> None:
         try:
-            documents = [document for asked in some for document in asked.documents]
+            documents = [document for one in some for document in one.documents]
             predictions = iter(self._engine.predict(documents, top, keep))
         except ClasherError as error:
-            if len(some) > 1:  # one of them is at fault: the others are not to suffer
-                for asked in some:
-                    self._answer([asked], top, keep)
+            if len(some) > 1:  # only the request at fault should fail
+                for one in some:
+                    self._answer([one], top, keep)
             elif not some[0].future.done():
                 some[0].future.set_exception(error)
             return
-        for asked in some:
-            own = [next(predictions) for _ in asked.documents]
-            if not asked.future.done():
-                asked.future.set_result(own)
-
-
-HISTORY_EVERY = 5.0  # seconds
+        for one in some:
+            own = [next(predictions) for _ in one.documents]
+            if not one.future.done():
+                one.future.set_result(own)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """How a service is to be reached.
+    """How to reach a service.
 
     Parameters
     ----------
-    limits
-        The bounds of the edge.
     tokens
         Who may do what; None: everybody may do everything.
     hosts
-        Names that the service goes by, beside its addresses.
+        Host names of the service, besides its addresses.
     root_path
-        Where it is found below a proxy's address.
+        Its path below a proxy's address.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -228,50 +211,26 @@ class Service:
     Parameters
     ----------
     open_engine
-        Opens the engine; called in a thread, since recovering may take its time.
+        Opens the engine; called in a thread, because recovery may take long.
     """
 
     def __init__(self, open_engine: Callable[[], Engine], setup: Setup) -> None:
-        self._open = open_engine
+        self._open_engine = open_engine
         self.setup = setup
         self.meters = Meters()
         self.workers = Workers()
         self.bridge = Bridge()
-        self.hub = Hub(self.figures)
+        self.hub = Hub(self.metrics)
         self.history = History()
+        self._engine: Engine | None = None
+        self._predictor: Predictor | None = None
+        self._opening: asyncio.Task[Engine] | None = None
         self._recording: asyncio.Task[None] | None = None
         self._stopping = threading.Event()
-        self._engine: Engine | None = None
-        self._opening: asyncio.Task[Engine] | None = None
-        self._predictor: Predictor | None = None
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether the engine has recovered, and is not being closed."""
-        return self._engine is not None and not self.is_stopping()
-
-    def is_stopping(self) -> bool:
-        """Whether it was told to stop: also for the thread that recovers."""
-        return self._stopping.is_set()
-
-    @property
-    def engine(self) -> Engine:
-        """The engine; raises while it recovers."""
-        if self._engine is None:
-            raise HttpError(
-                503, "recovering", "the service reads what was learnt before", "try again soon",
-                retry_after=1.0,
-            )  # fmt: skip
-        return self._engine
-
-    @property
-    def predictor(self) -> Predictor:
-        """Makes predictions; raises while the engine recovers."""
-        return self._predictor or Predictor(self.engine, self.workers)
 
     async def open(self) -> Engine:
-        """Open the engine; until then, requests are told to come again."""
-        self._opening = asyncio.create_task(asyncio.to_thread(self._open))
+        """Open the engine; until then, requests get 503."""
+        self._opening = asyncio.create_task(asyncio.to_thread(self._open_engine))
         engine = await asyncio.shield(self._opening)
         self._predictor = Predictor(engine, self.workers)
         self._engine = engine
@@ -281,15 +240,38 @@ class Service:
 
     async def _record(self) -> None:
         while True:
-            with contextlib.suppress(HttpError):  # busy: the next point will do
-                self.history.add(point(time.time(), await self.figures()))
-            await asyncio.sleep(HISTORY_EVERY)
+            with contextlib.suppress(HttpError):  # busy: skip this point
+                self.history.add(point(time.time(), await self.metrics()))
+            await asyncio.sleep(HISTORY_SECONDS)
 
-    async def figures(self) -> Figures:
-        """How the service is doing."""
+    @property
+    def engine(self) -> Engine:
+        """The engine; raises while it recovers."""
+        if self._engine is None:
+            raise HttpError(
+                503, "recovering", "the service is starting", "try again soon", retry_after=1.0
+            )
+        return self._engine
+
+    @property
+    def predictor(self) -> Predictor:
+        """The predictor; raises while the engine recovers."""
+        return self._predictor or Predictor(self.engine, self.workers)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the engine has recovered and the service is not stopping."""
+        return self._engine is not None and not self.is_stopping()
+
+    def is_stopping(self) -> bool:
+        """Tell whether the service is stopping; may be called from any thread."""
+        return self._stopping.is_set()
+
+    async def metrics(self) -> ServiceMetrics:
+        """Collect the current metrics."""
         known = msgspec.structs.asdict(await self.workers.run(self.engine.metrics))
         known["subscribers"] = self.hub.watchers
-        return Figures(
+        return ServiceMetrics(
             **known,
             documents_per_second=self.meters.documents_per_second(),
             requests=self.meters.requests,
@@ -299,16 +281,16 @@ class Service:
         )
 
     def stop(self) -> None:
-        """Take nothing new; end the streams of those who watch."""
+        """Begin to stop: end the event streams."""
         self._stopping.set()
         self.hub.close()
         if self._recording is not None:
             self._recording.cancel()
 
     async def close(self) -> None:
-        """Finish what was accepted, and close the engine."""
+        """Finish accepted work and close the engine."""
         self.stop()
         if self._opening is not None:
-            with contextlib.suppress(Exception):  # told by ``open``
+            with contextlib.suppress(Exception):  # ``open`` has raised it already
                 await asyncio.to_thread((await self._opening).close)
         self.workers.close()

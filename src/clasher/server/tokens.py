@@ -1,7 +1,7 @@
-"""Who may do what: tokens, kept as hashes in a file of lines ``name scope hash``.
+"""Tokens and their scopes, stored as hashes in a file with lines ``name scope hash``.
 
-A token is 256 random bits, which nobody guesses or looks up in a table however fast the hash is:
-so a fast one (BLAKE2b) is as safe as a slow one made for passwords, and slows no request down.
+A token has 256 random bits, so nobody can guess it or look its hash up: a fast hash (BLAKE2b) is as
+safe here as a slow one for passwords, and slows no request down.
 """
 
 from __future__ import annotations
@@ -20,27 +20,26 @@ from clasher.errors import SettingError, StreamError
 
 Scope: TypeAlias = Literal["predict", "read", "teach", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
-"""Each may do what those before it may.
+"""Each scope includes those before it.
 
-``predict`` asks for labels and reasons, ``read`` looks at labels and figures, ``teach`` sees texts
-and people's names and changes what the model knows, ``admin`` changes labels and takes the log and
-the model away.
+``predict`` gets labels and explanations, ``read`` sees labels and metrics, ``teach`` sees texts and
+people's names and corrects the model, ``admin`` changes labels and exports the log and the model.
 """
 
-PREFIX = "clasher_"  # so that a leaked one is recognised as what it is
+PREFIX = "clasher_"  # so that people recognise a leaked token
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 HASH = re.compile(r"[0-9a-f]{64}")
 RECHECKED = 1.0  # seconds after which a changed file is noticed
 
 
 class Holder(NamedTuple):
-    """Somebody who has a token, or may do without."""
+    """The owner of a token."""
 
     name: str
     scope: Scope
 
     def may(self, scope: Scope) -> bool:
-        """Whether this scope is theirs.
+        """Tell whether the token includes a scope.
 
         >>> Holder("ann", "teach").may("read"), Holder("ann", "teach").may("admin")
         (True, False)
@@ -48,18 +47,13 @@ class Holder(NamedTuple):
         return SCOPES.index(self.scope) >= SCOPES.index(scope)
 
 
-def new_token() -> str:
-    """A fresh token."""
-    return PREFIX + secrets.token_urlsafe(32)
-
-
 def digest(token: str) -> str:
-    """What is kept of a token."""
+    """Hash a token."""
     return hashlib.blake2b(token.encode(), digest_size=32, person=b"clasher-token").hexdigest()
 
 
 class TokenFile:
-    """The tokens of a file, which may change while they are used: who was removed is out.
+    """A file of tokens; changes take effect while the service runs.
 
     Examples
     --------
@@ -73,43 +67,43 @@ class TokenFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self._holders: dict[str, Holder] = {}
+        self._holders: dict[str, Holder] = {}  # by the hash of the token
         self._stamp: tuple[int, int, int] | None = None
         self._checked = -RECHECKED
 
     def holders(self) -> list[Holder]:
-        """Everybody who has a token."""
+        """List the owners of all tokens."""
         self._refresh(force=True)
         return list(self._holders.values())
 
     def find(self, token: str) -> Holder | None:
-        """Who has this token; every hash is compared, in constant time."""
+        """Find the owner of a token; compare every hash, each in constant time."""
         self._refresh()
-        asked, found = digest(token), None
-        for kept, holder in self._holders.items():
-            if hmac.compare_digest(kept, asked):
+        wanted, found = digest(token), None
+        for known, holder in self._holders.items():
+            if hmac.compare_digest(known, wanted):
                 found = holder
         return found
 
     def add(self, name: str, scope: Scope) -> str:
-        """Make a token for somebody; it is told here, once."""
+        """Make a token and return it; only its hash is stored."""
         if not NAME.fullmatch(name):
-            wanted = "1 to 64 letters, digits, dots, dashes or underlines"
-            raise SettingError.of("name", wanted, name, "token")
-        held = {} if not self.path.exists() else self._read()
-        if any(holder.name == name for holder in held.values()):
+            rule = "1 to 64 letters, digits, dots, dashes or underscores"
+            raise SettingError.of("name", rule, name, "token")
+        holders = self._read() if self.path.exists() else {}
+        if any(holder.name == name for holder in holders.values()):
             raise SettingError(f"{self.path}: {name} has a token; remove it first (--remove)")
-        token = new_token()
-        self._write({**held, digest(token): Holder(name, scope)})
+        token = PREFIX + secrets.token_urlsafe(32)
+        self._write({**holders, digest(token): Holder(name, scope)})
         return token
 
     def remove(self, name: str) -> None:
-        """Take somebody's token away."""
-        held = self._read()
-        left = {kept: holder for kept, holder in held.items() if holder.name != name}
-        if len(left) == len(held):
+        """Remove somebody's token."""
+        holders = self._read()
+        rest = {known: holder for known, holder in holders.items() if holder.name != name}
+        if len(rest) == len(holders):
             raise SettingError(f"{self.path}: nobody is called {name}")
-        self._write(left)
+        self._write(rest)
 
     def _refresh(self, force: bool = False) -> None:
         now = time.monotonic()
@@ -119,27 +113,27 @@ class TokenFile:
         try:
             status = self.path.stat()
         except OSError as error:
-            raise StreamError(f"{self.path}: no token can be read: {error.strerror}") from error
+            raise StreamError(f"{self.path}: cannot read tokens: {error.strerror}") from error
         stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
         if stamp != self._stamp:
             self._holders, self._stamp = self._read(), stamp
 
     def _read(self) -> dict[str, Holder]:
-        held: dict[str, Holder] = {}
+        holders: dict[str, Holder] = {}
         for number, line in enumerate(self.path.read_text("utf-8").splitlines(), 1):
             if not line.strip() or line.startswith("#"):
                 continue
             fields = line.split()
             if len(fields) != 3 or fields[1] not in SCOPES or not HASH.fullmatch(fields[2]):
                 raise StreamError(
-                    f"{self.path}, line {number}: not a token's line (name scope hash); make "
-                    f"them with clasher token"
+                    f"{self.path}, line {number}: expected a name, a scope and a hash; make tokens "
+                    f"with clasher token"
                 )
             scope = next(known for known in SCOPES if known == fields[1])
-            held[fields[2]] = Holder(fields[0], scope)
-        return held
+            holders[fields[2]] = Holder(fields[0], scope)
+        return holders
 
-    def _write(self, held: dict[str, Holder]) -> None:
-        lines = [f"{holder.name} {holder.scope} {kept}\n" for kept, holder in held.items()]
+    def _write(self, holders: dict[str, Holder]) -> None:
+        lines = [f"{holder.name} {holder.scope} {known}\n" for known, holder in holders.items()]
         replace_text(self.path, "".join(["# clasher tokens: name scope hash\n", *lines]))
         self.path.chmod(0o600)

@@ -80,7 +80,7 @@ def test_a_port_in_use_is_told_in_one_line(folder: Path) -> None:
         port = str(taken.getsockname()[1])
         result = CliRunner().invoke(cli, ["serve", "--data", str(folder), "--port", port])
     assert result.exit_code == 2
-    assert "name another with --port" in result.stderr
+    assert "choose another with --port" in result.stderr
     assert not folder.exists()
 
 
@@ -97,7 +97,7 @@ def test_another_address_needs_tokens(folder: Path, tmp_path: Path) -> None:
     empty.touch()
     assert "nobody has a token" in refused("--host", "0.0.0.0", "--token-file", str(empty))
     assert "begins with /" in refused("--root-path", "clasher")
-    assert "no token can be read" in refused("--token-file", str(tmp_path / "none"))
+    assert "cannot read tokens" in refused("--token-file", str(tmp_path / "none"))
     assert not folder.exists()
 
 

@@ -40,7 +40,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def served(
     folder: Path, teach: Callable[[Server], None] = teach_subjects, *options: str
 ) -> Iterator[Server]:
-    optional("fastapi", "server")
+    optional("starlette", "server")
     server = Server(folder, *options)
     try:
         teach(server)

@@ -62,7 +62,7 @@ async def _predict(service: Service, document: Document) -> None:
     start = perf_counter()
     async for _ in service.predictor.predict([document], TOP, True):
         service.meters.add_documents(1)
-    service.meters.done("predict", 200, perf_counter() - start)
+    service.meters.add_request("predict", 200, perf_counter() - start)
 
 
 def _rounds(documents: Sequence[Docstring], run: int) -> Iterator[tuple[str, Docstring]]:

@@ -1,6 +1,34 @@
-"""All operations: importing this package makes ``OPERATIONS`` complete, in this order."""
+"""All operations of the service, in the order of the OpenAPI document."""
 
-from clasher.server.routes import predictions, lessons, labels, about, models, predictions, about  # noqa
+from clasher.server.operations import Operation
+from clasher.server.routes import labels, lessons, models, monitoring, predictions
 
-
-__all__ = ["about", "annif", "labels", "models", "predicting", "teaching", "watching"]
+OPERATIONS: tuple[Operation, ...] = (
+    predictions.predict,
+    predictions.explain,
+    predictions.annif_project,
+    predictions.annif_suggest,
+    lessons.learn,
+    lessons.feedback,
+    lessons.undo,
+    lessons.teach,
+    lessons.renew,
+    lessons.release,
+    labels.labels,
+    labels.names,
+    labels.label,
+    labels.change_label,
+    monitoring.about,
+    monitoring.metrics,
+    monitoring.history,
+    monitoring.recent,
+    monitoring.document,
+    monitoring.alarms,
+    monitoring.events,
+    monitoring.prometheus,
+    monitoring.healthz,
+    monitoring.readyz,
+    models.log,
+    models.download_model,
+    models.replace_model,
+)

@@ -1,4 +1,4 @@
-"""Learning, answers of people, and what they are asked."""
+"""Lessons: learn documents, give feedback, undo it, get documents to teach."""
 
 from __future__ import annotations
 
@@ -9,115 +9,103 @@ import msgspec
 from starlette.responses import Response
 
 from clasher.errors import ClasherError
-from clasher.server.operations import Call, answer, operation, receipt
+from clasher.server.operations import Call, operation
 from clasher.server.problems import as_http
 from clasher.server.schemas import (
     Answer,
+    AnswerProblem,
     Answers,
     DocumentIn,
     Documents,
-    Items,
-    Lease,
-    NotTaken,
+    LeasedIds,
+    LeaseRequest,
     Receipts,
-    Release,
-    Renew,
     Renewed,
-    Undo,
+    TeachItems,
+    UndoRequest,
 )
 from clasher.service.documents import digest_of
 from clasher.service.structs import Leased, Receipt, TeachItem
 
 DIGEST = digest_of("Wheat prices fell")
-INLINE = 8  # documents that are handed over without a thread
-INLINE_TEXT = 65_536  # characters
+SMALL = 8  # most documents that the event loop passes on itself
+SMALL_TEXT = 65_536  # most characters of them together
 
 
 @operation(
-    "POST", "/v1/learn", scope="teach", takes=Documents, takes_lines=DocumentIn,
-    gives=Receipt, problems=(409,),
+    "POST", "/v1/learn", scope="teach", line=DocumentIn, problems=(409,),
     example={"documents": [{"text": "Wheat prices fell", "labels": ["grain", "economy"]}]},
-    answers=Receipt(version=12, documents=1),
+    example_answer=Receipt(version=12, documents=1),
 )  # fmt: skip
-async def learn(call: Call) -> Response:
-    """Learn from documents, all of them or none.
+async def learn(call: Call, body: Documents) -> Receipt:
+    """Learn documents, all of them or none.
 
-    The answer comes when they are on disk and learnt. Those without labels have their words counted
-    only. Under the same Idempotency-Key they are learnt once, however often they are sent.
+    The answer arrives when they are on disk and learnt. Of unlabelled documents, the model only
+    counts the words. Documents sent again with the same Idempotency-Key are learnt once.
     """
-    documents = (await call.batch(Documents, DocumentIn)).documents
-    if len(documents) <= INLINE and sum(len(one.text) for one in documents) <= INLINE_TEXT:
+    documents = body.documents
+    if len(documents) <= SMALL and sum(len(one.text) for one in documents) <= SMALL_TEXT:
         future = call.engine.learn(documents, call.who, call.key)
     else:
-        future = await call.service.workers.run(call.engine.learn, documents, call.who, call.key)
+        future = await call.run(call.engine.learn, documents, call.who, call.key)
     call.service.meters.add_documents(len(documents))
-    return await receipt(call, future)
+    return await call.wait(future)
 
 
 @operation(
-    "POST", "/v1/feedback", scope="teach", takes=Answers, takes_lines=Answer,
-    gives=Receipts, problems=(404, 409),
+    "POST", "/v1/feedback", scope="teach", line=Answer, problems=(404, 409),
     example={"documents": [{"id": "news-1", "labels": {"grain": True, "sport": False}}]},
-    answers=Receipts(
+    example_answer=Receipts(
         receipts=[Receipt(version=13, documents=1, id="news-1", after={"grain": True})]
     ),
 )  # fmt: skip
-async def feedback(call: Call) -> Response:
-    """Say which labels predicted documents really have, in full or in part, now or late.
+async def feedback(call: Call, body: Answers) -> Receipts:
+    """Send the correct labels of predicted documents: all or some of them, now or later.
 
-    A list says all labels; a mapping says yes or no to some and adds to what was said before. The
-    receipt tells what changed. With the ``digest`` of the text that was shown, the answer is learnt
-    on that text, also when the id was predicted again with another one. One answer that cannot be
-    taken is a problem of its own; of several, those that can be are taken, and ``problems`` tells
-    of the others.
+    A list gives all labels; a mapping gives yes or no for some and adds to earlier answers. The
+    receipt shows what changed. With the ``digest`` of the text that was shown, the model learns the
+    answer on that text, even if the id was predicted again with another text. A single answer that
+    is refused is an error; of several, the others are accepted and ``problems`` lists the refused.
     """
-    said = (await call.batch(Answers, Answer)).documents
-    taken: list[Future[Receipt] | ClasherError] = []
-    for place, one in enumerate(said):
-        taken.append(_begin(call, one, place if len(said) > 1 else None))
-        if not place % 100:
+    answers = body.documents
+    futures: list[Future[Receipt] | ClasherError] = []
+    for index, answer in enumerate(answers):
+        key = call.key if call.key is None or len(answers) == 1 else f"{call.key}#{index}"
+        try:
+            futures.append(
+                call.engine.feedback(answer.id, answer.labels, call.who, key, answer.digest)
+            )
+        except ClasherError as error:
+            futures.append(error)
+        if not index % 100:
             await asyncio.sleep(0)
     receipts, problems = [], []
-    for index, future in enumerate(taken):
+    for index, future in enumerate(futures):
         try:
-            receipts.append(await _finished(call, future))
+            if isinstance(future, ClasherError):
+                raise future
+            receipts.append(await call.wait(future))
         except ClasherError as error:
-            if len(said) == 1:
+            if len(answers) == 1:
                 raise
-            problem = as_http(error).problem
-            problems.append(NotTaken(index=index, **msgspec.structs.asdict(problem)))
+            problem = msgspec.structs.asdict(as_http(error).problem)
+            problems.append(AnswerProblem(index=index, **problem))
     call.service.meters.add_documents(len(receipts))
-    return answer(Receipts(receipts=receipts, problems=problems))
-
-
-def _begin(call: Call, one: Answer, place: int | None) -> Future[Receipt] | ClasherError:
-    key = call.key if place is None or call.key is None else f"{call.key}#{place}"
-    try:
-        return call.engine.feedback(one.id, one.labels, call.who, key, one.digest)
-    except ClasherError as error:
-        return error
-
-
-async def _finished(call: Call, begun: Future[Receipt] | ClasherError) -> Receipt:
-    if isinstance(begun, ClasherError):
-        raise begun
-    return await call.service.bridge.wait(begun)
+    return Receipts(receipts=receipts, problems=problems)
 
 
 @operation(
-    "POST", "/v1/undo", scope="teach", takes=Undo, gives=Receipt, problems=(404, 409),
-    example={"version": 13}, answers=Receipt(version=14, documents=1, id="news-1"),
+    "POST", "/v1/undo", scope="teach", problems=(404, 409), example={"version": 13},
+    example_answer=Receipt(version=14, documents=1, id="news-1"),
 )  # fmt: skip
-async def undo(call: Call) -> Response:
-    """Take an answer back, by the version of its receipt; an undo can be undone."""
-    body = await call.body(Undo)
-    future = call.engine.undo(body.version, call.who, call.key)
-    return await receipt(call, future)
+async def undo(call: Call, body: UndoRequest) -> Receipt:
+    """Take an answer back, by the version in its receipt; an undo can be undone."""
+    return await call.wait(call.engine.undo(body.version, call.who, call.key))
 
 
 @operation(
-    "POST", "/v1/teach", scope="teach", takes=Lease, gives=Items, example={"most": 1},
-    answers=Items(
+    "POST", "/v1/teach", scope="teach", example={"most": 1},
+    example_answer=TeachItems(
         items=[
             TeachItem(
                 id="news-1", text="Wheat prices fell", digest=DIGEST, labels=["grain"],
@@ -126,41 +114,35 @@ async def undo(call: Call) -> Response:
         ]
     ),
 )  # fmt: skip
-async def teach(call: Call) -> Response:
-    """Get documents to teach: uncertain, diverse and random ones; each says why.
+async def teach(call: Call, body: LeaseRequest) -> TeachItems:
+    """Get documents to teach: uncertain, diverse and random ones, each with its reason.
 
-    They are predicted now: 200 documents at most, drawn from the queue at random, from which these
-    are picked. Nobody else gets them before the lease expires; with ``ids``, those of these
-    documents that nobody has. Who asks is the token, and the header X-Clasher-Who where none is
-    needed.
+    The service draws up to 200 documents from the queue, predicts them and picks from them. Nobody
+    else gets them until the lease expires. With ``ids``: these documents, if nobody holds them. The
+    caller is the token's name, or the header X-Clasher-Who if the service has no tokens.
     """
-    body = await call.body(Lease)
-    items = await call.service.workers.run(call.engine.teach, call.who, body.most, body.ids)
-    return answer(Items(items=items))
+    return TeachItems(items=await call.run(call.engine.teach, call.who, body.most, body.ids))
 
 
 @operation(
-    "POST", "/v1/teach/renew", scope="teach", takes=Renew, gives=Renewed,
-    example={"ids": ["news-1"]},
-    answers=Renewed(
+    "POST", "/v1/teach/renew", scope="teach", example={"ids": ["news-1"]},
+    example_answer=Renewed(
         leases=[Leased(id="news-1", digest=DIGEST, leased_until=1.8e9)], lost=["news-2"]
     ),
 )  # fmt: skip
-async def renew(call: Call) -> Response:
-    """Prolong your leases, also those that ran out if nobody else has the document by now."""
-    ids = (await call.body(Renew)).ids
-    leases = call.engine.renew(ids, call.who)
+async def renew(call: Call, body: LeasedIds) -> Renewed:
+    """Renew your leases, also expired ones unless somebody else holds the document."""
+    leases = call.engine.renew(body.ids, call.who)
     kept = {lease.id for lease in leases}
-    return answer(Renewed(leases=leases, lost=[one for one in ids if one not in kept]))
+    return Renewed(leases=leases, lost=[one for one in body.ids if one not in kept])
 
 
 @operation(
-    "POST", "/v1/teach/release", scope="teach", takes=Release, status=204, problems=(404,),
+    "POST", "/v1/teach/release", scope="teach", status=204, problems=(404,),
     example={"ids": ["news-1"]},
 )  # fmt: skip
-async def release(call: Call) -> Response:
-    """Give documents back unanswered."""
-    body = await call.body(Release)
-    for name in body.ids:
-        call.engine.release(name, call.who)
+async def release(call: Call, body: LeasedIds) -> Response:
+    """Give documents back without an answer."""
+    for one in body.ids:
+        call.engine.release(one, call.who)
     return Response(status_code=204)

@@ -1,69 +1,72 @@
-"""The model as a file, and what was taught as a stream."""
+"""The model as a file, and the log of lessons."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 from collections.abc import AsyncIterator
-from typing import Any, BinaryIO
 
 from starlette.responses import Response, StreamingResponse
 
 from clasher.server.limits import BYTES, LINES
-from clasher.server.operations import Call, encode_lines, lines, operation, receipt
-from clasher.server.problems import HttpError
+from clasher.server.operations import (
+    Call,
+    encode_lines,
+    lines_response,
+    operation,
+    sends,
+    unsupported,
+)
 from clasher.server.schemas import LogQuery
 from clasher.service.structs import Lesson, Receipt
 
-PIECE = 2**18
+PIECE = 2**18  # bytes
 LESSONS = 500  # of a piece
 
 
-@operation("GET", "/v1/log", scope="admin", query=LogQuery, gives=Lesson, gives_type=LINES)
-async def log(call: Call) -> Response:
-    """Export what was taught: who, when, before and after, and the version of the model.
+@operation("GET", "/v1/log", scope="admin", answer=Lesson, answer_type=LINES)
+async def log(call: Call, query: LogQuery) -> Response:
+    """Export the lessons: who, when, labels before and after, and the version of the model.
 
-    JSON lines, the oldest first; go on with ``after`` the last version that you have.
+    JSON lines, oldest first; continue with ``after`` set to the last version that you have.
     """
-    lessons = call.engine.log(call.query(LogQuery).after)
+    lessons = call.engine.log(query.after)
 
     async def pieces() -> AsyncIterator[bytes]:
         while some := await call.service.workers.take(lessons, LESSONS):
             yield encode_lines(some)
 
-    return lines(pieces())
+    return lines_response(pieces())
 
 
-@operation("GET", "/v1/model", scope="admin", gives=Any, gives_type=BYTES)
+@operation("GET", "/v1/model", scope="admin", answer=bytes, answer_type=BYTES)
 async def download_model(call: Call) -> Response:
-    """Download the model of now: ``clasher predict --model`` and ``Clasher.load`` read it."""
-    file = await call.service.bridge.wait(call.engine.model_file())
-    size = os.fstat(file.fileno()).st_size
+    """Download the current model, for ``clasher predict --model`` and ``Clasher.load``."""
+    file = await call.wait(call.engine.model_file())
     headers = {
-        "content-length": str(size),
+        "content-length": str(os.fstat(file.fileno()).st_size),
         "content-disposition": 'attachment; filename="model.clasher"',
     }
-    return StreamingResponse(_pieces(call, file), media_type=BYTES, headers=headers)
 
+    async def pieces() -> AsyncIterator[bytes]:
+        with file:
+            while piece := await call.run(file.read, PIECE):
+                yield piece
 
-async def _pieces(call: Call, file: BinaryIO) -> AsyncIterator[bytes]:
-    with file:
-        while piece := await call.service.workers.run(file.read, PIECE):
-            yield piece
+    return StreamingResponse(pieces(), media_type=BYTES, headers=headers)
 
 
 @operation(
-    "PUT", "/v1/model", scope="admin", takes=Any, takes_type=BYTES, gives=Receipt, problems=(409,),
-    answers=Receipt(version=16),
+    "PUT", "/v1/model", scope="admin", body=bytes, body_type=BYTES, problems=(409,),
+    example_answer=Receipt(version=16),
 )  # fmt: skip
-async def replace_model(call: Call) -> Response:
-    """Put another model in the place of this one: a file that clasher has written."""
-    if not call.sends(BYTES):
-        raise HttpError(415, "unsupported-type", "a model is a file", f"send it as {BYTES}")
-    run = call.service.workers.run
+async def replace_model(call: Call) -> Receipt:
+    """Replace the model with a file written by clasher."""
+    if not sends(call.request, BYTES):
+        raise unsupported("a model is a binary file", BYTES)
     with tempfile.TemporaryFile(dir=call.engine.folder.path) as file:
         async for piece in call.request.stream():
-            await run(file.write, piece)
+            await call.run(file.write, piece)
         file.seek(0)
-        future = await run(call.engine.replace_model, file, call.who, call.key)
-    return await receipt(call, future)
+        future = await call.run(call.engine.replace_model, file, call.who, call.key)
+    return await call.wait(future)

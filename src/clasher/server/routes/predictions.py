@@ -1,72 +1,60 @@
-"""What the ``http`` backend of Annif asks for: subjects of a text, by a form.
-
-Predictions and the reasons for them.
-"""
+"""Predictions, explanations, and suggestions for Annif's ``http`` backend."""
 
 from __future__ import annotations
-
-from collections.abc import AsyncIterator
 
 from starlette.responses import Response
 
 from clasher.errors import LabelError
 from clasher.server.limits import FORM, LONGEST_EXPLAINED, MOST_EXPLAINED
-from clasher.server.operations import Call, answer, encode_lines, lines, operation
+from clasher.server.operations import Call, encode_lines, json_response, lines_response, operation
 from clasher.server.problems import HttpError
 from clasher.server.schemas import (
+    AnnifForm,
+    AnnifProject,
     DocumentIn,
-    Explain,
+    ExplainRequest,
     Explanations,
-    ForAnnif,
     Predictions,
     PredictQuery,
-    Project,
+    PredictRequest,
     Suggestion,
     Suggestions,
-    ToPredict,
 )
 from clasher.service.structs import Document, Explained, Prediction, Stretch
 
-CLIENT_LEFT = 499  # as proxies note it
-PREDICTED = Prediction(
+CLIENT_LEFT = 499  # the status that proxies log
+PREDICTION = Prediction(
     id="news-1", labels=["grain"], probabilities=[("grain", 0.93), ("sport", 0.02)], version=12
 )
 
 
 @operation(
-    "POST", "/v1/predict", scope="predict", takes=ToPredict, takes_lines=DocumentIn,
-    query=PredictQuery, gives=Predictions, gives_lines=Prediction,
+    "POST", "/v1/predict", scope="predict", line=DocumentIn, answer=Predictions,
+    answer_line=Prediction,
     example={"documents": [{"id": "news-1", "text": "Wheat prices fell after a good harvest"}]},
-    answers=Predictions(predictions=[PREDICTED]),
+    example_answer=Predictions(predictions=[PREDICTION]),
 )  # fmt: skip
-async def predict(call: Call) -> Response:
-    """Predict the labels of one document, or of up to 10,000.
+async def predict(call: Call, query: PredictQuery, body: PredictRequest) -> Response:
+    """Predict the labels of up to 10,000 documents.
 
-    Every prediction has an id, yours or one that is made up, which feedback can name later. Send
-    JSON lines for large batches, and ask for JSON lines to get predictions as they are made.
+    Every prediction has an id, yours or a generated one, that feedback can refer to. For large
+    batches send JSON lines, and accept JSON lines to get predictions as they are made.
     """
-    query = call.query(PredictQuery)
-    batch = await call.batch(ToPredict, DocumentIn)
-    call.service.meters.add_documents(len(batch.documents))
+    call.service.meters.add_documents(len(body.documents))
     pieces = call.service.predictor.predict(
-        batch.documents,
-        query.top if batch.top is None else batch.top,
-        query.keep if batch.keep is None else batch.keep,
+        body.documents,
+        query.top if body.top is None else body.top,
+        query.keep if body.keep is None else body.keep,
     )
     if call.wants_lines:
-        return lines(_encoded(pieces))
-    return answer(Predictions(predictions=[one async for piece in pieces for one in piece]))
-
-
-async def _encoded(pieces: AsyncIterator[list[Prediction]]) -> AsyncIterator[bytes]:
-    async for piece in pieces:
-        yield encode_lines(piece)
+        return lines_response(encode_lines(piece) async for piece in pieces)
+    return json_response(Predictions(predictions=[one async for piece in pieces for one in piece]))
 
 
 @operation(
-    "POST", "/v1/explain", scope="predict", takes=Explain, gives=Explanations,
+    "POST", "/v1/explain", scope="predict",
     example={"text": "Wheat prices fell", "labels": ["grain"]},
-    answers=Explanations(
+    example_answer=Explanations(
         explanations=[
             Explained(
                 label="grain", is_predicted=True, probability=0.93,
@@ -74,84 +62,78 @@ async def _encoded(pieces: AsyncIterator[list[Prediction]]) -> AsyncIterator[byt
             )
         ]
     ),
+    answer=Explanations,
 )  # fmt: skip
-async def explain(call: Call) -> Response:
-    """Explain labels: which words of a text spoke for them and which against.
+async def explain(call: Call, body: ExplainRequest) -> Response:
+    """Explain labels: which words of a text speak for them and which against.
 
-    Words are given by their first character and the one after their last, with signed evidence: the
-    1,000 weightiest of each label, and the sum of the rest in ``other``. A text may have 100,000
-    characters, and its characters times the labels may be 500,000.
+    Each word has the offsets of its first character and of the one after its last, and signed
+    evidence: the 1,000 strongest of each label, and the sum of the others in ``other``. A text may
+    have 100,000 characters; its characters times the labels may be 500,000.
     """
-    body = await call.body(Explain)
-    if len(body.text) > LONGEST_EXPLAINED:
+    size = len(body.text)
+    if size > LONGEST_EXPLAINED:
         raise HttpError(
             422, "too-long",
-            f"the text has {len(body.text):,} characters, and at most {LONGEST_EXPLAINED:,} are "
-            f"explained", "send a shorter text", field="$.text",
+            f"the text has {size:,} characters; at most {LONGEST_EXPLAINED:,} can be explained",
+            "send a shorter text", field="$.text",
         )  # fmt: skip
-    run = call.service.workers.run
     names = body.labels
     if names is None:
-        names = await run(call.engine.best, body.text, body.top)
-    most = MOST_EXPLAINED // max(1, len(body.text))
+        names = await call.run(call.engine.best, body.text, body.top)
+    most = MOST_EXPLAINED // max(1, size)
     if len(names) > most:
         raise HttpError(
             422, "too-much",
-            f"{len(body.text):,} characters for {len(names)} labels are more than "
-            f"{MOST_EXPLAINED:,} characters times labels",
-            f"ask for {most} labels of this text, or for a shorter one",
+            f"{size:,} characters times {len(names)} labels are more than {MOST_EXPLAINED:,}",
+            f"ask for {most} labels, or send a shorter text",
             field="$.top" if body.labels is None else "$.labels",
         )  # fmt: skip
     explained = []
     for name in names:
         if await call.request.is_disconnected():
-            return Response(status_code=CLIENT_LEFT)  # nobody reads it
+            return Response(status_code=CLIENT_LEFT)
         try:
-            explained.append(await run(call.engine.explain_one, body.text, name))
+            explained.append(await call.run(call.engine.explain_one, body.text, name))
         except LabelError:
-            if body.labels is not None:  # else it was retired a moment ago
+            if body.labels is not None:  # otherwise somebody has just retired it
                 raise
-    return answer(Explanations(explanations=explained))
+    return json_response(Explanations(explanations=explained))
 
 
-@operation("GET", "/v1/annif", scope="predict", gives=Project, answers=Project(is_trained=True))
-async def annif_project(call: Call) -> Response:
-    """Tell Annif that suggestions can be asked for."""
-    return answer(Project(is_trained=True))
+@operation("GET", "/v1/annif", scope="predict", example_answer=AnnifProject(is_trained=True))
+async def annif_project(call: Call) -> AnnifProject:
+    """Tell Annif that it can ask for suggestions."""
+    return AnnifProject(is_trained=True)
 
 
 @operation(
-    "POST", "/v1/annif/suggest", scope="predict", takes=ForAnnif, takes_type=FORM,
-    gives=Suggestions,
+    "POST", "/v1/annif/suggest", scope="predict", body_type=FORM,
     example={"text": "Wheat prices fell", "limit": 10},
-    answers=Suggestions(
+    example_answer=Suggestions(
         results=[Suggestion(uri="http://example.org/grain", label="grain", score=0.93)]
     ),
 )  # fmt: skip
-async def annif_suggest(call: Call) -> Response:
-    """Suggest subjects to Annif: labels are their URIs.
+async def annif_suggest(call: Call, body: AnnifForm) -> Suggestions:
+    """Suggest subjects to Annif; labels serve as URIs.
 
-    Nothing is kept of the text. A name for people is what follows the last ``/`` or ``#``.
+    The text is not kept. The readable name is the part after the last ``/`` or ``#``.
     """
-    asked = await call.form(ForAnnif)
     call.service.meters.add_documents(1)
-    pieces = call.service.predictor.predict([Document(text=asked.text)], asked.limit, False)
-    [predicted] = [one async for piece in pieces for one in piece]
-    best = predicted.probabilities[: asked.limit]
-    return answer(
-        Suggestions(
-            results=[
-                Suggestion(uri=uri, label=_name(uri), score=probability)
-                for uri, probability in best
-            ]
-        )
+    pieces = call.service.predictor.predict([Document(text=body.text)], body.limit, False)
+    [prediction] = [one async for piece in pieces for one in piece]
+    return Suggestions(
+        results=[
+            Suggestion(uri=uri, label=readable_name(uri), score=probability)
+            for uri, probability in prediction.probabilities[: body.limit]
+        ]
     )
 
 
-def _name(uri: str) -> str:
-    """The last part of a URI.
+def readable_name(uri: str) -> str:
+    """Return the last part of a URI.
 
-    >>> _name("http://example.org/topics#grain"), _name("grain")
+    >>> readable_name("http://example.org/topics#grain"), readable_name("grain")
     ('grain', 'grain')
     """
     return uri.replace("#", "/").rstrip("/").rpartition("/")[2] or uri

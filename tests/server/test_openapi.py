@@ -10,7 +10,8 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from clasher.server.operations import OPERATIONS, Operation
+from clasher.server.operations import Operation
+from clasher.server.routes import OPERATIONS
 from support.environment import optional
 from tests.server.servers import Served, serve
 
@@ -45,26 +46,26 @@ def test_the_document_is_whole(served: Served) -> None:
 
 @pytest.mark.parametrize("one", OPERATIONS, ids=lambda one: one.name)
 def test_examples_are_what_is_taken_and_given(one: Operation) -> None:
-    if one.takes is not None and one.example is not None:
-        msgspec.convert(one.example, one.takes)
-        if one.takes_lines is not None:
-            msgspec.convert(one.example["documents"][0], one.takes_lines)
-    if one.answers is not None:
-        assert isinstance(one.answers, one.gives)
+    if one.body is not None and one.example is not None:
+        msgspec.convert(one.example, one.body)
+        if one.line is not None:
+            msgspec.convert(one.example["documents"][0], one.line)
+    if one.example_answer is not None:
+        assert isinstance(one.example_answer, one.answer)
 
 
 def test_answers_are_what_the_document_says(served: Served) -> None:
     served.post("/v1/predict", {"documents": [{"id": "1", "text": "wheat"}]})
     for one in OPERATIONS:
-        if one.method == "GET" and one.gives_type == "application/json":
+        if one.method == "GET" and one.answer_type == "application/json":
             text = served.client.get(one.path.replace("{id}", "1")).content
-            msgspec.json.decode(text, type=one.gives)
+            msgspec.json.decode(text, type=one.answer)
 
 
-def test_the_page_of_the_document_needs_no_other_host(served: Served) -> None:
+def test_the_page_of_the_api_needs_no_other_host(served: Served) -> None:
     page = served.client.get("/docs").text
     assert "http" not in page.replace("http-equiv", "")
-    for address in ("docs/swagger-ui.css", "docs/swagger-ui-bundle.js", "docs/start.js"):
+    for address in ("pages/style.css", "pages/docs.js", "pages/icon.svg"):
         assert address in page
         answer = served.client.get(address)
         assert answer.status_code == 200
@@ -106,5 +107,5 @@ def test_whatever_is_asked_nothing_breaks(schema: Any, one: Operation) -> None:
 
 
 def has_tuples(one: Operation) -> bool:
-    shapes = [shape for shape in (one.gives, one.gives_lines) if shape not in (None, Any)]
+    shapes = [shape for shape in (one.answer, one.answer_line) if shape not in (None, Any)]
     return any("prefixItems" in json.dumps(msgspec.json.schema(shape)) for shape in shapes)
