@@ -116,7 +116,7 @@ def test_parts_of_a_stream_learn_it_too(rule):
     before = Sketch.of(model._state)
     part = deltas.begin(model, before)
     part.learn_many(*news(300, 0.9, seed=1))
-    deltas.take_over(model, deltas.difference(part, model, before))
+    model.add_difference(deltas.difference(part, model, before))
     assert not model.predict(NONSENSE)
 
 

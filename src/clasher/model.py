@@ -3,43 +3,50 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from clasher import frames
-from clasher.errors import LabelCapacityError, LabelError, SettingError, require_positive
+from clasher.errors import LabelCapacityError, LabelError, SettingError, is_number, require_positive
 from clasher.kernels.clash import predict_documents, step_documents
+from clasher.kernels.classes import look_again
 from clasher.kernels.margin import probability
 from clasher.kernels.scan import vote
+from clasher.kernels.sketch import uncount
 from clasher.kernels.state import DOCUMENTS, LABELLED, NOW, State
 from clasher.labels import LabelIndex, Labels, LabelSets
-from clasher.learning import explain as behind
-from clasher.learning import memory, model_file
-from clasher.learning.explain import Explanation, WordWeight, explain
-from clasher.learning.late_labels import Id, Revising
-from clasher.learning.merge import Merging
-from clasher.learning.model_file import Copied
-from clasher.learning.watch import Watching
+from clasher.learning import drift, explain, late_labels, memory, merge, model_file, relabel
+from clasher.learning.drift import Alarm
+from clasher.learning.explain import Explanation, WordWeight
+from clasher.learning.late_labels import Id, Key
+from clasher.learning.merge import Rules, Sketch
 from clasher.settings import PAPER, ModelSettings, Settings, signature_of
 from clasher.text.analyzer import Tokenizer
-from clasher.text.hashing import Hashed, hash_features, take_rows
+from clasher.text.hashing import Hashed, Hasher, hash_features, take_rows
 from clasher.text.label_names import settled_names
 from clasher.text.tokens import Buffers, as_buffers
 
 BATCH = 1024  # documents that pass through the stages together
 
 
-class Clasher(Watching, Revising, Merging, Copied):
+class Clasher:
     """Classifies an endless stream of multi-label text in bounded memory.
 
-    Words are hashed to signed buckets and weighed by an online TF-IDF; the nearest prototype
-    tells which region of the space a document clashes into, the region's statistics which labels
-    live there. All parameters are documented, with their defaults, at
-    :class:`clasher.settings.Settings`.
+    Words are hashed to signed buckets and weighted by an online TF-IDF. The nearest prototype tells
+    which region of the space a document falls into, and the region's statistics which labels occur
+    there. :class:`clasher.settings.Settings` documents all parameters and their defaults.
+
+    Attributes
+    ----------
+    settings : Settings
+        The settings of the model.
+    pinned : set of str
+        Labels that are never evicted; not part of the model file.
 
     Examples
     --------
@@ -61,14 +68,14 @@ class Clasher(Watching, Revising, Merging, Copied):
     @signature_of(ModelSettings)
     def __init__(self, dimensions: int = 65536, **settings: Any) -> None:
         given = Settings(dimensions, **settings)
-        self._set_up(given, LabelIndex(given.max_labels), memory.allocate(given))
+        self._set_up(given, (), memory.allocate(given))
 
     @classmethod
     def paper(cls, mode: int = 1, **settings: Any) -> Clasher:
-        """The paper's own settings: raw counts, no length normalisation, θ = 0.5.
+        """Return a model with the paper's settings: raw counts, no length normalisation, θ = 0.5.
 
-        ``mode`` 1 feeds every document to the prototypes of its labels (Algorithm 5), ``mode`` 2
-        feeds those that led to a mistake (Algorithm 6).
+        ``mode`` 1 adds every document to the prototypes of its labels (Algorithm 5), ``mode`` 2
+        only documents that were predicted wrongly (Algorithm 6).
 
         >>> Clasher.paper(mode=2).settings.rule
         'mistake'
@@ -77,29 +84,62 @@ class Clasher(Watching, Revising, Merging, Copied):
             raise SettingError.of("mode", "1 or 2", mode)
         return cls(**{**PAPER, "rule": "centroid" if mode == 1 else "mistake", **settings})
 
-    # ── what the model is ────────────────────────────────────────────────────────────────────
+    @classmethod
+    def from_state(
+        cls,
+        settings: Settings,
+        labels: Iterable[str],
+        state: State,
+        alarms: Sequence[Alarm] = (),
+    ) -> Self:
+        """Put a model together from its parts; it keeps the arrays, and does not check them."""
+        model = cls.__new__(cls)
+        model._set_up(settings, labels, state, alarms)
+        return model
+
+    def _set_up(
+        self,
+        settings: Settings,
+        labels: Iterable[str],
+        state: State,
+        alarms: Sequence[Alarm] = (),
+    ) -> None:
+        """Initialise each component of the system: line 1 of Algorithm 1."""
+        self.settings = settings
+        self.pinned: set[str] = set()
+        self._setting = settings.for_kernels()
+        self._hasher = Hasher(
+            settings.dimensions, settings.seed, settings.analyzer,
+            keep_words=settings.keeps_words or settings.depth > 1,
+        )  # fmt: skip
+        self._index = LabelIndex(settings.max_labels, labels)
+        self._state = state
+        watching = settings.detector != "none"
+        self._watch = drift.Watch(settings.detector, alarms) if watching else None
+
+    # ── properties ───────────────────────────────────────────────────────────────────────────
 
     @property
     def labels(self) -> list[str]:
-        """The labels seen so far, in the order of ``probabilities_many``'s columns."""
+        """The labels seen so far, in the order of the columns of ``probabilities_many``."""
         return list(self._index.names)
 
     @property
     def documents(self) -> int:
-        """How many documents the model was shown, labelled or not."""
+        """The number of documents seen, labelled or not."""
         return int(self._state.totals[DOCUMENTS])
 
     @property
     def labelled(self) -> int:
-        """How many of them came with labels."""
+        """The number of documents seen with labels."""
         return int(self._state.totals[LABELLED])
 
     @property
     def support(self) -> dict[str, int]:
-        """How many documents taught each label; with the mistake rule, how often it was fed.
+        """The number of documents learnt for each label (with ``mistake``, only those added).
 
-        Where the past is forgotten, as many documents of now as the label's past is worth, rounded
-        up: a label that was ever taught has one at least.
+        A model that forgets counts its documents as they faded, rounded up: at least one for a
+        label that was ever learnt.
         """
         counts = self._state.counts[: len(self._index)]
         faded = counts / (self._state.gains[: len(counts)] * self._state.clock[NOW])
@@ -107,29 +147,55 @@ class Clasher(Watching, Revising, Merging, Copied):
         return dict(zip(self._index.names, whole, strict=True))
 
     @property
+    def unseen(self) -> dict[str, int]:
+        """How many documents ago each label was last named; the longest unseen is evicted first.
+
+        >>> model = Clasher(dimensions=64)
+        >>> model.learn_many(["wheat", "gold", "iron"], [{"grain"}, {"metal"}, {"metal"}])
+        >>> model.unseen
+        {'grain': 2, 'metal': 0}
+        """
+        seen = self._state.seen[: len(self._index)]
+        return dict(zip(self._index.names, (self.documents - seen).tolist(), strict=True))
+
+    @property
     def threshold(self) -> float:
-        """The probability above which a label is predicted now."""
+        """The probability above which labels are predicted now."""
         if not self._setting.learnt_cut:
             return 0.5 if self.settings.threshold is None else self.settings.threshold
         return float(probability(self._state, self._state.cut[0]))
 
     @property
-    def state(self) -> State:
-        """The arrays of the model, for code that splits or merges models.
+    def alarms(self) -> list[Alarm]:
+        """The changes that the detector found: the latest hundred at most."""
+        return [] if self._watch is None else list(self._watch.alarms)
 
-        They are not copied. Their layout is that of ``clasher.kernels.state.State``, and may change
-        between versions.
+    @property
+    def pending(self) -> int:
+        """The number of observed documents that wait for their labels."""
+        return late_labels.pending(self._state)
+
+    @property
+    def dropped(self) -> int:
+        """The number of documents dropped before their labels came, to make room for others."""
+        return late_labels.dropped(self._state)
+
+    @property
+    def state(self) -> State:
+        """The arrays of the model, not copied: for code that splits or merges models.
+
+        Their layout (``clasher.kernels.state.State``) may change between versions.
         """
         return self._state
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all that is learnt."""
+        """The bytes of all arrays."""
         return memory.nbytes(self.settings, len(self._state.counts))
 
     @property
     def max_nbytes(self) -> int:
-        """Bytes the model will never exceed: those it takes with ``max_labels`` labels."""
+        """The bytes of all arrays with ``max_labels`` labels: the model never exceeds them."""
         return memory.nbytes(self.settings, self.settings.max_labels)
 
     def __repr__(self) -> str:
@@ -139,7 +205,7 @@ class Clasher(Watching, Revising, Merging, Copied):
         )
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the model, and the labels that it was taught most."""
+        """Show the model and its most frequent labels in a notebook."""
         support = sorted(self.support.items(), key=lambda pair: -pair[1])
         counts = (self.documents, self.labelled, len(self._index), f"{self.nbytes / 1e6:.1f} MB")
         return frames.card(
@@ -153,24 +219,25 @@ class Clasher(Watching, Revising, Merging, Copied):
     def learn(self, text: str, labels: Labels) -> None:
         """Learn from one document.
 
-        A set means "these labels and no others"; a mapping label → bool leaves the labels it
-        does not name unknown; None only counts the words.
+        A set means "these labels and no others". A mapping label → bool leaves the labels it does
+        not name unknown. None counts the words only.
         """
-        self._step(self._hasher.hash_one(text), LabelSets.of([labels]), predicting=False)
+        self._step(self._hasher.hash_one(text), LabelSets.of([labels]))
 
     def observe(self, text: str, id: Id | None = None) -> None:  # noqa: A002
-        """Count the words of an unlabelled document: every document teaches the sketch.
+        """Count the words of an unlabelled document.
 
-        Under an ``id`` it waits for its labels: ``learn_later`` learns them.
+        With an ``id``, the document waits for its labels: see ``learn_later``.
         """
         sets = LabelSets.unlabelled(1)
-        keys = self._keys(None if id is None else [id], sets)
+        keys = late_labels.keys_of(None if id is None else [id], sets, self.settings.pending)
         hashed = self._hasher.hash_one(text)
-        self._step(hashed, sets, predicting=False)
-        self._remember(keys, hashed)
+        self._step(hashed, sets)
+        if keys is not None:
+            late_labels.remember(self._state, keys, hashed)
 
     def predict(self, text: str) -> set[str]:
-        """The labels of one document; changes nothing."""
+        """Return the labels of one document; change nothing."""
         return self._predict(self._hasher.hash_one(text))[0]
 
     def probabilities(self, text: str) -> dict[str, float]:
@@ -179,15 +246,15 @@ class Clasher(Watching, Revising, Merging, Copied):
         With the paper's rules, ``centroid`` and ``mistake``, it is the fraction F̂ of the region's
         documents that carry the label (Eq. 15).
         """
-        row = self._probabilities(self._hasher.hash_one(text))[0]
-        return dict(zip(self._index.names, map(float, row), strict=True))
+        _, rows = self._decide(self._hasher.hash_one(text))
+        return dict(zip(self._index.names, map(float, rows[0]), strict=True))
 
     def explain(self, text: str, label: str | None = None) -> Explanation:
-        """Which words and which region spoke for and against a label (by default the best)."""
-        return explain(text, label, self._hasher, self._index, self._state, self._setting)
+        """Explain which words and which region spoke for a label (by default the best)."""
+        return explain.explain(text, label, self._hasher, self._index, self._state, self._setting)
 
     def top_words(self, label: str, n: int = 10) -> list[WordWeight]:
-        """The words that speak most for a label, and how much; needs ``words=True``.
+        """Return the words that speak most for a label, with their weights; needs ``words=True``.
 
         >>> model = Clasher(1024, words=True)
         >>> for _ in range(5):
@@ -196,43 +263,36 @@ class Clasher(Watching, Revising, Merging, Copied):
         >>> sorted(word for word, weight in model.top_words("grain", 2))
         ['corn', 'wheat']
         """
-        return behind.top_words(label, n, self._index, self._state, self._setting)
+        return explain.top_words(label, n, self._index, self._state, self._setting)
+
+    def word_of(self, bucket: int) -> str | None:
+        """Return the word kept for a bucket, None if there is none yet; needs ``words=True``."""
+        return explain.word_of(self._state, bucket)
 
     def neighbours(self, label: str, n: int = 10) -> list[tuple[str, float]]:
-        """The labels that go with a label most often, and in which part of its documents (Eq. 15).
+        """Return the labels that occur most often with a label, and their share of its documents.
 
-        The perceptron does not know.
+        The share is that of Eq. 15. The perceptron keeps none: its list is empty.
 
         >>> model = Clasher(1024)
         >>> model.learn_many(["wheat", "gold"], [{"grain", "wheat"}, {"metal"}])
         >>> model.neighbours("grain")
         [('wheat', 1.0)]
         """
-        j, labels = self._index.number(label), len(self._index)
-        if not self._state.together.size or not self._state.counts[j] > 0:
-            return []
-        shares = self._state.together[j, :labels] / self._state.counts[j]
-        shares[j] = 0.0
-        best = [i for i in np.argsort(-shares, kind="stable")[:n].tolist() if shares[i] > 0]
-        return [(self._index.names[i], float(shares[i])) for i in best]
-
-    def word_of(self, bucket: int) -> str | None:
-        """The word behind a bucket, where one is known; needs ``words=True``."""
-        return behind.word_of(self._state, bucket)
+        return explain.neighbours(label, n, self._index, self._state)
 
     # ── many documents ───────────────────────────────────────────────────────────────────────
 
     def hash_many(self, texts: Any) -> Hashed:
-        """Hash documents ahead of time: reads no state, so it may run in another thread."""
+        """Hash documents ahead of time; this reads no state, so another thread may do it."""
         return self._hasher.hash_many(texts)
 
     def take_rows(self, indptr: Any, buckets: Any, weights: Any) -> Hashed:
-        """Documents that are vectors already, for all that takes many documents.
+        """Turn the rows of a sparse matrix into documents for ``learn_many`` and the like.
 
         Document ``d`` has ``weights[indptr[d]:indptr[d + 1]]`` in ``buckets[indptr[d]:indptr[d +
-        1]]``, each bucket once: the rows of a sparse matrix. With ``weighting="given"`` they are
-        taken as they are (scaled to unit length with ``norm="l2"``); other weightings take them
-        for the counts of words.
+        1]]``, each bucket once. With ``weighting="given"`` the weights are taken as they are
+        (scaled to unit length with ``norm="l2"``); other weightings take them for word counts.
 
         >>> model = Clasher(4, weighting="given")
         >>> rows = model.take_rows([0, 2, 3], [0, 1, 3], [0.5, 2.0, -1.0])
@@ -243,7 +303,7 @@ class Clasher(Watching, Revising, Merging, Copied):
         return take_rows(self._hasher, indptr, buckets, weights)
 
     def hash_features(self, documents: Iterable[Mapping[Any, Any]]) -> Hashed:
-        """Hash documents that are names with values: what ``learn_many`` and others then take.
+        """Hash documents given as mappings of names to values, for ``learn_many`` and the like.
 
         >>> model = Clasher(1024, weighting="tf", analyzer=Analyzer(features=True))
         >>> model.learn_many(model.hash_features([{"wheat": 2}, {"gold": 0.5}]), [{"a"}, {"b"}])
@@ -259,27 +319,24 @@ class Clasher(Watching, Revising, Merging, Copied):
         ids: Sequence[Id | None] | None = None,
         threads: int = 1,
     ) -> None:
-        """Learn from many documents: the same as ``learn`` one by one.
+        """Learn from many documents: the same as ``learn`` for each.
 
-        Unlabelled documents that have an id wait for their labels, as with ``observe``.
+        Unlabelled documents with an id wait for their labels, as with ``observe``.
 
-        With more ``threads`` each learns a part of the documents into a model of its own, and
-        these are merged: equal, to float rounding, for ``centroid``, and an approximation for the
-        other rules. Takes as much memory again for each of them. A model that forgets learns in
-        the order of the stream: with one.
+        With several ``threads``, each learns a part of the documents into its own model, and these
+        are merged: equal up to float rounding for ``centroid``, an approximation for the other
+        rules. Each thread takes the memory of another model. A model that forgets must learn in
+        order, with one thread.
         """
         require_positive("learn_many", "threads", threads)
         if threads > 1 and self.settings.forgets:
             raise SettingError.of("threads", "1 for a model that forgets", threads, "learn_many")
-        sets = LabelSets.of(labels)
-        source, keys = self._checked(texts, sets), self._keys(ids, sets)
-        parts: Iterable[tuple[slice, Hashed]]
+        source, sets, keys = self._checked(texts, labels, ids)
         if threads > 1 and len(sets) > 1:
-            parts = self._learn_in_threads(source, sets, threads)
+            self._learn_in_threads(source, sets, keys, threads)
         else:
-            parts = ((inside, hashed) for inside, hashed, _ in self._steps(source, sets, False))
-        for inside, hashed in parts:
-            self._remember(keys[inside], hashed)
+            for _ in self._steps(source, sets, keys, predicting=False):
+                pass
 
     def observe_many(self, texts: Any, ids: Sequence[Id | None] | None = None) -> None:
         """Count the words of many unlabelled documents; those with an id wait for their labels."""
@@ -289,21 +346,20 @@ class Clasher(Watching, Revising, Merging, Copied):
     def step_many(
         self, texts: Any, labels: Any, ids: Sequence[Id | None] | None = None
     ) -> LabelSets:
-        """Algorithm 1: predict each document, then learn from it; returns the predictions.
+        """Predict each document, then learn from it (Algorithm 1); return the predictions.
 
-        Unlabelled documents that have an id wait for their labels, as with ``observe``.
+        Unlabelled documents with an id wait for their labels, as with ``observe``.
         """
-        sets = LabelSets.of(labels)
-        source, keys = self._checked(texts, sets), self._keys(ids, sets)
-        parts = []
-        for inside, hashed, predicted in self._steps(source, sets, predicting=True):
-            self._remember(keys[inside], hashed)
-            parts.append(predicted)
-        return LabelSets.join(parts)
+        source, sets, keys = self._checked(texts, labels, ids)
+        return LabelSets.join(list(self._steps(source, sets, keys, predicting=True)))
 
     def predict_many(self, texts: Any) -> LabelSets:
-        """The labels of many documents, on all cores; changes nothing."""
+        """Return the labels of many documents, on all cores; change nothing."""
         return LabelSets.join(self._in_parallel(self._predict, texts))
+
+    def probabilities_many(self, texts: Any) -> npt.NDArray[np.float32]:
+        """Return a row of probabilities per document, a column per entry of ``labels``."""
+        return self.decide_many(texts)[1]
 
     def decide_many(self, texts: Any) -> tuple[LabelSets, npt.NDArray[np.float32]]:
         """Return both ``predict_many`` and ``probabilities_many``, at the cost of one of them.
@@ -319,116 +375,276 @@ class Clasher(Watching, Revising, Merging, Copied):
         probabilities = np.concatenate([none, *(part for _, part in parts)])
         return LabelSets.join([labels for labels, _ in parts]), probabilities
 
-    def probabilities_many(self, texts: Any) -> npt.NDArray[np.float32]:
-        """The probabilities of many documents: a row each, a column per entry of ``labels``."""
-        none = np.zeros((0, len(self._index)), np.float32)
-        return np.concatenate([none, *self._in_parallel(self._probabilities, texts)])
+    # ── late and wrong labels ────────────────────────────────────────────────────────────────
 
-    # ── the model file ───────────────────────────────────────────────────────────────────────
+    def learn_later(self, id: Id, labels: Labels) -> None:  # noqa: A002
+        """Learn the labels of a document that was observed under ``id`` and waits for them.
 
-    def save(self, path: str | os.PathLike[str], *, durable: bool = True) -> None:
-        """Write the model to a file, whole or not at all; equal models give equal bytes.
+        The document is learnt as if it came now, without counting its words again.
 
-        A file that need not be there after a power cut may do without being ``durable``.
+        >>> model = Clasher(1024, pending=100)
+        >>> model.observe("wheat prices rise", id="d1")
+        >>> model.learn_later("d1", {"grain"})
+        >>> model.support, model.documents, model.pending
+        ({'grain': 1}, 1, 0)
         """
-        names, alarms = self._index.names, self.alarms
-        model_file.save(path, self.settings, names, self._state, alarms, durable)
+        key = late_labels.key_of(id)
+        if labels is None:
+            raise LabelError("learn_later needs labels: None says that they are still unknown")
+        sets = self._with_room(LabelSets.of([labels]))
+        document = late_labels.take(self._state, key)
+        if document is None:
+            raise late_labels.not_waiting(self._state, id)
+        hashed = self._hasher.one(document.buckets, document.counts)
+        uncount(self._state, self._setting, hashed.buckets, hashed.words.keys)
+        self._step(hashed, sets)
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None) -> Clasher:
-        """Read a model file; learning goes on as if it had never stopped.
+    def unlearn(self, text: str, labels: Labels) -> None:
+        """Take back ``learn(text, labels)``; with None, ``observe(text)``.
 
-        A model that cuts text with a function of yours must be given it again: a file holds its
-        name only.
+        Exact, up to float rounding, for the sketch, and with ``weighting="tf"`` and complete labels
+        for the prototypes and statistics of ``centroid`` and ``margin``. Otherwise approximate:
+        other weightings weight the document as of today; ``mistake`` may not have added it;
+        partial labels and the weights of ``margin`` and ``perceptron`` keep a trace.
+
+        >>> model = Clasher(1024, rule="centroid")
+        >>> for text in ("oil prices rise", "wheat prices rise"):
+        ...     model.learn(text, {"oil"})
+        >>> model.unlearn("wheat prices rise", {"oil"})
+        >>> model.documents, model.support
+        (1, {'oil': 1})
         """
-        settings, labels, state, alarms = model_file.load(path, tokenizer)
-        model = cls.__new__(cls)
-        model._set_up(
-            settings, LabelIndex(settings.max_labels, settled_names(labels)), state, alarms
+        hashed, sets = self._hasher.hash_one(text), LabelSets.of([labels])
+        relabel.unlearn(hashed, sets, self._index, self._state, self._setting)
+
+    def correct(self, text: str, wrong: Labels, right: Labels) -> None:
+        """Unlearn ``wrong`` for a document, and learn ``right``.
+
+        With ``margin`` and ``perceptron`` this is also a step towards the right labels, if the
+        model does not separate the document yet.
+        """
+        sets = self._with_room(LabelSets.of([right]))
+        self.unlearn(text, wrong)
+        self._step(self._hasher.hash_one(text), sets)
+
+    # ── labels that change ───────────────────────────────────────────────────────────────────
+
+    def rename_label(self, old: str, new: str) -> None:
+        """Rename a label.
+
+        >>> model = Clasher(1024)
+        >>> model.learn("wheat prices rise", {"grian"})
+        >>> model.rename_label("grian", "grain")
+        >>> model.labels
+        ['grain']
+        """
+        self._index.rename(old, new)
+
+    def merge_labels(self, source: str, target: str) -> None:
+        """Merge the first label into the second.
+
+        Documents with both count once. Prototypes and statistics are exact if there are no such
+        documents; otherwise these weigh twice in the prototype. Linear weights are averaged by
+        documents.
+        """
+        relabel.join(self._state, self._index, source, target)
+        self.retire_label(source)
+
+    def retire_label(self, label: str) -> None:
+        """Forget a label and all that was learnt about it; if it comes again, it is new."""
+        relabel.retire(self._state, self._index, self._index.number(label), self.settings)
+        if self._watch is not None:
+            self._watch.detector.clear()
+        if self._state.terms.size:
+            look_again(self._state, self._setting.measure)
+
+    def forget(self, keep: float = 0.1, labels: Collection[str] | None = None) -> None:
+        """Scale down what was learnt so far to ``keep``, for some labels or for all (None).
+
+        Means and fractions stay as they are until something is learnt, and then follow faster. The
+        weights of ``margin`` stay too, but move more easily; those of ``perceptron`` shrink. With
+        all labels, word frequencies fade as well. Cheap, and cannot be undone.
+
+        >>> model = Clasher(dimensions=64, rule="centroid")
+        >>> model.learn_many(["wheat and corn"] * 20, [{"grain"}] * 20)
+        >>> model.forget(keep=0.25, labels={"grain"})
+        >>> model.support
+        {'grain': 5}
+        """
+        if not is_number(keep, 1e-6, 1.0):
+            raise SettingError.of("keep", "a number from 0.000001 to 1", keep, "forget")
+        if isinstance(labels, str):
+            labels = {labels}
+        numbers = None if labels is None else sorted({self._index.number(x) for x in labels})
+        drift.forget(self._state, float(keep), numbers)
+
+    # ── other models ─────────────────────────────────────────────────────────────────────────
+
+    def merge(self, other: Self) -> None:
+        """Add what another model has learnt, as if its stream had come after this one's.
+
+        Exact, up to float rounding, for the sketch, the prototypes and the statistics of regions;
+        with ``weighting="tfidf"`` each model has weighted its documents by the frequencies of its
+        own stream. The weights of ``margin`` and ``perceptron`` become means, each by how far it
+        was learnt. The model gets the labels of both; ``other`` stays as it is.
+
+        >>> one, other = Clasher(1024), Clasher(1024)
+        >>> one.learn("wheat prices rise", {"grain"})
+        >>> other.learn("crude oil prices fall", {"oil"})
+        >>> one.merge(other)
+        >>> one.documents, one.support
+        (2, {'grain': 1, 'oil': 1})
+        """
+        if other is self:
+            raise SettingError("a model cannot be merged with itself")
+        merge.check_settings(self.settings, other.settings)
+        if other.state.totals.any():
+            self._add(other, merge.MODELS)
+
+    def add_difference(self, learnt: Self) -> None:
+        """Add what parts of a stream have learnt since they started from this model.
+
+        See ``clasher.runtime.deltas``; ``learnt`` stays as it is.
+        """
+        if learnt.documents:
+            self._add(learnt, merge.DIFFERENCES)
+
+    def _add(self, other: Self, rules: Rules) -> None:
+        self._state = merge.add(
+            self.settings, self._index, self._state, other.labels, other.state, rules
         )
-        return model
 
     def copy(self) -> Self:
-        """Another model that has learnt the same, and goes its own way from here.
+        """Return an independent copy.
 
         >>> model = Clasher(1024)
         >>> model.copy().learn("wheat and corn", {"grain"})
         >>> model.labels
         []
         """
-        model = type(self).__new__(type(self))
-        state = State(*(array.copy() for array in self._state))
-        names = LabelIndex(self.settings.max_labels, self._index.names)
-        model._set_up(self.settings, names, state, self.alarms)
+        state = memory.copy(self._state)
+        model = self.from_state(self.settings, self._index.names, state, self.alarms)
         model.pinned = set(self.pinned)
         return model
+
+    def __copy__(self) -> Self:
+        return self.copy()  # never shallow: two models would learn into the same arrays
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.copy()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return *super().__reduce__(), {"pinned": set(self.pinned)}
+        return *model_file.reduced(self), {"pinned": set(self.pinned)}
 
-    # ── how it is done ───────────────────────────────────────────────────────────────────────
+    def save(self, path: str | os.PathLike[str], *, durable: bool = True) -> None:
+        """Write the model to a file, whole or not at all; equal models give equal bytes.
 
-    def _checked(self, texts: Any, sets: LabelSets) -> Hashed | Buffers:
-        """The documents, after all that can be wrong was looked at: all or nothing."""
+        Without ``durable`` the file may be lost in a power cut.
+        """
+        names, alarms = self._index.names, self.alarms
+        model_file.save(path, self.settings, names, self._state, alarms, durable)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None) -> Clasher:
+        """Read a model file; learning continues where it stopped.
+
+        A file holds only the name of a ``tokenizer`` of your own: pass the function again.
+        """
+        settings, labels, state, alarms = model_file.load(path, tokenizer)
+        return cls.from_state(settings, settled_names(labels), state, alarms)
+
+    # ── Algorithm 1 ──────────────────────────────────────────────────────────────────────────
+
+    def _checked(
+        self, texts: Any, labels: Any, ids: Sequence[Id | None] | None
+    ) -> tuple[Hashed | Buffers, LabelSets, list[Key | None] | None]:
+        """Check documents, labels and ids before anything is learnt: all or nothing."""
+        sets = LabelSets.of(labels)
         source = texts if isinstance(texts, Hashed | Buffers) else as_buffers(texts)
         if source.documents != len(sets):
             raise LabelError(
                 f"every document needs an entry of labels, None where it has none. "
                 f"Got {source.documents} documents and {len(sets)} entries of labels."
             )
-        evicting = self.settings.on_full == "evict"
-        (self._index.check_documents if evicting else self._index.check)(sets)
-        return source
+        return source, self._with_room(sets), late_labels.keys_of(ids, sets, self.settings.pending)
+
+    def _with_room(self, sets: LabelSets) -> LabelSets:
+        """Return the label sets; refuse them if they do not fit into ``max_labels``."""
+        if self.settings.on_full == "evict":
+            self._index.check_documents(sets)
+        else:
+            self._index.check(sets)
+        return sets
 
     def _steps(
-        self, source: Hashed | Buffers, sets: LabelSets, predicting: bool
-    ) -> Iterator[tuple[slice, Hashed, LabelSets]]:
-        """Step batch by batch: which documents these were, hashed, and what was predicted."""
+        self,
+        source: Hashed | Buffers,
+        sets: LabelSets,
+        keys: list[Key | None] | None,
+        predicting: bool,
+    ) -> Iterator[LabelSets]:
+        """Step batch by batch; yield the predictions of each."""
         start = 0
         for hashed in self._hasher.batches(source, BATCH):
             inside = slice(start, start + hashed.documents)
-            yield inside, hashed, self._step(hashed, sets[inside], predicting)
+            yield self._step(hashed, sets[inside], predicting)
+            if keys is not None:
+                late_labels.remember(self._state, keys[inside], hashed)
             start = inside.stop
 
+    def _step(self, hashed: Hashed, sets: LabelSets, predicting: bool = False) -> LabelSets:
+        """Do lines 3–6 of Algorithm 1 for a batch; look at the errors when it is time."""
+        if self._watch is None:
+            return self._advance(hashed, sets, predicting)
+        parts = []
+        for start, stop, is_due in self._watch.stretches(sets.known, self.labelled):
+            parts.append(self._advance(hashed.part(start, stop), sets[start:stop], predicting))
+            if is_due:
+                self._watch.look(self._state, self._index.names)
+        return LabelSets.join(parts)
+
     def _advance(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:
-        """Lines 3–6 of Algorithm 1 for a batch."""
-        if self.settings.on_full == "evict" and not self._index.has_room(sets):
-            if len(sets) > 1:  # a number may change hands between two documents
-                return LabelSets.join(
-                    [
-                        self._advance(hashed.part(i, i + 1), sets[i : i + 1], predicting)
-                        for i in range(len(sets))
-                    ]
-                )
-            predicted = self._predict(hashed) if predicting else None  # with what is given up now
-            self._evict(sets)
-            if predicted is not None:
-                self._advance(hashed, sets, predicting=False)
-                return predicted
-        labels = len(self._index) + len(self._index.check(sets))
-        self._state = memory.grow(self._state, self.settings, labels)  # may fail: names come after
-        truth = self._index.adopt(sets)
-        ids, indptr = self._room_for_labels(hashed.documents if predicting else 0)
+        """Do lines 3–6 of Algorithm 1 for a batch: map, predict and learn each document."""
+        new = self._index.unknown(sets)
+        labels = len(self._index) + len(new)
+        if labels > self.settings.max_labels:
+            return self._advance_full(hashed, sets, predicting)
+        self._state = memory.grow(self._state, self.settings, labels)  # may fail: before the names
+        self._index.extend(new)
+        truth = self._index.translate(sets)
         words = hashed.words
+        documents = hashed.documents if predicting else 0
+        indptr = np.zeros(documents + 1, np.int64)
+        ids = np.empty(documents * labels, np.int32)
         step_documents(
             hashed.indptr, hashed.buckets, hashed.counts, words.indptr, words.places, words.keys,
             truth.known, truth.indptr, truth.ids, truth.yes, self._state, self._setting,
             memory.work_for(self._state, len(words.keys)), predicting, indptr, ids,
         )  # fmt: skip
         if self.settings.keeps_words:
-            vote(hashed.indptr, hashed.buckets, hashed.words, self._state)
+            vote(hashed.indptr, hashed.buckets, words, self._state)
         return LabelSets(self._names(), ids[: indptr[-1]], indptr)
+
+    def _advance_full(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:
+        """Do the same for labels that do not all fit: refuse them, or evict others."""
+        self._with_room(sets)
+        if len(sets) > 1:  # a number may pass to another label between two documents
+            return LabelSets.join(
+                [
+                    self._advance(hashed.part(i, i + 1), sets[i : i + 1], predicting)
+                    for i in range(len(sets))
+                ]
+            )
+        predicted = self._predict(hashed) if predicting else None  # before labels are evicted
+        self._evict(sets)
+        nothing = self._advance(hashed, sets, predicting=False)
+        return nothing if predicted is None else predicted
 
     def _evict(self, sets: LabelSets) -> None:
         """Give the numbers of the longest unseen labels to the new labels of one document."""
-        self._index.check_documents(sets)
         new = self._index.unknown(sets)
-        wanted = {sets.names[i] for i in sets.ids}
-        wanted |= self.pinned
-        spared = {self._index.numbers[name] for name in wanted if name in self._index.numbers}
+        needed = {sets.names[i] for i in sets.ids} | self.pinned
+        spared = {self._index.numbers[name] for name in needed if name in self._index.numbers}
         if len(spared) + len(new) > self.settings.max_labels:
             raise LabelCapacityError(
                 f"label {new[-1]!r} finds no room: {len(self.pinned)} of "
@@ -438,48 +654,82 @@ class Clasher(Watching, Revising, Merging, Copied):
             number = memory.longest_unseen(self._state, spared)
             memory.clear_label(self._state, number, self.settings)
             if self._watch is not None:
-                self._watch.renumber()
+                self._watch.detector.clear()
             self._index.replace(number, name)
             spared.add(number)
 
     def _predict(self, hashed: Hashed) -> LabelSets:
-        """Lines 3–5 of Algorithm 1 for a batch."""
-        ids, indptr = self._room_for_labels(hashed.documents)
-        self._predict_into(hashed, indptr, ids, np.empty((0, 0), np.float32))
-        return LabelSets(self._names(), ids[: indptr[-1]], indptr)
-
-    def _probabilities(self, hashed: Hashed) -> npt.NDArray[np.float32]:
-        return self._decide(hashed)[1]
+        """Do lines 3–5 of Algorithm 1 for a batch."""
+        return self._predict_into(hashed, np.empty((0, 0), np.float32))
 
     def _decide(self, hashed: Hashed) -> tuple[LabelSets, npt.NDArray[np.float32]]:
-        ids, indptr = self._room_for_labels(hashed.documents)
         probabilities = np.empty((hashed.documents, len(self._index)), np.float32)
-        self._predict_into(hashed, indptr, ids, probabilities)
-        return LabelSets(self._names(), ids[: indptr[-1]], indptr), probabilities
+        return self._predict_into(hashed, probabilities), probabilities
 
-    def _predict_into(self, hashed: Hashed, indptr: Any, ids: Any, probabilities: Any) -> None:
+    def _predict_into(self, hashed: Hashed, probabilities: npt.NDArray[np.float32]) -> LabelSets:
         words = hashed.words
+        indptr = np.zeros(hashed.documents + 1, np.int64)
+        ids = np.empty(hashed.documents * len(self._index), np.int32)
         predict_documents(
             hashed.indptr, hashed.buckets, hashed.counts, words.indptr, words.places, words.keys,
             self._state, self._setting, memory.work_for(self._state, len(words.keys)),
             indptr, ids, probabilities,
         )  # fmt: skip
-
-    def _room_for_labels(self, documents: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Room for the label sets of so many documents, each with every label at most."""
-        indptr = np.zeros(documents + 1, np.int64)
-        return np.empty(documents * len(self._index), np.int32), indptr
+        return LabelSets(self._names(), ids[: indptr[-1]], indptr)
 
     def _names(self) -> list[str]:
-        """The labels behind the numbers of now; shared between batches while it holds."""
+        """Return the names of labels, shared between batches unless eviction may change them."""
         evicting = self.settings.on_full == "evict"
         return list(self._index.names) if evicting else self._index.names
+
+    # ── threads ──────────────────────────────────────────────────────────────────────────────
 
     def _in_parallel(self, work: Any, texts: Any) -> list[Any]:
         """Apply ``work`` to batches of documents on all cores, in order."""
         source = texts if isinstance(texts, Hashed | Buffers) else as_buffers(texts)
         batches = self._hasher.batches(source, BATCH)
-        if source.documents <= BATCH:  # nothing to share out: a thread would cost more than it does
+        if source.documents <= BATCH:  # threads would cost more than they save
             return [work(batch) for batch in batches]
         with ThreadPoolExecutor(os.cpu_count()) as threads:
             return list(threads.map(work, batches))
+
+    def _learn_in_threads(
+        self,
+        source: Hashed | Buffers,
+        sets: LabelSets,
+        keys: list[Key | None] | None,
+        threads: int,
+    ) -> None:
+        """Learn each part of the documents into its own model, then merge these.
+
+        Each part starts with the document frequencies of the parts before it, so that every
+        document is weighted as in a single pass.
+        """
+        bounds = merge.bounds(source.documents, threads)
+        parts = [slice(*bound) for bound in bounds]
+        models = [self, *(self._fresh() for _ in bounds[1:])]
+        with ThreadPoolExecutor(len(bounds)) as pool:
+            hashed = list(pool.map(self._hash_part, [source.part(*bound) for bound in bounds]))
+            counted = list(pool.map(self._count, hashed[:-1]))
+            starts = list(accumulate([Sketch.of(self._state), *counted], Sketch.plus))
+            for model, start in zip(models[1:], starts[1:], strict=True):
+                start.put_into(model.state)
+            list(pool.map(Clasher._step, models, hashed, [sets[part] for part in parts]))
+        for model, start in zip(models[1:], starts[1:], strict=True):
+            start.take_out_of(model.state)
+            self.merge(model)
+        if keys is not None:
+            for part, documents in zip(parts, hashed, strict=True):
+                late_labels.remember(self._state, keys[part], documents)
+
+    def _fresh(self) -> Self:
+        return self.from_state(self.settings, (), memory.allocate(self.settings))
+
+    def _hash_part(self, part: Hashed | Buffers) -> Hashed:
+        return next(self._hasher.batches(part, part.documents))
+
+    def _count(self, hashed: Hashed) -> Sketch:
+        """Count the words of some documents."""
+        model = self._fresh()
+        model._step(hashed, LabelSets.unlabelled(hashed.documents))
+        return Sketch.of(model.state)

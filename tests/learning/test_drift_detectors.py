@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from clasher.errors import MissingExtraError
 from clasher.learning import drift
-from clasher.learning.drift import Adwin, Rise, Window, detector_of
+from clasher.learning.drift import AdwinDetector, Rise, Watch, WindowDetector
 
 blocks = st.integers(0, 120).flatmap(
     lambda trials: st.tuples(st.just(trials), st.integers(0, trials))
@@ -44,7 +44,7 @@ def plain_rise(record: list[tuple[int, int]]) -> tuple[int, float, float] | None
 def test_the_window_equals_a_plain_one(given_records):
     array = np.array(given_records, np.float32)
     rows = np.arange(len(array)) + 3
-    found = {rise.row: rise for rise in Window().update("label", rows, array)}
+    found = {rise.row: rise for rise in WindowDetector().update("label", rows, array)}
     for row, plain, left in zip(rows.tolist(), given_records, array, strict=True):
         wanted = plain_rise(plain)
         assert (row in found) == (wanted is not None)
@@ -70,20 +70,20 @@ def shown(detector, errors, trials=64, length=32):
     return rang
 
 
-@pytest.mark.parametrize("detector", [Window, Adwin])
+@pytest.mark.parametrize("detector", [WindowDetector, AdwinDetector])
 def test_a_rise_is_found_soon_and_once(detector):
     errors = [12] * 40 + [40] * 40
     (rang,) = shown(detector(), errors)
     assert 40 <= rang <= 42
 
 
-@pytest.mark.parametrize("detector", [Window, Adwin])
+@pytest.mark.parametrize("detector", [WindowDetector, AdwinDetector])
 @pytest.mark.parametrize("errors", [[40] * 40 + [12] * 40, [20] * 80, list(range(60, 0, -1))])
 def test_falling_and_steady_errors_do_not_ring(detector, errors):
     assert shown(detector(), errors) == []
 
 
-@pytest.mark.parametrize("detector", [Window, Adwin])
+@pytest.mark.parametrize("detector", [WindowDetector, AdwinDetector])
 def test_chance_rings_seldom(detector):
     random = np.random.default_rng(5)
     rang = sum(len(shown(detector(), random.binomial(64, 0.3, 200))) for _ in range(20))
@@ -94,20 +94,20 @@ def test_adwin_is_rebuilt_from_the_record_that_was_kept():
     """Its own memory is lost with the process: the blocks are not."""
     record = np.zeros((1, 32, 2), np.float32)
     record[0, :, 0], record[0, :-1, 1], record[0, -1, 1] = 64, 12, 45
-    assert [rise.row for rise in Adwin().update("label", np.array([3]), record)] == [3]
+    assert [rise.row for rise in AdwinDetector().update("label", np.array([3]), record)] == [3]
     assert not record[0, :-1].any()
-    detector = Adwin()
+    detector = AdwinDetector()
     detector.update("label", np.array([3]), record)
     detector.clear()
     assert not detector._known
 
 
 def test_detectors_by_name():
-    assert isinstance(detector_of("window"), Window)
-    assert isinstance(detector_of("adwin"), Adwin)
+    assert isinstance(Watch("window").detector, WindowDetector)
+    assert isinstance(Watch("adwin").detector, AdwinDetector)
 
 
 def test_a_missing_river_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "river.drift", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'clasher\[drift\]'"):
-        detector_of("adwin")
+        Watch("adwin")

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from clasher import Analyzer, Clasher
 from clasher.errors import LabelError, SettingError
 from clasher.kernels.scan import LONGEST
-from clasher.learning.explain import merge_words
 from support.reference import plain
 from tests.models import LABELS, RULES, TEXTS, state_bytes, taught
 
@@ -65,7 +64,7 @@ def test_votes_are_those_of_the_plain_rule(texts, dimensions):
 def test_a_word_of_more_than_half_is_kept(texts, cut):
     """In one model, and in one that was put together from two."""
     whole, part = observing(texts), observing(texts[:cut])
-    merge_words(part._state, observing(texts[cut:])._state)
+    part.merge(observing(texts[cut:]))
     for bucket, word in majority(texts, 2).items():
         assert whole.word_of(bucket) == word
         assert part.word_of(bucket) == word
@@ -76,20 +75,20 @@ def test_a_word_of_more_than_half_is_kept(texts, cut):
 def test_many_parts_keep_a_word_of_more_than_half(parts):
     merged = observing([])
     for texts in parts:
-        merge_words(merged._state, observing(texts)._state)
+        merged.merge(observing(texts))
     for bucket, word in majority([text for texts in parts for text in texts], 2).items():
         assert merged.word_of(bucket) == word
 
 
 def test_merging_the_same_word_adds():
     one, other = observing(["oil", "oil"], 64), observing(["oil"], 64)
-    merge_words(one._state, other._state)
+    one.merge(other)
     assert one._state.word_votes[plain.place("oil", 0, 64)[0]] == 3
 
 
 def test_models_with_and_without_words_do_not_merge():
-    with pytest.raises(SettingError, match="one of the models keeps words and the other does not"):
-        merge_words(observing(["oil"])._state, Clasher(2, max_labels=2)._state)
+    with pytest.raises(SettingError, match="words is True here and False there"):
+        observing(["oil"]).merge(Clasher(2, max_labels=2))
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def in_parts(model, parts):
         here = Sketch.of(part._state)
         found.append(deltas.difference(part, model, before))
         before = here
-    deltas.take_over(model, merged(found))
+    model.add_difference(merged(found))
     return model
 
 
@@ -99,7 +99,7 @@ def test_histograms_fade_by_what_came_since():
     new, new_bests = part._state.margins.copy(), part._state.bests.copy()
     found = deltas.difference(part, model, Sketch.of(model._state))
     assert found._state.totals[LABELLED] == len(stream)
-    deltas.take_over(model, found)
+    model.add_difference(found)
     np.testing.assert_allclose(model._state.margins, old * FADE**0.5 + new)
     np.testing.assert_allclose(model._state.bests, old_bests * FADE**0.5 + new_bests)
 

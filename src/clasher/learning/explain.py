@@ -1,10 +1,7 @@
-"""Why a label: which words and which region spoke for it and against it.
+"""Explanations: which words and which region spoke for a label, and which words a label is about.
 
-The words behind buckets: which word stands for a bucket, and what a label is about.
-
-A hash cannot be undone, so a model that is to speak in words keeps one for each bucket (see
-``kernels/words.py``). A word that makes up more than half of a bucket's occurrences is the one that
-is kept; memory is constant.
+A hash cannot be undone, so a model that names words keeps one for each bucket: the word that makes
+up more than half of the bucket's occurrences. Memory is constant.
 """
 
 from __future__ import annotations
@@ -22,95 +19,32 @@ from clasher.kernels.clash import choose, clash, shown
 from clasher.kernels.fading import gain
 from clasher.kernels.margin import COSINE, log_odds
 from clasher.kernels.regions import ratio
-from clasher.kernels.scan import merge_votes, write_signs
+from clasher.kernels.scan import write_signs
 from clasher.kernels.sketch import weigh
 from clasher.kernels.state import LABELS, MARGIN, PERCEPTRON, Setting, State, Work
 from clasher.labels import LabelIndex
 from clasher.learning import memory
 from clasher.text.hashing import Hasher, Word
 
-
-def word_of(state: State, bucket: int) -> str | None:
-    """The word that stands for a bucket; None where none does yet."""
-    _check_words(state)
-    dimensions = len(state.word_keys)
-    if not 0 <= bucket < dimensions:
-        raise SettingError.of("bucket", f"from 0 to {dimensions - 1}", bucket, "word_of")
-    text = state.words[bucket].tobytes().rstrip(b"\0").decode("utf-8", "replace")
-    return " ".join(text.lower().split()) or None
-
-
-def top_words(
-    label: str, most: int, index: LabelIndex, state: State, setting: Setting
-) -> list[WordWeight]:
-    """The words that speak for a label, the weightiest first.
-
-    A word weighs the evidence it adds for the label in a document of unit length without others:
-    to the log-odds with the linear rules, to the cosine of its prototype with the paper's.
-    """
-    _check_words(state)
-    if type(most) is not int or most < 1:
-        raise SettingError.of("n", "an integer from 1", most, "top_words")
-    j = index.number(label)
-    buckets = np.flatnonzero(state.word_votes > 0)
-    signs = np.empty(len(buckets))
-    write_signs(state.word_keys[buckets], signs)
-    weights = _weights(j, buckets, state, setting) * signs
-    best = [at for at in np.argsort(-weights, kind="stable")[:most] if weights[at] > 0]
-    named = ((word_of(state, int(buckets[at])), float(weights[at])) for at in best)
-    return [WordWeight(word, weight) for word, weight in named if word is not None]
-
-
-def merge_words(mine: State, other: State) -> None:
-    """Add the words of another model's state, of the same settings, to one's own.
-
-    The word kept for a bucket is still the one of more than half of its occurrences in both.
-    """
-    if len(mine.word_keys) != len(other.word_keys):
-        raise SettingError("one of the models keeps words and the other does not, or fewer buckets")
-    merge_votes(mine, other)
-
-
-def _check_words(state: State) -> None:
-    if not len(state.word_keys):
-        raise SettingError(
-            "the model keeps no words; make it with Clasher(words=True), or clasher learn --words"
-        )
-
-
-def _weights(
-    j: int, buckets: npt.NDArray[np.int64], state: State, setting: Setting
-) -> npt.NDArray[np.float64]:
-    """What a bucket adds to the evidence for label ``j`` for each 1 of it."""
-    first: npt.NDArray[np.float64] = state.rows[buckets, 0, j].astype(np.float64)
-    if setting.rule == PERCEPTRON:
-        return np.asarray(first / gain(state, j))
-    cosines: npt.NDArray[np.float64] = first * state.scales[j]
-    if setting.rule != MARGIN:
-        return cosines
-    weights = state.rows[buckets, 1, j] + state.shared[0, COSINE] * cosines
-    return np.asarray(state.odds[1] * weights)
-
-
-CANCELLED = 0.01  # words whose cosines cancel to less than this part of them do not explain c_j
+CANCELLED = 0.01  # words whose cosines cancel to less than this share do not explain c_j
 
 
 class WordWeight(NamedTuple):
-    """A word, and how much it weighs."""
+    """A word and its weight."""
 
     word: str
     weight: float
 
 
 class WordEvidence(NamedTuple):
-    """A word of the document, and its evidence for the label (negative: against it)."""
+    """A word of the document and its evidence for the label; negative speaks against it."""
 
     word: str
     evidence: float
 
 
 class Span(NamedTuple):
-    """A stretch of the document, in characters, and its evidence for the label."""
+    """A range of characters of the document and its evidence for the label."""
 
     start: int
     stop: int
@@ -119,32 +53,31 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a label was given to a document, or was not.
+    """Why a label was predicted for a document, or was not.
 
     Attributes
     ----------
     label : str
-        The label that is explained.
+        The explained label.
     predicted : bool
-        Whether the model gives it to the document.
+        Whether the model predicts it.
     probability : float
-        What ``Clasher.probabilities`` returns for the label: for the paper's rules, the fraction F̂
-        of the region's documents that carry it (Eq. 15).
+        As from ``Clasher.probabilities``: for the paper's rules, the fraction F̂ of the region's
+        documents that carry the label (Eq. 15).
     evidence : float
-        The sum of ``words`` and ``other``: the log-odds of the label for the linear rules, the
-        cosine of the region for the paper's rules, whose words only choose the region.
+        The sum of ``words`` and ``other``: for the linear rules the log-odds of the label, for the
+        paper's rules the cosine of the region, since their words only choose the region.
     region : str | None
-        The label whose prototype is nearest: the region the document clashed into.
+        The region that the document fell into: the label with the nearest prototype.
     similarity : float
         Its cosine to the document.
     words : list of (word, evidence)
-        What each word contributed, the weightiest first.
+        The evidence of each word, strongest first.
     other : dict
-        What did not come from a word: the label's ``bias``, its share of the regions near the
-        document (``region``), and how it goes with the best of the ``other labels``.
+        Evidence that is not from words: the label's ``bias``, its share of the nearby regions
+        (``region``), and how well it goes with the best of the ``other labels``.
     spans : list of (start, stop, evidence)
-        Where these words stand in the text, in its order; their evidence adds up to that of
-        ``words``.
+        Where these words stand in the text, in its order; their evidence has the same sum.
 
     Examples
     --------
@@ -180,7 +113,7 @@ class Explanation:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the words on green and red, and what did not come from words."""
+        """Show the words in green and red in a notebook, and the other evidence."""
         given = "given" if self.predicted else "not given"
         nearest = "no region" if self.region is None else f"region {self.region}"
         return frames.card(
@@ -226,14 +159,14 @@ def explain(
 
 
 def _evidence(score: float, similarity: float, state: State, setting: Setting) -> float:
-    """Return what the words and the rest add up to."""
+    """Return the sum of all evidence."""
     if setting.rule == MARGIN:
         return float(log_odds(state, score))
     return score if setting.rule == PERCEPTRON else similarity
 
 
 def _best(work: Work, state: State, labels: int) -> int:
-    """The label that would be predicted first: one without a document never is."""
+    """Return the label with the best score among those with documents."""
     return int(np.argmax(np.where(state.counts[:labels] > 0, work.scores[:labels], -np.inf)))
 
 
@@ -247,7 +180,7 @@ def _shares(
     state: State,
     setting: Setting,
 ) -> tuple[npt.NDArray[np.float64], dict[str, float]]:
-    """Return the evidence for label ``j`` by bucket, and what came from elsewhere."""
+    """Return the evidence for label ``j`` of each bucket, and that from elsewhere."""
     bias = {"bias": float(state.bias[0, j])}
     if setting.rule == PERCEPTRON:
         one = gain(state, j)
@@ -267,7 +200,7 @@ def _shares(
     near = per_ratio * ratio(work.cosines[j], work.cosines[region])
     common = per_fraction * work.fractions[j]
     if abs(cosines.sum()) > CANCELLED * np.abs(cosines).sum():
-        shares += near * cosines / cosines.sum()  # the words share in r_j as they do in c_j
+        shares += near * cosines / cosines.sum()  # words share in r_j as in c_j
     else:
         common += near
     beside = per_look * work.looks[j]
@@ -282,7 +215,7 @@ def _by_word(
     counts: npt.NDArray[np.float32],
     shares: npt.NDArray[np.float64],
 ) -> list[WordEvidence]:
-    """Split each bucket's share among the words that fell into it, by their signed counts."""
+    """Split the evidence of each bucket among its words, by their signed counts."""
     place = {int(bucket): at for at, bucket in enumerate(buckets)}
     signed: dict[tuple[str, int], float] = defaultdict(float)
     for word in found:
@@ -296,9 +229,75 @@ def _by_word(
 
 
 def _spans(found: list[Word], weights: list[WordEvidence]) -> list[Span]:
-    """Each time that a word is written has an equal part in what it spoke."""
+    """Split the evidence of each word evenly among its occurrences."""
     written = Counter(word.text for word in found)
     spoken: dict[str, float] = defaultdict(float)
     for text, weight in weights:
         spoken[text] += weight
     return sorted(Span(w.start, w.stop, spoken[w.text] / written[w.text]) for w in found)
+
+
+# ── the words of a label ─────────────────────────────────────────────────────────────────────────
+
+
+def neighbours(label: str, most: int, index: LabelIndex, state: State) -> list[tuple[str, float]]:
+    """Return the labels that occur most often with a label, each with its share (Eq. 15)."""
+    j, labels = index.number(label), len(index)
+    if not state.together.size or not state.counts[j] > 0:
+        return []
+    shares = state.together[j, :labels] / state.counts[j]
+    shares[j] = 0.0
+    best = [i for i in np.argsort(-shares, kind="stable")[:most].tolist() if shares[i] > 0]
+    return [(index.names[i], float(shares[i])) for i in best]
+
+
+def word_of(state: State, bucket: int) -> str | None:
+    """Return the word kept for a bucket, None if there is none yet."""
+    _check_words(state)
+    dimensions = len(state.word_keys)
+    if not 0 <= bucket < dimensions:
+        raise SettingError.of("bucket", f"from 0 to {dimensions - 1}", bucket, "word_of")
+    text = state.words[bucket].tobytes().rstrip(b"\0").decode("utf-8", "replace")
+    return " ".join(text.lower().split()) or None
+
+
+def top_words(
+    label: str, most: int, index: LabelIndex, state: State, setting: Setting
+) -> list[WordWeight]:
+    """Return the words that speak most for a label.
+
+    The weight of a word is its evidence in a document that holds it alone: for the linear rules it
+    adds to the log-odds, for the paper's rules to the cosine of the prototype.
+    """
+    _check_words(state)
+    if type(most) is not int or most < 1:
+        raise SettingError.of("n", "an integer from 1", most, "top_words")
+    j = index.number(label)
+    buckets = np.flatnonzero(state.word_votes > 0)
+    signs = np.empty(len(buckets))
+    write_signs(state.word_keys[buckets], signs)
+    weights = _weights(j, buckets, state, setting) * signs
+    best = [at for at in np.argsort(-weights, kind="stable")[:most] if weights[at] > 0]
+    named = ((word_of(state, int(buckets[at])), float(weights[at])) for at in best)
+    return [WordWeight(word, weight) for word, weight in named if word is not None]
+
+
+def _check_words(state: State) -> None:
+    if not len(state.word_keys):
+        raise SettingError(
+            "the model keeps no words; make it with Clasher(words=True), or clasher learn --words"
+        )
+
+
+def _weights(
+    j: int, buckets: npt.NDArray[np.int64], state: State, setting: Setting
+) -> npt.NDArray[np.float64]:
+    """Return the evidence of each bucket for label ``j``, per unit of weight."""
+    first: npt.NDArray[np.float64] = state.rows[buckets, 0, j].astype(np.float64)
+    if setting.rule == PERCEPTRON:
+        return np.asarray(first / gain(state, j))
+    cosines: npt.NDArray[np.float64] = first * state.scales[j]
+    if setting.rule != MARGIN:
+        return cosines
+    weights = state.rows[buckets, 1, j] + state.shared[0, COSINE] * cosines
+    return np.asarray(state.odds[1] * weights)

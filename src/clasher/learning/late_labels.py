@@ -1,10 +1,7 @@
-"""Labels as they come in life: late, wrong, under another name.
+"""Documents that wait for their labels: a ring of hashed documents, bounded in number and size.
 
-Documents that wait for their labels: a ring of hashed documents, bounded in number and in size.
-
-The oldest make room for new ones, and are counted. Ids are kept as 128-bit digests, so that they
-take the same room whatever they are; finding one looks at all of them, a few microseconds per
-10,000.
+New documents push out the oldest, which are counted as dropped. Ids are kept as 128-bit digests, so
+that each takes the same room; finding one scans them all, a few microseconds per 10,000.
 """
 
 from __future__ import annotations
@@ -16,14 +13,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from clasher.errors import LabelError, NotLearntError, SettingError
-from clasher.kernels.clash import unlearn_document
-from clasher.kernels.classes import look_again
-from clasher.kernels.sketch import uncount
-from clasher.kernels.state import DOCUMENTS, LABELLED, State
-from clasher.labels import UNLABELLED, Labels, LabelSets
-from clasher.learning import memory, relabel
-from clasher.learning.parts import Parts
+from clasher.errors import NotLearntError, SettingError
+from clasher.kernels.state import State
+from clasher.labels import UNLABELLED, LabelSets
 from clasher.text.hashing import Hashed
 
 Id: TypeAlias = str | int
@@ -31,13 +23,13 @@ Key: TypeAlias = npt.NDArray[np.int64]
 
 PUT, OLDEST, FILLED, WAITING, DROPPED = range(5)
 """Places in ``State.late_marks``: documents put so far, the number of the oldest, buckets written
-so far, documents that wait, documents dropped unlabelled."""
+so far, documents that wait, documents dropped before their labels came."""
 
-TAKEN = -1  # in place of the length of a document that waits no longer
+TAKEN = -1  # the length of a document that was taken out
 
 
 class Waiting(NamedTuple):
-    """A document that waits, as ``clasher.text.hashing.Hashed`` has it."""
+    """A document that waits for its labels, hashed."""
 
     key: Key
     buckets: npt.NDArray[np.int32]
@@ -45,7 +37,7 @@ class Waiting(NamedTuple):
 
 
 def key_of(name: Id) -> Key:
-    """The digest of an id; 7 and "7" differ.
+    """Return the digest of an id; 7 and "7" differ.
 
     >>> key_of("d7").tolist()
     [2709081766650777889, 609209529400359220]
@@ -57,8 +49,33 @@ def key_of(name: Id) -> Key:
     return np.frombuffer(digest, "<i8").astype(np.int64)
 
 
+def keys_of(
+    ids: Sequence[Id | None] | None, sets: LabelSets, pending: int
+) -> list[Key | None] | None:
+    """Check the ids of documents; return the keys of those that will wait for labels."""
+    if ids is None:
+        return None
+    if len(ids) != len(sets):
+        raise SettingError.of("ids", f"one for each of {len(sets)} documents", ids)
+    if not pending:
+        raise SettingError("the model has no room for documents to wait: Clasher(pending=N)")
+    waits = (sets.known == UNLABELLED).tolist()
+    return [
+        key_of(name) if name is not None and wait else None
+        for name, wait in zip(ids, waits, strict=True)
+    ]
+
+
+def remember(state: State, keys: Sequence[Key | None], hashed: Hashed) -> None:
+    """Put the documents that have a key into the ring."""
+    for number, key in enumerate(keys):
+        if key is not None:
+            part = hashed.part(number, number + 1)
+            put(state, Waiting(key, part.buckets, part.counts))
+
+
 def put(state: State, document: Waiting) -> None:
-    """Keep a document; one that waits under the same id is dropped, as the oldest are."""
+    """Add a document; drop one that waits under the same id, and the oldest if need be."""
     if take(state, document.key) is not None:
         state.late_marks[DROPPED] += 1
     marks, size = state.late_marks, len(document.buckets)
@@ -80,9 +97,9 @@ def put(state: State, document: Waiting) -> None:
 
 
 def take(state: State, key: Key) -> Waiting | None:
-    """Take a document out, None where it is not there."""
+    """Take a document out of the ring; return None if it is not there."""
     for slot in np.flatnonzero((state.late_keys == key).all(axis=1)).tolist():
-        if _is_inside(state, slot):
+        if _is_waiting(state, slot):
             document = _read(state, slot)
             state.late_spans[slot, 1] = TAKEN
             state.late_marks[WAITING] -= 1
@@ -91,15 +108,38 @@ def take(state: State, key: Key) -> Waiting | None:
 
 
 def waiting(state: State) -> Iterator[Waiting]:
-    """All documents that wait, the oldest first."""
+    """Yield all documents that wait, oldest first."""
     for number in range(state.late_marks[OLDEST], state.late_marks[PUT]):
         slot = number % len(state.late_spans)
         if state.late_spans[slot, 1] != TAKEN:
             yield _read(state, slot)
 
 
+def pending(state: State) -> int:
+    """Return how many documents wait."""
+    return int(state.late_marks[WAITING]) if state.late_marks.size else 0
+
+
+def dropped(state: State) -> int:
+    """Return how many documents were dropped before their labels came."""
+    return int(state.late_marks[DROPPED]) if state.late_marks.size else 0
+
+
+def not_waiting(state: State, name: Id) -> NotLearntError:
+    """Explain why no document waits under an id."""
+    room = len(state.late_spans)
+    if not room:
+        return NotLearntError(
+            "no document waits for labels; give the model room for some: Clasher(pending=N)"
+        )
+    why = "it was not observed under this id, or has got its labels"
+    if lost := dropped(state):
+        why += f", or was dropped: {lost} were, there is room for {room}; raise pending"
+    return NotLearntError(f"no document {name!r} waits for labels: {why}")
+
+
 def is_sound(state: State) -> bool:
-    """Whether what was read from a file can be a ring; kernels trust it."""
+    """Check that arrays read from a file form a ring: kernels trust them."""
     if not state.late_marks.size:
         return True
     put, oldest, filled, waits, dropped = state.late_marks.tolist()
@@ -111,7 +151,7 @@ def is_sound(state: State) -> bool:
         and (not spans.size or (spans[:, 0].min() >= 0 and spans[:, 0].max() <= filled))
         and (not spans.size or (spans[:, 1].min() >= TAKEN and spans[:, 1].max() <= dimensions))
         and (not buckets.size or (buckets.min() >= 0 and buckets.max() < dimensions))
-        and waits == sum(_is_inside(state, slot) for slot in range(len(spans)))
+        and waits == sum(_is_waiting(state, slot) for slot in range(len(spans)))
     )
 
 
@@ -124,8 +164,7 @@ def _has_room(state: State, size: int) -> bool:
     return bool(fits and marks[PUT] - marks[OLDEST] < len(spans))
 
 
-def _is_inside(state: State, slot: int) -> bool:
-    """Whether a slot holds a document that waits, not one that is gone."""
+def _is_waiting(state: State, slot: int) -> bool:
     marks, room = state.late_marks, len(state.late_spans)
     place = (slot - marks[OLDEST]) % room
     return bool(place < marks[PUT] - marks[OLDEST] and state.late_spans[slot, 1] != TAKEN)
@@ -141,169 +180,3 @@ def _read(state: State, slot: int) -> Waiting:
 
 def _places(state: State, start: int, size: int) -> npt.NDArray[np.int64]:
     return np.arange(start, start + size) % len(state.late_buckets)
-
-
-class Revising(Parts):
-    """What a model can do about labels it has learnt, or has not learnt yet.
-
-    The exact inverse of learning is known for all that is a sum: the sketch, the prototypes and
-    the statistics of regions. Weights that were learnt step by step (``margin``, ``perceptron``)
-    have none, and stay until new documents move them.
-    """
-
-    # ── labels that come late ────────────────────────────────────────────────────────────────
-
-    @property
-    def pending(self) -> int:
-        """How many observed documents wait for their labels now."""
-        return int(self._state.late_marks[WAITING]) if self.settings.pending else 0
-
-    @property
-    def dropped(self) -> int:
-        """How many documents had to make room before their labels came."""
-        return int(self._state.late_marks[DROPPED]) if self.settings.pending else 0
-
-    def learn_later(self, id: Id, labels: Labels) -> None:  # noqa: A002
-        """Learn the labels of a document that was observed under ``id``, which then waits no more.
-
-        The document is learnt as if it had come now; its words are not counted again.
-
-        >>> from clasher import Clasher
-        >>> model = Clasher(1024, pending=100)
-        >>> model.observe("wheat prices rise", id="d1")
-        >>> model.learn_later("d1", {"grain"})
-        >>> model.support, model.documents, model.pending
-        ({'grain': 1}, 1, 0)
-        """
-        key = key_of(id)
-        if labels is None:
-            raise LabelError("learn_later needs labels: None says that they are still unknown")
-        sets = self._that_find_room(labels)
-        document = take(self._state, key)
-        if document is None:
-            raise NotLearntError(self._missing(id))
-        hashed = self._hasher.one(document.buckets, document.counts)
-        uncount(self._state, self._setting, hashed.buckets, hashed.words.keys)
-        self._step(hashed, sets, predicting=False)
-
-    def _keys(self, ids: Sequence[Id | None] | None, sets: LabelSets) -> list[Key | None]:
-        """What unlabelled documents are to be remembered by, checked before anything is learnt."""
-        if ids is None:
-            return [None] * len(sets)
-        if len(ids) != len(sets):
-            raise SettingError.of("ids", f"one for each of {len(sets)} documents", ids)
-        if not self.settings.pending:
-            raise SettingError("the model has no room for documents to wait: Clasher(pending=N)")
-        waits = (sets.known == UNLABELLED).tolist()
-        return [
-            key_of(name) if name is not None and wait else None
-            for name, wait in zip(ids, waits, strict=True)
-        ]
-
-    def _remember(self, keys: list[Key | None], hashed: Hashed) -> None:
-        """Let documents wait for their labels, those that have a key."""
-        for number, key in enumerate(keys):
-            if key is not None:
-                part = hashed.part(number, number + 1)
-                put(self._state, Waiting(key, part.buckets, part.counts))
-
-    def _missing(self, id_: Id) -> str:
-        room = self.settings.pending
-        if not room:
-            return "no document waits for labels; give the model room for some: Clasher(pending=N)"
-        why = "it was not observed under this id, or has got its labels"
-        if self.dropped:
-            why += f", or was dropped: {self.dropped} were, there is room for {room}; raise pending"
-        return f"no document {id_!r} waits for labels: {why}"
-
-    # ── labels that were wrong ───────────────────────────────────────────────────────────────
-
-    def unlearn(self, text: str, labels: Labels) -> None:
-        """Take back ``learn(text, labels)``; with None, ``observe(text)``.
-
-        Exact, to float rounding, for the sketch, and with ``weighting="tf"`` and complete labels
-        for the prototypes and statistics of ``centroid`` and ``margin``. Approximate elsewhere:
-        other weightings weigh the document as of today; ``mistake`` may not have fed it;
-        partial labels and the weights of ``margin`` and ``perceptron`` keep a trace.
-
-        >>> from clasher import Clasher
-        >>> model = Clasher(1024, rule="centroid")
-        >>> for text in ("oil prices rise", "wheat prices rise"):
-        ...     model.learn(text, {"oil"})
-        >>> model.unlearn("wheat prices rise", {"oil"})
-        >>> model.documents, model.support
-        (1, {'oil': 1})
-        """
-        hashed, sets = self._hasher.hash_one(text), LabelSets.of([labels])
-        self._check_learnt(hashed, sets)
-        truth = self._index.translate(sets)
-        unlearn_document(
-            hashed.buckets, hashed.counts, hashed.words.places, hashed.words.keys,
-            truth.known[0], truth.ids, truth.yes,
-            self._state, self._setting, memory.work_for(self._state, len(hashed.words.keys)),
-        )  # fmt: skip
-
-    def correct(self, text: str, wrong: Labels, right: Labels) -> None:
-        """Learn ``right`` in place of ``wrong``, which was learnt for the same document.
-
-        With ``margin`` and ``perceptron`` this is also a step towards the right labels, where the
-        document is not yet told apart.
-        """
-        sets = self._that_find_room(right)
-        self.unlearn(text, wrong)
-        self._step(self._hasher.hash_one(text), sets, predicting=False)
-
-    def _check_learnt(self, hashed: Hashed, sets: LabelSets) -> None:
-        """Refuse to take back what cannot have been learnt."""
-        state = self._state
-        if not state.totals[DOCUMENTS] or not state.frequencies[0, hashed.buckets].all():
-            raise NotLearntError("this document was never learnt: the model has not seen its words")
-        if sets.known[0] and not state.totals[LABELLED]:
-            raise NotLearntError("no labelled document is left to unlearn")
-        for number, yes in zip(sets.ids, sets.yes, strict=True):
-            name = sets.names[number]
-            if not state.counts[self._index.number(name)] > 0.0 and yes:
-                raise NotLearntError(f"label {name!r} has no document left to unlearn")
-
-    # ── labels that change ───────────────────────────────────────────────────────────────────
-
-    def rename_label(self, old: str, new: str) -> None:
-        """Call a label by another name from now on.
-
-        >>> from clasher import Clasher
-        >>> model = Clasher(1024)
-        >>> model.learn("wheat prices rise", {"grian"})
-        >>> model.rename_label("grian", "grain")
-        >>> model.labels
-        ['grain']
-        """
-        self._index.rename(old, new)
-
-    def merge_labels(self, source: str, target: str) -> None:
-        """Make one label of two, under the name of the second.
-
-        Documents that carried both count once. Exact for prototypes and statistics where there are
-        none such; where there are, they weigh twice in the prototype. Linear weights become the
-        mean by documents.
-        """
-        numbers = self._index.number(source), self._index.number(target)
-        if numbers[0] == numbers[1]:
-            raise LabelError(f"label {source!r} cannot be merged with itself")
-        relabel.join(self._state, *numbers)
-        self.retire_label(source)
-
-    def retire_label(self, label: str) -> None:
-        """Forget a label and all that was learnt of it; should it come again, it is a new one."""
-        number = self._index.number(label)
-        relabel.retire(self._state, self._index, number, self.settings)
-        if self._watch is not None:
-            self._watch.renumber()
-        if self._state.terms.size:
-            look_again(self._state, self._setting.measure)
-
-    def _that_find_room(self, labels: Labels) -> LabelSets:
-        """The labels of one document; too many are refused before anything is changed."""
-        sets = LabelSets.of([labels])
-        evicting = self.settings.on_full == "evict"
-        (self._index.check_documents if evicting else self._index.check)(sets)
-        return sets

@@ -1,8 +1,16 @@
-"""The arrays of a model: how many bytes they take, how they grow, how a label is cleared."""
+"""The arrays of a model: their shapes, and how to allocate, grow, copy, cut and clear them.
+
+Code that adds or drops room for labels goes through this module. What the arrays mean is said in
+``kernels/state.py``.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
 import numpy as np
+import numpy.typing as npt
 
 from clasher.kernels.clash import VECTOR
 from clasher.kernels.margin import BIAS_START, ODDS_START, SHARED_START
@@ -12,83 +20,68 @@ from clasher.kernels.state import BINS, BLOCKS, LABELS, NOW, RECENT, State, Work
 from clasher.settings import MEASURES, Settings
 
 FIRST_CAPACITY = 32
-LATE_BUCKETS = 256  # room for so many buckets per document that waits for its labels
+LATE_BUCKETS = 256  # room for buckets per document that waits for its labels
 
 LABEL_AXIS = {
     "rows": 2, "counts": 0, "norms": 0, "scales": 0, "together": 1, "seen": 0, "bias": 1,
     "classes": 1, "members": 1, "gains": 0, "blocks": 0,
 }  # fmt: skip
-"""The last axis of each array that runs over labels (``together`` has two of them)."""
+"""The last label axis of each array that has one (``together`` has two)."""
+
+Shapes: TypeAlias = dict[str, tuple[tuple[int, ...], type]]
 
 
-def shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...], type]]:
-    """Shape and type of every array of a model with room for ``capacity`` labels."""
+def shapes(settings: Settings, capacity: int) -> Shapes:
+    """Return shape and type of every array of a model with room for ``capacity`` labels."""
     m = settings.dimensions
     margin = settings.rule == "margin"
     regions = capacity if settings.rule != "perceptron" else 0
     by_class = settings.weighting in MEASURES
     named = m if settings.keeps_words else 0
-    taught = m if margin and capacity else 0  # by labels
-    return (
-        {
-            "totals": ((3,), np.int64),
-            "frequencies": ((settings.depth, m), np.float64),
-            "rows": ((m, 2 if margin else 1, capacity), np.float32),
-            "counts": ((capacity,), np.float64),
-            "norms": ((capacity,), np.float64),
-            "scales": ((capacity,), np.float64),
-            "together": ((regions, regions), np.float32),
-            "seen": ((capacity,), np.int64),
-            "squares": ((taught,), np.float32),
-            "bias": ((2, capacity), np.float64),
-            "shared": ((2, len(SHARED_START)), np.float64),
-            "margins": ((2, BINS), np.float64),
-            "cut": ((1,), np.float64),
-            "bests": ((2, BINS), np.float64),
-            "floor": ((1,), np.float64),
-            "odds": ((2,), np.float64),
-            "classes": ((m, capacity) if by_class else (0, 0), np.float32),
-            "members": ((2, capacity) if by_class else (0, 0), np.float64),
-            "terms": ((2, m) if by_class else (0, 0), np.float64),
-            "clock": ((2,), np.float64),
-            "gains": ((capacity,), np.float64),
-            "word_keys": ((named,), np.uint64),
-            "word_votes": ((named,), np.int64),
-            "words": ((named, LONGEST), np.uint8),
-        }
-        | late_shapes(settings)
-        | watch_shapes(settings, capacity)
-    )
-
-
-def watch_shapes(settings: Settings, capacity: int) -> dict[str, tuple[tuple[int, ...], type]]:
-    """Room for what a change detector looks at."""
+    pending = settings.pending
+    late = max(pending * LATE_BUCKETS, m) if pending else 0  # any single document fits
     watching = settings.detector != "none"
-    documents, buckets, labels = RECENT if watching else (0, 0, 0)
+    recent, recent_buckets, recent_labels = RECENT if watching else (0, 0, 0)
     return {
+        "totals": ((3,), np.int64),
+        "frequencies": ((settings.depth, m), np.float64),
+        "rows": ((m, 2 if margin else 1, capacity), np.float32),
+        "counts": ((capacity,), np.float64),
+        "norms": ((capacity,), np.float64),
+        "scales": ((capacity,), np.float64),
+        "together": ((regions, regions), np.float32),
+        "seen": ((capacity,), np.int64),
+        "squares": ((m if margin and capacity else 0,), np.float32),
+        "bias": ((2, capacity), np.float64),
+        "shared": ((2, len(SHARED_START)), np.float64),
+        "margins": ((2, BINS), np.float64),
+        "cut": ((1,), np.float64),
+        "bests": ((2, BINS), np.float64),
+        "floor": ((1,), np.float64),
+        "odds": ((2,), np.float64),
+        "classes": ((m, capacity) if by_class else (0, 0), np.float32),
+        "members": ((2, capacity) if by_class else (0, 0), np.float64),
+        "terms": ((2, m) if by_class else (0, 0), np.float64),
+        "clock": ((2,), np.float64),
+        "gains": ((capacity,), np.float64),
+        "word_keys": ((named,), np.uint64),
+        "word_votes": ((named,), np.int64),
+        "words": ((named, LONGEST), np.uint8),
+        "late_keys": ((pending, 2), np.int64),
+        "late_spans": ((pending, 2), np.int64),
+        "late_buckets": ((late,), np.int32),
+        "late_counts": ((late,), np.float32),
+        "late_marks": ((5 if pending else 0,), np.int64),
         "blocks": ((capacity, BLOCKS + 1, 2) if watching else (0, 0, 0), np.float32),
         "all_blocks": ((1, BLOCKS + 1, 2) if watching else (0, 0, 0), np.float32),
-        "recent_buckets": ((documents, buckets), np.int32),
-        "recent_x": ((documents, buckets), np.float32),
-        "recent_labels": ((documents, labels), np.int32),
-    }
-
-
-def late_shapes(settings: Settings) -> dict[str, tuple[tuple[int, ...], type]]:
-    """Room for the documents that wait for their labels; any single one finds room."""
-    documents = settings.pending
-    buckets = max(documents * LATE_BUCKETS, settings.dimensions) if documents else 0
-    return {
-        "late_keys": ((documents, 2), np.int64),
-        "late_spans": ((documents, 2), np.int64),
-        "late_buckets": ((buckets,), np.int32),
-        "late_counts": ((buckets,), np.float32),
-        "late_marks": ((5 if documents else 0,), np.int64),
+        "recent_buckets": ((recent, recent_buckets), np.int32),
+        "recent_x": ((recent, recent_buckets), np.float32),
+        "recent_labels": ((recent, recent_labels), np.int32),
     }
 
 
 def nbytes(settings: Settings, labels: int) -> int:
-    """Bytes of a model that holds ``labels`` labels: known before a document is read."""
+    """Return the bytes of a model with ``labels`` labels, before any of them is allocated."""
     return sum(
         int(np.prod(shape)) * np.dtype(kind).itemsize
         for shape, kind in shapes(settings, capacity_for(labels, settings.max_labels)).values()
@@ -96,7 +89,7 @@ def nbytes(settings: Settings, labels: int) -> int:
 
 
 def capacity_for(labels: int, max_labels: int) -> int:
-    """Room for ``labels`` labels, in steps of half as much again and whole vectors."""
+    """Return room for ``labels`` labels: it grows by half, in whole vectors."""
     most = -(-max_labels // VECTOR) * VECTOR
     capacity = min(FIRST_CAPACITY, most)
     while capacity < labels:
@@ -105,7 +98,7 @@ def capacity_for(labels: int, max_labels: int) -> int:
 
 
 def allocate(settings: Settings, labels: int = 0) -> State:
-    """A state that has learnt nothing."""
+    """Return the state of a new model."""
     capacity = capacity_for(labels, settings.max_labels)
     state = State(**{k: np.zeros(*v) for k, v in shapes(settings, capacity).items()})
     state.clock[NOW] = 1.0
@@ -120,19 +113,13 @@ def allocate(settings: Settings, labels: int = 0) -> State:
     return state
 
 
-def without_labels(state: State, settings: Settings) -> State:
-    """The same state, all that is about labels left out: the word statistics remain."""
-    kept = state._asdict()
-    kept["totals"] = state.totals.copy()
-    kept["totals"][1:] = 0
-    for name, (shape, kind) in shapes(settings, 0).items():
-        if kept[name].shape != shape:
-            kept[name] = np.zeros(shape, kind)
-    return State(**kept)
+def copy(state: State) -> State:
+    """Copy every array."""
+    return State(*(array.copy() for array in state))
 
 
 def grow(state: State, settings: Settings, labels: int) -> State:
-    """The same state with room for ``labels`` labels."""
+    """Return the state with room for ``labels`` labels: the same one if it has the room."""
     if labels <= len(state.counts):
         return state
     grown = allocate(settings, labels)
@@ -143,18 +130,79 @@ def grow(state: State, settings: Settings, labels: int) -> State:
         elif name == "classes" and array.size:
             copy_rows(array[:, None], target[:, None], state.frequencies[0])
         else:
-            target[tuple(slice(0, n) for n in array.shape)] = array
+            target[_common(array, target)] = array
     return grown
 
 
-def clear_label(state: State, number: int, settings: Settings) -> None:
-    """Forget all that is known of one label, so that its number can be given away."""
-    if settings.weighting == "icf":
-        state.terms[1] -= state.classes[:, number] > 0  # the labels that words came with
+def without_labels(state: State, settings: Settings) -> State:
+    """Return the word statistics alone, sharing their arrays."""
+    kept = state._asdict()
+    kept["totals"] = state.totals.copy()
+    kept["totals"][1:] = 0
+    for name, (shape, kind) in shapes(settings, 0).items():
+        if kept[name].shape != shape:
+            kept[name] = np.zeros(shape, kind)
+    return State(**kept)
+
+
+def set_arrays(target: State, source: State, names: Iterable[str]) -> None:
+    """Copy some arrays, whose room for labels may differ."""
+    for name in names:
+        ours, theirs = getattr(target, name), getattr(source, name)
+        inside = _common(ours, theirs)
+        ours[inside] = theirs[inside]
+
+
+def subtract_arrays(target: State, source: State, names: Iterable[str]) -> None:
+    """Subtract some arrays, whose room for labels may differ."""
+    for name in names:
+        ours, theirs = getattr(target, name), getattr(source, name)
+        inside = _common(ours, theirs)
+        ours[inside] -= theirs[inside]
+
+
+def _common(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> tuple[slice, ...]:
+    return tuple(slice(0, min(sizes)) for sizes in zip(one.shape, other.shape, strict=True))
+
+
+def in_use(state: State, name: str, labels: int) -> npt.NDArray[Any]:
+    """Return the part of an array that belongs to the first ``labels`` labels, as a view."""
+    array: npt.NDArray[Any] = getattr(state, name)
+    if name == "squares":  # shared by all labels: empty before the first
+        return array[: len(array) if labels else 0]
+    if name not in LABEL_AXIS or not array.size:
+        return array
+    if name == "together":
+        return array[:labels, :labels]
+    return array[_at(name, slice(0, labels))]
+
+
+def cut_labels(state: State, first: int, stop: int) -> State:
+    """Return a state for predicting labels ``first`` to ``stop``: without what they share.
+
+    Word statistics are not copied. ``together``, ``classes`` and ``blocks`` are left out.
+    """
+    arrays = state._asdict()
+    room = -(-(stop - first) // VECTOR) * VECTOR
     for name, axis in LABEL_AXIS.items():
+        array = arrays[name]
+        if name not in ("together", "classes", "blocks") and array.size:
+            shape = (*array.shape[:axis], room, *array.shape[axis + 1 :])
+            arrays[name] = np.zeros(shape, array.dtype)
+            arrays[name][_at(name, slice(0, stop - first))] = array[_at(name, slice(first, stop))]
+    for name in ("together", "classes", "blocks", "all_blocks"):
+        arrays[name] = np.zeros((0,) * arrays[name].ndim, arrays[name].dtype)
+    return State(**arrays)
+
+
+def clear_label(state: State, number: int, settings: Settings) -> None:
+    """Forget a label, so that its number can be given to another."""
+    if settings.weighting == "icf":
+        state.terms[1] -= state.classes[:, number] > 0  # counts the labels of each bucket
+    for name in LABEL_AXIS:
         array = getattr(state, name)
         if array.size:
-            array[(slice(None),) * axis + (number,)] = 0
+            array[_at(name, number)] = 0
     if state.together.size:
         state.together[number] = 0
     state.gains[number] = 1.0
@@ -164,20 +212,31 @@ def clear_label(state: State, number: int, settings: Settings) -> None:
 
 
 def move_label(state: State, source: int, target: int) -> None:
-    """Write all that is known of one label over another."""
+    """Overwrite one label with another."""
     if state.together.size:
         state.together[target] = state.together[source]
-    for name, axis in LABEL_AXIS.items():
+    for name in LABEL_AXIS:
         array = getattr(state, name)
         if array.size:
-            before = (slice(None),) * axis
-            array[(*before, target)] = array[(*before, source)]
+            array[_at(name, target)] = array[_at(name, source)]
     state.recent_labels[state.recent_labels == target] = -1
     state.recent_labels[state.recent_labels == source] = target
 
 
+def _at(name: str, labels: int | slice) -> tuple[int | slice, ...]:
+    """Return the index that selects labels in an array."""
+    return (*(slice(None),) * LABEL_AXIS[name], labels)
+
+
+def longest_unseen(state: State, spared: set[int]) -> int:
+    """Return the label that was named least recently, other than those ``spared``."""
+    seen = state.seen[: state.totals[LABELS]].astype(np.float64)
+    seen[list(spared)] = np.inf
+    return int(np.argmin(seen))
+
+
 def work_for(state: State, words: int = 0) -> Work:
-    """Scratch space for one thread, and documents of so many distinct words."""
+    """Return scratch space for one thread and documents of up to ``words`` distinct words."""
     capacity = len(state.counts)
     depth, m = state.frequencies.shape
     return Work(
@@ -196,10 +255,3 @@ def work_for(state: State, words: int = 0) -> Work:
         truth=np.empty(capacity, np.int8),
         chosen=np.empty(capacity, np.int32),
     )
-
-
-def longest_unseen(state: State, spared: set[int]) -> int:
-    """The number of the label that was spoken of least recently, ``spared`` ones excepted."""
-    seen = state.seen[: state.totals[LABELS]].astype(np.float64)
-    seen[list(spared)] = np.inf
-    return int(np.argmin(seen))

@@ -1,16 +1,13 @@
 """The model file: safetensors with a JSON header, written whole or not at all.
 
-The header's only metadata entry, ``clasher``, is a JSON object with ``format`` (the version of
-this layout), ``version`` (of the library that wrote it), ``settings``, ``labels``, ``alarms`` (if
-a change detector raised any) and ``checksum`` (BLAKE2b over all else). Arrays are cut to the labels
-in use, so that a file depends on what was learnt only; one without elements may be missing, so that
-files stay readable when a setting that they do not use brings new arrays. Nothing in a file is ever
-executed.
+The only metadata entry, ``clasher``, is a JSON object with ``format`` (the version of this layout),
+``version`` (of the library that wrote it), ``settings``, ``labels``, ``alarms`` (if a change
+detector raised any) and ``checksum`` (BLAKE2b over all else). Arrays are cut to the labels in use,
+so that a file depends only on what was learnt. Empty arrays may be missing, so that files stay
+readable when a new setting brings new arrays. Nothing in a file is ever executed.
 
-Models as bytes, for libraries that send objects around or keep them, and for ``pickle``.
-
-They are the bytes of the file that ``save`` writes: nothing of ours is pickled, and a checksum
-tells that what arrives is what was sent.
+Copies and pickles of models are the bytes of their files: the checksum shows whether what arrives
+is what was sent.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,93 +35,26 @@ from clasher.settings import Settings
 from clasher.text.analyzer import Tokenizer, check_tokenizer
 from clasher.version import __version__
 
-T = TypeVar("T")
-
-
-class Saving(Protocol):
-    """A model, or what else has a file."""
-
-    def save(self, path: Path, *, durable: bool) -> object:
-        """Write it to a file."""
-
-
-def packed(model: Saving) -> bytes:
-    """A model as the content of its file."""
-    with tempfile.TemporaryDirectory(prefix="clasher-") as folder:
-        path = Path(folder, "model")
-        model.save(path, durable=False)
-        return path.read_bytes()
-
-
-def unpacked(content: bytes, load: Callable[..., T], **given: Any) -> T:
-    """What ``load`` makes of a file with such a content.
-
-    >>> from clasher import Clasher
-    >>> unpacked(packed(Clasher(1024)), Clasher.load).settings.dimensions
-    1024
-    """
-    with tempfile.TemporaryDirectory(prefix="clasher-") as folder:
-        path = Path(folder, "model")
-        path.write_bytes(content)
-        return load(path, **given)
-
-
-class Copied:
-    """Something with a file that can be copied and pickled; copies share nothing.
-
-    ``copy.copy`` copies as deeply as ``copy.deepcopy``: what one of two models learns into shared
-    arrays, the other would predict with.
-    """
-
-    settings: Settings
-
-    def __copy__(self) -> Self:
-        return self.__deepcopy__({})
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        raise NotImplementedError
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), packed(self), self._beside_the_file())  # type: ignore[arg-type]
-
-    def _beside_the_file(self) -> dict[str, Any]:
-        """Return what ``load`` is to be given beside the file."""
-        tokenizer = self.settings.analyzer.tokenizer
-        _check_function(tokenizer, type(self).__name__)
-        return {"tokenizer": tokenizer}
-
-
-def _restored(kind: Any, content: bytes, given: dict[str, Any]) -> Any:
-    return unpacked(content, kind.load, **given)
-
-
-def _check_function(function: Any, owner: str) -> None:
-    """Refuse a function that its name does not lead to: only the name is pickled."""
-    if function is None:
-        return
-    found: Any = sys.modules.get(function.__module__)
-    for part in function.__qualname__.split("."):
-        found = getattr(found, part, None)
-    if found is not function:
-        raise SettingError(
-            f"this {owner} cannot be pickled: its tokenizer {function.__qualname__} is not found "
-            f"under that name in {function.__module__}; define it as a function at the top of a "
-            f"module, or save the model and read it with {owner}.load(…, tokenizer=…)"
-        )
-
-
 FORMAT = 3
 KEY = "clasher"
 DERIVED = "scales"  # follows from the norms
-LATER = {"clock", "gains", "bests", "floor"}  # files of older versions lack some of them
+LATER = {"clock", "gains", "bests", "floor"}  # missing in files of older versions
 PIECE = 16 * 2**20  # bytes read at a time
-
-Shapes: TypeAlias = dict[str, tuple[tuple[int, ...], type]]
 
 _DTYPES = {
     "U8": np.uint8, "I32": np.int32, "I64": np.int64, "U64": np.uint64, "F32": np.float32,
     "F64": np.float64,
 }  # fmt: skip
+_HEADER = {"format": int, "version": str, "settings": dict, "labels": list, "checksum": str}
+
+
+class Loaded(NamedTuple):
+    """The content of a model file."""
+
+    settings: Settings
+    labels: list[str]
+    state: State
+    alarms: list[Alarm]
 
 
 def save(
@@ -135,10 +65,10 @@ def save(
     alarms: Sequence[Alarm] = (),
     durable: bool = True,
 ) -> None:
-    """Write a model: to a temporary file beside ``path``, flushed, renamed, folder flushed."""
+    """Write a model; replace ``path`` when all is written, and flushed if ``durable``."""
     used = {
-        name: np.ascontiguousarray(array[_inside(name, array, len(labels))])
-        for name, array in state._asdict().items()
+        name: np.ascontiguousarray(memory.in_use(state, name, len(labels)))
+        for name in State._fields
         if name != DERIVED
     }
     tensors = {name: array for name, array in used.items() if array.size}
@@ -159,17 +89,8 @@ def save(
         raise ModelFileError(f"{path!s}: the model could not be written: {error}") from error
 
 
-class Loaded(NamedTuple):
-    """What a model file holds."""
-
-    settings: Settings
-    labels: list[str]
-    state: State
-    alarms: list[Alarm]
-
-
 def load(path: str | os.PathLike[str], tokenizer: Tokenizer | None = None) -> Loaded:
-    """Read a model, checking every size before anything is allocated."""
+    """Read a model; check every size before allocating anything."""
     _check_readable(path)
     try:
         with safetensors.safe_open(os.fsdecode(path), framework="numpy") as file:
@@ -181,19 +102,19 @@ def load(path: str | os.PathLike[str], tokenizer: Tokenizer | None = None) -> Lo
 
 
 def _check_readable(path: str | os.PathLike[str]) -> None:
-    """Tell what is wrong with a path, which the library does not."""
+    """Explain why a path cannot be read, which safetensors does not."""
     try:
-        if os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for
+        if os.path.exists(path) and not os.path.isfile(path):  # opening a pipe would block
             raise ModelFileError(f"{path!s}: not an ordinary file")
         open(path, "rb").close()
-    except (FileNotFoundError, NotADirectoryError, ValueError) as error:  # a NUL names no file
+    except (FileNotFoundError, NotADirectoryError, ValueError) as error:  # ValueError: a NUL
         raise ModelFileError(f"{path!s}: there is no such model file") from error
     except OSError as error:
         raise ModelFileError(f"{path!s}: the model cannot be read: {error.strerror}") from error
 
 
 def _read(file: Any, path: str, tokenizer: Tokenizer | None) -> Loaded:
-    about = _about(file, path)
+    about = _header(file, path)
     _check_tokenizer(about["settings"], tokenizer, path)
     try:
         settings = Settings.of(about["settings"], tokenizer)
@@ -202,50 +123,31 @@ def _read(file: Any, path: str, tokenizer: Tokenizer | None) -> Loaded:
     labels: list[str] = about["labels"]
     if len(set(labels)) < len(labels) or len(labels) > settings.max_labels:
         raise ModelFileError(f"{path}: its list of labels contradicts its settings")
-    alarms = _alarms(about.get("alarms", []), path)
-    wanted = _wanted(file, settings, len(labels), path)
-    _check_shapes(file, wanted, path)
-    wanted = {name: kind for name, kind in wanted.items() if 0 not in kind[0]}
-    claimed = about.pop("checksum")
-    pieces = (piece for name in sorted(wanted) for piece in _pieces(file, name))
-    if _checksum(about, pieces) != claimed:
+    try:
+        alarms = [Alarm.of(alarm) for alarm in about.get("alarms", [])]
+    except (TypeError, ValueError, KeyError) as error:
+        raise ModelFileError(f"{path}: its alarms are not valid: {error}") from error
+    names = _check_arrays(file, memory.shapes(settings, len(labels)), path)
+    expected = about.pop("checksum")
+    pieces = (piece for name in sorted(names) for piece in _pieces(file, name))
+    if _checksum(about, pieces) != expected:
         raise ModelFileError(f"{path}: the file was altered: its checksum does not match")
     state = memory.allocate(settings, len(labels))
-    for name in wanted:
-        _fill(getattr(state, name)[_inside(name, getattr(state, name), len(labels))], file, name)
-    if state.totals[LABELS] != len(labels):
-        raise ModelFileError(f"{path}: its list of labels contradicts its arrays")
-    if not late_labels.is_sound(state):
-        raise ModelFileError(f"{path}: its documents that wait for labels contradict each other")
-    if np.any((state.recent_buckets < -1) | (state.recent_buckets >= settings.dimensions)):
-        raise ModelFileError(f"{path}: its latest documents contradict its settings")
-    if "clock" not in wanted:
+    for name in names:
+        start, target = 0, memory.in_use(state, name, len(labels))
+        for piece in _pieces(file, name):
+            target[start : start + len(piece)] = piece
+            start += len(piece)
+    _check_content(state, len(labels), settings, path)
+    if "clock" not in names:
         state.clock[FADED] = state.totals[DOCUMENTS]
     with np.errstate(divide="ignore", invalid="ignore"):
         state.scales[:] = np.where(state.norms > 0, 1.0 / np.sqrt(state.norms), 0.0)
     return Loaded(settings, labels, state, alarms)
 
 
-def _alarms(given: list[Any], path: str) -> list[Alarm]:
-    try:
-        return [Alarm.of(alarm) for alarm in given]
-    except (TypeError, ValueError, KeyError) as error:
-        raise ModelFileError(f"{path}: its alarms are not valid: {error}") from error
-
-
-def _wanted(file: Any, settings: Settings, labels: int, path: str) -> Shapes:
-    """The arrays that the settings ask for, without those that a file may lack."""
-    wanted = memory.shapes(settings, labels)
-    del wanted[DERIVED]
-    found = set(file.keys())
-    dispensable = LATER | {name for name, (shape, _) in wanted.items() if 0 in shape}
-    if not wanted.keys() - dispensable <= found <= wanted.keys():
-        raise ModelFileError(f"{path}: it does not hold the arrays its settings ask for")
-    return {name: kind for name, kind in wanted.items() if name in found}
-
-
-def _about(file: Any, path: str) -> dict[str, Any]:
-    """The JSON object of the header, its types checked."""
+def _header(file: Any, path: str) -> dict[str, Any]:
+    """Read the JSON object of the header, and check its types."""
     metadata = file.metadata() or {}
     if KEY not in metadata:
         raise ModelFileError(f"{path}: a safetensors file, but not a clasher model")
@@ -259,7 +161,7 @@ def _about(file: Any, path: str) -> dict[str, Any]:
             f"{path}: has format {found}, and this version of clasher reads format {FORMAT}; "
             f"it was written by clasher {about.get('version')}"
         )
-    kinds = {"format": int, "version": str, "settings": dict, "labels": list, "checksum": str}
+    kinds: dict[str, type] = dict(_HEADER)
     if isinstance(about, dict) and "alarms" in about:
         kinds["alarms"] = list
     if (
@@ -274,40 +176,51 @@ def _about(file: Any, path: str) -> dict[str, Any]:
 
 def _check_tokenizer(settings: dict[str, Any], given: Tokenizer | None, path: str) -> None:
     analyzer = settings.get("analyzer")
-    wanted = analyzer.get("tokenizer") if isinstance(analyzer, dict) else None
-    if wanted is not None and not isinstance(wanted, str):
+    name = analyzer.get("tokenizer") if isinstance(analyzer, dict) else None
+    if name is not None and not isinstance(name, str):
         raise ModelFileError(f"{path}: its settings are not valid: its tokenizer has no name")
     try:
-        check_tokenizer(wanted, given)
+        check_tokenizer(name, given)
     except SettingError as error:
         raise SettingError(f"{path}: {error}") from error
 
 
-def _check_shapes(file: Any, wanted: Shapes, path: str) -> None:
-    for name, (shape, kind) in wanted.items():
+def _check_arrays(file: Any, shapes: memory.Shapes, path: str) -> list[str]:
+    """Check which arrays a file holds, and their shapes; return those that are not empty."""
+    del shapes[DERIVED]
+    found = set(file.keys())
+    dispensable = LATER | {name for name, (shape, _) in shapes.items() if 0 in shape}
+    if not shapes.keys() - dispensable <= found <= shapes.keys():
+        raise ModelFileError(f"{path}: it does not hold the arrays its settings ask for")
+    shapes = {name: kind for name, kind in shapes.items() if name in found}
+    for name, (shape, kind) in shapes.items():
         part = file.get_slice(name)
         if tuple(part.get_shape()) != shape or _DTYPES.get(part.get_dtype()) is not kind:
             raise ModelFileError(
                 f"{path}: array {name!r} should be {np.dtype(kind)}{list(shape)}, "
                 f"and is {part.get_dtype()}{part.get_shape()}"
             )
+    return [name for name, (shape, _) in shapes.items() if 0 not in shape]
+
+
+def _check_content(state: State, labels: int, settings: Settings, path: str) -> None:
+    """Refuse values that kernels would use as indices beyond their arrays."""
+    if state.totals[LABELS] != labels:
+        raise ModelFileError(f"{path}: its list of labels contradicts its arrays")
+    if not late_labels.is_sound(state):
+        raise ModelFileError(f"{path}: its documents that wait for labels contradict each other")
+    if np.any((state.recent_buckets < -1) | (state.recent_buckets >= settings.dimensions)):
+        raise ModelFileError(f"{path}: its latest documents contradict its settings")
 
 
 def _pieces(file: Any, name: str) -> Iterator[npt.NDArray[Any]]:
-    """The rows of an array, a bounded piece at a time."""
+    """Yield the rows of an array, about ``PIECE`` bytes at a time."""
     part = file.get_slice(name)
     shape = part.get_shape()
     row = 8 * max(1, int(np.prod(shape[1:], dtype=np.int64)))
     step = max(1, PIECE // row)
     for start in range(0, shape[0] if 0 not in shape else 0, step):
         yield part[start : min(start + step, shape[0])]
-
-
-def _fill(target: npt.NDArray[Any], file: Any, name: str) -> None:
-    start = 0
-    for piece in _pieces(file, name):
-        target[start : start + len(piece)] = piece
-        start += len(piece)
 
 
 def _checksum(about: dict[str, Any], pieces: Iterable[npt.NDArray[Any]]) -> str:
@@ -317,15 +230,61 @@ def _checksum(about: dict[str, Any], pieces: Iterable[npt.NDArray[Any]]) -> str:
     return digest.hexdigest()
 
 
-def _inside(name: str, array: npt.NDArray[Any], labels: int) -> tuple[slice, ...]:
-    """The part of an array that belongs to labels in use."""
-    if name == "squares" and not labels:  # what labels have taught
-        return (slice(0, 0),)
-    axis = memory.LABEL_AXIS.get(name)
-    if axis is None or not array.size:
-        return (slice(None),) * array.ndim
-    used = [slice(None)] * array.ndim
-    used[axis] = slice(0, labels)
-    if name == "together":
-        used[0] = slice(0, labels)
-    return tuple(used)
+# ── models as bytes ──────────────────────────────────────────────────────────────────────────────
+
+T = TypeVar("T")
+
+
+class Saved(Protocol):
+    """An object with a model file."""
+
+    settings: Settings
+
+    def save(self, path: Path, *, durable: bool) -> object:
+        """Write it to a file."""
+
+
+def packed(model: Saved) -> bytes:
+    """Return the content of a model's file."""
+    with tempfile.TemporaryDirectory(prefix="clasher-") as folder:
+        path = Path(folder, "model")
+        model.save(path, durable=False)
+        return path.read_bytes()
+
+
+def unpacked(content: bytes, load: Callable[..., T], **options: Any) -> T:
+    """Call ``load`` on a file with this content.
+
+    >>> from clasher import Clasher
+    >>> unpacked(packed(Clasher(1024)), Clasher.load).settings.dimensions
+    1024
+    """
+    with tempfile.TemporaryDirectory(prefix="clasher-") as folder:
+        path = Path(folder, "model")
+        path.write_bytes(content)
+        return load(path, **options)
+
+
+def reduced(model: Saved, **options: Any) -> tuple[Any, ...]:
+    """Return what ``__reduce__`` returns: the file's bytes, and ``options`` of ``load``."""
+    kind, tokenizer = type(model), model.settings.analyzer.tokenizer
+    if tokenizer is not None:
+        _check_importable(tokenizer, kind.__name__)
+    return _restored, (kind, packed(model), {"tokenizer": tokenizer, **options})
+
+
+def _restored(kind: Any, content: bytes, options: dict[str, Any]) -> Any:
+    return unpacked(content, kind.load, **options)
+
+
+def _check_importable(function: Any, owner: str) -> None:
+    """Refuse a function that cannot be found by its name: pickle stores the name only."""
+    found: Any = sys.modules.get(function.__module__)
+    for part in function.__qualname__.split("."):
+        found = getattr(found, part, None)
+    if found is not function:
+        raise SettingError(
+            f"this {owner} cannot be pickled: its tokenizer {function.__qualname__} is not found "
+            f"under that name in {function.__module__}; define it as a function at the top of a "
+            f"module, or save the model and read it with {owner}.load(…, tokenizer=…)"
+        )

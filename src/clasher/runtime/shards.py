@@ -1,14 +1,14 @@
-"""A model split by its labels, for more of them than one machine holds (section 3.5).
+"""A model split by its labels, for more labels than one machine holds (section 3.5).
 
-Every shard has the prototypes, weights and statistics of some labels, and the word statistics of
-all. A document is put to every shard; what depends on all labels, such as the nearest region, is
-found in rounds: the shards answer, the best of the answers is told to all of them, and so on. The
-predictions are exactly those of the model in one piece.
+Each shard holds the prototypes, weights and statistics of some labels, and all word statistics.
+Every shard sees every document. What depends on all labels, such as the nearest region, is found in
+rounds: the shards answer, and the best answer goes to all of them for the next round. Predictions
+are exactly those of the whole model.
 
 ==================  =====================================================================
 rule                rounds
 ==================  =====================================================================
-centroid, mistake   the nearest region; its label set, by the shard that has it
+centroid, mistake   the nearest region; its label set, from the shard that holds it
 perceptron          the labels that pass
 margin              the nearest regions; the two best labels; the labels that pass
 ==================  =====================================================================
@@ -24,7 +24,6 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher.errors import SettingError, require_positive
-from clasher.kernels.clash import VECTOR
 from clasher.kernels.margin import score_at
 from clasher.kernels.shards import ask_linear, ask_look, ask_nearest, ask_regions, ask_scores
 from clasher.kernels.state import State
@@ -39,9 +38,9 @@ Values = npt.NDArray[np.float64]
 
 
 class Best(NamedTuple):
-    """The best of something for each document: labels by their numbers, −1 for none, and values.
+    """The best labels of each document by number, −1 for none, and their values.
 
-    A row has as many labels as were asked for; what the values are depends on what was asked.
+    How many there are, and what the values mean, depends on the question.
     """
 
     labels: Labels
@@ -49,7 +48,7 @@ class Best(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """The labels of each document that pass, and the one to predict if none does, or −1."""
+    """The labels of each document above the threshold, and the one to predict if none is, or −1."""
 
     indptr: npt.NDArray[np.int64]
     ids: Labels
@@ -63,15 +62,15 @@ class Shard:
     Parameters
     ----------
     settings
-        Those of the model.
+        The settings of the model.
     first
         The number of its first label in the model.
     state
-        The model's, cut to the labels of this shard.
+        The state of the model, cut to the labels of this shard.
     together
-        Who came together: with ``margin`` the columns of its labels, else their rows.
+        Label co-occurrences: with ``margin`` the columns of its labels, else their rows.
     counts, gains
-        Those of all labels.
+        The counts and gains of all labels.
     """
 
     def __init__(
@@ -92,18 +91,18 @@ class Shard:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all its arrays."""
+        """The bytes of all arrays."""
         arrays = (*self.state, self.together, self.counts, self.gains)
         return sum(array.nbytes for array in arrays)
 
     def hash_many(self, texts: Any) -> Hashed:
-        """Hash documents; those that are hashed already pass through."""
+        """Hash documents; return them as they are if they are hashed already."""
         return self._hasher.hash_many(texts)
 
     def nearest(self, hashed: Hashed) -> Best:
-        """The nearest region here and the three with the highest cosines.
+        """Return the nearest region here, and the three with the highest cosines.
 
-        Values: how near it is, its cosine, and theirs.
+        Values: its nearness, its cosine, and the three cosines.
         """
         labels = np.empty((hashed.documents, 4), np.int32)
         values = np.empty((hashed.documents, 5))
@@ -111,7 +110,7 @@ class Shard:
         return Best(self._everywhere(labels), values)
 
     def regions(self, regions: Labels) -> tuple[npt.NDArray[np.int64], Labels]:
-        """The label sets of documents whose nearest region is one of this shard, or −1."""
+        """Return the label sets of documents whose nearest region is in this shard, or −1."""
         total = len(self.counts)
         indptr = np.zeros(len(regions) + 1, np.int64)
         ids = np.empty(len(regions) * total, np.int32)
@@ -124,20 +123,26 @@ class Shard:
         return indptr, ids[: indptr[-1]]
 
     def linear(self, hashed: Hashed) -> Passed:
-        """The labels here that a perceptron predicts."""
+        """Return the labels here that a perceptron predicts."""
         found = self._room(hashed)
         ask_linear(*self._asked(hashed), *found)
         return self._passed(found)
 
     def scores(self, hashed: Hashed, near: Best) -> Best:
-        """The two best labels here before the second look, and their z; ``near`` is of all."""
+        """Return the two best labels here before the second look, and their z.
+
+        ``near`` is that of all shards.
+        """
         labels = np.empty((hashed.documents, 2), np.int32)
         values = np.empty((hashed.documents, 2))
         ask_scores(*self._asked(hashed), self.together, self.counts, *near, labels, values)
         return Best(self._everywhere(labels), values)
 
     def look(self, hashed: Hashed, near: Best, two: Best) -> Passed:
-        """The labels here that pass after the second look; ``near`` and ``two`` are of all."""
+        """Return the labels here that pass after the second look.
+
+        ``near`` and ``two`` are those of all shards.
+        """
         found = self._room(hashed)
         cut = float(self.state.cut[0])
         if not self._setting.learnt_cut:
@@ -170,7 +175,7 @@ class Shard:
         )
 
     def _everywhere(self, labels: Labels) -> Labels:
-        """The numbers of labels in the whole model."""
+        """Return label numbers of the whole model."""
         return np.where(labels >= 0, labels + self.first, -1).astype(np.int32)
 
 
@@ -195,41 +200,24 @@ def split(model: Clasher, shards: int) -> list[Shard]:
 
 def _cut(model: Clasher, first: int, stop: int) -> Shard:
     total, state = len(model.labels), model.state
-    own, room = slice(first, stop), -(-(stop - first) // VECTOR) * VECTOR
-    arrays = state._asdict()
-    for name, axis in memory.LABEL_AXIS.items():
-        if name not in ("together", "classes", "members", "blocks") and arrays[name].size:
-            arrays[name] = _columns(arrays[name], axis, own, room)
-    for name in ("together", "classes", "blocks", "all_blocks"):
-        arrays[name] = np.zeros((0,) * arrays[name].ndim, arrays[name].dtype)
+    own, every = slice(first, stop), slice(0, total)
     together = state.together[:0, :0]
     if state.together.size:
-        by_columns = model.settings.rule == "margin"
-        inside = (slice(0, total), own) if by_columns else (own, slice(0, total))
+        inside = (every, own) if model.settings.rule == "margin" else (own, every)
         together = np.ascontiguousarray(state.together[inside])
     return Shard(
-        model.settings, first, stop - first, State(**arrays), together,
-        state.counts[:total].copy(), state.gains[:total].copy(),
+        model.settings, first, stop - first, memory.cut_labels(state, first, stop), together,
+        state.counts[every].copy(), state.gains[every].copy(),
     )  # fmt: skip
 
 
-def _columns(array: Any, axis: int, own: slice, room: int) -> Any:
-    """The columns of some labels, in whole vectors."""
-    shape = list(array.shape)
-    shape[axis] = room
-    columns = np.zeros(shape, array.dtype)
-    before = (slice(None),) * axis
-    columns[(*before, slice(0, own.stop - own.start))] = array[(*before, own)]
-    return columns
-
-
-# ── the answers of all shards, as one ────────────────────────────────────────────────────────────
+# ── combined answers ─────────────────────────────────────────────────────────────────────────────
 
 
 def nearest_of(answers: Sequence[Best]) -> Best:
-    """The nearest region of all and the three with the highest cosines; values: their cosines.
+    """Return the nearest region of all shards, the three with the highest cosines, and the cosines.
 
-    In place of those that are not there stands the nearest.
+    If there are fewer than three, the nearest region fills up.
     """
     labels = np.stack([answer.labels for answer in answers], axis=1)  # [n, shards, 4]
     values = np.stack([answer.values for answer in answers], axis=1)  # [n, shards, 5]
@@ -249,14 +237,14 @@ def nearest_of(answers: Sequence[Best]) -> Best:
 
 
 def best_of(answers: Sequence[Best]) -> Best:
-    """The two best labels of all."""
+    """Return the two best labels of all shards."""
     labels = np.hstack([answer.labels for answer in answers])
     values = np.hstack([answer.values for answer in answers])
     return Best(*highest(labels, values, 2))
 
 
 def passed_of(answers: Sequence[Passed]) -> tuple[Any, Labels]:
-    """The labels of all that pass; where none does, the best one that a shard has to offer."""
+    """Return the labels of all shards that pass; if none does, the best that a shard offers."""
     documents = len(answers[0].best)
     best, _ = highest(
         np.stack([answer.best for answer in answers], axis=1),
@@ -272,16 +260,16 @@ def passed_of(answers: Sequence[Passed]) -> tuple[Any, Labels]:
     return indptr.astype(np.int64), ids[order].astype(np.int32)
 
 
-def highest(labels: Labels, values: Values, wanted: int) -> tuple[Labels, Values]:
-    """The labels with the highest values in each row, the lower number first among equals."""
+def highest(labels: Labels, values: Values, most: int) -> tuple[Labels, Values]:
+    """Return the labels with the highest values in each row, the lower number first if equal."""
     least = np.where(labels >= 0, values, -np.inf)
-    order = np.lexsort((labels, -least), axis=1)[:, :wanted]
+    order = np.lexsort((labels, -least), axis=1)[:, :most]
     found = np.take_along_axis(labels, order, axis=1)
     return found, np.take_along_axis(values, order, axis=1)
 
 
 def predict(shards: Sequence[Shard], names: list[str], texts: Any) -> LabelSets:
-    """Put documents to all shards of a model, here; ``names`` are its labels."""
+    """Predict with all shards of a model in this process; ``names`` are its labels."""
     hashed = shards[0].hash_many(texts)
     rule = shards[0].settings.rule
     if rule == "perceptron":
@@ -290,27 +278,17 @@ def predict(shards: Sequence[Shard], names: list[str], texts: Any) -> LabelSets:
     near = nearest_of([shard.nearest(hashed) for shard in shards])
     if rule == "margin":
         two = best_of([shard.scores(hashed, near) for shard in shards])
-        looked = [shard.look(hashed, near, two) for shard in shards]
-        indptr, ids = passed_of(looked)
+        indptr, ids = passed_of([shard.look(hashed, near, two) for shard in shards])
         return LabelSets(names, ids, indptr)
-    return LabelSets.join(
-        [LabelSets(names, *_empty()), *(_region_set(shards, names, r) for r in near.labels[:, 0])]
-    )
-
-
-def _empty() -> tuple[Labels, npt.NDArray[np.int64]]:
-    return np.zeros(0, np.int32), np.zeros(1, np.int64)
-
-
-def _region_set(shards: Sequence[Shard], names: list[str], region: np.int32) -> LabelSets:
-    """The label set of one document, by the shard that has its region."""
-    holder = shards[owner_of([shard.first for shard in shards], np.array([region]))[0]]
-    indptr, ids = holder.regions(np.array([region], np.int32))
-    return LabelSets(names, ids, indptr)
+    regions = near.labels[:, :1]
+    owners = owner_of([shard.first for shard in shards], regions[:, 0])
+    sets = [shards[owner].regions(region) for owner, region in zip(owners, regions, strict=True)]
+    none = LabelSets(names, np.zeros(0, np.int32), np.zeros(1, np.int64))
+    return LabelSets.join([none, *(LabelSets(names, ids, indptr) for indptr, ids in sets)])
 
 
 def owner_of(firsts: Sequence[int], labels: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
-    """Which shards have labels, given the first label of each; the first shard for −1.
+    """Return the shard of each label, given the first label of each shard; the first for −1.
 
     >>> owner_of([0, 3, 5], np.array([4, 0, -1, 5])).tolist()
     [1, 0, 0, 2]

@@ -1,4 +1,4 @@
-"""Streaming clusters of unlabelled text: regions whose labels nobody gave."""
+"""Streaming clusters of unlabelled text."""
 
 from __future__ import annotations
 
@@ -8,60 +8,58 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from clasher.errors import ModelFileError, SettingError
+from clasher.errors import ModelFileError, SettingError, is_number
 from clasher.kernels.scan import vote
 from clasher.kernels.state import DOCUMENTS, LABELS, NOW, State
 from clasher.kernels.unlabelled import cluster_documents
 from clasher.labels import LabelIndex
 from clasher.learning import memory, model_file
 from clasher.learning.explain import WordWeight, top_words
-from clasher.learning.model_file import Copied
 from clasher.settings import Settings
 from clasher.text.analyzer import Analyzer, Tokenizer
 from clasher.text.hashing import Hashed, Hasher
 from clasher.unsupervised.vectors import check_weighting
 
-BATCH = 1024  # documents that are clustered together
+BATCH = 1024  # documents clustered together
 MOST = 4096
-PATIENCE = 100  # a cluster is stale when its turn has not come for this many rounds of k documents
+PATIENCE = 100  # a cluster is stale if it got no document for this many times k documents
 NAME = "cluster {}"
 
 
 class Assignments(NamedTuple):
-    """The cluster of each document, −1 for none, and the cosine to its prototype.
+    """The cluster of each document, −1 for none, and its cosine with the nearest prototype.
 
-    The cosine is that to the nearest prototype before the document was learnt.
+    The cosine is from before the document was learnt.
     """
 
     clusters: npt.NDArray[np.int32]
     similarities: npt.NDArray[np.float32]
 
 
-class Clusters(Copied):
+class Clusters:
     """Groups an endless stream of unlabelled text, in bounded memory.
 
-    Spherical online k-means with the prototypes of the paper's Mode 1: a document goes to the
-    cluster whose mean it has the largest cosine with, and is added to that mean. A document that
-    is near to none of them begins a new cluster, while there are fewer than ``k``. The same stream
-    gives the same clusters, however it is cut.
+    Spherical online k-means with the prototypes of the paper's Mode 1: a document joins the cluster
+    whose mean has the largest cosine with it, and is added to that mean. A document far from all of
+    them starts a new cluster, while there are fewer than ``k``. The same stream gives the same
+    clusters, however it is cut.
 
     Parameters
     ----------
     k
-        The most clusters there can be, 1 to 4096.
+        The maximum number of clusters, 1 to 4096.
     dimensions
-        Buckets that words are hashed to.
+        The number of buckets that words are hashed to.
     threshold
-        A document begins a new cluster if its largest cosine is below this, between 0 and 1.
+        A document starts a new cluster if its largest cosine is below this, between 0 and 1.
     recycle
-        Whether a stale cluster, which was fed nothing for 100·k documents, makes room for a
-        document that is near to none. If not, such a document goes to the nearest.
+        Whether a document far from all clusters replaces a stale one, which got no document for
+        100·k documents. Otherwise it joins the nearest.
     half_life
-        What was learnt this many documents ago weighs half of what is learnt now, in the means of
-        the clusters as in the IDF. None: nothing is forgotten.
+        A document this many documents ago counts half as much as a new one, in the cluster means
+        and in the IDF. None: nothing is forgotten.
     words
-        Whether to keep a word for each bucket, so that ``top_words`` can tell what clusters are
-        about.
+        Whether to keep a word for each bucket, for ``top_words``.
     weighting, tf, seed, analyzer
         As for :class:`clasher.settings.Settings`.
 
@@ -78,7 +76,7 @@ class Clusters(Copied):
     >>> {"bank", "interest"} < {word for word, weight in clusters.top_words(0, n=5)}
     True
 
-    The very first document is in no cluster: the IDF of all its words is 0 (Algorithm 3).
+    The first document is in no cluster: the IDF of all its words is 0 (Algorithm 3).
     """
 
     def __init__(
@@ -97,8 +95,7 @@ class Clusters(Copied):
     ) -> None:
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST:
             raise SettingError.of("k", f"an integer from 1 to {MOST}", k, "Clusters")
-        real = isinstance(threshold, int | float) and not isinstance(threshold, bool)
-        if not (real and 0 < threshold < 1):
+        if not is_number(threshold, 0.0, 1.0) or threshold in (0, 1):
             raise SettingError.of("threshold", "a number between 0 and 1", threshold, "Clusters")
         check_weighting(weighting, "Clusters")
         settings = Settings(
@@ -124,27 +121,27 @@ class Clusters(Copied):
         )
         self._state = state
 
-    # ── what they are ────────────────────────────────────────────────────────────────────────
+    # ── properties ───────────────────────────────────────────────────────────────────────────
 
     @property
     def k(self) -> int:
-        """The most clusters there can be."""
+        """The maximum number of clusters."""
         return self.settings.max_labels
 
     @property
     def documents(self) -> int:
-        """How many documents were learnt."""
+        """The number of documents learnt."""
         return int(self._state.totals[DOCUMENTS])
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
-        """How many documents were fed to each cluster there is, as they faded where they do."""
+        """The number of documents of each cluster, as they faded with a ``half_life``."""
         counts = self._state.counts / (self._state.clock[NOW] * self._state.gains)
         return np.asarray(np.rint(counts[: len(self)]), np.int64)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all that is learnt; they never grow."""
+        """The bytes of all arrays; they never grow."""
         return sum(array.nbytes for array in self._state)
 
     def __len__(self) -> int:
@@ -154,40 +151,40 @@ class Clusters(Copied):
         return f"<Clusters {len(self)} of {self.k}, documents={self.documents}>"
 
     def top_words(self, cluster: int, n: int = 10) -> list[WordWeight]:
-        """The words that draw a document most into a cluster, and how much; needs ``words=True``.
+        """Return the words that speak most for a cluster, with their weights; needs ``words=True``.
 
-        A word weighs what one occurrence adds to the cosine before the length of the document is
-        divided out.
+        The weight of a word is what one occurrence adds to the cosine, before it is divided by the
+        length of the document.
         """
         if not 0 <= cluster < len(self):
-            wanted = f"the number of a cluster, below {len(self)}"
-            raise SettingError.of("cluster", wanted, cluster, "top_words")
+            expected = f"the number of a cluster, below {len(self)}"
+            raise SettingError.of("cluster", expected, cluster, "top_words")
         index = LabelIndex(self.k, self._names())
         return top_words(NAME.format(cluster), n, index, self._state, self._setting)
 
     def _names(self) -> list[str]:
         return [NAME.format(number) for number in range(len(self))]
 
-    # ── learning and predicting ──────────────────────────────────────────────────────────────
+    # ── documents ────────────────────────────────────────────────────────────────────────────
 
     def hash_many(self, texts: Any) -> Hashed:
-        """Hash documents ahead of time: reads no state, so it may run in another thread."""
+        """Hash documents ahead of time; this reads no state, so another thread may do it."""
         return self._hasher.hash_many(texts)
 
     def learn(self, text: str) -> int:
-        """Add one document; returns the number of its cluster."""
+        """Add one document; return the number of its cluster."""
         return int(self.learn_many([text]).clusters[0])
 
     def learn_many(self, texts: Any) -> Assignments:
-        """Add many documents: the same as ``learn`` one by one."""
+        """Add many documents: the same as ``learn`` for each."""
         return self._assign(texts, learning=True)
 
     def predict(self, text: str) -> int:
-        """The number of the nearest cluster, −1 for none; changes nothing."""
+        """Return the number of the nearest cluster, −1 for none; change nothing."""
         return int(self.predict_many([text]).clusters[0])
 
     def predict_many(self, texts: Any) -> Assignments:
-        """The nearest clusters of many documents; changes nothing."""
+        """Return the nearest clusters of many documents; change nothing."""
         return self._assign(texts, learning=False)
 
     def _assign(self, texts: Any, *, learning: bool) -> Assignments:
@@ -209,18 +206,18 @@ class Clusters(Copied):
             np.concatenate([np.zeros(0, np.float32), *(part.similarities for part in parts)]),
         )
 
-    # ── the file ─────────────────────────────────────────────────────────────────────────────
+    # ── copies and files ─────────────────────────────────────────────────────────────────────
 
     def save(self, path: str | os.PathLike[str], *, durable: bool = True) -> None:
-        """Write them to a file, whole or not at all: that of a model with a label per cluster.
+        """Write the file of a model with a label per cluster, whole or not at all.
 
-        A file that need not be there after a power cut may do without being ``durable``.
+        Without ``durable`` the file may be lost in a power cut.
         """
         model_file.save(path, self.settings, self._names(), self._state, durable=durable)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None) -> Self:
-        """Read what ``save`` wrote; learning goes on as if it had never stopped."""
+        """Read what ``save`` wrote; learning continues where it stopped."""
         settings, names, state, _ = model_file.load(path, tokenizer)
         clusters = cls.__new__(cls)
         clusters._set_up(settings, memory.grow(state, settings, settings.max_labels))
@@ -228,7 +225,13 @@ class Clusters(Copied):
             raise ModelFileError(f"{path!s}: a model with labels of its own, not clusters")
         return clusters
 
+    def __copy__(self) -> Self:
+        return self.__deepcopy__({})  # never shallow: both would learn into the same arrays
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         clusters = type(self).__new__(type(self))
-        clusters._set_up(self.settings, State(*(array.copy() for array in self._state)))
+        clusters._set_up(self.settings, memory.copy(self._state))
         return clusters
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return model_file.reduced(self)

@@ -1,4 +1,4 @@
-"""Near-duplicates and the most similar documents, among the latest of a stream."""
+"""Near-duplicates and most similar documents among the latest of a stream."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from clasher.errors import LabelError, SettingError
+from clasher.errors import LabelError, SettingError, is_number
 from clasher.kernels.similar import NONE, Found, Ring, add_documents, is_kept, multiply
 from clasher.text.analyzer import Analyzer
 from clasher.text.hashing import Hashed
 from clasher.unsupervised.vectors import HashedTfidf
 
-ENTRIES_PER_DOCUMENT = 100  # on average; where documents are longer, fewer of them are kept
+ENTRIES_PER_DOCUMENT = 100  # on average; of longer documents, fewer are kept
 MOST = 10**7
 
 
 class Match(NamedTuple):
-    """A document of the window and its cosine with the one asked for."""
+    """A document of the window and its cosine with the given one."""
 
     id: Hashable
     similarity: float
 
 
 class Duplicate(NamedTuple):
-    """A document that is nearly the same as an earlier one."""
+    """A document that nearly equals an earlier one."""
 
     id: Hashable
     of: Hashable
@@ -34,16 +34,16 @@ class Duplicate(NamedTuple):
 
 
 class Similar:
-    """Remembers the latest documents of a stream, and finds those that resemble another.
+    """Remembers the latest documents of a stream, and finds those similar to another.
 
-    Documents are compared by the cosine of their hashed TF-IDF. Memory is bounded: ``window``
-    documents at most, and 100 different words for each on average; where documents are longer,
-    the window is shorter. An inverted index looks only at documents that share a word.
+    Documents are compared by the cosine of their hashed TF-IDF. Memory is bounded: at most
+    ``window`` documents with 100 distinct words each on average; if documents are longer, the
+    window is shorter. An inverted index looks only at documents that share a word.
 
     Parameters
     ----------
     window
-        How many documents to remember, 1 to 10,000,000.
+        The number of documents to remember, 1 to 10,000,000.
     dimensions, weighting, tf, seed, analyzer
         As for :class:`clasher.settings.Settings`.
 
@@ -60,7 +60,7 @@ class Similar:
     >>> [match.id for match in similar.most_similar("a harvest of wheat", n=3)]
     ['c']
 
-    The very first document resembles none: the IDF of all its words is 0 (Algorithm 3).
+    The first document is similar to none: the IDF of all its words is 0 (Algorithm 3).
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Similar:
         self._vectors = HashedTfidf(
             dimensions, weighting=weighting, tf=tf, norm="l2", seed=seed, analyzer=analyzer
         )
-        entries = max(window * ENTRIES_PER_DOCUMENT, dimensions)  # any one document fits
+        entries = max(window * ENTRIES_PER_DOCUMENT, dimensions)  # any single document fits
         self._ring = Ring(
             totals=np.zeros(2, np.int64),
             heads=np.full(dimensions, NONE, np.int32),
@@ -90,42 +90,42 @@ class Similar:
         )
         self._ids: list[Hashable] = [None] * window
 
-    # ── what is remembered ───────────────────────────────────────────────────────────────────
+    # ── properties ───────────────────────────────────────────────────────────────────────────
 
     @property
     def window(self) -> int:
-        """The most documents that are remembered."""
+        """The maximum number of documents remembered."""
         return len(self._ids)
 
     @property
     def documents(self) -> int:
-        """How many documents came in."""
+        """The number of documents added."""
         return self._vectors.documents
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays; they never grow."""
+        """The bytes of all arrays; they never grow."""
         return self._vectors.nbytes + sum(array.nbytes for array in self._ring)
 
     def __len__(self) -> int:
-        """How many documents are remembered now."""
+        """The number of documents remembered now."""
         latest = range(max(0, self.documents - self.window), self.documents)
         return sum(bool(is_kept(self._ring, np.int64(document))) for document in latest)
 
     def __copy__(self) -> Self:
-        return copy.deepcopy(self)  # two that share their window would overwrite it
+        return copy.deepcopy(self)  # never shallow: both would write into the same window
 
     def __repr__(self) -> str:
         return f"<Similar window={self.window} documents={self.documents}>"
 
-    # ── asking and adding ────────────────────────────────────────────────────────────────────
+    # ── documents ────────────────────────────────────────────────────────────────────────────
 
     def hash_many(self, texts: Any) -> Hashed:
-        """Hash documents ahead of time: reads no state, so it may run in another thread."""
+        """Hash documents ahead of time; this reads no state, so another thread may do it."""
         return self._vectors.hash_many(texts)
 
     def most_similar(self, text: str, n: int = 10) -> list[Match]:
-        """The ``n`` documents of the window with the largest cosines; changes nothing."""
+        """Return the ``n`` documents of the window with the largest cosines; change nothing."""
         weighed = self._vectors.to_arrays([text])
         found = self._scratch()
         count = multiply(self._ring, weighed.buckets, weighed.weights, found)
@@ -139,9 +139,9 @@ class Similar:
         ]
 
     def add_many(self, texts: Any, ids: Sequence[Hashable] | None = None) -> list[Match | None]:
-        """Add documents, and tell the most similar one before each; None where none shares a word.
+        """Add documents; return the most similar earlier one of each, None if none shares a word.
 
-        Without ``ids`` documents are numbered from 0, in the order in which they came in.
+        Without ``ids``, documents are numbered from 0 in the order of their arrival.
         """
         hashed = self._vectors.hash_many(texts)
         if ids is None:
@@ -151,7 +151,7 @@ class Similar:
                 f"every document needs an id. Got {hashed.documents} documents and {len(ids)} ids."
             )
         matches: list[Match | None] = []
-        for start in range(0, hashed.documents, self.window):  # ids must last while they are named
+        for start in range(0, hashed.documents, self.window):  # ids must outlive their matches
             stop = min(start + self.window, hashed.documents)
             matches += self._add(hashed.part(start, stop), ids[start:stop])
         return matches
@@ -159,14 +159,14 @@ class Similar:
     def near_duplicates(
         self, texts: Any, ids: Sequence[Hashable] | None = None, threshold: float = 0.9
     ) -> list[Duplicate]:
-        """Add documents, and name those with an earlier one of this cosine or more."""
+        """Add documents; return those with an earlier one of at least this cosine."""
         check_threshold(threshold)
         first = self.documents
         matches = self.add_many(texts, ids)
-        named: Iterable[Hashable] = range(first, self.documents) if ids is None else ids
+        names: Iterable[Hashable] = range(first, self.documents) if ids is None else ids
         return [
             Duplicate(id_, match.id, match.similarity)
-            for id_, match in zip(named, matches, strict=True)
+            for id_, match in zip(names, matches, strict=True)
             if match is not None and match.similarity >= threshold
         ]
 
@@ -176,21 +176,17 @@ class Similar:
         nearest = np.empty(weighed.documents, np.int64)
         cosines = np.empty(weighed.documents, np.float32)
         add_documents(*weighed, self._ring, self._scratch(), nearest, cosines)
-        known = self._ids.copy() if (nearest >= 0).any() else self._ids
+        matches: list[Match | None] = []
+        for document, cosine in zip(nearest.tolist(), cosines.tolist(), strict=True):
+            if document < 0:
+                matches.append(None)
+                continue
+            is_new = document >= first
+            name = ids[document - first] if is_new else self._ids[document % self.window]
+            matches.append(Match(name, min(cosine, 1.0)))
         for at, id_ in enumerate(ids):
             self._ids[(first + at) % self.window] = id_
-        return [
-            Match(self._name(int(document), first, known, ids), min(float(cosine), 1.0))
-            if document >= 0
-            else None
-            for document, cosine in zip(nearest, cosines, strict=True)
-        ]
-
-    def _name(
-        self, document: int, first: int, known: list[Hashable], ids: Sequence[Hashable]
-    ) -> Hashable:
-        """The id of a document that was there before this batch, or came with it."""
-        return ids[document - first] if document >= first else known[document % self.window]
+        return matches
 
     def _scratch(self) -> Found:
         return Found(
@@ -201,8 +197,7 @@ class Similar:
 
 
 def check_threshold(value: object) -> None:
-    """Refuse what is not a cosine that two documents can have."""
-    real = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (real and 0 < value <= 1):  # type: ignore[operator]
-        wanted = "a number above 0 and at most 1"
-        raise SettingError.of("threshold", wanted, value, "near_duplicates")
+    """Refuse a threshold that is not in (0, 1]."""
+    if not is_number(value, 0.0, 1.0) or value == 0:
+        expected = "a number above 0 and at most 1"
+        raise SettingError.of("threshold", expected, value, "near_duplicates")

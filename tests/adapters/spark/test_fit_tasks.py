@@ -12,7 +12,7 @@ from clasher import Clasher
 from clasher.errors import StreamError, TextError
 from clasher.io.records import Fields
 from clasher.learning.model_file import packed
-from clasher.runtime import deltas, shards
+from clasher.runtime import shards
 from support.environment import optional
 from tests.adapters.spark.test_fit import SMALL, check_equal, one_pass
 from tests.service.plain import file_bytes
@@ -61,7 +61,7 @@ def test_counted_learnt_and_merged_partitions_are_one_pass(corpus, monkeypatch):
         learnt += parts.Learn(start, COLUMNS)([batch(corpus, part)])
     with packing.Gathered(tree.Merge(fan=4)(learnt)) as gathered:
         assert gathered.numbers == [0]
-        deltas.take_over(begun, gathered.take(0))
+        begun.add_difference(gathered.take(0))
     check_equal(begun, one_pass(corpus, rule="centroid"))
 
 

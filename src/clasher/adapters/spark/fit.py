@@ -280,14 +280,14 @@ def learn(
         task = Learn(sent, columns, tokenizer, turn)
         parts = documents.mapInArrow(task, transfer.SCHEMA)
         if (learnt := merged(parts, partitions, tokenizer)) is not None:
-            deltas.take_over(model, learnt)
+            model.add_difference(learnt)
     finally:
         sent.destroy()
 
 
 def _beginning(model: Clasher) -> Clasher:
     """All of a model that partitions ask for."""
-    if deltas.begins_anew(model.settings):
+    if deltas.is_independent(model.settings):
         return deltas.begin(model, Sketch.of(model.state))
     return model
 
