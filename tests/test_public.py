@@ -14,12 +14,12 @@ from clasher.errors import ClasherError
 CORE = (
     "datasets.archives", "datasets.catalog", "datasets.dataset", "datasets.document",
     "datasets.rcv1", "datasets.source_folder", "datasets.synthetic", "datasets.writers", "errors",
-    "evaluate", "kernels.state", "labels", "learning.deltas", "learning.drift", "learning.explain",
+    "evaluate", "kernels.state", "labels", "learning.drift", "learning.explain",
     "learning.late_labels", "learning.memory", "learning.merge", "learning.model_file",
-    "learning.relabel", "learning.shards", "model", "settings", "text.analyzer", "text.hashing",
-    "text.label_names", "text.tokens", "text.unicode_tables", "theory.bounds",
-    "theory.distortion", "theory.geometry", "theory.plan", "unsupervised.clusters",
-    "unsupervised.similar", "unsupervised.vectors", "version",
+    "learning.relabel", "metrics", "model", "runtime.deltas", "runtime.shards", "settings",
+    "text.analyzer", "text.hashing", "text.label_names", "text.tokens", "text.unicode_tables",
+    "theory.bounds", "theory.distortion", "theory.geometry", "theory.plan",
+    "unsupervised.clusters", "unsupervised.similar", "unsupervised.vectors", "version",
 )  # fmt: skip
 OPTIONAL = (
     "click", "rich", "plotly", "psutil", "pandas", "polars", "sklearn", "river", "pytest",

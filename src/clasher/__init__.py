@@ -47,7 +47,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first used: the command line answers before numba loads."""
+    """Import a public name on first use, so that the command line starts before numba loads."""
     if name not in _HOMES:
         raise AttributeError(f"module 'clasher' has no attribute {name!r}")
     value: object = getattr(import_module(_HOMES[name]), name)

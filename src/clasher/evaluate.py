@@ -1,10 +1,8 @@
-"""The prequential loop: test, then train, in one pass over a stream (sections 2.2 and 6.5).
+"""Test, then train, in one pass over a stream (sections 2.2 and 6.5), also with few labels (6.6).
 
-Every document is first classified, then its labels are shown to the model: the figures are those of
-a model that had never seen the document. Reading, label parsing and hashing run ahead in one
-background thread; learning and counting stay in the caller's, in the order of the stream.
-
-A partially labelled stream out of a labelled one (section 6.6).
+Each document is classified before the model learns its labels, so the figures are those of a model
+that has never seen the document. A background thread reads, parses labels and hashes ahead; the
+caller's thread learns and counts in the order of the stream.
 """
 
 from __future__ import annotations
@@ -27,57 +25,20 @@ from clasher.labels import UNLABELLED, LabelSets
 from clasher.learning.drift import Alarm
 from clasher.metrics import Figures, LabelRow, Metrics, Window
 from clasher.model import Clasher
+from clasher.settings import is_number
 from clasher.text.hashing import Hashed
 from clasher.version import __version__
 
-
-class Veil:
-    """Hides the labels of some documents.
-
-    Whether a document keeps its labels depends on the seed and on its place in the stream, not on
-    how the stream is cut.
-
-    Parameters
-    ----------
-    probability
-        How likely a document is to keep its labels.
-    seed
-        Decides which ones do.
-
-    Examples
-    --------
-    >>> veil = Veil(0.5, seed=1)
-    >>> [sorted(labels) for labels in veil.over(LabelSets.of([{"oil"}, {"gold"}, {"tin"}]))]
-    [[], [], ['tin']]
-    """
-
-    def __init__(self, probability: float, seed: int = 0) -> None:
-        number = isinstance(probability, int | float) and not isinstance(probability, bool)
-        if not number or not 0 <= probability <= 1:
-            wanted = "a number from 0 to 1"
-            raise SettingError.of("label_probability", wanted, probability, "evaluate")
-        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-            raise SettingError.of("seed", "an integer from 0 on", seed, "evaluate")
-        self.probability = float(probability)
-        self._random = np.random.default_rng(seed)
-
-    def over(self, sets: LabelSets) -> LabelSets:
-        """What may be seen of the next documents."""
-        if self.probability == 1.0:
-            return sets
-        return sets.only(self._random.random(len(sets)) < self.probability)
-
-
-MAX_POINTS = 2000  # of a curve; even, so that halving keeps the last one
-PIECE = 1000  # documents learnt at a time: how soon progress shows and Ctrl-C is heard
+MAX_POINTS = 2000  # of a curve; even, so that halving keeps the last point
+PIECE = 1000  # documents learnt between two looks at progress and Ctrl-C
 STATM = Path("/proc/self/statm")
 
 Batch: TypeAlias = tuple[Hashed, LabelSets]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reached:
-    """How far an evaluation is."""
+class Totals:
+    """Counts, time and memory of an evaluation so far."""
 
     documents: int
     judged: int
@@ -89,8 +50,8 @@ class Reached:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress(Reached):
-    """What a progress bar shows; ``documents_per_second`` is that of the whole run."""
+class Progress(Totals):
+    """The state of a progress bar; ``documents_per_second`` is that of the whole run."""
 
     macro_f1: float
     micro_f1: float
@@ -98,28 +59,28 @@ class Progress(Reached):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point(Reached):
-    """A point of the curve; ``documents_per_second`` is that since the point before."""
+class Point(Totals):
+    """A point of the curve; ``documents_per_second`` is that since the previous point."""
 
     cumulative: Figures
     window: Figures
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluation(Figures, Reached):
+class Evaluation(Figures, Totals):
     """The figures of a whole stream, as in ``clasher.metrics``, and its curve.
 
-    ``macro_f1`` and the other macro averages are over all labels of the stream, as in the paper;
-    those of a point of the curve are over the labels seen until then (or in its window), which
-    ``macro_f1_over_all`` turns into averages over all labels.
+    Macro averages are over all labels of the stream, as in the paper. At a point of the curve they
+    are over the labels seen until then (or in its window); ``macro_f1_over_all`` converts them to
+    averages over all labels.
 
     ``documents`` counts all documents, ``judged`` those with labels, ``labels`` the labels seen in
-    the truth. ``seconds`` is the wall time from the call of ``evaluate`` until the last document
-    was learnt: waiting for the source is in it, and so is compiling the kernels on a first run.
+    the truth. ``seconds`` is the wall time from the call of ``evaluate`` to the last document,
+    including waits for the source and, on a first run, the compilation of the kernels.
     ``memory_bytes`` is the memory of the whole process at the end, ``state_bytes`` the model's.
-    ``taught`` counts the documents whose labels the model was shown: all that were judged, unless
-    ``label_probability`` is below 1.
-    ``alarms`` are the latest changes that the model's detector found on the way, if it has one.
+    ``taught`` counts the documents whose labels the model learnt: all that were judged, unless
+    ``label_probability`` is below 1. ``alarms`` are the latest changes found by the model's
+    detector, if it has one.
     """
 
     interrupted: bool
@@ -134,9 +95,9 @@ class Evaluation(Figures, Reached):
     alarms: list[Alarm] = field(default_factory=list)
 
     def macro_f1_over_all(self) -> list[float]:
-        """Macro F1 at each point of the curve, labels that are yet to appear counting as 0.
+        """Return macro F1 at each point of the curve, with 0 for labels still to come.
 
-        This is the curve the paper draws.
+        The paper draws this curve.
         """
         return [
             point.cumulative.macro_f1 * point.labels / self.labels if self.labels else 0.0
@@ -144,7 +105,7 @@ class Evaluation(Figures, Reached):
         ]
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the figures, the curve of micro F1, the most frequent labels."""
+        """Show figures, the curve of micro F1 and the most frequent labels in a notebook."""
         heads = ["documents", "labels", "macro F1", "micro F1", "documents/s"]
         figures = (f"{self.macro_f1:.3f}", f"{self.micro_f1:.3f}")
         line = (self.documents, self.labels, *figures, f"{self.documents_per_second:,.0f}")
@@ -160,7 +121,7 @@ class Evaluation(Figures, Reached):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON, the main figures first."""
+        """Return plain values, ready for JSON, the main figures first."""
         main = ("documents", "labels", "macro_f1", "micro_f1", "documents_per_second")
         result = {name: getattr(self, name) for name in (*main, "state_bytes")} | asdict(self)
         for point, macro_f1 in zip(result["curve"], self.macro_f1_over_all(), strict=True):
@@ -185,7 +146,7 @@ def evaluate(
     """Test, then train ``model`` on a stream.
 
     Documents without labels are observed and not judged. Ctrl-C ends the evaluation after the
-    documents in hand and returns the figures so far, marked ``interrupted``; a second Ctrl-C raises
+    current documents and returns the figures so far, marked ``interrupted``; a second Ctrl-C raises
     KeyboardInterrupt at once. The stream may be endless: memory stays bounded.
 
     Parameters
@@ -196,21 +157,21 @@ def evaluate(
         Pairs (texts, labels) of columns, as for ``Clasher.step_many``. How the stream is cut into
         batches changes no figure.
     every
-        Documents between two points of the curve. A curve of 2,000 points drops every second one,
-        and is twice as coarse from there on; the end of the stream is always a point.
+        Documents between two points of the curve. At 2,000 points the curve drops every second one
+        and becomes twice as coarse; the end of the stream is always a point.
     window
         The sliding window is the last ``window`` × ``every`` documents.
     limit
         Stop after this many documents.
     label_probability
-        The labels of a document reach the model with this probability only (section 6.6): every
-        document is predicted and judged, and its words are counted, but most may go unlabelled.
+        Show the model the labels of a document with this probability only (section 6.6). Every
+        document is still predicted and judged, and its words are counted.
     seed
-        Decides, with its place in the stream, whether a document's labels are shown.
+        Decides, with the position of a document in the stream, whether its labels are shown.
     on_progress
-        Called after every batch (of 1,000 documents at most) and every point of the curve.
+        Called after every batch (at most 1,000 documents) and every point of the curve.
     ahead
-        Batches that may be read and hashed before they are needed.
+        Batches to read and hash ahead.
 
     Raises
     ------
@@ -231,26 +192,26 @@ def evaluate(
     for name, value in {"every": every, "window": window, "limit": limit, "ahead": ahead}.items():
         if name != "limit" or value is not None:
             require_positive("evaluate", name, value)
-    course = _Course(model, every, window, Veil(label_probability, seed))
+    run = _Run(model, every, window, HiddenLabels(label_probability, seed))
     source = read_ahead(_hashed(model, batches, limit), ahead)
     with HeldInterrupt() as ctrl_c, closing(source):
         for hashed, sets in ctrl_c.between(_pieces(source, every)):
-            course.step(hashed, sets)
+            run.step(hashed, sets)
             if on_progress is not None:
-                on_progress(course.progress())
-    if not course.documents and not ctrl_c.asked:
+                on_progress(run.progress())
+    if not run.documents and not ctrl_c.asked:
         raise StreamError(
             "the stream holds no document; check its source, and whether its records were skipped"
         )
-    return course.finish(interrupted=ctrl_c.asked)
+    return run.finish(interrupted=ctrl_c.asked)
 
 
-class _Course:
-    """An evaluation under way."""
+class _Run:
+    """A running evaluation."""
 
-    def __init__(self, model: Clasher, every: int, window: int, veil: Veil) -> None:
+    def __init__(self, model: Clasher, every: int, window: int, hidden: HiddenLabels) -> None:
         self.model = model
-        self.veil = veil
+        self.hidden = hidden
         self.taught = 0
         self.metrics = Metrics()
         self.window = Window(self.metrics, window)
@@ -264,8 +225,8 @@ class _Course:
         self._start = perf_counter()
 
     def step(self, hashed: Hashed, sets: LabelSets) -> None:
-        """Test, then train: one round of the loop for each document."""
-        shown = self.veil.over(sets)
+        """Test, then train."""
+        shown = self.hidden.hide(sets)
         predicted = self.model.step_many(hashed, shown)
         self.taught += int(np.count_nonzero(shown.known != UNLABELLED))
         self.metrics.update_many(sets, predicted)
@@ -278,7 +239,7 @@ class _Course:
 
     def progress(self) -> Progress:
         return Progress(
-            **self._reached(),
+            **self._totals(),
             macro_f1=self.metrics.macro_f1,
             micro_f1=self.metrics.micro_f1,
             alarms=len(self._alarms()),
@@ -289,10 +250,10 @@ class _Course:
             self._add_point()
         return Evaluation(
             **asdict(self.metrics.figures()),
-            **self._reached(),
+            **self._totals(),
             interrupted=interrupted,
             taught=self.taught,
-            label_probability=self.veil.probability,
+            label_probability=self.hidden.probability,
             every=self.every,
             window=self.panes,
             clasher=__version__,
@@ -303,10 +264,10 @@ class _Course:
         )
 
     def _alarms(self) -> list[Alarm]:
-        """Those that rang since the evaluation began."""
+        """Return the alarms since the evaluation began."""
         return [alarm for alarm in self.model.alarms if alarm.document > self.learnt_before]
 
-    def _reached(self) -> dict[str, Any]:
+    def _totals(self) -> dict[str, Any]:
         return {
             "documents": self.documents,
             "judged": self.metrics.documents,
@@ -319,18 +280,19 @@ class _Course:
 
     def _add_point(self) -> None:
         point = Point(
-            **self._reached(),
+            **self._totals(),
             cumulative=self.metrics.figures(),
             window=self.window.measures().figures(),
         )
-        self.curve.append(_rated(point, self.curve[-1] if self.curve else None))
+        self.curve.append(_since(point, self.curve[-1] if self.curve else None))
         if len(self.curve) == MAX_POINTS:
             kept = self.curve[1::2]
-            self.curve = [_rated(*pair) for pair in zip(kept, [None, *kept], strict=False)]
+            self.curve = [_since(*pair) for pair in zip(kept, [None, *kept], strict=False)]
             self.stride *= 2
 
 
-def _rated(point: Point, before: Point | None) -> Point:
+def _since(point: Point, before: Point | None) -> Point:
+    """Set the speed of a point to that since the point before."""
     documents, seconds = (before.documents, before.seconds) if before else (0, 0.0)
     rate = _rate(point.documents - documents, point.seconds - seconds)
     return replace(point, documents_per_second=rate)
@@ -360,7 +322,7 @@ def _hashed(
 
 
 def _pieces(batches: Iterable[Batch], every: int) -> Iterator[Batch]:
-    """Cut batches so that a piece ends with each ``every`` documents, and none is large."""
+    """Cut batches after every ``every`` documents, and into pieces of at most ``PIECE``."""
     documents = 0
     for hashed, sets in batches:
         start = 0
@@ -371,8 +333,44 @@ def _pieces(batches: Iterable[Batch], every: int) -> Iterator[Batch]:
             start = stop
 
 
+class HiddenLabels:
+    """Hides the labels of some documents.
+
+    Which ones depends on the seed and on their positions in the stream, not on how it is cut.
+
+    Parameters
+    ----------
+    probability
+        The probability that a document keeps its labels.
+    seed
+        Decides which documents keep their labels.
+
+    Examples
+    --------
+    >>> hidden = HiddenLabels(0.5, seed=1)
+    >>> [sorted(labels) for labels in hidden.hide(LabelSets.of([{"oil"}, {"gold"}, {"tin"}]))]
+    [[], [], ['tin']]
+    """
+
+    def __init__(self, probability: float, seed: int = 0) -> None:
+        if not is_number(probability, 0.0, 1.0):
+            raise SettingError.of(
+                "label_probability", "a number from 0 to 1", probability, "evaluate"
+            )
+        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+            raise SettingError.of("seed", "an integer from 0 on", seed, "evaluate")
+        self.probability = float(probability)
+        self._random = np.random.default_rng(seed)
+
+    def hide(self, sets: LabelSets) -> LabelSets:
+        """Hide labels of the next documents."""
+        if self.probability == 1.0:
+            return sets
+        return sets.only(self._random.random(len(sets)) < self.probability)
+
+
 def process_memory() -> int:
-    """Bytes of memory this process holds; its peak where only that is known, else 0."""
+    """Return the bytes of memory of this process, their peak if only that is known, else 0."""
     with suppress(ImportError):
         import psutil
 

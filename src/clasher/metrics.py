@@ -1,19 +1,19 @@
-"""Streaming multi-label measures: section 6.1 of the paper, one pass, bounded memory.
+"""Multi-label measures of a stream (section 6.1), in one pass and bounded memory.
 
-Per label j the stream keeps hits n++ (tp), false alarms n+- (fp) and misses n-+ (fn); every measure
-is computed from these counts when it is asked for:
+For each label j, three counts are kept: hits n++ (tp), false alarms n+- (fp) and misses n-+ (fn).
+All measures follow from them:
 
     precision_j = tp / (tp + fp)    recall_j = tp / (tp + fn)
     F1_j = 2 tp / (2 tp + fp + fn)                                       (Eq. 21)
 
 A *macro* average is the mean of a measure over labels, a *micro* average is the measure of the
-summed counts. A ratio with nothing below the line is 0.
+summed counts. A ratio with a zero denominator is 0.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
@@ -28,11 +28,11 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 OTHER = "(other labels)"
-"""The row that counts the labels past ``max_labels`` together."""
+"""The row for all labels beyond ``max_labels``."""
 
 
 class LabelRow(NamedTuple):
-    """The figures of one label; ``support`` and ``predicted`` are numbers of documents."""
+    """The figures of one label; ``support`` and ``predicted`` count documents."""
 
     label: str
     support: int
@@ -44,7 +44,7 @@ class LabelRow(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """Every measure at one moment, as plain numbers."""
+    """All measures at one moment."""
 
     macro_f1: float
     micro_f1: float
@@ -58,20 +58,20 @@ class Figures:
 
 
 class Measures:
-    """The measures of given counts.
+    """Measures computed from counts.
 
-    Macro averages are over the labels seen so far in the truth, that is, true of a judged
-    document. At the end of a stream they are therefore over all labels of the stream, as in the
-    paper. A label that was predicted and never true counts in the micro averages only.
+    Macro averages are over the labels seen in the truth so far: at the end of a stream over all its
+    labels, as in the paper. A label that was predicted but never true counts in the micro averages
+    only.
 
     Parameters
     ----------
     names
         The label of each column of ``counts``; the first is ``(other labels)``, see ``Metrics``.
     counts : int64 array [4, labels + 1]
-        tp, fp, fn, and the number of partial documents that state the label.
+        tp, fp, fn, and the number of partially labelled documents that name the label.
     totals : int64 array [3]
-        Documents judged, those with complete labels, those of them predicted without an error.
+        Documents judged, those with complete labels, and those of them without an error.
     """
 
     def __init__(self, names: Sequence[str], counts: IntArray, totals: IntArray) -> None:
@@ -81,7 +81,7 @@ class Measures:
 
     @property
     def documents(self) -> int:
-        """Documents judged: those with labels."""
+        """The number of documents judged: those with labels."""
         return int(self.totals[JUDGED])
 
     @property
@@ -92,78 +92,74 @@ class Measures:
     @property
     def micro_precision(self) -> float:
         """The share of predicted labels that are true."""
-        tp, fp, _ = self._sums()
-        return _quotient(tp, tp + fp)
+        return self._micro(_precision)
 
     @property
     def micro_recall(self) -> float:
         """The share of true labels that were predicted."""
-        tp, _, fn = self._sums()
-        return _quotient(tp, tp + fn)
+        return self._micro(_recall)
 
     @property
     def micro_f1(self) -> float:
         """F1 of the summed counts."""
-        tp, fp, fn = self._sums()
-        return _quotient(2 * tp, 2 * tp + fp + fn)
+        return self._micro(_f1)
 
     @property
     def macro_precision(self) -> float:
         """The mean precision of the labels seen in the truth."""
-        return _mean(_precision(self._named())[self._seen()])
+        return self._macro(_precision)
 
     @property
     def macro_recall(self) -> float:
         """The mean recall of the labels seen in the truth."""
-        return _mean(_recall(self._named())[self._seen()])
+        return self._macro(_recall)
 
     @property
     def macro_f1(self) -> float:
         """The mean F1 of the labels seen in the truth."""
-        return _mean(_f1(self._named())[self._seen()])
+        return self._macro(_f1)
 
     def macro_f1_over(self, labels: int) -> float:
-        """The mean F1 over ``labels`` labels, of which those not seen in the truth count as 0.
+        """Return the mean F1 over ``labels`` labels, with 0 for those not seen in the truth.
 
-        Early in a stream this is what the paper draws: its averages are over all labels of the
-        corpus, also over those that are yet to appear.
+        The paper draws this: it averages over all labels of the corpus from the start.
         """
         f1 = _f1(self._named())[self._seen()]
         if labels < len(f1):
-            wanted = f"at least the number of labels seen, {len(f1)}"
-            raise SettingError.of("labels", wanted, labels, "macro_f1_over")
+            least = f"at least the number of labels seen, {len(f1)}"
+            raise SettingError.of("labels", least, labels, "macro_f1_over")
         return _quotient(float(f1.sum()), labels)
 
     @property
     def hamming_loss(self) -> float:
         """The share of wrong decisions, (fp + fn) / (documents × labels).
 
-        The labels are all those met so far, in the truth or in a judged prediction; a label that
-        appears late counts as rightly left out of the documents before it. Of a document with
-        partial labels only the labels it states are decisions.
+        The labels are all those seen so far, true or predicted; a label that appears late counts
+        as correctly not predicted before. In a partially labelled document only the labels it
+        names are decisions.
         """
         return _quotient(self._errors(), self._decisions())
 
     @property
     def accuracy(self) -> float:
-        """The share of right decisions, 1 − Hamming loss."""
+        """The share of correct decisions, 1 − Hamming loss."""
         return _quotient(self._decisions() - self._errors(), self._decisions())
 
     @property
     def subset_accuracy(self) -> float:
-        """The share of documents predicted without any error, among those with complete labels."""
+        """The share of completely labelled documents predicted without any error."""
         return _quotient(self.totals[EXACT], self.totals[WHOLE])
 
     def figures(self) -> Figures:
-        """All measures at once."""
+        """Return all measures."""
         return Figures(**{f.name: getattr(self, f.name) for f in fields(Figures)})
 
     def summary(self) -> dict[str, float]:
-        """All measures by name."""
+        """Return all measures by name."""
         return asdict(self.figures())
 
     def per_label(self) -> list[LabelRow]:
-        """A row for each label met, the most frequent first, equals by name."""
+        """Return a row for each label, the most frequent first, ties by name."""
         counts = self.counts
         rows = zip(
             self.names,
@@ -172,7 +168,7 @@ class Measures:
             _precision(counts).tolist(),
             _recall(counts).tolist(),
             _f1(counts).tolist(),
-            strict=False,  # the names go on growing with the stream
+            strict=False,  # the list of names grows with the stream
         )
         other, *named = (LabelRow(*row) for row in rows)
         shown = [other, *named] if other.support or other.predicted else named
@@ -186,9 +182,12 @@ class Measures:
         seen: npt.NDArray[np.bool_] = named[TP] + named[FN] > 0
         return seen
 
-    def _sums(self) -> tuple[int, int, int]:
-        tp, fp, fn, _ = self.counts.sum(axis=1).tolist()
-        return tp, fp, fn
+    def _micro(self, measure: Callable[[IntArray], FloatArray]) -> float:
+        return float(measure(self.counts.sum(axis=1, keepdims=True))[0])
+
+    def _macro(self, measure: Callable[[IntArray], FloatArray]) -> float:
+        values = measure(self._named())[self._seen()]
+        return float(values.mean()) if len(values) else 0.0
 
     def _errors(self) -> int:
         return int(self._named()[FP : FN + 1].sum())
@@ -199,18 +198,18 @@ class Measures:
 
 
 class Metrics(Measures):
-    """Measures that follow a stream, at a constant cost per document.
+    """Measures of a growing stream, at constant cost per document.
 
-    Of a document with a set of labels every label is judged; of one with a mapping label → bool
-    only the labels it names, so that a prediction of unknown truth is neither right nor wrong;
-    unlabelled documents are passed over. The figures do not depend on how the stream was cut.
+    A document with a set of labels is judged on every label; one with a mapping label → bool only
+    on the labels it names, since the truth of others is unknown; an unlabelled one not at all. The
+    figures do not depend on how the stream is cut.
 
     Parameters
     ----------
     max_labels
-        The labels counted one by one, the first to appear. Those past it are counted together as
-        ``(other labels)``: still exact in micro averages and subset accuracy, left out of macro
-        averages, Hamming loss and accuracy. This bounds the memory: 32 bytes and a name per label.
+        The first this many labels are counted separately, to bound memory to 32 bytes and a name
+        per label. Later ones are counted together as ``(other labels)``: exact in micro averages
+        and subset accuracy, left out of macro averages, Hamming loss and accuracy.
 
     Examples
     --------
@@ -234,14 +233,14 @@ class Metrics(Measures):
         super().__init__(self._names, self._store, np.zeros(3, np.int64))
 
     def update_many(self, truth: Any, predicted: Any) -> None:
-        """Judge predictions by the truth: two columns that ``LabelSets.of`` reads."""
+        """Compare predictions with the truth; both are columns for ``LabelSets.of``."""
         truth, predicted = LabelSets.of(truth), LabelSets.of(predicted)
         if len(truth) != len(predicted):
             raise LabelError(
                 f"truth and prediction must have one entry per document each. "
                 f"Got {len(truth)} and {len(predicted)} instead."
             )
-        names: dict[str, int] = {}  # of this batch: a model may give a number to another label
+        names: dict[str, int] = {}  # of this batch: eviction may change the numbers of a model
         truth_ids, predicted_ids = _renumber(truth, names), _renumber(predicted, names)
         counts = np.zeros((4, len(names)), np.int64)
         first = np.full(len(names), -1, np.int64)
@@ -254,7 +253,7 @@ class Metrics(Measures):
         np.add.at(self.counts.T, columns, counts.T)  # labels past max_labels share a column
 
     def _columns(self, names: list[str], first: list[int]) -> list[int]:
-        """The column of each name; judged ones that are new get the next, by document and text."""
+        """Return the column of each name; add new judged names by document, then text."""
         judged = sorted(
             (document, name)
             for document, name in zip(first, names, strict=True)
@@ -276,11 +275,10 @@ class Metrics(Measures):
 
 
 class Window:
-    """The measures of the last part of a stream, in panes.
+    """The measures of the last ``panes`` parts of a stream.
 
-    The window is the last ``panes`` panes; ``close_pane`` ends one and begins the next. It keeps
-    the counts at the end of each pane and subtracts: no cost per document, and 32 bytes of memory
-    per label and pane.
+    ``close_pane`` ends a part and starts the next. The window keeps the counts at the end of each
+    and subtracts them: no cost per document, 32 bytes per label and pane.
 
     Examples
     --------
@@ -300,14 +298,14 @@ class Window:
         self.close_pane()
 
     def close_pane(self) -> None:
-        """End the pane, dropping the oldest of a full window."""
+        """End the pane; drop the oldest of a full window."""
         self._ends.append((self.metrics.counts.copy(), self.metrics.totals.copy()))
 
     def measures(self) -> Measures:
-        """The measures from the beginning of the oldest pane until now.
+        """Return the measures since the start of the oldest pane.
 
-        Macro averages are over the labels true of a document of the window; Hamming loss is over
-        its documents × the labels met so far in the stream.
+        Macro averages are over the labels that are true in the window; Hamming loss is over its
+        documents × all labels seen in the stream.
         """
         counts, totals = self._ends[0]
         since = self.metrics.counts.copy()
@@ -316,7 +314,7 @@ class Window:
 
 
 def _renumber(sets: LabelSets, numbers: dict[str, int]) -> IntArray:
-    """The ids of ``sets`` by the ``numbers`` of their names, looking at the names in use only."""
+    """Renumber the ids of ``sets`` by name; add names in use to ``numbers``."""
     used, places = np.unique(sets.ids, return_inverse=True)
     mine = [numbers.setdefault(sets.names[i], len(numbers)) for i in used.tolist()]
     return np.array(mine, np.int64)[places]
@@ -340,7 +338,3 @@ def _quotients(above: IntArray, below: IntArray) -> FloatArray:
 
 def _quotient(above: float, below: float) -> float:
     return float(above / below) if below else 0.0
-
-
-def _mean(values: FloatArray) -> float:
-    return float(values.mean()) if len(values) else 0.0

@@ -138,10 +138,16 @@ def explain(
     labels = int(state.totals[LABELS])
     region = int(clash(state, setting, buckets, length, labels, work))
     chosen = work.chosen[: choose(state, setting, length, labels, work)]
-    j = _best(work, state, labels) if asked is None else asked
+    if asked is None:  # the label that would be predicted first
+        j = int(np.argmax(np.where(state.counts[:labels] > 0, work.scores[:labels], -np.inf)))
+    else:
+        j = asked
     x = work.x[: len(buckets)].astype(np.float64)
     score = float(work.scores[j])
     similarity = float(work.cosines[region]) if region >= 0 else 0.0
+    evidence = score if setting.rule == PERCEPTRON else similarity
+    if setting.rule == MARGIN:
+        evidence = float(log_odds(state, score))
     by_bucket, other = _shares(j, region, work, buckets, x, length, state, setting)
     found = hasher.words(text)
     words = _by_word(found, buckets, counts, by_bucket)
@@ -149,25 +155,13 @@ def explain(
         label=index.names[j],
         predicted=bool(np.any(chosen == j)),
         probability=float(shown(state, setting, score)),
-        evidence=_evidence(score, similarity, state, setting),
+        evidence=evidence,
         region=index.names[region] if region >= 0 else None,
         similarity=similarity,
         words=words,
         other=other,
         spans=_spans(found, words),
     )
-
-
-def _evidence(score: float, similarity: float, state: State, setting: Setting) -> float:
-    """Return the sum of all evidence."""
-    if setting.rule == MARGIN:
-        return float(log_odds(state, score))
-    return score if setting.rule == PERCEPTRON else similarity
-
-
-def _best(work: Work, state: State, labels: int) -> int:
-    """Return the label with the best score among those with documents."""
-    return int(np.argmax(np.where(state.counts[:labels] > 0, work.scores[:labels], -np.inf)))
 
 
 def _shares(

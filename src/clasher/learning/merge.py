@@ -213,10 +213,6 @@ def _columns_of(name: str) -> Callable[[Pair], None]:
     return add_up
 
 
-def _nothing(_: Pair) -> None:
-    """Leave an array alone: it is merged with another, or concerns this model only."""
-
-
 def _totals(pair: Pair) -> None:
     pair.mine.totals[:LABELS] += pair.theirs.totals[:LABELS]
 
@@ -353,27 +349,18 @@ MODELS: Rules = {
     "classes": _columns_of("classes"),
     "members": _columns_of("members"),
     "terms": _terms,
-    "late_keys": _nothing,
-    "late_spans": _nothing,
-    "late_buckets": _nothing,
-    "late_counts": _nothing,
     "late_marks": _late,
-    "word_keys": _nothing,
-    "word_votes": _nothing,
     "words": _words,
     "clock": _clock,
-    "gains": _nothing,
-    "blocks": _nothing,
-    "all_blocks": _nothing,
-    "recent_buckets": _nothing,
-    "recent_x": _nothing,
-    "recent_labels": _nothing,
 }
-"""How to add each array of another model, in this order: derived arrays after their sources.
+"""How to add each array of another model, in this order: derived arrays after their sources."""
 
-``gains`` are all 1 by then. The errors and latest documents of another model (``blocks``,
-``recent_…``) say nothing of this one's, which keeps its own.
-"""
+UNMERGED = (
+    "late_keys", "late_spans", "late_buckets", "late_counts", "word_keys", "word_votes", "gains",
+    "blocks", "all_blocks", "recent_buckets", "recent_x", "recent_labels",
+)  # fmt: skip
+"""Arrays without a rule: parts of another array's, gains, which are all 1 by then, and the errors
+and latest documents of the other model, which say nothing of this one."""
 
 
 def _difference_rows(pair: Pair) -> None:

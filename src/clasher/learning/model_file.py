@@ -19,7 +19,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -235,17 +235,8 @@ def _checksum(about: dict[str, Any], pieces: Iterable[npt.NDArray[Any]]) -> str:
 T = TypeVar("T")
 
 
-class Saved(Protocol):
-    """An object with a model file."""
-
-    settings: Settings
-
-    def save(self, path: Path, *, durable: bool) -> object:
-        """Write it to a file."""
-
-
-def packed(model: Saved) -> bytes:
-    """Return the content of a model's file."""
+def packed(model: Any) -> bytes:
+    """Return the content of the file that ``model.save`` writes."""
     with tempfile.TemporaryDirectory(prefix="clasher-") as folder:
         path = Path(folder, "model")
         model.save(path, durable=False)
@@ -265,7 +256,7 @@ def unpacked(content: bytes, load: Callable[..., T], **options: Any) -> T:
         return load(path, **options)
 
 
-def reduced(model: Saved, **options: Any) -> tuple[Any, ...]:
+def reduced(model: Any, **options: Any) -> tuple[Any, ...]:
     """Return what ``__reduce__`` returns: the file's bytes, and ``options`` of ``load``."""
     kind, tokenizer = type(model), model.settings.analyzer.tokenizer
     if tokenizer is not None:
