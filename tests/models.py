@@ -46,4 +46,4 @@ def taught(rule: str = "margin", times: int = 3, **settings: Any) -> Clasher:
 
 def state_bytes(model: Clasher) -> list[bytes]:
     """All that the model has learnt, in the room it has for it."""
-    return [array.tobytes() for array in model._state]
+    return [array.tobytes() for array in model.state]

@@ -81,15 +81,15 @@ def default_interrupt():
     signal.signal(signal.SIGINT, before)
 
 
-class Meddling(Clasher):
-    """A model that calls ``meddle`` in the midst of every step."""
+class InterferingModel(Clasher):
+    """A model that calls ``interfere`` in the midst of every step."""
 
-    def __init__(self, meddle):
+    def __init__(self, interfere):
         super().__init__(dimensions=128)
-        self.meddle = meddle
+        self.interfere = interfere
 
     def step_many(self, texts, labels):
-        self.meddle(self)
+        self.interfere(self)
         return super().step_many(texts, labels)
 
 
@@ -349,7 +349,7 @@ def test_reading_ahead_is_bounded_and_in_one_other_thread():
             threads.add(threading.current_thread())
             yield texts[i : i + 1], labels[i : i + 1]
 
-    model = Meddling(lambda model: lead.append(len(taken) - model.documents))
+    model = InterferingModel(lambda model: lead.append(len(taken) - model.documents))
     evaluate(model, source(), ahead=3)
     assert max(lead) <= 4  # three ahead, one in hand
     assert len(threads) == 1
@@ -417,7 +417,7 @@ def test_ctrl_c_finishes_the_documents_in_hand():
             signal.raise_signal(signal.SIGINT)
 
     texts, labels = a_stream(10)
-    model = Meddling(press)
+    model = InterferingModel(press)
     result = evaluate(model, itertools.repeat((texts, labels)), every=10)
     assert result.interrupted
     assert result.documents == model.documents == 30
@@ -431,7 +431,7 @@ def test_a_second_ctrl_c_does_not_wait():
         signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        evaluate(Meddling(press_twice), itertools.repeat(a_stream(5)))
+        evaluate(InterferingModel(press_twice), itertools.repeat(a_stream(5)))
 
 
 @pytest.mark.usefixtures("default_interrupt")
@@ -465,7 +465,7 @@ def test_a_program_keeps_its_own_handler():
 
     signal.signal(signal.SIGINT, own)
     try:
-        model = Meddling(lambda model: signal.raise_signal(signal.SIGINT))
+        model = InterferingModel(lambda model: signal.raise_signal(signal.SIGINT))
         result = evaluate(model, [a_stream(5)])
         assert signal.getsignal(signal.SIGINT) is own
     finally:

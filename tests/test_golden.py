@@ -1,6 +1,6 @@
 """Frozen results: what an older clasher learnt and wrote must mean the same for ever.
 
-``python -m tests.test_golden`` writes the golden files anew; only a new format of the model file
+``python -m tests.test_golden`` writes the golden files again; only a new format of the model file
 or a deliberate change of a learning rule is a reason to.
 """
 
@@ -68,12 +68,12 @@ def test_a_model_file_of_an_older_version_goes_on_learning(rule, tmp_path):
 
 
 def check(found: dict[str, dict[str, object]], rule: str, folder: str = ".") -> None:
-    wanted = json.loads((GOLDEN / folder / f"{rule}.json").read_text(encoding="utf-8"))
-    assert found.keys() == wanted.keys()
+    expected = json.loads((GOLDEN / folder / f"{rule}.json").read_text(encoding="utf-8"))
+    assert found.keys() == expected.keys()
     for text in found:
-        assert found[text]["labels"] == wanted[text]["labels"]
+        assert found[text]["labels"] == expected[text]["labels"]
         assert found[text]["probabilities"] == pytest.approx(
-            wanted[text]["probabilities"], abs=1e-4
+            expected[text]["probabilities"], abs=1e-4
         )
 
 

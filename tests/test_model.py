@@ -156,7 +156,7 @@ def test_the_label_of_the_region_passes_any_threshold(rule):
 
 
 @every_rule
-def test_a_label_that_never_was_is_not_predicted(rule):
+def test_a_label_without_documents_is_not_predicted(rule):
     model = Clasher(64, rule=rule, max_labels=4, threshold=1e-6)
     for _ in range(5):
         model.learn("oil price", {"ghost": False, "oil": True})
@@ -214,7 +214,7 @@ def test_the_threshold_of_the_margin_rule_is_learnt():
     assert fixed.threshold == 0.4
 
 
-def test_repr_tells_what_it_is():
+def test_repr():
     assert repr(taught("centroid", times=1)) == (
         "<Clasher rule='centroid' dimensions=128 labels=4 documents=10>"
     )
@@ -252,7 +252,7 @@ def test_bad_labels_are_refused_before_anything_is_learnt():
 
 
 @every_rule
-def test_it_learns(rule):
+def test_words_of_a_label_predict_it(rule):
     """Words that always go with a label bring it back."""
     model = Clasher(4096, rule=rule)
     topics = {"oil": "crude barrel opec", "grain": "wheat corn harvest", "metal": "gold tin zinc"}

@@ -79,7 +79,7 @@ def test_a_model_with_everything_on_does_not_grow(rule, detector):
     "make", [lambda: HashedTfidf(256), lambda: Similar(30, 256), lambda: Clusters(4, 256)],
     ids=["HashedTfidf", "Similar", "Clusters"],
 )  # fmt: skip
-def test_what_needs_no_labels_does_not_grow(make):
+def test_unsupervised_models_do_not_grow(make):
     model = make()
     most = model.nbytes
     learn = next(getattr(model, name) for name in ("partial_fit", "add_many", "learn_many")

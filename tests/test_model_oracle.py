@@ -125,15 +125,15 @@ def table(oracle: Reference, vectors: dict[str, dict[int, float]], dimensions: i
 def check_counters(model: Clasher, oracle: Reference) -> None:
     assert (model.documents, model.labelled) == (oracle.sketch.n, oracle.labelled)
     C = [[row[k] for k in range(model.settings.dimensions)] for row in oracle.sketch.rows]
-    assert model._state.frequencies.tolist() == C
+    assert model.state.frequencies.tolist() == C
     n = [oracle.documents_of(j) for j in oracle.labels]
-    assert model._state.counts[: len(n)].tolist() == n
-    assert model._state.clock.tolist() == [oracle.sketch.n, 1.0]
+    assert model.state.counts[: len(n)].tolist() == n
+    assert model.state.clock.tolist() == [oracle.sketch.n, 1.0]
 
 
 def check_classes(model: Clasher, oracle: Reference) -> None:
     """A_k and N_k exactly, whatever the rule fed; and what is kept of them."""
-    labels, state, classes = oracle.labels, model._state, oracle.classes
+    labels, state, classes = oracle.labels, model.state, oracle.classes
     buckets = range(model.settings.dimensions)
     A = [[classes.with_both[k][j] for j in labels] for k in buckets]
     np.testing.assert_array_equal(state.classes[:, : len(labels)], A)
@@ -149,7 +149,7 @@ def check_classes(model: Clasher, oracle: Reference) -> None:
 
 
 def check_regions(model: Clasher, oracle: Reference) -> None:
-    labels, state = oracle.labels, model._state
+    labels, state = oracle.labels, model.state
     n = np.maximum(state.counts[: len(labels)], 1)
     p = table(oracle, oracle.regions.p, model.settings.dimensions)
     np.testing.assert_allclose(state.rows[:, 0, : len(labels)] / n, p, **TOLERANCE)
@@ -159,7 +159,7 @@ def check_regions(model: Clasher, oracle: Reference) -> None:
 
 
 def check_weights(model: Clasher, oracle: LinearClasher) -> None:
-    labels, state = oracle.labels, model._state
+    labels, state = oracle.labels, model.state
     w = table(oracle, oracle.w, model.settings.dimensions)
     np.testing.assert_allclose(state.rows[:, -1, : len(labels)], w, **TOLERANCE)
     b = [oracle.b[j] for j in labels]
@@ -167,13 +167,13 @@ def check_weights(model: Clasher, oracle: LinearClasher) -> None:
 
 
 def check_bests(model: Clasher, oracle: LinearClasher) -> None:
-    empty, true = model._state.bests
+    empty, true = model.state.bests
     assert (empty.tolist(), true.tolist()) == (oracle.best.empty, oracle.best.true)
-    assert model._state.floor[0] == pytest.approx(oracle.best.value)
+    assert model.state.floor[0] == pytest.approx(oracle.best.value)
 
 
 def check_shared(model: Clasher, oracle: MarginClasher) -> None:
-    labels, state = oracle.labels, model._state
+    labels, state = oracle.labels, model.state
     buckets = range(model.settings.dimensions)
     G = [oracle.G.get(k, 0.0) for k in buckets]
     np.testing.assert_allclose(state.squares, G, **TOLERANCE)
@@ -184,7 +184,7 @@ def check_shared(model: Clasher, oracle: MarginClasher) -> None:
 
 def check_margins(model: Clasher, oracle: MarginClasher) -> None:
     """The histograms, up to a handful of scores that round into the next bin."""
-    false, true = model._state.margins
+    false, true = model.state.margins
     np.testing.assert_allclose(np.cumsum(true), np.cumsum(oracle.learnt.true), atol=2)
     np.testing.assert_allclose(
         np.cumsum(false[:0:-1]), np.cumsum(oracle.learnt.false[:0:-1]), atol=2
@@ -312,7 +312,7 @@ def topical_stream(draw: random.Random, documents: int) -> list[tuple[list[int],
 
 
 def state_bytes(model: Clasher) -> list[bytes]:
-    return [array.tobytes() for array in model._state]
+    return [array.tobytes() for array in model.state]
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -1,4 +1,4 @@
-"""Where errors rise the past is given up: the same however the stream is cut, in bounded memory."""
+"""Drift: rising errors raise alarms and make the model forget, however the stream is cut."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DETECTORS = ("window", "adwin")
 
 @contextlib.contextmanager
 def quick() -> Iterator[None]:
-    """Look every eight documents, and ring at little."""
+    """Look at the errors every eight documents, with low limits."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(drift, "EVERY", 8)
         patch.setattr(drift, "BLOCK", 4)
@@ -39,7 +39,7 @@ def quick() -> Iterator[None]:
 
 
 def two_worlds(documents: int) -> list[tuple[str, set[str]]]:
-    """Two labels that change their words half-way."""
+    """Two labels that swap their words half-way."""
     stream = []
     for number in range(documents):
         label, other = ("grain", "oil") if number % 2 else ("oil", "grain")
@@ -68,16 +68,16 @@ def test_trials_and_errors_are_those_of_the_predictions(rule, stream, how):
         text = strategies.text(words)
         predicted = model.predict(text)
         if labels is not None:
-            fed = {name for name, n in zip(model.labels, model._state.counts, strict=False) if n}
+            fed = {name for name, n in zip(model.labels, model.state.counts, strict=False) if n}
             yes = {n for n in labels if not isinstance(labels, dict) or labels[n]}
             known = set(labels) if isinstance(labels, dict) else predicted | yes
             judged = (predicted & known) | (yes & fed)
             trials.update(judged)
             errors.update(name for name in judged if (name in predicted) != (name in yes))
         model.learn(text, labels)
-    counted = model._state.blocks[: len(model.labels), 0].tolist()
+    counted = model.state.blocks[: len(model.labels), 0].tolist()
     assert counted == [[trials[name], errors[name]] for name in model.labels]
-    assert model._state.all_blocks[0, 0].tolist() == [trials.total(), errors.total()]
+    assert model.state.all_blocks[0, 0].tolist() == [trials.total(), errors.total()]
 
 
 @given(st.lists(st.booleans(), max_size=60), st.integers(0, 20), st.integers(1, 9))
@@ -102,7 +102,7 @@ def test_stretches_end_at_fixed_places_of_the_stream(labelled, before, every):
 @pytest.mark.compiled
 @pytest.mark.parametrize("rule", ["margin", "centroid"])
 @pytest.mark.parametrize("detector", DETECTORS)
-def test_a_sudden_change_rings_soon_and_helps(rule, detector):
+def test_a_sudden_change_raises_an_alarm_soon_and_helps(rule, detector):
     stream = Stream(5000, 8, "sudden", at=3000, seed=2)
     texts, labels = map(list, zip(*stream, strict=True))
     right = []
@@ -122,14 +122,14 @@ def test_a_sudden_change_rings_soon_and_helps(rule, detector):
 @pytest.mark.compiled
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("detector", DETECTORS)
-def test_a_stream_without_drift_does_not_ring(rule, detector):
+def test_a_stream_without_drift_raises_no_alarm(rule, detector):
     documents = list(Stream(6000, 8, "none", seed=2))
     watching = learnt(documents, rule=rule, detector=detector, dimensions=4096)
     assert watching.alarms == []
     plain = learnt(documents, rule=rule, dimensions=4096)
-    for name, array in plain._state._asdict().items():
+    for name, array in plain.state._asdict().items():
         if array.size:
-            assert np.array_equal(array, getattr(watching._state, name)), name
+            assert np.array_equal(array, getattr(watching.state, name)), name
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -150,7 +150,7 @@ def test_alarms_do_not_depend_on_how_the_stream_is_cut(rule, detector):
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_going_on_is_never_having_stopped(rule, tmp_path):
+def test_a_loaded_model_learns_on_as_if_never_stopped(rule, tmp_path):
     stream = two_worlds(160)
     with quick():
         whole = learnt(stream, rule=rule, detector="window")
@@ -164,8 +164,8 @@ def test_going_on_is_never_having_stopped(rule, tmp_path):
     assert state_bytes(stopped) == state_bytes(whole)
 
 
-def test_adwin_goes_on_after_loading(tmp_path):
-    """It starts from the record of errors in the file: it may ring at another document."""
+def test_adwin_continues_after_loading(tmp_path):
+    """It is rebuilt from the blocks in the file, so the alarm may come at another document."""
     stream = two_worlds(160)
     with quick():
         learnt(stream[:70], detector="adwin").save(tmp_path / "model")
@@ -175,15 +175,15 @@ def test_adwin_goes_on_after_loading(tmp_path):
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_label_that_gives_up_its_number_gives_up_its_record(rule):
+def test_an_evicted_label_loses_its_record(rule):
     with quick():
         model = learnt(two_worlds(60), rule=rule, detector="adwin", max_labels=2, on_full="evict")
         number = model._index.numbers["oil"]
         model.learn("wheat", {"grain"})
         model.learn("gold", {"gold"})
         assert model._index.numbers["gold"] == number
-        assert model._state.blocks[number].sum() <= 1
-        assert (model._state.recent_labels == number).sum() == 1
+        assert model.state.blocks[number].sum() <= 1
+        assert (model.state.recent_labels == number).sum() == 1
         assert ("label", number) not in model._watch.detector._known
 
 
@@ -196,22 +196,22 @@ def test_memory_stays_bounded_with_everything_on(detector):
             words = random.integers(0, 10**9, (40, 6))
             texts = [" ".join(f"w{word}" for word in row) for row in words]
             model.step_many(texts, [{f"label{random.integers(9 + 5 * batch)}"} for _ in texts])
-            assert model.nbytes == sum(array.nbytes for array in model._state) <= model.max_nbytes
+            assert model.nbytes == sum(array.nbytes for array in model.state) <= model.max_nbytes
             if batch == 8:
-                shapes = [array.shape for array in model._state]
+                shapes = [array.shape for array in model.state]
             model._watch.alarms += [Alarm(batch, None, 0.1, 0.2)] * 30
             model._watch.alarms = model._watch.alarms[-drift.MOST_ALARMS :]
-        assert [array.shape for array in model._state] == shapes
+        assert [array.shape for array in model.state] == shapes
         assert len(model.alarms) <= drift.MOST_ALARMS
 
 
 def test_only_the_latest_alarms_are_kept():
     with quick():
         model = learnt(two_worlds(64), detector="window")
-        rung = len(model.alarms)
+        raised = len(model.alarms)
         model._watch.alarms = [Alarm(0, None, 0.1, 0.2)] * drift.MOST_ALARMS
         model.learn_many(*map(list, zip(*reversed(two_worlds(64)), strict=True)))
-    assert rung
+    assert raised
     assert len(model.alarms) == drift.MOST_ALARMS
     assert model.alarms[-1].document > 64
 
@@ -228,7 +228,7 @@ def test_without_a_detector_there_are_no_alarms():
     assert learnt(two_worlds(300)).alarms == []
 
 
-def test_alarms_are_plain_values_and_back():
+def test_alarms_convert_to_plain_values_and_back():
     alarm = Alarm(512, "oil", 0.25, 0.5, ("fracking",), ())
     assert Alarm.of(alarm.to_dict()) == alarm
     assert str(alarm) == "document 512: oil, errors 25 % → 50 %; more fracking"
@@ -248,12 +248,12 @@ def test_the_words_of_a_label_that_changed(rule):
     model.learn_many(["wheat corn market", "crude barrel market"] * 30, [{"grain"}, {"oil"}] * 30)
     for _ in range(9):
         model.learn_many(["quinoa market", "crude barrel market"], [{"grain"}, {"oil"}])
-    kept = model._state.recent_labels
+    kept = model.state.recent_labels
     kept[:50] = -1  # as if the ring were small
-    change = label_changed(model._state, model._index.numbers["grain"])
+    change = label_changed(model.state, model._index.numbers["grain"])
     assert np.argmax(change) == bucket(model, "quinoa")
     assert set(np.argsort(change)[:2]) == {bucket(model, "wheat"), bucket(model, "corn")}
-    unmoved = label_changed(model._state, model._index.numbers["oil"])
+    unmoved = label_changed(model.state, model._index.numbers["oil"])
     assert np.abs(unmoved).max() < 0.2
 
 
@@ -261,7 +261,7 @@ def test_the_words_of_all_documents_that_changed():
     model = Clasher(4096, detector="window", max_labels=8, analyzer=Analyzer())
     model.observe_many(["wheat corn market"] * 50)
     model.learn_many(["quinoa market"] * 9, [{"grain"}] * 9)
-    change = all_changed(model._state)
+    change = all_changed(model.state)
     assert np.argmax(change) == bucket(model, "quinoa")
     assert np.argmin(change) in {bucket(model, "wheat"), bucket(model, "corn")}
 
@@ -273,22 +273,22 @@ def test_long_documents_are_sampled_evenly():
     for _ in range(6):
         model.learn(" ".join(words), {"long"})
     hashed = model.hash_many([" ".join(words)])
-    kept = model._state.recent_buckets[1]
+    kept = model.state.recent_buckets[1]
     assert len(set(kept.tolist())) == RECENT[1]
     assert kept[0] == hashed.buckets[0]
     assert set(kept.tolist()) & set(hashed.buckets[-10:].tolist())
 
 
-def test_too_few_documents_tell_nothing():
+def test_too_few_documents_name_no_words():
     model = Clasher(64, detector="window", max_labels=8)
     model.learn("wheat", {"grain"})
-    assert not label_changed(model._state, 0).any()
+    assert not label_changed(model.state, 0).any()
 
 
 def test_the_perceptron_keeps_no_mean_to_compare_with():
     model = Clasher(64, rule="perceptron", detector="window", max_labels=8)
     model.learn_many(TEXTS, [{"all"}] * len(TEXTS))
-    assert not label_changed(model._state, 0).any()
+    assert not label_changed(model.state, 0).any()
 
 
 # ── the model file ───────────────────────────────────────────────────────────────────────────────
@@ -306,16 +306,16 @@ def test_files_with_bad_alarms(tmp_path, alarms, message):
     path = tmp_path / "model"
     Clasher(16, detector="window").save(path)
     header, body = mutations.parse(path.read_bytes())
-    said = mutations.about(header) | {"alarms": alarms}
-    path.write_bytes(mutations.build(mutations.signed(header, body, said), body))
+    about = mutations.about(header) | {"alarms": alarms}
+    path.write_bytes(mutations.build(mutations.signed(header, body, about), body))
     with pytest.raises(ModelFileError, match=message):
         Clasher.load(path)
 
 
-def test_files_whose_documents_are_of_another_model(tmp_path):
+def test_files_with_latest_documents_of_another_model(tmp_path):
     path = tmp_path / "model"
     model = Clasher(16, detector="window")
-    model._state.recent_buckets[0, 0] = 2**30
+    model.state.recent_buckets[0, 0] = 2**30
     model.save(path)
     with pytest.raises(ModelFileError, match="its latest documents contradict its settings"):
         Clasher.load(path)

@@ -1,4 +1,4 @@
-"""Change detectors: the vectorised test against a plain one, and what they ring at."""
+"""Change detectors: the vectorised test against a plain one, and when they find a rise."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ def test_the_window_equals_a_plain_one(given_records):
     rows = np.arange(len(array)) + 3
     found = {rise.row: rise for rise in WindowDetector().update("label", rows, array)}
     for row, plain, left in zip(rows.tolist(), given_records, array, strict=True):
-        wanted = plain_rise(plain)
-        assert (row in found) == (wanted is not None)
-        if wanted is None:
+        expected = plain_rise(plain)
+        assert (row in found) == (expected is not None)
+        if expected is None:
             assert np.array_equal(left, np.array(plain, np.float32))
         else:
-            cut, before, after = wanted
+            cut, before, after = expected
             assert found[row] == Rise(row, pytest.approx(before), pytest.approx(after))
             assert not left[:cut].any()
             assert np.array_equal(left[cut:], np.array(plain[cut:], np.float32))
 
 
 def shown(detector, errors, trials=64, length=32):
-    """Show a record that grows block by block; the blocks at which it rang."""
+    """Feed a record block by block; return the blocks with a rise."""
     record = np.zeros((1, length, 2), np.float32)
     rang = []
     for at, wrong in enumerate(errors):
@@ -71,7 +71,7 @@ def shown(detector, errors, trials=64, length=32):
 
 
 @pytest.mark.parametrize("detector", [WindowDetector, AdwinDetector])
-def test_a_rise_is_found_soon_and_once(detector):
+def test_a_rise_is_found_soon_and_only_once(detector):
     errors = [12] * 40 + [40] * 40
     (rang,) = shown(detector(), errors)
     assert 40 <= rang <= 42
@@ -79,19 +79,19 @@ def test_a_rise_is_found_soon_and_once(detector):
 
 @pytest.mark.parametrize("detector", [WindowDetector, AdwinDetector])
 @pytest.mark.parametrize("errors", [[40] * 40 + [12] * 40, [20] * 80, list(range(60, 0, -1))])
-def test_falling_and_steady_errors_do_not_ring(detector, errors):
+def test_falling_and_steady_errors_raise_no_alarm(detector, errors):
     assert shown(detector(), errors) == []
 
 
 @pytest.mark.parametrize("detector", [WindowDetector, AdwinDetector])
-def test_chance_rings_seldom(detector):
+def test_chance_rarely_raises_an_alarm(detector):
     random = np.random.default_rng(5)
     rang = sum(len(shown(detector(), random.binomial(64, 0.3, 200))) for _ in range(20))
     assert rang <= 1
 
 
 def test_adwin_is_rebuilt_from_the_record_that_was_kept():
-    """Its own memory is lost with the process: the blocks are not."""
+    """Its own memory ends with the process; the blocks are kept."""
     record = np.zeros((1, 32, 2), np.float32)
     record[0, :, 0], record[0, :-1, 1], record[0, -1, 1] = 64, 12, 45
     assert [rise.row for rise in AdwinDetector().update("label", np.array([3]), record)] == [3]

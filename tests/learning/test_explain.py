@@ -20,7 +20,7 @@ def total(explanation):
 
 
 def check(model, text, label):
-    """What every explanation promises."""
+    """Check what holds for every explanation."""
     explanation = model.explain(text, label)
     probability = model.probabilities(text)[label]
     assert explanation.label == label

@@ -24,7 +24,7 @@ def observing(texts, dimensions=2):
 
 
 def votes(texts, dimensions):
-    """The word of each bucket and the votes it has left, by the rule as it is written."""
+    """Return the word of each bucket and its remaining votes, by the plain rule."""
     kept = {}
     for text in texts:
         for word in dict.fromkeys(word for word, *_ in plain.words(text)):
@@ -40,7 +40,7 @@ def votes(texts, dimensions):
 
 
 def majority(texts, dimensions):
-    """The word of each bucket that more than half of its occurrences are of."""
+    """Return the word that makes up more than half of each bucket."""
     found = {}
     for word in (word for text in texts for word in {word for word, *_ in plain.words(text)}):
         found.setdefault(plain.place(word, 0, dimensions)[0], Counter())[word] += 1
@@ -52,17 +52,17 @@ def majority(texts, dimensions):
 @settings(max_examples=60)
 def test_votes_are_those_of_the_plain_rule(texts, dimensions):
     model = observing(texts, dimensions)
-    wanted = votes(texts, dimensions)
+    expected = votes(texts, dimensions)
     for bucket in range(dimensions):
-        word, left = wanted.get(bucket, (None, 0))
+        word, left = expected.get(bucket, (None, 0))
         assert model.word_of(bucket) == word
-        assert model._state.word_votes[bucket] == left
+        assert model.state.word_votes[bucket] == left
 
 
 @given(streams, st.integers(0, 25))
 @settings(max_examples=60)
-def test_a_word_of_more_than_half_is_kept(texts, cut):
-    """In one model, and in one that was put together from two."""
+def test_a_majority_word_is_kept(texts, cut):
+    """In one model, and in a merged one."""
     whole, part = observing(texts), observing(texts[:cut])
     part.merge(observing(texts[cut:]))
     for bucket, word in majority(texts, 2).items():
@@ -72,7 +72,7 @@ def test_a_word_of_more_than_half_is_kept(texts, cut):
 
 @given(st.lists(streams, min_size=1, max_size=4))
 @settings(max_examples=30)
-def test_many_parts_keep_a_word_of_more_than_half(parts):
+def test_many_merged_parts_keep_a_majority_word(parts):
     merged = observing([])
     for texts in parts:
         merged.merge(observing(texts))
@@ -83,7 +83,7 @@ def test_many_parts_keep_a_word_of_more_than_half(parts):
 def test_merging_the_same_word_adds():
     one, other = observing(["oil", "oil"], 64), observing(["oil"], 64)
     one.merge(other)
-    assert one._state.word_votes[plain.place("oil", 0, 64)[0]] == 3
+    assert one.state.word_votes[plain.place("oil", 0, 64)[0]] == 3
 
 
 def test_models_with_and_without_words_do_not_merge():
@@ -152,7 +152,7 @@ def test_weights_are_those_of_a_document_of_one_word(rule, how):
 
 def test_weights_of_the_margin_rule_hold_both_layers():
     model = taught("margin", dimensions=4096, words=True)
-    state = model._state
+    state = model.state
     for word, weight in model.top_words("oil", 3):
         bucket, sign = plain.place(word, 0, 4096)
         prototype, linear = state.rows[bucket, :, 0].astype(np.float64)
@@ -170,7 +170,7 @@ def test_a_model_without_words_says_what_to_do():
         model.word_of(0)
 
 
-def test_bad_questions_are_answered():
+def test_bad_arguments_are_refused():
     model = taught(words=True)
     with pytest.raises(LabelError, match="knows no label 'oill'; did you mean 'oil'"):
         model.top_words("oill")
@@ -191,7 +191,7 @@ NAMES = ("word_keys", "word_votes", "words")
 
 def arrays(model, of_words):
     """The arrays of a model that hold words, or all the others."""
-    state = model._state._asdict()
+    state = model.state._asdict()
     return {k: array.tobytes() for k, array in state.items() if (k in NAMES) is of_words}
 
 
@@ -201,7 +201,7 @@ def test_words_change_nothing_else(rule):
     assert arrays(with_words, of_words=False) == arrays(without, of_words=False)
     assert with_words.nbytes == without.nbytes + 128 * (8 + 8 + LONGEST)
     assert with_words.max_nbytes == without.max_nbytes + 128 * (8 + 8 + LONGEST)
-    assert with_words.nbytes == sum(array.nbytes for array in with_words._state)
+    assert with_words.nbytes == sum(array.nbytes for array in with_words.state)
 
 
 def test_words_take_no_more_memory_however_many_there_are():
@@ -221,7 +221,7 @@ def test_batches_do_not_matter(cut):
     assert state_bytes(parts) == state_bytes(whole)
 
 
-def test_words_are_kept_while_labels_are_given_up():
+def test_words_are_kept_while_labels_are_evicted():
     small = Clasher(128, max_labels=3, on_full="evict", words=True)
     small.learn_many(TEXTS, LABELS)
     plenty = taught(words=True, times=1)

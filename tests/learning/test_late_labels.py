@@ -33,7 +33,7 @@ def as_text(stream):
 @every_rule
 @given(strategies.streams(), strategies.settings(), strategies.words)
 @EXAMPLES
-def test_labels_that_come_at_once_are_not_late(rule, stream, how, words):
+def test_learning_later_at_once_equals_learning(rule, stream, how, words):
     """Observing and then learning is learning, byte for byte."""
     late, prompt = (a_model(rule, pending=2, **how) for _ in range(2))
     for text, labels in as_text(stream):
@@ -42,7 +42,7 @@ def test_labels_that_come_at_once_are_not_late(rule, stream, how, words):
     late.observe(strategies.text(words), id="x")
     late.learn_later("x", {"ale", "new"})
     prompt.learn(strategies.text(words), {"ale", "new"})
-    ours, theirs = late._state._asdict(), prompt._state._asdict()
+    ours, theirs = late.state._asdict(), prompt.state._asdict()
     for name in ours:
         if not name.startswith("late_"):
             assert ours[name].tobytes() == theirs[name].tobytes(), name
@@ -52,14 +52,14 @@ def test_labels_that_come_at_once_are_not_late(rule, stream, how, words):
 @every_rule
 def test_late_labels_do_not_count_words_again(rule):
     model = taught(rule, pending=5)
-    frequencies = model._state.frequencies.copy()
+    frequencies = model.state.frequencies.copy()
     model.observe_many(UNSEEN, range(len(UNSEEN)))
-    observed = model._state.frequencies.copy()
+    observed = model.state.frequencies.copy()
     assert observed.sum() > frequencies.sum()
     documents, labelled = model.documents, model.labelled
     model.learn_later(2, {"gold"})
     model.learn_later(4, {"oil": True, "gold": False})
-    np.testing.assert_array_equal(model._state.frequencies, observed)
+    np.testing.assert_array_equal(model.state.frequencies, observed)
     assert (model.documents, model.labelled) == (documents, labelled + 2)
     assert (model.pending, model.dropped) == (3, 1)
 
@@ -150,7 +150,7 @@ def test_ids_need_room_and_one_each():
 def check_equal(ours, theirs, names):
     labels = len(theirs.labels)
     for name in names:
-        mine, his = (getattr(model._state, name) for model in (ours, theirs))
+        mine, his = (getattr(model.state, name) for model in (ours, theirs))
         if name == "rows":
             mine, his = mine[:, 0, :labels], his[:, 0, :labels]
         elif name == "together":
@@ -168,7 +168,7 @@ def check_equal(ours, theirs, names):
     st.data(),
 )
 @EXAMPLES
-def test_unlearning_is_never_having_learnt(rule, stream, tf, norm, data):
+def test_unlearning_equals_never_having_learnt(rule, stream, tf, norm, data):
     """With the TF weighting: the sketch, the prototypes and the statistics are those without."""
     how = {"weighting": "tf", "tf": tf, "norm": norm}
     texts = as_text(stream)
@@ -179,15 +179,15 @@ def test_unlearning_is_never_having_learnt(rule, stream, tf, norm, data):
         without.learn("", set() if labels is None else labels)  # the same numbers for labels
     for _, labels in texts:
         without.unlearn("", set() if labels is None else labels)
-    assert not without._state.rows[:, 0].any()
+    assert not without.state.rows[:, 0].any()
     assert without.documents == without.labelled == 0
     for i, (text, labels) in enumerate(texts):
         if i not in out:
             without.learn(text, labels)
     for i in data.draw(st.permutations(sorted(out))):
         model.unlearn(*texts[i])
-    assert model._state.totals[DOCUMENTS] == without._state.totals[DOCUMENTS]
-    assert model._state.totals[LABELLED] == without._state.totals[LABELLED]
+    assert model.state.totals[DOCUMENTS] == without.state.totals[DOCUMENTS]
+    assert model.state.totals[LABELLED] == without.state.totals[LABELLED]
     check_equal(model, without, ["frequencies", "counts", "together", "rows", "norms"])
 
 
@@ -206,7 +206,7 @@ def test_unlearning_all_leaves_nothing_behind(rule, stream, how, data):
         except NotLearntError:  # the mistake rule may not have fed it
             assert rule == "mistake"
             assume(False)
-        state = model._state
+        state = model.state
         assert (state.counts >= 0).all()
         assert (state.together >= 0).all()
         assert (state.frequencies >= 0).all()
@@ -214,10 +214,10 @@ def test_unlearning_all_leaves_nothing_behind(rule, stream, how, data):
         if state.together.size:
             assert (state.together <= state.counts[:, None] + 1e-6).all()
     assert (model.documents, model.labelled) == (0, 0)
-    assert not model._state.frequencies.any()
+    assert not model.state.frequencies.any()
     if rule in ("centroid", "margin"):
-        assert not model._state.rows[:, 0].any()
-        assert not model._state.together.any()
+        assert not model.state.rows[:, 0].any()
+        assert not model.state.together.any()
         assert set(model.support.values()) <= {0}
 
 
@@ -236,7 +236,7 @@ def test_with_tfidf_the_document_is_weighed_as_of_today():
         twin.observe_many(noise[40:])
     model.unlearn("w1 w2 tin price", {"a"})
     check_equal(model, without, ["frequencies", "counts", "together"])
-    left = np.linalg.norm(model._state.rows - without._state.rows)  # of a vector of length 1
+    left = np.linalg.norm(model.state.rows - without.state.rows)  # of a vector of length 1
     assert 0.001 < left < 0.1
 
 
@@ -272,7 +272,7 @@ def test_correcting_is_unlearning_and_learning(rule):
     by_hand.learn(TEXTS[0], {"gold"})
     assert state_bytes(model) == state_bytes(by_hand)
     assert model.documents == taught(rule).documents
-    np.testing.assert_array_equal(model._state.frequencies, taught(rule)._state.frequencies)
+    np.testing.assert_array_equal(model.state.frequencies, taught(rule).state.frequencies)
 
 
 def test_a_correction_that_fails_changes_nothing():
@@ -318,7 +318,7 @@ def test_a_renamed_label_is_the_same_label(rule):
     assert model.support["petroleum"] > plain.support["oil"] or rule == "mistake"
 
 
-def test_names_that_cannot_be():
+def test_invalid_new_names_are_refused():
     model = taught()
     for method in (model.rename_label, model.merge_labels):
         with pytest.raises(LabelError, match="no label 'grian'; did you mean 'grain'"):

@@ -117,7 +117,7 @@ def test_memory_stays_bounded_however_many_wait():
         model.observe(" ".join(f"w{i * k}" for k in range(i % 40)), id=f"document {i}" * (i % 9))
         sizes.add(model.nbytes)
         assert model.pending <= 20
-        assert sum(array.nbytes for array in model._state) == model.nbytes
+        assert sum(array.nbytes for array in model.state) == model.nbytes
     assert sizes == {model.max_nbytes}
     assert model.dropped > 400
 
@@ -147,7 +147,7 @@ def test_waiting_documents_are_saved(tmp_path):
 def test_an_impossible_ring_is_not_loaded(tmp_path, name, place, value):
     model = Clasher(64, max_labels=4, pending=3)
     model.observe("oil prices", id=1)
-    getattr(model._state, name)[place] = value
+    getattr(model.state, name)[place] = value
     model.save(tmp_path / "model")
     with pytest.raises(ModelFileError, match="its documents that wait for labels"):
         Clasher.load(tmp_path / "model")

@@ -37,7 +37,7 @@ def test_bytes_are_known_in_advance(rule, labels):
 @pytest.mark.parametrize("rule", RULES)
 def test_growing_keeps_all_that_is_learnt(rule):
     model = taught(rule, max_labels=200)
-    state, settings = model._state, model.settings
+    state, settings = model.state, model.settings
     grown = memory.grow(state, settings, 100)
     fresh = memory.allocate(settings, 100)
     for name, old, new, unused in zip(state._fields, state, grown, fresh, strict=True):
@@ -49,16 +49,16 @@ def test_growing_keeps_all_that_is_learnt(rule):
     assert grown.totals[DOCUMENTS] == 30
 
 
-def test_there_is_no_growing_while_there_is_room():
+def test_a_state_with_room_does_not_grow():
     model = taught(max_labels=200)
-    assert memory.grow(model._state, model.settings, 32) is model._state
+    assert memory.grow(model.state, model.settings, 32) is model.state
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_growing_changes_no_score(rule):
     model = taught(rule, max_labels=500)
     twin = taught(rule, max_labels=500)
-    twin._state = memory.grow(twin._state, twin.settings, 300)
+    twin._state = memory.grow(twin.state, twin.settings, 300)
     for text in ("oil and wheat", "corn ☂"):
         assert model.probabilities(text) == twin.probabilities(text)
     model.learn("gold and corn", {"gold"})
@@ -69,11 +69,11 @@ def test_growing_changes_no_score(rule):
 @pytest.mark.parametrize("rule", RULES)
 def test_clearing_a_label_touches_no_other(rule):
     model, untouched = taught(rule), taught(rule)
-    memory.clear_label(model._state, 1, model.settings)
+    memory.clear_label(model.state, 1, model.settings)
     fresh = memory.allocate(model.settings)
     for name, axis in memory.LABEL_AXIS.items():
         cleared, before, unused = (
-            getattr(state, name) for state in (model._state, untouched._state, fresh)
+            getattr(state, name) for state in (model.state, untouched.state, fresh)
         )
         if not cleared.size:
             continue
@@ -84,8 +84,8 @@ def test_clearing_a_label_touches_no_other(rule):
             if name == "together":
                 mine, his = np.delete(mine, 1), np.delete(his, 1)
             np.testing.assert_array_equal(mine, his, err_msg=name)
-    if model._state.together.size:
-        assert not model._state.together[1].any()
+    if model.state.together.size:
+        assert not model.state.together[1].any()
 
 
 def test_the_longest_unseen_label():
@@ -97,7 +97,7 @@ def test_the_longest_unseen_label():
     assert memory.longest_unseen(state, {1, 3}) == 0
 
 
-def test_a_stream_without_end_takes_no_more_memory():
+def test_an_endless_stream_takes_no_more_memory():
     """Labels come until they are all there, words never stop coming."""
     model = Clasher(64, max_labels=40)
     rng = np.random.default_rng(5)
@@ -109,10 +109,10 @@ def test_a_stream_without_end_takes_no_more_memory():
         model.step_many(texts, labels)
         sizes.append(model.nbytes)
         assert sizes[-1] <= model.max_nbytes
-        assert sizes[-1] == sum(array.nbytes for array in model._state)
+        assert sizes[-1] == sum(array.nbytes for array in model.state)
         if batch == 15:
             assert len(model.labels) == 40
-            shapes = [array.shape for array in model._state]
+            shapes = [array.shape for array in model.state]
     assert len(set(sizes[15:])) == 1
     assert sizes[-1] == model.max_nbytes
-    assert [array.shape for array in model._state] == shapes
+    assert [array.shape for array in model.state] == shapes

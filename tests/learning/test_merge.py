@@ -40,7 +40,7 @@ def learnt(stream, rule="centroid", **how):
 
 def by_name(model, name):
     """An array of the state in the order of the labels' names; of rows, the sums."""
-    array = getattr(model._state, name)
+    array = getattr(model.state, name)
     order = [model._index.numbers[label] for label in sorted(model.labels)]
     if name == "rows":
         return array[:, 0, order]
@@ -66,8 +66,8 @@ def merged(models):
     return first
 
 
-def test_every_array_of_the_state_has_its_rule():
-    """Adding an array to the state without saying how it merges fails here."""
+def test_every_array_of_the_state_has_a_merge_rule():
+    """Fails if somebody adds an array without a rule."""
     assert sorted([*merge.MODELS, *merge.UNMERGED]) == sorted(State._fields)
 
 
@@ -89,7 +89,7 @@ def test_parts_merged_are_one_pass(stream, tf, norm, data):
     whole = learnt(stream, **how)
     check_same(parts, whole, (*SUMS, "seen"))
     assert parts.labels == whole.labels  # in the same order, too
-    np.testing.assert_array_equal(parts._state.totals, whole._state.totals)
+    np.testing.assert_array_equal(parts.state.totals, whole.state.totals)
 
 
 @given(
@@ -104,7 +104,7 @@ def test_parts_that_forget_are_one_pass_too(stream, half_life, data):
     parts = merged([learnt(stream[cut], **how) for cut in data.draw(strategies.cuts(len(stream)))])
     whole = learnt(stream, **how)
     for model in (parts, whole):
-        settle(model._state)
+        settle(model.state)
     check_same(parts, whole, (*SUMS, "seen", "clock"))
 
 
@@ -154,7 +154,7 @@ def test_weights_do_not_depend_on_who_merges_whom(rule, one, other, how):
     check_same(ab, ba, ("bias", "squares", "shared", "margins", "cut", "bests", "floor"))
     order_ab, order_ba = ([m._index.numbers[x] for x in sorted(m.labels)] for m in (ab, ba))
     np.testing.assert_allclose(
-        ab._state.rows[:, :, order_ab], ba._state.rows[:, :, order_ba], **CLOSE
+        ab.state.rows[:, :, order_ab], ba.state.rows[:, :, order_ba], **CLOSE
     )
 
 
@@ -169,7 +169,7 @@ def test_a_model_that_learnt_nothing_changes_nothing(rule):
     assert empty.labels == model.labels
     names = [name for name in State._fields if name not in ("norms", "scales")]
     for name in names:
-        ours, theirs = (getattr(each._state, name) for each in (empty, model))
+        ours, theirs = (getattr(each.state, name) for each in (empty, model))
         np.testing.assert_allclose(ours, theirs, err_msg=name, rtol=1e-6)
     assert list(empty.predict_many(UNSEEN)) == list(model.predict_many(UNSEEN))
 
@@ -206,28 +206,28 @@ def how_far(state: State, label: int) -> np.ndarray:
 def test_weights_are_means_by_how_far_they_were_learnt():
     one, other = taught("margin"), Clasher(128, max_labels=8)
     other.learn_many(["oil price", "wheat"], [{"oil"}, {"grain"}])
-    before, theirs = taught("margin"), other._state
+    before, theirs = taught("margin"), other.state
     one.merge(other)
     for label in ("oil", "grain"):
         mine, his = before._index.numbers[label], other._index.numbers[label]
-        weights = before._state.rows[:, 1, mine], theirs.rows[:, 1, his]
-        here = how_far(before._state, mine) * (weights[0] != 0)
+        weights = before.state.rows[:, 1, mine], theirs.rows[:, 1, his]
+        here = how_far(before.state, mine) * (weights[0] != 0)
         there = how_far(theirs, his) * (weights[1] != 0)
         total = np.where(here + there > 0, here + there, 1)
         np.testing.assert_allclose(
-            one._state.rows[:, 1, mine],
+            one.state.rows[:, 1, mine],
             (here * weights[0] + there * weights[1]) / total,
             rtol=1e-4, atol=1e-6,
         )  # fmt: skip
-    squares = before._state.squares + theirs.squares
-    np.testing.assert_allclose(one._state.squares, squares, rtol=1e-5)
+    squares = before.state.squares + theirs.squares
+    np.testing.assert_allclose(one.state.squares, squares, rtol=1e-5)
     untouched = before._index.numbers["gold"]
     np.testing.assert_array_equal(
-        one._state.rows[:, 1, untouched], before._state.rows[:, 1, untouched]
+        one.state.rows[:, 1, untouched], before.state.rows[:, 1, untouched]
     )
 
 
-def test_the_threshold_is_chosen_anew():
+def test_the_threshold_is_chosen_from_the_merged_histograms():
     halves = []
     for side in range(2):
         model = Clasher(64, max_labels=4)
@@ -235,10 +235,10 @@ def test_the_threshold_is_chosen_anew():
         labels = [{"oil"} if (i + side) % 3 else {"grain"} for i in range(len(texts))]
         model.learn_many(texts, labels)
         halves.append(model)
-    margins = halves[0]._state.margins + halves[1]._state.margins
+    margins = halves[0].state.margins + halves[1].state.margins
     merged(halves)
-    np.testing.assert_array_equal(halves[0]._state.margins, margins)
-    state = halves[0]._state
+    np.testing.assert_array_equal(halves[0].state.margins, margins)
+    state = halves[0].state
     assert state.cut[0] == best_cut(margins, 0.0)
     odds = np.array(ODDS_START)
     for _ in range(20):
@@ -246,13 +246,13 @@ def test_the_threshold_is_chosen_anew():
     np.testing.assert_allclose(state.odds, odds, atol=0.05)
 
 
-def test_counts_do_not_pass_what_single_precision_can_count():
+def test_counts_stay_below_the_limit_of_single_precision():
     model, other = taught("centroid"), taught("centroid")
     for each in (model, other):
-        each._state.counts[0] = COUNT_LIMIT * 0.75
+        each.state.counts[0] = COUNT_LIMIT * 0.75
     model.merge(other)
-    assert model._state.counts[0] == COUNT_LIMIT * 0.75
-    np.testing.assert_allclose(model._state.rows[:, 0, 0], other._state.rows[:, 0, 0], rtol=1e-6)
+    assert model.state.counts[0] == COUNT_LIMIT * 0.75
+    np.testing.assert_allclose(model.state.rows[:, 0, 0], other.state.rows[:, 0, 0], rtol=1e-6)
 
 
 # ── labels ───────────────────────────────────────────────────────────────────────────────────────
@@ -286,13 +286,13 @@ def test_evicting_models_keep_the_labels_seen_last(rule):
         other.learn(f"about {label}", {label})
     one.merge(other)
     assert set(one.labels) == {"c", "d", "a"}
-    assert one._state.totals[LABELS] == 3
+    assert one.state.totals[LABELS] == 3
     assert one.support["a"] >= 2
     one.learn("about e", {"e"})
     assert set(one.labels) == {"d", "a", "e"}
 
 
-def test_documents_wait_on_in_the_merged_model():
+def test_documents_still_wait_in_the_merged_model():
     one, other = (Clasher(64, max_labels=4, pending=3) for _ in range(2))
     one.observe_many(["oil", "gas"], ["o1", "o2"])
     other.observe_many(["tin", "zinc", "gold", "lead"], ["t1", "t2", "t3", "t4"])
@@ -338,14 +338,14 @@ def test_memory_stays_bounded():
         part.learn_many([f"word{i}", "text"], [{f"label{i % 20}"}, None])
         part.observe("text", id=i)
         model.merge(part)
-        assert sum(array.nbytes for array in model._state) == model.nbytes <= model.max_nbytes
+        assert sum(array.nbytes for array in model.state) == model.nbytes <= model.max_nbytes
     assert (len(model.labels), model.pending) == (20, 5)
 
 
 @pytest.mark.parametrize("weighting", ["tfidf", "icsdf"])
 @every_rule
 def test_memory_stays_bounded_with_everything_on(rule, weighting):
-    """Whatever a model can do, in any order, takes the room that is known in advance."""
+    """All features together, in any order, take the memory known in advance."""
     everything = {
         "rule": rule, "weighting": weighting, "max_labels": 6, "on_full": "evict", "pending": 8,
         "depth": 2, "words": True, "half_life": 50.0, "detector": "window",
@@ -370,10 +370,10 @@ def test_memory_stays_bounded_with_everything_on(rule, weighting):
             other.learn(text, {"l3", "l4"})
             other.observe(text, id=f"other {i}")
             model.merge(other)
-        assert sum(array.nbytes for array in model._state) == model.nbytes <= model.max_nbytes
+        assert sum(array.nbytes for array in model.state) == model.nbytes <= model.max_nbytes
         assert len(model.labels) <= 6
         assert model.pending <= 8
-        assert np.isfinite(model._state.rows).all()
+        assert np.isfinite(model.state.rows).all()
     assert model.predict("w1 w2") <= set(model.labels)
 
 
@@ -393,9 +393,9 @@ def test_threads_learn_what_one_learns(stream, how, threads):
     many.learn_many(texts, labels, threads=threads)
     check_same(many, one, (*SUMS, "seen"))
     assert many.labels == one.labels
-    np.testing.assert_array_equal(many._state.totals, one._state.totals)
+    np.testing.assert_array_equal(many.state.totals, one.state.totals)
     for name in ("frequencies", "counts", "together", "seen"):
-        np.testing.assert_array_equal(getattr(many._state, name), getattr(one._state, name))
+        np.testing.assert_array_equal(getattr(many.state, name), getattr(one.state, name))
 
 
 @every_rule
@@ -405,7 +405,7 @@ def test_threads_give_the_same_every_time(rule):
         model.learn_many(TEXTS * 3, TRUTHS * 3, threads=3)
     assert state_bytes(models[0]) == state_bytes(models[1])
     assert models[0].documents == 40
-    assert models[0]._state.totals[DOCUMENTS] == 40
+    assert models[0].state.totals[DOCUMENTS] == 40
     hashed = taught(rule, times=1)
     hashed.learn_many(hashed.hash_many(TEXTS * 3), LabelSets.of(TRUTHS * 3), threads=3)
     assert state_bytes(hashed) == state_bytes(models[0])

@@ -82,7 +82,7 @@ def test_evicted_labels_are_gone(rule, path):
 @every_rule
 @given(stream=strategies.streams(), data=st.data())
 @settings(max_examples=15)
-def test_going_on_is_never_having_stopped(tmp_path_factory, rule, stream, data):
+def test_a_loaded_model_learns_on_as_if_never_stopped(tmp_path_factory, rule, stream, data):
     path = tmp_path_factory.mktemp("models") / "model"
     texts = [strategies.text(words) for words, _ in stream]
     labels = [known for _, known in stream]
@@ -108,7 +108,7 @@ def test_bytes_do_not_depend_on_the_room_there_was(rule, path):
     labels = [{f"label {i}"} for i in range(90)]
     texts = [f"text {i % 7} on {i % 5}" for i in range(90)]
     roomy, grown = (Clasher(16, rule=rule, max_labels=200) for _ in range(2))
-    roomy._state = memory.grow(roomy._state, roomy.settings, 150)
+    roomy._state = memory.grow(roomy.state, roomy.settings, 150)
     roomy.learn_many(texts, labels)
     for text, known in zip(texts, labels, strict=True):
         grown.learn(text, known)
@@ -119,13 +119,13 @@ def test_bytes_do_not_depend_on_the_room_there_was(rule, path):
 def test_the_file_is_as_documented(path):
     model = taught("centroid")
     header, body = mutations.parse(saved(model, path))
-    said = mutations.about(header)
+    about = mutations.about(header)
     assert header["__metadata__"].keys() == {"clasher"}
-    assert said["format"] == 3
-    assert said["version"] == __version__
-    assert said["settings"] == model.settings.to_dict()
-    assert said["labels"] == model.labels
-    assert mutations.signed(header, body, said) == header
+    assert about["format"] == 3
+    assert about["version"] == __version__
+    assert about["settings"] == model.settings.to_dict()
+    assert about["labels"] == model.labels
+    assert mutations.signed(header, body, about) == header
     with safetensors.safe_open(path, framework="numpy") as file:
         assert file.get_tensor("rows").shape == (128, 1, 4)
         assert file.get_tensor("totals").tolist() == [30, 27, 4]
@@ -310,38 +310,38 @@ def test_every_flipped_bit_of_the_arrays_is_found(path, original):
 def forged(original, change):
     """The file with something else in its header, and the right checksum."""
     header, body = mutations.parse(original)
-    said = mutations.about(header)
-    change(header, said)
-    return mutations.build(mutations.signed(header, body, said), body)
+    about = mutations.about(header)
+    change(header, about)
+    return mutations.build(mutations.signed(header, body, about), body)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda header, said: said.update(format=4, version="9.9"),
+        (lambda header, meta: meta.update(format=4, version="9.9"),
          r"has format 4, and this version of clasher reads format 3; it was written by .* 9\.9"),
-        (lambda header, said: said.update(format=4, fresh="news"), "has format 4"),
-        (lambda header, said: said.update(format="1"), "its header is not that of a clasher model"),
-        (lambda header, said: said.update(fresh="news"), "not that of a clasher model"),
-        (lambda header, said: said.pop("labels"), "not that of a clasher model"),
-        (lambda header, said: said.update(labels=[1, 2, 3, 4]), "not that of a clasher model"),
-        (lambda header, said: said.update(labels=["", "a", "b", "c"]), "not that of a clasher"),
-        (lambda header, said: said.update(labels=["a", "a", "b", "c"]),
+        (lambda header, meta: meta.update(format=4, fresh="news"), "has format 4"),
+        (lambda header, meta: meta.update(format="1"), "its header is not that of a clasher model"),
+        (lambda header, meta: meta.update(fresh="news"), "not that of a clasher model"),
+        (lambda header, meta: meta.pop("labels"), "not that of a clasher model"),
+        (lambda header, meta: meta.update(labels=[1, 2, 3, 4]), "not that of a clasher model"),
+        (lambda header, meta: meta.update(labels=["", "a", "b", "c"]), "not that of a clasher"),
+        (lambda header, meta: meta.update(labels=["a", "a", "b", "c"]),
          "its list of labels contradicts its settings"),
-        (lambda header, said: said["settings"].update(max_labels=3),
+        (lambda header, meta: meta["settings"].update(max_labels=3),
          "its list of labels contradicts its settings"),
-        (lambda header, said: said["settings"].update(rule="magic"),
+        (lambda header, meta: meta["settings"].update(rule="magic"),
          "its settings are not valid: The 'rule' parameter of Clasher must be one of"),
-        (lambda header, said: said["settings"].update(magic=1), "Clasher has no parameter 'magic'"),
-        (lambda header, said: said["settings"].update(analyzer={"max": 1}), "are not valid"),
-        (lambda header, said: said["settings"].update(analyzer=None), "are not valid"),
-        (lambda header, said: said["settings"].update(dimensions=2**30),
+        (lambda header, meta: meta["settings"].update(magic=1), "Clasher has no parameter 'magic'"),
+        (lambda header, meta: meta["settings"].update(analyzer={"max": 1}), "are not valid"),
+        (lambda header, meta: meta["settings"].update(analyzer=None), "are not valid"),
+        (lambda header, meta: meta["settings"].update(dimensions=2**30),
          r"array 'frequencies' should be float64\[1, 1073741824\], and is F64\[1, 16\]"),
-        (lambda header, said: said["settings"].update(rule="perceptron"), "should be float32"),
-        (lambda header, said: said.update(labels=["a", "b", "c"]), "should be float32"),
-        (lambda header, said: header["bias"].update(dtype="I64"),
+        (lambda header, meta: meta["settings"].update(rule="perceptron"), "should be float32"),
+        (lambda header, meta: meta.update(labels=["a", "b", "c"]), "should be float32"),
+        (lambda header, meta: header["bias"].update(dtype="I64"),
          r"array 'bias' should be float64\[2, 4\], and is I64\[2, 4\]"),
-        (lambda header, said: header.update(other=header.pop("cut")),
+        (lambda header, meta: header.update(other=header.pop("cut")),
          "does not hold the arrays its settings ask for"),
     ],
 )  # fmt: skip
@@ -361,7 +361,7 @@ def test_labels_that_contradict_the_arrays(path):
 
 
 def test_an_honest_change_is_loaded(path, original):
-    path.write_bytes(forged(original, lambda header, said: said["settings"].update(threshold=0.2)))
+    path.write_bytes(forged(original, lambda header, meta: meta["settings"].update(threshold=0.2)))
     assert Clasher.load(path).threshold == 0.2
 
 

@@ -1,4 +1,4 @@
-"""Models are copied and pickled like any other object: what comes out has learnt the same."""
+"""Models can be copied and pickled; the copy has learnt the same."""
 
 import copy
 import multiprocessing
@@ -19,7 +19,7 @@ every_way = pytest.mark.parametrize("again", WAYS.values(), ids=WAYS)
 
 
 def halves(text):
-    """Cuts at blanks."""
+    """Split at blanks."""
     return text.split()
 
 
@@ -29,14 +29,14 @@ class Cutter:
 
 
 def learnt(model, tmp_path):
-    """All that a model has learnt: the bytes of its file."""
+    """Return the bytes of a model's file."""
     model.save(tmp_path / "model")
     return (tmp_path / "model").read_bytes()
 
 
 @every_way
 @pytest.mark.parametrize("rule", RULES)
-def test_a_copy_has_learnt_the_same_and_goes_its_own_way(rule, again, tmp_path):
+def test_copies_of_models_are_equal_and_independent(rule, again, tmp_path):
     model = taught(rule, words=True, pending=4, detector="window")
     model.observe("wheat that waits", id="w")
     model.pinned = {"oil"}
@@ -62,7 +62,7 @@ def test_a_copy_has_learnt_the_same_and_goes_its_own_way(rule, again, tmp_path):
     [lambda: HashedTfidf(64, lead=True, words=True), lambda: Clusters(3, 64)],
     ids=["HashedTfidf", "Clusters"],
 )
-def test_so_do_vectors_and_clusters(made, again, tmp_path):
+def test_copies_of_vectors_and_clusters_are_independent(made, again, tmp_path):
     model = made()
     learn = getattr(model, "partial_fit", None) or model.learn_many
     learn(TEXTS)
@@ -75,7 +75,7 @@ def test_so_do_vectors_and_clusters(made, again, tmp_path):
 
 
 @every_way
-def test_so_do_near_duplicates(again):
+def test_copies_of_similar_are_independent(again):
     similar = Similar(window=10, dimensions=64)
     similar.add_many(["gold is found", "wheat harvest falls"], ids=["a", "b"])
     twin = again(similar)
@@ -85,7 +85,7 @@ def test_so_do_near_duplicates(again):
     assert twin.most_similar("a harvest of wheat")[0].id == "c"
 
 
-def test_a_tokenizer_of_a_module_goes_along():
+def test_an_importable_tokenizer_is_copied_and_pickled():
     model = Clasher(64, analyzer=Analyzer(tokenizer=halves))
     model.learn("wheat/corn", {"grain"})
     for again in WAYS.values():
@@ -93,16 +93,16 @@ def test_a_tokenizer_of_a_module_goes_along():
 
 
 @pytest.mark.parametrize("made", [Clasher, HashedTfidf, Clusters])
-def test_a_function_that_its_name_does_not_lead_to_is_copied_but_not_pickled(made):
+def test_an_unimportable_tokenizer_is_copied_but_not_pickled(made):
     model = made(dimensions=64, analyzer=Analyzer(tokenizer=Cutter().halves))
     assert copy.deepcopy(model).settings == model.settings
-    with pytest.raises(SettingError) as told:
+    with pytest.raises(SettingError) as raised:
         pickle.dumps(model)
-    said = str(told.value)
-    assert f"this {made.__name__} cannot be pickled: its tokenizer" in said
-    assert f"Cutter.halves is not found under that name in {__name__}" in said
-    assert "top of a module" in said
-    assert f"{made.__name__}.load(…, tokenizer=…)" in said
+    message = str(raised.value)
+    assert f"this {made.__name__} cannot be pickled: its tokenizer" in message
+    assert f"Cutter.halves is not found under that name in {__name__}" in message
+    assert "top of a module" in message
+    assert f"{made.__name__}.load(…, tokenizer=…)" in message
 
 
 def predicted(model):
@@ -115,7 +115,7 @@ def test_a_model_goes_to_other_processes():
         assert pool.apply(predicted, [model]) == predicted(model)
 
 
-def test_what_was_altered_on_the_way_is_noticed():
+def test_an_altered_pickle_is_refused():
     sent = pickle.dumps(taught())
     place = len(sent) - 100
     altered = sent[:place] + bytes([sent[place] ^ 1]) + sent[place + 1 :]

@@ -26,7 +26,7 @@ def a_model(rule="centroid", **how):
 def by_name(model, name):
     """All that is known of each label, whatever its number."""
     index = [model._index.numbers[label] for label in sorted(model.labels)]
-    array = getattr(model._state, name)
+    array = getattr(model.state, name)
     if not array.size:
         return array
     if name == "together":
@@ -53,7 +53,7 @@ def test_retiring_touches_no_other_label(rule, label):
     model, before = taught(rule), taught(rule)
     model.retire_label(label)
     assert set(model.labels) == set(before.labels) - {label}
-    assert model._state.totals[LABELS] == len(model.labels) == 3
+    assert model.state.totals[LABELS] == len(model.labels) == 3
     for name in memory.LABEL_AXIS:
         array = by_name(before, name)
         if array.size:
@@ -74,7 +74,7 @@ def test_the_room_of_a_retired_label_is_as_new(rule):
     assert (model.labels, model.predict("oil")) == ([], set())
     empty = memory.allocate(model.settings)
     for name in memory.LABEL_AXIS:
-        np.testing.assert_array_equal(getattr(model._state, name), getattr(empty, name), name)
+        np.testing.assert_array_equal(getattr(model.state, name), getattr(empty, name), name)
     model.learn("oil", {"oil"})
     assert model.labels == ["oil"]
 
@@ -113,9 +113,7 @@ def test_the_regions_of_other_labels_go_on_as_before(stream, retired, data):
     left = sorted(without.labels)
     for label in left:
         ours, theirs = (model._index.numbers[label] for model in (without, kept))
-        np.testing.assert_array_equal(
-            without._state.rows[:, 0, ours], kept._state.rows[:, 0, theirs]
-        )
+        np.testing.assert_array_equal(without.state.rows[:, 0, ours], kept.state.rows[:, 0, theirs])
         assert without.support[label] == kept.support[label]
 
 
@@ -163,13 +161,13 @@ def test_documents_of_both_labels_count_once(rule):
         assert model.support == union.support
         oil = model._index.numbers["oil"]
         np.testing.assert_allclose(by_name(model, "together"), by_name(union, "together"), atol=2.1)
-        assert model._state.together[oil, oil] == model.support["oil"]
+        assert model.state.together[oil, oil] == model.support["oil"]
         mine, his = (by_name(each, "rows")[:, 0] for each in (model, union))
         cosine = (mine * his).sum() / np.linalg.norm(mine) / np.linalg.norm(his)
         assert cosine > 0.9
     elif rule == "perceptron":  # which does not know how many carried both
         assert model.support["oil"] == before["oil"] + before["crude"]
-    assert (model._state.together >= 0).all()
+    assert (model.state.together >= 0).all()
 
 
 @every_rule
@@ -182,7 +180,7 @@ def test_merged_labels_stay_possible(rule, stream, how):
     while len(model.labels) > 1:
         total = sum(model.support.values())
         model.merge_labels(model.labels[0], model.labels[-1])
-        state = model._state
+        state = model.state
         assert sum(model.support.values()) <= total
         assert np.isfinite(state.rows).all()
         assert (state.counts >= 0).all()
@@ -200,17 +198,17 @@ def test_linear_weights_become_the_mean_by_documents():
     model = taught("margin")
     before = taught("margin")
     oil, gold = (before._index.numbers[name] for name in ("oil", "gold"))
-    n = before._state.counts
+    n = before.state.counts
     share = n[gold] / (n[gold] + n[oil])
     model.merge_labels("gold", "oil")
     at = model._index.numbers["oil"]
-    weights = before._state.rows[:, 1]
+    weights = before.state.rows[:, 1]
     np.testing.assert_allclose(
-        model._state.rows[:, 1, at], share * weights[:, gold] + (1 - share) * weights[:, oil],
+        model.state.rows[:, 1, at], share * weights[:, gold] + (1 - share) * weights[:, oil],
         rtol=1e-5,
     )  # fmt: skip
-    bias = before._state.bias[0]
-    assert model._state.bias[0, at] == pytest.approx(share * bias[gold] + (1 - share) * bias[oil])
+    bias = before.state.bias[0]
+    assert model.state.bias[0, at] == pytest.approx(share * bias[gold] + (1 - share) * bias[oil])
 
 
 @every_rule

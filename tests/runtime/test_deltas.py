@@ -25,11 +25,11 @@ WEIGHTS = ("bias", "squares", "shared")
 
 def in_parts(model, parts):
     """Learn parts side by side, each knowing the words of those before it, and take them over."""
-    before, found = Sketch.of(model._state), []
+    before, found = Sketch.of(model.state), []
     for texts, labels in parts:
         part = deltas.begin(model, before)
         part.learn_many(texts, labels)
-        here = Sketch.of(part._state)
+        here = Sketch.of(part.state)
         found.append(deltas.difference(part, model, before))
         before = here
     model.add_difference(merged(found))
@@ -51,7 +51,7 @@ def test_one_part_taken_over_is_as_if_learnt(rule, data, how):
     together = in_parts(alone.copy(), [(texts, list(labels))])
     alone.learn_many(texts, list(labels))
     check_same(together, alone, (*SUMS, "seen", *WEIGHTS), atol=1e-4)
-    np.testing.assert_allclose(together._state.rows, alone._state.rows, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(together.state.rows, alone.state.rows, rtol=1e-4, atol=1e-4)
     assert together.labels == alone.labels
 
 
@@ -68,7 +68,7 @@ def test_parts_of_centroids_are_one_pass_with_tfidf_too(stream, data):
     whole = learnt(stream, "centroid")
     check_same(found, whole, (*SUMS, "seen"))
     for exact in ("frequencies", "counts"):
-        assert getattr(found._state, exact).tobytes() == getattr(whole._state, exact).tobytes()
+        assert getattr(found.state, exact).tobytes() == getattr(whole.state, exact).tobytes()
     assert found.labels == whole.labels
 
 
@@ -76,9 +76,9 @@ def test_parts_of_centroids_are_one_pass_with_tfidf_too(stream, data):
 def test_what_parts_begin_with_stays_as_it_is(rule):
     model = taught(rule)
     before = state_bytes(model)
-    part = deltas.begin(model, Sketch.of(model._state))
+    part = deltas.begin(model, Sketch.of(model.state))
     part.learn_many(TEXTS, LABELS)
-    deltas.difference(part, model, Sketch.of(model._state))
+    deltas.difference(part, model, Sketch.of(model.state))
     assert state_bytes(model) == before
 
 
@@ -93,34 +93,34 @@ def test_histograms_fade_by_what_came_since():
     model = Clasher(64, max_labels=4)
     stream = synthetic(EVERY // 2, 3, words=10)
     model.learn_many(stream.texts, stream.labels)
-    old, old_bests = model._state.margins.copy(), model._state.bests.copy()
-    part = deltas.begin(model, Sketch.of(model._state))
+    old, old_bests = model.state.margins.copy(), model.state.bests.copy()
+    part = deltas.begin(model, Sketch.of(model.state))
     part.learn_many(stream.texts, stream.labels)
-    new, new_bests = part._state.margins.copy(), part._state.bests.copy()
-    found = deltas.difference(part, model, Sketch.of(model._state))
-    assert found._state.totals[LABELLED] == len(stream)
+    new, new_bests = part.state.margins.copy(), part.state.bests.copy()
+    found = deltas.difference(part, model, Sketch.of(model.state))
+    assert found.state.totals[LABELLED] == len(stream)
     model.add_difference(found)
-    np.testing.assert_allclose(model._state.margins, old * FADE**0.5 + new)
-    np.testing.assert_allclose(model._state.bests, old_bests * FADE**0.5 + new_bests)
+    np.testing.assert_allclose(model.state.margins, old * FADE**0.5 + new)
+    np.testing.assert_allclose(model.state.bests, old_bests * FADE**0.5 + new_bests)
 
 
 def test_labels_that_were_counted_far_are_halved_before_parts_go_on():
     model = taught("margin")
-    model._state.counts[0] = COUNT_LIMIT * 0.75
-    before = model._state.rows[:, 0, 0].copy()
+    model.state.counts[0] = COUNT_LIMIT * 0.75
+    before = model.state.rows[:, 0, 0].copy()
     deltas.make_room(model)
-    assert model._state.counts[0] == COUNT_LIMIT * 0.375
-    np.testing.assert_array_equal(model._state.rows[:, 0, 0], before / 2)
+    assert model.state.counts[0] == COUNT_LIMIT * 0.375
+    np.testing.assert_array_equal(model.state.rows[:, 0, 0], before / 2)
 
 
 def test_a_part_that_counts_too_far_is_refused():
     model = taught("margin")
-    part = deltas.begin(model, Sketch.of(model._state))
-    part._state.counts[0] = COUNT_LIMIT - 1
+    part = deltas.begin(model, Sketch.of(model.state))
+    part.state.counts[0] = COUNT_LIMIT - 1
     part.learn_many(TEXTS, LABELS)  # and is halved on the way
-    model._state.counts[0] = COUNT_LIMIT / 2 + 10
+    model.state.counts[0] = COUNT_LIMIT / 2 + 10
     with pytest.raises(SettingError, match=r"label 'oil' has more than 2,097,152 documents in one"):
-        deltas.difference(part, model, Sketch.of(model._state))
+        deltas.difference(part, model, Sketch.of(model.state))
 
 
 @pytest.mark.parametrize("how", [{"half_life": 100.0}, {"detector": "window"}])
@@ -130,7 +130,7 @@ def test_a_model_that_forgets_is_not_learnt_in_parts(how):
         deltas.check(Clasher(64, **how).settings, is_new=True)
 
 
-def test_parts_of_a_model_that_gives_up_labels():
+def test_parts_of_a_model_that_evicts_labels():
     evicting = Clasher(64, on_full="evict").settings
     deltas.check(evicting, is_new=True)
     deltas.check(Clasher(64, rule="centroid", on_full="evict").settings, is_new=False)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from clasher import Clasher
 from clasher.errors import SettingError
+from clasher.learning import memory
 from clasher.runtime import shards
 from support.corpora import synthetic
 from tests import strategies
@@ -48,7 +49,7 @@ def test_shards_of_many_labels(rule, how, count):
 
 
 @every_rule
-def test_labels_that_are_equally_near_are_told_apart_by_their_numbers(rule):
+def test_ties_go_to_the_lower_label_number(rule):
     """Twins in two shards: the first one wins, as it does in one piece."""
     model = Clasher(64, rule=rule, max_labels=8)
     for _ in range(3):
@@ -65,7 +66,7 @@ def test_a_shard_takes_its_part_of_the_memory():
     model.learn_many(stream.texts, stream.labels)
     parts = shards.split(model, 3)
     assert [part.first for part in parts] == [0, 16, 32]
-    rows = model._state.rows[:, :, :48].nbytes
+    rows = model.state.rows[:, :, :48].nbytes
     assert sum(part.state.rows.nbytes for part in parts) == rows
     assert all(part.nbytes < model.nbytes / 2 for part in parts)
 
@@ -85,7 +86,18 @@ def test_shards_without_labels_are_refused(count):
 
 def test_splitting_changes_nothing():
     model = taught("margin")
-    before = [array.copy() for array in model._state]
+    before = [array.copy() for array in model.state]
     shards.predict(shards.split(model, 2), model.labels, TEXTS)
-    for ours, theirs in zip(model._state, before, strict=True):
+    for ours, theirs in zip(model.state, before, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("weighting", ["tfidf", "icf"])
+def test_the_arrays_of_a_shard_have_room_for_its_labels_only(weighting):
+    model = taught(max_labels=40, weighting=weighting)
+    room = memory.shapes(model.settings, 16)
+    for shard in shards.split(model, 2):
+        state = shard.state._asdict()
+        assert {name: array.shape for name, array in state.items() if array.size} == {
+            name: room[name][0] for name, array in state.items() if array.size
+        }
