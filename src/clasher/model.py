@@ -1,4 +1,9 @@
-"""The clashing system: Algorithm 1 of the paper, stage by stage."""
+"""The clashing system: Algorithm 1 of the paper, over batches of documents.
+
+Line 1 sets up the components (``Clasher._set_up``), line 2 takes the documents (``_steps``), lines
+3 to 5 map them to regions and predict (``_predict``), line 6 learns (``_advance``). The loops over
+documents are in ``kernels/clash.py``.
+"""
 
 from __future__ import annotations
 

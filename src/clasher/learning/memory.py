@@ -1,7 +1,7 @@
 """The arrays of a model: their shapes, and how to allocate, grow, copy, cut and clear them.
 
-Code that adds or drops room for labels goes through this module. What the arrays mean is said in
-``kernels/state.py``.
+Code that adds or drops room for labels goes through this module. ``kernels/state.py`` documents the
+arrays themselves.
 """
 
 from __future__ import annotations
