@@ -1,15 +1,15 @@
-"""Data frames whose partitions are known, in any order."""
+"""Data frames whose partitions are known, and what tasks are given without a cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from support.spark_frames import SCHEMA, cut, table
 
-__all__ = ["PARTITIONS", "SETTINGS", "cut", "in_partitions", "table"]
+__all__ = ["PARTITIONS", "SETTINGS", "Broadcast", "batch", "cut", "in_partitions", "table"]
 
 SETTINGS = {"dimensions": 512, "max_labels": 32}
 PARTITIONS = 6
@@ -25,3 +25,15 @@ def in_partitions(spark: Any, rows: pa.Table, order: Sequence[slice]) -> Any:
                     yield from rows[order[part]].to_batches()
 
     return spark.range(0, len(order), 1, len(order)).mapInArrow(Part(), SCHEMA)
+
+
+class Broadcast(NamedTuple):
+    """A broadcast as a task sees it."""
+
+    value: Any
+
+
+def batch(corpus: Any, inside: slice = slice(None)) -> pa.RecordBatch:
+    """The rows of a part of a corpus."""
+    columns = [corpus.texts[inside], corpus.labels[inside]]
+    return pa.RecordBatch.from_arrays(columns, ["text", "labels"])

@@ -76,7 +76,7 @@ def streaming(box: str, folder: str, output: str, end: str = "") -> None:
     trigger = {"processingTime": "2 seconds"} if end == "between" else {"availableNow": True}
     df = inbox.read(spark, Path(box))
     with stream(
-        df, folder, write=write, told=lambda progress: reached(f"kept:{progress.batch}"),
+        df, folder, write=write, on_progress=lambda progress: reached(f"kept:{progress.batch}"),
         trigger=trigger, **SETTINGS,
     ) as running:  # fmt: skip
         running.wait()

@@ -5,18 +5,21 @@ from __future__ import annotations
 import shlex
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from clasher import Analyzer, Clasher
 from clasher.errors import LabelCapacityError, LabelError, SettingError, StreamError, TextError
+from clasher.learning.model_file import packed
 from support.environment import optional
 from tests.adapters.spark.frames import SETTINGS as SMALL
-from tests.adapters.spark.frames import cut, in_partitions, table
+from tests.adapters.spark.frames import Broadcast, batch, cut, in_partitions, table
 from tests.learning.test_merge import by_name
 from tests.service.plain import file_bytes
 
 fit = optional("clasher.adapters.spark", "spark").fit
-tree = optional("clasher.adapters.spark.fit", "spark")
+fit_module = optional("clasher.adapters.spark.fit", "spark")
+Columns = optional("clasher.adapters.spark.columns", "spark").Columns
 
 EXACT = ("frequencies", "counts", "together", "seen", "totals")
 
@@ -40,7 +43,7 @@ def check_equal(ours, theirs):
 @pytest.mark.parametrize(("parts", "fan"), [(1, 16), (3, 16), (5, 2)])
 def test_partitions_merged_are_one_pass(spark, corpus, parts, fan, monkeypatch):
     """With TF-IDF; the last ones in a tree of three levels."""
-    monkeypatch.setattr(tree, "FAN", fan)
+    monkeypatch.setattr(fit_module, "FAN", fan)
     df = in_partitions(spark, table(corpus), cut(len(corpus), parts))
     model = fit(df, rule="centroid", **SMALL)
     whole = one_pass(corpus, rule="centroid")
@@ -76,7 +79,7 @@ def test_rules_that_learn_from_mistakes(spark, corpus, rule):
     whole = one_pass(corpus, rule=rule)
     for rounds in (1, 2):
         model = fit(df, rule=rule, rounds=rounds, exact=rounds == 1, **SMALL)
-        np.testing.assert_array_equal(model._state.frequencies, whole._state.frequencies)
+        np.testing.assert_array_equal(model.state.frequencies, whole._state.frequencies)
         assert (model.documents, model.labelled) == (whole.documents, whole.labelled)
         if rule != "mistake":
             assert model.support == whole.support
@@ -112,7 +115,49 @@ def test_a_function_of_ones_own_cuts_text_on_executors(spark):
     how = {"analyzer": Analyzer(tokenizer=shlex.split), "rule": "centroid", **SMALL}
     model, alone = fit(df, **how), Clasher(**how)
     alone.learn_many(["a 'b c'", "d"], [{"x"}, {"y"}])
-    np.testing.assert_array_equal(model._state.frequencies, alone._state.frequencies)
+    np.testing.assert_array_equal(model.state.frequencies, alone._state.frequencies)
+
+
+# ── tasks, without a cluster ─────────────────────────────────────────────────────────────────────
+
+
+def test_counted_learnt_and_merged_partitions_are_one_pass(corpus, monkeypatch):
+    inside = [slice(0, 90), slice(90, 91), slice(91, 91), slice(91, 240)]
+    model = Clasher(rule="centroid", **SMALL)
+    counts, learnt = {}, []
+    for number, part in enumerate(inside):
+        monkeypatch.setattr(fit_module, "partition", lambda number=number: number)
+        (row,) = fit_module.Count(model.settings, Columns(labels=None))([batch(corpus, part)])
+        found = row.to_pylist()[0]
+        counts[found["number"]] = fit_module.WordCounts(found["documents"], found["frequencies"])
+    start = Broadcast(fit_module.Start(packed(model), counts))
+    for number, part in enumerate(inside):
+        monkeypatch.setattr(fit_module, "partition", lambda number=number: number)
+        learnt += fit_module.Learn(start, Columns())([batch(corpus, part)])
+    with fit_module.ReceivedModels(fit_module.Merge(fan=4)(learnt)) as received:
+        assert received.numbers == [0]
+        model.add_difference(received.take(0))
+    check_equal(model, one_pass(corpus, rule="centroid"))
+
+
+def test_a_share_is_every_nth_row_whatever_the_batches(corpus):
+    whole, halves = [batch(corpus)], [batch(corpus, slice(0, 101)), batch(corpus, slice(101, 240))]
+    for number in range(3):
+        share = fit_module.Share(number, 3)
+        expected = corpus.texts.to_pylist()[number::3]
+        for batches in (whole, halves):
+            found = [text for rows in share.rows(batches) for text in rows["text"].to_pylist()]
+            assert found == expected
+
+
+def test_the_rows_of_models_may_come_in_any_order(corpus, monkeypatch):
+    monkeypatch.setattr(fit_module, "PIECE", 1000)
+    models = {number: one_pass(corpus.head(20 * number)) for number in (1, 2)}
+    rows = [row for number, model in models.items() for row in fit_module.model_rows(number, model)]
+    np.random.default_rng(0).shuffle(rows)
+    with fit_module.ReceivedModels(rows) as received:
+        for number, model in models.items():
+            assert file_bytes(received.take(number)) == file_bytes(model)
 
 
 # ── what goes wrong, in one line ─────────────────────────────────────────────────────────────────
@@ -138,6 +183,9 @@ def test_a_row_without_text_is_told_in_one_line(spark):
     df = spark.createDataFrame([("a", ["x"]), (None, ["x"])], "text string, labels array<string>")
     with pytest.raises(TextError, match=r"^a row has no text in column 'text'; drop such .*\)$"):
         fit(df, **SMALL)
+    (rows,) = pa.table({"text": pa.array([None], pa.string())}).to_batches()
+    with pytest.raises(TextError, match="a row has no text in column 'text'"):
+        list(fit_module.Count(Clasher(64).settings, Columns(labels=None))([rows]))
     df = spark.createDataFrame([("a", ["x", None])], "text string, labels array<string>")
     with pytest.raises(LabelError, match=r"^document 0 has a null among its labels"):
         fit(df, **SMALL)
@@ -151,7 +199,7 @@ def test_too_many_labels_are_told_in_one_line(spark, corpus):
 
 def test_an_empty_data_frame_is_told(spark, corpus):
     empty = table(corpus)[:0]
-    with pytest.raises(StreamError, match="holds no document"):
+    with pytest.raises(StreamError, match="has no documents"):
         fit(in_partitions(spark, empty, [slice(0, 0)] * 2), **SMALL)
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from clasher.errors import SettingError
+from clasher.learning.model_file import packed
 from support.environment import optional
-from tests.adapters.spark.frames import cut, in_partitions, table
+from tests.adapters.spark.frames import Broadcast, cut, in_partitions, table
 from tests.adapters.spark.test_fit import one_pass
 
 predict = optional("clasher.adapters.spark", "spark").predict
+predict_module = optional("clasher.adapters.spark.predict", "spark")
 
 
 @pytest.mark.parametrize("rule", ["margin", "centroid", "perceptron"])
@@ -45,3 +48,23 @@ def test_a_column_that_is_there_already_is_not_replaced(spark, corpus):
     df = in_partitions(spark, table(corpus), [slice(0, 2)])
     with pytest.raises(SettingError, match="a column 'labels' already; name another one"):
         predict(df, one_pass(corpus.head(5)), output="labels")
+
+
+def test_the_task_labels_rows(corpus):
+    model = one_pass(corpus.head(100))
+    rows = pa.RecordBatch.from_arrays(
+        [pa.array(["a", None, "b"]), pa.array([corpus.texts[0].as_py(), None, ""])], ["id", "text"]
+    )
+    (found,) = predict_module.Predict(
+        Broadcast(predict_module.PackedModel(packed(model), None)),
+        "text",
+        "predicted",
+        "probabilities",
+    )([rows])
+    labels, scores = (found.column(at).to_pylist() for at in (2, 3))
+    assert found.column(0).to_pylist() == ["a", None, "b"]
+    assert [None if x is None else set(x) for x in labels] == [
+        model.predict(corpus.texts[0].as_py()), None, model.predict("")
+    ]  # fmt: skip
+    assert dict(scores[0]) == pytest.approx(model.probabilities(corpus.texts[0].as_py()), abs=1e-6)
+    assert scores[1] is None

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from clasher.errors import ModelFileError, SettingError
+from clasher.runtime.shards import split
 from support.environment import optional
 from tests.adapters.spark.frames import cut, in_partitions, table
 from tests.adapters.spark.test_fit import one_pass
 
 adapter = optional("clasher.adapters.spark", "spark")
-shard_files = optional("clasher.adapters.spark.shards", "spark")
+shards_module = optional("clasher.adapters.spark.shards", "spark")
+KEY, SHARD = shards_module.KEY, shards_module.SHARD
 
 
 @pytest.mark.compiled  # interpreted, tasks are tested without a cluster
@@ -30,17 +35,17 @@ def test_shards_predict_what_the_model_does(spark, corpus, tmp_path, how):
     assert found == expected
 
 
-def test_ids_that_come_twice_are_told(spark, corpus, tmp_path):
+def test_ids_that_come_twice_are_refused(spark, corpus, tmp_path):
     shards = adapter.write_shards(one_pass(corpus.head(50)), tmp_path, 2)
     df = spark.createDataFrame([("a", "oil"), ("a", "gas")], "id string, text string")
     with (
-        pytest.raises(SettingError, match="ids must tell rows apart, and 'a' comes more than"),
-        adapter.plainly(),
+        pytest.raises(SettingError, match="ids must identify rows, and 'a' comes more than"),
+        adapter.unwrap_errors(),
     ):
         adapter.predict_sharded(df, shards, id="id").collect()
 
 
-def test_shards_that_are_not_what_was_written_are_refused(corpus, tmp_path):
+def test_damaged_shards_are_refused(corpus, tmp_path):
     shards = adapter.write_shards(one_pass(corpus.head(50)), tmp_path, 2)
     path = tmp_path / "shard-00001.safetensors"
     whole = path.read_bytes()
@@ -48,16 +53,70 @@ def test_shards_that_are_not_what_was_written_are_refused(corpus, tmp_path):
     with pytest.raises(ModelFileError, match="is not the file that was written"):
         shards.read(1)
     path.unlink()
-    with pytest.raises(ModelFileError, match="must be one that every executor can read"):
+    with pytest.raises(ModelFileError, match="every executor must be able to read"):
         shards.read(1)
-    about = tmp_path / shard_files.ABOUT
-    told = msgspec.json.decode(about.read_bytes())
-    about.write_bytes(msgspec.json.encode(told | {"firsts": [0, 3]}))
-    with pytest.raises(ModelFileError, match="array 'shard_together' is not what the settings"):
+    index = tmp_path / shards_module.INDEX
+    content = msgspec.json.decode(index.read_bytes())
+    index.write_bytes(msgspec.json.encode(content | {"firsts": [0, 3]}))
+    with pytest.raises(ModelFileError, match="array 'shard_together' does not match the settings"):
         adapter.read_shards(tmp_path).read(0)
-    about.write_bytes(msgspec.json.encode(told | {"format": 7}))
-    with pytest.raises(ModelFileError, match="have another format; write them anew"):
+    index.write_bytes(msgspec.json.encode(content | {"format": 7}))
+    with pytest.raises(ModelFileError, match="have another format; write them again"):
         adapter.read_shards(tmp_path)
-    about.write_bytes(b"{}")
-    with pytest.raises(ModelFileError, match="is not the index of shards"):
+    index.write_bytes(b"{}")
+    with pytest.raises(ModelFileError, match="is not an index of shards"):
         adapter.read_shards(tmp_path)
+
+
+# ── tasks, without a cluster ─────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("rule", ["margin", "centroid", "perceptron"])
+def test_rounds_of_shards(corpus, tmp_path, rule):
+    """One after the other, as Spark puts them together."""
+    model = one_pass(corpus.head(150), rule=rule)
+    shards = adapter.write_shards(model, tmp_path, 2)
+    keys = pa.array(range(len(corpus)))
+    texts = pa.RecordBatch.from_arrays([keys, corpus.texts], [KEY, "text"])
+    documents = pa.Table.from_batches(shards_module.Hash(shards)([texts]))
+
+    def ask(name, table):
+        by_shard = []
+        for number in range(len(shards)):
+            sent = table.append_column(SHARD, pa.array([number] * len(table), pa.int32()))
+            answers = shards_module.Ask(shards, name)(sent.to_batches())
+            by_shard.append(pa.Table.from_batches(answers).drop_columns([KEY]).to_struct_array())
+        answers = [chunk for one in by_shard for chunk in one.chunks]
+        order = np.arange(len(shards) * len(table)).reshape(len(shards), -1).T.reshape(-1)
+        flat = pa.concat_arrays(answers).take(pa.array(order))
+        bounds = np.arange(len(table) + 1, dtype=np.int32) * len(shards)
+        rows = [table[KEY].combine_chunks(), pa.ListArray.from_arrays(bounds, flat)]
+        gathered = pa.RecordBatch.from_arrays(rows, [KEY, "answers"])
+        return pa.Table.from_batches(shards_module.Combine(shards, name)([gathered]))
+
+    def joined(table, name):
+        for column in ("labels", "values"):
+            own = f"{name}_{column}"
+            table = table.append_column(own, ask(name, table)[own])
+        return table
+
+    if rule == "perceptron":
+        found = ask("linear", documents)
+    elif rule == "margin":
+        found = ask("look", joined(joined(documents, "nearest"), "scores"))
+    else:
+        near = ask("nearest", documents)
+        parts = [near.filter(pc.equal(near[SHARD], number)) for number in range(len(shards))]
+        sets = [row for part in parts for row in shards_module.Regions(shards)(part.to_batches())]
+        found = pa.Table.from_batches(sets).sort_by(KEY)
+    expected = [sorted(labels) for labels in model.predict_many(corpus.texts)]
+    assert [sorted(labels) for labels in found["predicted"].to_pylist()] == expected
+
+
+def test_shards_are_read_as_they_were_written(corpus, tmp_path):
+    model = one_pass(corpus.head(150))
+    shards = adapter.write_shards(model, tmp_path.as_uri(), 2)
+    read = [shards.read(number) for number in range(2)]
+    for ours, theirs in zip(read, split(model, 2), strict=True):
+        for name, array in ours.state._asdict().items():
+            np.testing.assert_array_equal(array, getattr(theirs.state, name), err_msg=name)

@@ -16,7 +16,7 @@ from clasher.io.records import Fields
 from support.environment import optional
 
 sources = optional("clasher.adapters.spark.sources", "spark")
-Reading = optional("clasher.adapters.spark.sources", "spark").Reading
+RecordReader = sources.RecordReader
 
 ROWS = [
     {"id": 1, "text": "wheat, corn\nand more", "labels": ["grain", "corn"]},
@@ -60,7 +60,7 @@ WRITERS = {
 @pytest.mark.parametrize("name", WRITERS)
 def test_files_of_every_kind(spark, tmp_path, name):
     WRITERS[name](tmp_path / name)
-    df = sources.read_files(spark, [str(tmp_path / name)], Reading(Fields()))
+    df = sources.read_files(spark, [str(tmp_path / name)], RecordReader(Fields()))
     rows = df.orderBy("id").collect()
     assert [(row.id, row.text, row.labels) for row in rows] == [
         (str(row["id"]), row["text"], row["labels"]) for row in ROWS
@@ -74,7 +74,7 @@ def test_a_folder_is_watched(spark, tmp_path, name):
     WRITERS[name](tmp_path / "inbox" / name)
     kind = name.rpartition(".")[2]
     df = sources.watch_files(
-        spark, str(tmp_path / "inbox"), Reading(Fields()), format=kind, files=1
+        spark, str(tmp_path / "inbox"), RecordReader(Fields()), format=kind, files=1
     )
     query = df.writeStream.format("memory").queryName("watched").trigger(availableNow=True).start()
     assert query.awaitTermination(60)
@@ -84,11 +84,13 @@ def test_a_folder_is_watched(spark, tmp_path, name):
 def test_fields_have_names_and_reach_into_others(spark, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"payload": {"body": "oil"}, "topics": "a; b"}\n\n')
     fields = Fields(text="payload.body", labels="topics", separator=";")
-    (row,) = sources.read_files(spark, [str(tmp_path / "a.jsonl")], Reading(fields)).collect()
+    (row,) = sources.read_files(spark, [str(tmp_path / "a.jsonl")], RecordReader(fields)).collect()
     assert (row.id, row.text, row.labels) == (None, "oil", ["a", "b"])
     table = pa.Table.from_pylist([{"payload": {"body": "oil"}, "topics": "a; b", "size": 3}])
     pq.write_table(table, tmp_path / "a.parquet")
-    (row,) = sources.read_files(spark, [str(tmp_path / "a.parquet")], Reading(fields)).collect()
+    (row,) = sources.read_files(
+        spark, [str(tmp_path / "a.parquet")], RecordReader(fields)
+    ).collect()
     assert (row.id, row.text, row.labels) == (None, "oil", ["a", "b"])
 
 
@@ -96,8 +98,8 @@ def test_labels_may_be_objects(spark, tmp_path):
     (tmp_path / "a.jsonl").write_text(
         '{"text": "oil", "labels": {"oil": true, "gold": false}}\n{"text": "x", "labels": null}\n'
     )
-    reading = Reading(Fields(), objects=True)
-    rows = sources.read_files(spark, [str(tmp_path / "a.jsonl")], reading).collect()
+    reader = RecordReader(Fields(), partial=True)
+    rows = sources.read_files(spark, [str(tmp_path / "a.jsonl")], reader).collect()
     assert [row.labels for row in rows] == [{"oil": True, "gold": False}, None]
 
 
@@ -110,7 +112,7 @@ def test_labels_in_one_text_are_read_as_elsewhere(spark, tmp_path, end):
             pyarrow.csv.write_csv(pa.Table.from_pylist(rows), path)
         else:
             path.write_bytes(json.dumps(rows[0]).encode())
-        (row,) = sources.read_files(spark, [str(path)], Reading(fields)).collect()
+        (row,) = sources.read_files(spark, [str(path)], RecordReader(fields)).collect()
         return row.labels
 
     assert read("['a', 'b; c']", Fields()) == ["a", "b; c"]
@@ -131,7 +133,7 @@ BAD = [
 def test_bad_records_say_what_is_wrong_and_where(spark, tmp_path, line, says):
     path = tmp_path / "bad.jsonl"
     path.write_text(f'{{"text": "good", "labels": []}}\n{line}\n')
-    df = sources.read_files(spark, [str(path)], Reading(Fields(), stopping=False))
+    df = sources.read_files(spark, [str(path)], RecordReader(Fields(), stop_on_error=False))
     good, bad = df.collect()
     assert good.text == "good"
     assert (bad.text, bad.labels, bad.raw) == (None, None, line)
@@ -140,15 +142,46 @@ def test_bad_records_say_what_is_wrong_and_where(spark, tmp_path, line, says):
 
 
 def test_what_cannot_be_read_is_told_in_one_line(spark, tmp_path):
-    reading = Reading(Fields())
+    reader = RecordReader(Fields())
     with pytest.raises(StreamError, match=r"to read: Path does not exist: .*/missing\.jsonl\.$"):
-        sources.read_files(spark, [str(tmp_path / "missing.jsonl")], reading)
+        sources.read_files(spark, [str(tmp_path / "missing.jsonl")], reader)
     jsonl(tmp_path / "news.jsonl")
     parquet(tmp_path / "news.parquet")
     both = [str(tmp_path / "news.jsonl"), str(tmp_path / "news.parquet")]
     with pytest.raises(StreamError, match=r"of one kind at a time\. Got jsonl, parquet"):
-        sources.read_files(spark, both, reading)
+        sources.read_files(spark, both, reader)
     with pytest.raises(StreamError, match="has no column 'body', its columns are 'id', 'text'"):
-        sources.read_files(spark, both[1:], Reading(Fields(text="body")))
+        sources.read_files(spark, both[1:], RecordReader(Fields(text="body")))
     with pytest.raises(StreamError, match="holds bigint, not labels; name another one"):
-        sources.read_files(spark, both[1:], Reading(Fields(labels="id", id="labels")))
+        sources.read_files(spark, both[1:], RecordReader(Fields(labels="id", id="labels")))
+
+
+LINES = [
+    b'{"id": 7, "text": "oil", "labels": ["energy"]}',
+    b"  ",
+    b'{"text": "gold"}',
+    b'{"text": "\xff"}',
+    None,
+]
+
+
+@pytest.mark.parametrize("required", [True, False])
+def test_lines_become_documents(required):
+    reader = RecordReader(Fields(), stop_on_error=False, labels_required=required)
+    places = [f"line {number}" for number in range(len(LINES))]
+    rows = pa.RecordBatch.from_arrays(
+        [pa.array(LINES, pa.binary()), pa.array(places)], ["value", "place"]
+    )
+    (found,) = sources.Parse(reader)([rows])
+    good, gold, bad = found.to_pylist()
+    assert (good["id"], good["text"], good["labels"]) == ("7", "oil", ["energy"])
+    assert good["place"] == "line 0"
+    assert (gold["text"] is None) is required
+    assert "invalid UTF-8" in bad["error"]
+    assert bad["raw"] == '{"text": "\\xff"}'
+
+
+def test_a_bad_line_may_end_the_job():
+    rows = pa.RecordBatch.from_arrays([pa.array([b"{"]), pa.array(["here"])], ["value", "place"])
+    with pytest.raises(StreamError, match=r"^here: broken JSON"):
+        list(sources.Parse(RecordReader(Fields()))([rows]))

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import shutil
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from clasher import Clasher
 from clasher.errors import FolderError, LabelCapacityError, SettingError
+from clasher.learning.model_file import packed
 from support.environment import optional
 from tests.adapters.spark import inbox
+from tests.adapters.spark.frames import Broadcast, batch
 from tests.adapters.spark.inbox import LENGTH
 from tests.adapters.spark.test_fit import SMALL, check_equal, one_pass
 from tests.service.plain import file_bytes
 
 stream = optional("clasher.adapters.spark", "spark").stream
-batches = optional("clasher.adapters.spark.batches", "spark")
+stream_module = optional("clasher.adapters.spark.stream", "spark")
+predict_module = optional("clasher.adapters.spark.predict", "spark")
+columns = optional("clasher.adapters.spark.columns", "spark")
 
 ONCE = {"availableNow": True}
 
@@ -47,7 +53,7 @@ def test_batches_are_learnt_as_by_one_process(spark, corpus, box, tmp_path, how)
         found[number] = [row.predicted for row in predictions.orderBy("number").collect()]
 
     settings = SMALL | how
-    model = run(spark, box, tmp_path / "m", write=write, told=progress.append, **settings)
+    model = run(spark, box, tmp_path / "m", write=write, on_progress=progress.append, **settings)
     assert file_bytes(model) == file_bytes(learnt_of(corpus, 3, **how))
     for number in range(3):
         texts = corpus.texts[number * LENGTH : (number + 1) * LENGTH]
@@ -106,7 +112,7 @@ def test_a_driver_that_does_not_look_at_numbers_is_found_out(
     """The bug that the test above is there to catch."""
     run(spark, box, tmp_path / "m", **SMALL)
     unnoted(tmp_path / "m")
-    monkeypatch.setattr(batches.Batches, "_is_done", lambda *_: False)
+    monkeypatch.setattr(stream_module.Batches, "_is_done", lambda *_: False)
     model = run(spark, box, tmp_path / "m")
     assert file_bytes(model) != file_bytes(learnt_of(corpus, 3))
 
@@ -158,7 +164,8 @@ def test_rows_that_cannot_be_learnt_are_counted_and_passed_over(spark, tmp_path)
     inbox.put(tmp_path / "inbox", 0, rows)
     progress, written = [], []
     model = run(
-        spark, tmp_path / "inbox", tmp_path / "m", id="number", pending=5, told=progress.append,
+        spark, tmp_path / "inbox", tmp_path / "m", id="number", pending=5,
+        on_progress=progress.append,
         write=lambda predictions, _: written.extend(predictions.orderBy("number").collect()),
         **SMALL,
     )  # fmt: skip
@@ -166,6 +173,19 @@ def test_rows_that_cannot_be_learnt_are_counted_and_passed_over(spark, tmp_path)
     assert [(one.rows, one.labelled, one.bad) for one in progress] == [(5, 1, 3)]
     assert [row.predicted for row in written] == [[], None, [], [], []]
     model.learn_later("5", {"oil"})
+
+
+def test_the_task_hashes_rows_for_the_driver(corpus):
+    model = one_pass(corpus.head(100))
+    sent = Broadcast(predict_module.PackedModel(packed(model), None))
+    found = list(stream_module.Stage(sent, "text", "predicted", hashing=True)([batch(corpus)]))
+    hashed = columns.hashed_rows(pa.Table.from_batches(found), model.hash_many([]).analysis)
+    for ours, theirs in zip(hashed[:3], model.hash_many(corpus.texts)[:3], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    (bare,) = stream_module.Stage(sent, "text", "predicted", hashing=False)(
+        [batch(corpus, slice(0, 3))]
+    )
+    assert bare.num_columns == 3
 
 
 # ── what is refused ──────────────────────────────────────────────────────────────────────────────
@@ -188,9 +208,7 @@ def test_an_older_model_is_refused(spark, corpus, box, tmp_path):
     shutil.rmtree(tmp_path / "m" / "snapshots")
     shutil.copytree(tmp_path / "backup", tmp_path / "m" / "snapshots")
     inbox.fill(box, corpus, 1, first=5)
-    with pytest.raises(
-        FolderError, match="comes with batch 5, and the model has learnt up to batch 2"
-    ):
+    with pytest.raises(FolderError, match="is at batch 5, but the model has learnt up to batch 2"):
         run(spark, box, tmp_path / "m")
 
 
@@ -215,7 +233,7 @@ def test_what_cannot_be_is_said_before_anything_is_read(spark, box, tmp_path):
     df = inbox.read(spark, box)
     with pytest.raises(SettingError, match=r"must be 'driver' or 'executors'. Got 'moon'"):
         stream(df, tmp_path / "m", learn_on="moon")
-    with pytest.raises(SettingError, match="has no column 'when' to put rows in order by"):
+    with pytest.raises(SettingError, match="has no column 'when' to order rows by"):
         stream(df, tmp_path / "m", order=["when"])
     with pytest.raises(SettingError, match="leave out half_life"):
         stream(df, tmp_path / "m", learn_on="executors", half_life=10.0)

@@ -147,7 +147,7 @@ def test_what_goes_wrong_is_one_line(spark, tmp_path):
     said = one_line(
         run("spark", "predict", news, "-m", tmp_path / "m", "-o", tmp_path / "out", code=2)
     )
-    assert "is there already; name a folder that is new" in said
+    assert "exists already; name a new folder" in said
     wrong = run("spark", "fit", news, "-m", tmp_path / "m", "--conf", "nonsense", code=2).stderr
     assert "'nonsense' is not of the form NAME=VALUE" in wrong
 

@@ -1,4 +1,4 @@
-"""Learning and predicting on a Spark cluster: the extra ``spark``.
+"""Learn and predict on a Spark cluster; needs the extra ``spark``.
 
 Executors need clasher too: install it there, or send an environment along (docs/how-to/spark.md).
 """
@@ -12,7 +12,7 @@ if find_spec("pyspark") is None or find_spec("pandas") is None:
 
 from clasher.adapters.spark.fit import fit
 from clasher.adapters.spark.predict import predict
-from clasher.adapters.spark.session import plainly, session
+from clasher.adapters.spark.session import session, unwrap_errors
 from clasher.adapters.spark.shards import Shards, predict_sharded, read_shards, write_shards
 from clasher.adapters.spark.stream import Stream, stream
 
@@ -20,11 +20,11 @@ __all__ = [
     "Shards",
     "Stream",
     "fit",
-    "plainly",
     "predict",
     "predict_sharded",
     "read_shards",
     "session",
     "stream",
+    "unwrap_errors",
     "write_shards",
 ]

@@ -1,7 +1,4 @@
-"""A Spark session whose workers run this Python.
-
-What a task raised on purpose, told as if it had been raised here: in one line.
-"""
+"""A Spark session whose workers run this Python, and clasher's errors without Spark's traceback."""
 
 from __future__ import annotations
 
@@ -12,57 +9,62 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from shutil import which
 
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from clasher import errors
-from clasher.errors import MissingExtraError, SettingError
+from clasher.errors import ClasherError, MissingExtraError, SettingError, StreamError
 
-_RAISED = re.compile(r"^clasher\.errors\.(\w+): (.+)$", re.MULTILINE)
-
-
-@contextmanager
-def plainly() -> Iterator[None]:
-    """Raise what a task of a job raised, where it is an error of ours, without Spark's pages."""
-    try:
-        yield
-    except PySparkException as error:
-        if (own := raised_in(str(error))) is None:
-            raise
-        raise own from None
-
-
-def raised_in(text: str) -> errors.ClasherError | None:
-    r"""The error of ours that Spark tells of.
-
-    >>> raised_in("Job aborted:\nclasher.errors.LabelError: a label must be text\n SQLSTATE: 1")
-    LabelError('a label must be text')
-    """
-    if "No module named 'clasher'" in text:
-        return errors.SettingError(
-            "executors cannot import clasher: install it there, or send an environment that has it "
-            "along (spark-submit --archives)"
-        )
-    found = _RAISED.findall(text)
-    kind = getattr(errors, found[-1][0], None) if found else None
-    if kind is None:
-        return None
-    own: errors.ClasherError = kind.__new__(kind, found[-1][1])  # some are made of other parts
-    return own
-
-
-SUBMITTED = "PYSPARK_GATEWAY_PORT"  # set where spark-submit runs this process
-LOCAL = {
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"  # set by spark-submit
+_LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+_OURS = re.compile(r"^clasher\.errors\.(\w+): (.+)$", re.MULTILINE)
+_KAFKA = re.compile(
+    r"org\.apache\.kafka\.common\.errors\.\w+: (.+?)(?: SQLSTATE.*)?$", re.MULTILINE
+)
+
+
+def session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
+    """Return the session of this process, or start one.
+
+    Parameters
+    ----------
+    master
+        Where to run. None: where ``spark-submit`` says, else on all cores of this machine.
+    conf
+        Further Spark settings. A session that already runs ignores them and ``master``.
+
+    Examples
+    --------
+    >>> spark = session("local[2]")
+    >>> spark.range(3).count()
+    3
+    """
+    if _SUBMITTED not in os.environ and not os.environ.get("JAVA_HOME") and not which("java"):
+        raise MissingExtraError(
+            "Spark needs Java 17 or later: install it (Debian: openjdk-17-jre-headless), or set "
+            "JAVA_HOME"
+        )
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("clasher")
+    if master is None and _SUBMITTED not in os.environ:
+        master = "local[*]"
+    if master is not None:
+        builder = builder.master(master)
+        if master.startswith("local"):
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            builder = builder.config(map=dict(_LOCAL))
+    return builder.config(map=dict(conf or {})).getOrCreate()
 
 
 def context_of(df: DataFrame) -> SparkContext:
-    """The context of a data frame; Spark Connect has none, and so cannot broadcast."""
+    """Return the context of a data frame, which broadcasts models; Spark Connect has none."""
     try:
         return df.sparkSession.sparkContext
     except PySparkException as error:
@@ -72,34 +74,40 @@ def context_of(df: DataFrame) -> SparkContext:
         ) from error
 
 
-def session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
-    """The session of this process, or a new one.
+@contextmanager
+def unwrap_errors() -> Iterator[None]:
+    """Raise clasher's own error in place of the Spark error that a task turned it into."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        if (own := error_in(str(error))) is None:
+            raise
+        raise own from None
 
-    Parameters
-    ----------
-    master
-        Where to run. None: where ``spark-submit`` says, else on all cores of this machine.
-    conf
-        Further settings of Spark. They and ``master`` matter to a new session only.
 
-    Examples
-    --------
-    >>> spark = session("local[2]")
-    >>> spark.range(3).count()
-    3
+def error_in(message: str) -> ClasherError | None:
+    r"""Find clasher's own error, or one of Kafka, in a message of Spark.
+
+    >>> error_in("Job aborted:\nclasher.errors.LabelError: a label must be text\n SQLSTATE: 1")
+    LabelError('a label must be text')
+    >>> error_in("[X] org.apache.kafka.common.errors.TimeoutException: Timed out. SQLSTATE: 1")
+    StreamError('Kafka: Timed out; check the broker, the topic and login')
     """
-    if SUBMITTED not in os.environ and not os.environ.get("JAVA_HOME") and not which("java"):
-        raise MissingExtraError(
-            "Spark needs Java 17 or later: install it (Debian: openjdk-17-jre-headless), or set "
-            "JAVA_HOME"
+    if "No module named 'clasher'" in message:
+        return SettingError(
+            "executors cannot import clasher: install it there, or send an environment that has "
+            "it along (spark-submit --archives)"
         )
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("clasher")
-    if master is None and SUBMITTED not in os.environ:
-        master = "local[*]"
-    if master is not None:
-        builder = builder.master(master)
-        if master.startswith("local"):
-            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-            builder = builder.config(map=dict(LOCAL))
-    return builder.config(map=dict(conf or {})).getOrCreate()
+    if found := _OURS.findall(message):
+        name, text = found[-1]
+        if (kind := getattr(errors, name, None)) is not None:
+            own: ClasherError = kind.__new__(kind, text)  # some constructors take other arguments
+            return own
+    if "data may have been lost" in message or "KAFKA_DATA_LOSS" in message:
+        return StreamError(
+            "Kafka no longer has the next offsets: they were deleted, or the topic was made again. "
+            "Continue this model in another folder"
+        )
+    if kafka := _KAFKA.search(message):
+        return StreamError(f"Kafka: {kafka[1].rstrip('.')}; check the broker, the topic and login")
+    return None

@@ -1,30 +1,64 @@
-"""``stream``: a model that predicts and learns batch after batch, none twice and none lost."""
+"""``stream``: predict and learn batch after batch, each exactly once, whatever happens in between.
+
+Spark hands out batches by number, and after a crash repeats the one it had not yet marked as done.
+The model is saved with the number of the last batch it has learnt, in one rename. So a batch that
+comes again is either the next one, of which nothing is saved, or the last one, of which everything
+is. Any other number means that the checkpoint and the model do not belong together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeAlias
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import Broadcast
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 
-from clasher.adapters.spark.batches import Batches, Learnt, Progress, Write
-from clasher.adapters.spark.predict import LABELS, Columns, with_columns
-from clasher.adapters.spark.session import raised_in
+from clasher.adapters.spark.columns import (
+    BUCKETS,
+    COUNTS,
+    HASHED,
+    LABELS,
+    Columns,
+    add_columns,
+    column,
+    hashed_columns,
+    hashed_rows,
+    in_pieces,
+    with_columns,
+)
+from clasher.adapters.spark.fit import learn
+from clasher.adapters.spark.predict import PackedModel, broadcast, unpack
+from clasher.adapters.spark.session import error_in, unwrap_errors
 from clasher.errors import FolderError, SettingError
+from clasher.labels import UNLABELLED, LabelSets
 from clasher.model import Clasher
 from clasher.runtime import deltas
 from clasher.runtime.folder import LockedFolder
-from clasher.runtime.snapshots import Beginning, Snapshots
+from clasher.runtime.judged import Identities, Judged
+from clasher.runtime.quality import Quality, figures
+from clasher.runtime.snapshots import MODEL, Beginning, Snapshots
 from clasher.text.analyzer import Tokenizer
+
+Write: TypeAlias = Callable[[DataFrame, int], object]
+"""Writes the predictions of a batch, given its number; the same batch may come again."""
+
+VALID = "_clasher_valid"
 
 
 class Stream:
-    """A query that learns, and the folder it keeps the model in; nobody else may use that.
+    """A running query, and the folder of its model, which nobody else may use meanwhile.
 
     Examples
     --------
@@ -33,26 +67,30 @@ class Stream:
 
     def __init__(self, query: StreamingQuery, batches: Batches, folder: LockedFolder) -> None:
         self.query = query
-        """Spark's own: its progress, its status, its name."""
+        """Spark's own query: its progress, its status, its name."""
         self._batches = batches
         self._open = ExitStack()
         self._open.callback(folder.close)
 
     @property
     def model(self) -> Clasher:
-        """The model as of the last batch; ``copy`` it to keep it while the stream goes on."""
+        """The model after the last batch; ``copy`` it to keep it while the stream runs."""
         return self._batches.learnt.model
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until the stream has ended, or for some seconds; whether it has.
+        """Wait until the stream has ended, or for some seconds; return whether it has ended.
 
-        Raises what ended it, if it was not ``stop`` or the end of what there was to read.
+        Raises the error that ended it, if any.
         """
         try:
-            ended = self._wait(seconds)
+            ended = True
+            if seconds is None:
+                self.query.awaitTermination()
+            else:
+                ended = bool(self.query.awaitTermination(seconds))  # type: ignore[arg-type]
         except StreamingQueryException as error:
             self._open.close()
-            own = self._batches.failure or raised_in(str(error))
+            own = self._batches.failure or error_in(str(error))
             if own is None:
                 raise
             raise own from None
@@ -61,7 +99,7 @@ class Stream:
         return ended
 
     def stop(self) -> None:
-        """End the stream; a batch that was not learnt to its end comes again at the next start."""
+        """End the stream; the next start repeats a batch that was not learnt completely."""
         self.query.stop()
         self._open.close()
 
@@ -76,12 +114,6 @@ class Stream:
     ) -> None:
         self.stop()
 
-    def _wait(self, seconds: float | None) -> bool:
-        if seconds is not None:
-            return bool(self.query.awaitTermination(seconds))  # type: ignore[arg-type]
-        self.query.awaitTermination()
-        return True
-
 
 def stream(
     df: DataFrame,
@@ -95,54 +127,55 @@ def stream(
     order: Sequence[str] = (),
     learn_on: str = "driver",
     write: Write | None = None,
-    told: Callable[[Progress], object] | None = None,
+    on_progress: Callable[[Progress], object] | None = None,
     trigger: Mapping[str, Any] | None = None,
     tokenizer: Tokenizer | None = None,
-    begun: Beginning | None = None,
+    beginning: Beginning | None = None,
     **settings: Any,
 ) -> Stream:
     r"""Predict and learn a streaming data frame, batch by batch.
 
-    Every batch is predicted on the executors with the model of the batch before, handed to
-    ``write``, learnt, and kept in ``folder`` with its number, in one rename. A driver that is
-    killed at any moment and started again goes on where it was: no batch is learnt twice, none is
-    left out, and the model is byte for byte that of a run without interruption.
+    The executors predict every batch with the model of the batch before. Then ``write`` gets the
+    predictions, the model learns the batch, and ``folder`` gets both the model and the number of
+    the batch in one rename. A driver that is killed at any moment and started again continues where
+    it was: no batch is learnt twice or left out, and the model is byte for byte that of a run
+    without interruption.
 
     Parameters
     ----------
     df
         The documents.
     folder
-        Where the model and Spark's checkpoint are: a folder of the driver's own file system,
-        whatever ``fs.defaultFS`` says.
+        The folder of the model and of Spark's checkpoint, on the driver's own file system whatever
+        ``fs.defaultFS`` says.
     model
-        What to begin with in a folder that is new. None: a new model with ``settings``.
+        The model that a new folder starts with. None: a new model with ``settings``.
     text, labels, id
-        The columns, as with ``fit``. A row without text, or with a label that is null or empty, is
-        counted and passed over.
+        The columns, as for ``fit``. Rows without text, or with a null or empty label, are counted
+        and skipped.
     output
         The column of the predictions.
     order
-        The rows of a batch are learnt in the order of these columns; without them, as Spark reads
-        them, which is always the same as long as the cluster is.
+        Learn the rows of a batch in the order of these columns; otherwise in the order in which
+        Spark reads them, which stays the same as long as the cluster does.
     learn_on
         ``driver``: in the order of the stream, as one process would. ``executors``: side by side,
-        as ``fit`` does; for batches too large for one core.
+        as ``fit`` does, for batches too large for one core.
     write
-        Called with the predictions of a batch, a data frame with all columns of ``df``, and the
-        number of the batch, before it is learnt. After a crash it may be called again for the same
-        batch, with the same predictions: it should replace what it wrote.
-    told
-        Called with the ``Progress`` of every batch, after it was kept.
+        Called before a batch is learnt, with its predictions (a data frame with all columns of
+        ``df``) and its number. After a crash it may be called again with the same batch and the
+        same predictions: it should replace what it wrote.
+    on_progress
+        Called with the ``Progress`` of every batch, after it was saved.
     trigger
-        When batches begin, as Spark's ``trigger`` has it: ``{"availableNow": True}`` ends with what
-        there is, ``{"processingTime": "10 seconds"}`` looks every ten seconds.
+        When batches start, as for Spark's ``trigger``: ``{"availableNow": True}`` ends with what is
+        there now, ``{"processingTime": "10 seconds"}`` looks every ten seconds.
     tokenizer
-        The function that cuts text, for a folder whose model was made with one: it is in no file.
-    begun
-        The file of ``model``, noted in a folder that is new.
+        The function that splits text, for a folder whose model was made with one: it is in no file.
+    beginning
+        The file of ``model``, noted in a new folder.
     **settings
-        Those of ``Clasher``, for a folder that is new; for another one, the same as before.
+        Those of ``Clasher``, for a new folder; for another one, the same as before.
 
     Examples
     --------
@@ -162,22 +195,35 @@ def stream(
     """
     if learn_on not in ("driver", "executors"):
         raise SettingError.of("learn_on", "'driver' or 'executors'", learn_on, "stream")
-    Columns(text, labels, id).select(df)
+    if model is not None and settings:
+        raise SettingError(
+            f"a stream continues a model with the settings it has: leave out "
+            f"{', '.join(settings)}, or the model"
+        )
+    Columns(text, labels, id).check(df)
     with_columns(df, {output: LABELS})
     for name in order:
         if name not in df.columns:
-            raise SettingError(f"the data frame has no column {name!r} to put rows in order by")
+            raise SettingError(f"the data frame has no column {name!r} to order rows by")
+    if tokenizer is None and model is not None:
+        tokenizer = model.settings.analyzer.tokenizer
+    elif tokenizer is None:
+        tokenizer = getattr(settings.get("analyzer"), "tokenizer", None)
     opened = LockedFolder(folder)
     try:
-        snapshots = Snapshots(opened.snapshots, tokenizer or _tokenizer(model, settings))
-        learnt = _learnt(snapshots, opened.path, model, begun, settings)
-        kept = learnt.model.settings
+        snapshots = Snapshots(opened.snapshots, tokenizer)
+        learnt = _restored(snapshots, opened.path, model, settings)
+        if learnt is None:
+            if beginning is not None:
+                beginning.keep(opened.path)
+            learnt = Learnt(Clasher(**settings) if model is None else model.copy())
+            snapshots.write(learnt)
         if learn_on == "executors":
-            deltas.check(kept, is_new=False)
+            deltas.check(learnt.model.settings, is_new=False)
+        columns = Columns(text, labels, id if learnt.model.settings.pending else None)
         batches = Batches(
-            learnt, snapshots, opened.path / "checkpoint",
-            Columns(text, labels, id if kept.pending else None), output, order,
-            learn_on == "executors", write, told,
+            learnt, snapshots, opened.path / "checkpoint", columns, output, order,
+            learn_on == "executors", write, on_progress,
         )  # fmt: skip
         query = df.writeStream.foreachBatch(batches).option(
             "checkpointLocation", local_uri(batches.checkpoint)
@@ -191,9 +237,9 @@ def stream(
 
 
 def local_uri(path: Path) -> str:
-    """A local path for Spark, whose own file system may be another one.
+    """Return the address of a local path for Spark, whose default may be another file system.
 
-    Hadoop takes what follows the scheme as it is: nothing is to be escaped.
+    Hadoop takes what follows the scheme literally: it needs no escapes.
 
     >>> local_uri(Path("/my models/100% new"))
     'file:///my models/100% new'
@@ -201,40 +247,206 @@ def local_uri(path: Path) -> str:
     return f"file://{path.absolute()}"
 
 
-def _tokenizer(model: Clasher | None, settings: dict[str, Any]) -> Tokenizer | None:
-    """The function that cuts text, if it is one of the user's."""
-    if model is not None:
-        return model.settings.analyzer.tokenizer
-    return getattr(settings.get("analyzer"), "tokenizer", None)
-
-
-def _learnt(
-    snapshots: Snapshots,
-    folder: Path,
-    model: Clasher | None,
-    begun: Beginning | None,
-    settings: dict[str, Any],
-) -> Learnt:
-    """What the folder holds; a new one gets the model to begin with."""
-    if model is not None and settings:
-        raise SettingError(
-            f"a stream begins with a model, whose settings stay as they are: leave out "
-            f"{', '.join(settings)}, or the model"
-        )
-    learnt, told = snapshots.load(Learnt.of)
+def _restored(
+    snapshots: Snapshots, folder: Path, model: Clasher | None, settings: dict[str, Any]
+) -> Learnt | None:
+    """Load the last snapshot, which must have the settings that are given; None in a new folder."""
+    learnt, notes = snapshots.load(Learnt.of)
     if learnt is None:
-        if told or (folder / "checkpoint").exists():
-            why = "; ".join(told) or "there is no snapshot beside the checkpoint"
+        if notes or (folder / "checkpoint").exists():
+            why = "; ".join(notes) or "there is no snapshot beside the checkpoint"
             raise FolderError(f"{folder}: no model is whole: {why}. Restore it from a backup.")
-        if begun is not None:
-            begun.keep(folder)
-        learnt = Learnt(Clasher(**settings) if model is None else model.copy())
-        snapshots.write(learnt)
     elif model is not None or settings:
-        asked = Clasher(**settings) if model is None else model
-        if names := learnt.model.settings.differences(asked.settings):
+        given = Clasher(**settings) if model is None else model
+        if names := learnt.model.settings.differences(given.settings):
             raise SettingError(
                 f"{folder}: its model was made with other settings ({', '.join(names)}); leave "
-                f"them out to go on with it, or name another folder"
+                f"them out to continue it, or name another folder"
             )
     return learnt
+
+
+class Learnt(Judged):
+    """The model of a query, how good it was, and which batches it has learnt.
+
+    Attributes
+    ----------
+    seq : int
+        How many batches were learnt.
+    bad : int
+        Rows that could not be learnt.
+    query : str | None
+        The identity of the query in Spark's checkpoint.
+
+    Examples
+    --------
+    >>> learnt = Learnt(Clasher(1024))
+    >>> learnt.query = "2f1c"
+    >>> Learnt.of(learnt.to_plain(), learnt.model).query
+    '2f1c'
+    """
+
+    def __init__(self, model: Clasher) -> None:
+        super().__init__(model)
+        self.seq = 0
+        self.bad = 0
+        self.query: str | None = None
+
+    def judge(self, truth: LabelSets, predicted: LabelSets) -> None:
+        """Compare the predictions of documents that the model has just learnt with their labels."""
+        self.adopt()
+        # The model may have evicted some of their labels again.
+        self.labels.adopt(truth.names[used] for used in np.unique(truth.ids).tolist())
+        self.quality.judge(truth, predicted, self.labels.number)
+        self.drop_evicted()
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return all but the model as plain values for JSON."""
+        return {
+            "seq": self.seq, "bad": self.bad, "query": self.query,
+            "labels": self.labels.to_plain(), "quality": self.quality.to_plain(),
+        }  # fmt: skip
+
+    @classmethod
+    def of(cls, plain: dict[str, Any], model: Clasher) -> Learnt:
+        """Restore the values of ``to_plain``, with their model."""
+        learnt = cls(model)
+        learnt.seq, learnt.bad, learnt.query = plain["seq"], plain["bad"], plain["query"]
+        learnt.labels = Identities.of(plain["labels"])
+        learnt.quality = Quality.of(plain["quality"])
+        return learnt
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The rows of a batch, and the quality of all predictions so far, made before learning."""
+
+    batch: int
+    rows: int
+    labelled: int
+    bad: int
+    macro_f1: float | None
+    micro_f1: float | None
+
+
+@dataclass
+class Batches:
+    """Takes the batches of a query, one after the other."""
+
+    learnt: Learnt
+    snapshots: Snapshots
+    checkpoint: Path
+    columns: Columns
+    output: str
+    order: Sequence[str] = ()
+    on_executors: bool = False
+    write: Write | None = None
+    on_progress: Callable[[Progress], object] | None = None
+    failure: Exception | None = None
+
+    def __call__(self, batch: DataFrame, number: int) -> None:
+        """Predict, write, learn and save a batch; skip one that was saved before."""
+        try:
+            if not self._is_done(number):
+                with unwrap_errors():
+                    self._take(batch, number)
+        except Exception as error:
+            self.failure = error
+            raise
+
+    def _is_done(self, number: int) -> bool:
+        query = json.loads((self.checkpoint / "metadata").read_text(encoding="utf-8"))["id"]
+        if self.learnt.query not in (None, query):
+            raise FolderError(
+                f"{self.checkpoint}: is not the checkpoint that the model was learnt with; restore "
+                f"it, or start in another folder"
+            )
+        self.learnt.query = query
+        last = self.learnt.seq - 1
+        if number not in (last, last + 1):
+            raise FolderError(
+                f"{self.checkpoint}: is at batch {number}, but the model has learnt up to batch "
+                f"{last}; restore both from the same moment, or start in another folder"
+            )
+        return number == last
+
+    @property
+    def _hashes(self) -> bool:
+        """Whether executors hash for the driver: a model that keeps words needs the text."""
+        settings = self.learnt.model.settings
+        return not settings.keeps_words and settings.depth == 1
+
+    def _take(self, batch: DataFrame, number: int) -> None:
+        sent = broadcast(batch, self.learnt.model)
+        schema = with_columns(batch, {self.output: LABELS} | (HASHED if self._hashes else {}))
+        rows = batch.mapInArrow(Stage(sent, self.columns.text, self.output, self._hashes), schema)
+        rows = rows.withColumn(VALID, self.columns.is_valid(batch))
+        rows = rows.withColumn(self.output, sf.array_sort(column(self.output))).persist()
+        try:
+            if self.write is not None:
+                self.write(rows.drop(VALID, BUCKETS, COUNTS), number)
+            table = self._collected(rows)
+            valid = table.filter(table.column(VALID))
+            truth = LabelSets.of(valid.column(self.columns.labels))
+            self._learn(rows, valid, truth)
+        finally:
+            rows.unpersist()
+            sent.destroy()
+        self._save(number, truth, LabelSets.of(valid.column(self.output)), table.num_rows)
+
+    def _collected(self, rows: DataFrame) -> pa.Table:
+        """Collect the columns that the driver needs, in the order of the stream."""
+        names = [VALID, *self.columns.names, self.output, *self.order]
+        if self._hashes:
+            names = [BUCKETS, COUNTS, *(name for name in names if name != self.columns.text)]
+        table = rows.select(*map(self.columns.column, dict.fromkeys(names))).toArrow()
+        if not self.order:
+            return table
+        return table.take(pc.sort_indices(table, [(name, "ascending") for name in self.order]))
+
+    def _learn(self, rows: DataFrame, valid: pa.Table, truth: LabelSets) -> None:
+        model, columns = self.learnt.model, self.columns
+        if self.on_executors:
+            if valid.num_rows:
+                learn(columns.select(rows.where(column(VALID))), model, columns)
+            return
+        if self._hashes:
+            documents: Any = hashed_rows(valid, model.hash_many([]).analysis)
+        else:
+            documents = valid.column(columns.text)
+        ids = None if columns.id is None else valid.column(columns.id).to_pylist()
+        model.learn_many(documents, truth, ids)
+
+    def _save(self, number: int, truth: LabelSets, predicted: LabelSets, rows: int) -> None:
+        """Save the model with the number of the batch, which from now on counts as learnt."""
+        learnt, bad = self.learnt, rows - len(truth)
+        learnt.judge(truth, predicted)
+        learnt.seq = number + 1
+        learnt.bad += bad
+        self.snapshots.write(learnt)
+        self.snapshots.link_model(learnt.seq, self.checkpoint.parent / MODEL)
+        if self.on_progress is not None:
+            labelled = int((truth.known != UNLABELLED).sum())
+            found = figures(learnt.quality.all)
+            f1 = found.macro_f1.value, found.micro_f1.value
+            self.on_progress(Progress(number, rows, labelled, bad, *f1))
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A task: labels the rows of a partition, and hashes them for the driver."""
+
+    sent: Broadcast[PackedModel]
+    text: str
+    output: str
+    hashing: bool
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Add columns to rows, null where there is no text."""
+        model = unpack(self.sent)
+        for rows in in_pieces(batches):
+            hashed = model.hash_many(pc.fill_null(rows.column(self.text), ""))
+            added = {self.output: model.predict_many(hashed).to_arrow()}
+            if self.hashing:
+                added |= hashed_columns(hashed)
+            yield add_columns(rows, added, rows.column(self.text).is_null())

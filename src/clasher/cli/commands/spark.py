@@ -1,7 +1,4 @@
-"""``clasher spark``: learning and predicting on a cluster.
-
-What ``clasher spark`` does: a session, a source, a job, and what there is to tell of it.
-"""
+"""``clasher spark``: learn and predict on a Spark cluster."""
 
 from __future__ import annotations
 
@@ -35,19 +32,18 @@ from clasher.cli.terminal import check_model_file
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from clasher.adapters.spark.batches import Progress
-    from clasher.adapters.spark.sources import Reading
+    from clasher.adapters.spark.sources import RecordReader
+    from clasher.adapters.spark.stream import Progress
     from clasher.model import Clasher
     from clasher.text.analyzer import Tokenizer
 
-
-SCRIPT = Path(__file__).parent / "submit" / "clasher_spark.py"
-LOOK = 0.5  # seconds between two looks at whether to stop
+SCRIPT = Path(__file__).parents[1] / "submit" / "clasher_spark.py"
+POLL = 0.5  # seconds between two looks for a signal
 
 
 @dataclass(frozen=True, kw_only=True)
 class Records:
-    """What is read, as the command line says it."""
+    """How to read records, as the options say."""
 
     text: str
     labels: str
@@ -61,24 +57,24 @@ class Records:
 
     @property
     def files(self) -> dict[str, str | None]:
-        """How files are written."""
+        """The format of the files."""
         return {"format": self.format, "delimiter": self.delimiter, "encoding": self.encoding}
 
-    def reading(
-        self, *, labelled: bool = True, stopping: bool = True, required: bool = True
-    ) -> Reading:
-        """How to read it."""
-        from clasher.adapters.spark.sources import Reading
+    def reader(
+        self, *, labelled: bool = True, stop_on_error: bool = True, labels_required: bool = True
+    ) -> RecordReader:
+        """Make a reader for executors."""
+        from clasher.adapters.spark.sources import RecordReader
         from clasher.io.records import Fields
 
         fields = Fields(self.text, self.labels, self.id, self.label_separator, self.labels_json)
-        return Reading(fields, labelled, self.partial, stopping, required)
+        return RecordReader(fields, labelled, self.partial, stop_on_error, labels_required)
 
 
 @contextmanager
 def opened(master: str | None, conf: tuple[str, ...]) -> Iterator[SparkSession]:
-    """A session, which ends with the command unless it was there before."""
-    from clasher.adapters.spark import session  # first: it says which extra is missing
+    """Open a session, and close it unless it ran before."""
+    from clasher.adapters.spark import session  # first: it names a missing extra
 
     from pyspark import SparkContext  # isort: skip
 
@@ -93,138 +89,6 @@ def opened(master: str | None, conf: tuple[str, ...]) -> Iterator[SparkSession]:
         yield spark
     finally:
         spark.stop()
-
-
-def fit(
-    spark: SparkSession, paths: tuple[str, ...], records: Records, path: str, wanted: Wanted,
-    *, rounds: int, exact: bool, skip: bool, quiet: bool,
-) -> None:  # fmt: skip
-    """Learn files into a model file."""
-    from clasher.adapters import spark as adapter
-    from clasher.adapters.spark.predict import Columns
-    from clasher.adapters.spark.sources import read_files
-
-    begun = wanted.load(path) if os.path.exists(path) else wanted.create()
-    reading = records.reading(stopping=not skip)
-    df = read_files(spark, paths, reading, **records.files)
-    if skip:
-        df = df.where(Columns().is_sound(df))
-    model = adapter.fit(df, begun, id="id", rounds=rounds, exact=exact)
-    model.save(path)
-    learnt = counted(model.documents - begun.documents, "document")
-    terminal.say(f"learnt {learnt}; saved {path}: {_told(model, path)}", quiet=quiet)
-
-
-def predict(
-    spark: SparkSession, paths: tuple[str, ...], records: Records, path: str, output: str,
-    tokenizer: Tokenizer | None, *, probabilities: bool, skip: bool, quiet: bool,
-) -> None:  # fmt: skip
-    """Label files, as JSON lines in a folder."""
-    from clasher.adapters import spark as adapter
-    from clasher.adapters.spark.sources import read_files
-    from clasher.errors import SettingError
-    from clasher.model import Clasher
-
-    if os.path.exists(output):
-        raise SettingError(f"--output {output}: is there already; name a folder that is new")
-    model = Clasher.load(path, tokenizer=tokenizer)
-    reading = records.reading(labelled=False, stopping=not skip)
-    df = read_files(spark, paths, reading, **records.files)
-    df = df.where("error is null").select("id", "text")
-    found = adapter.predict(df, model, probabilities="probabilities" if probabilities else None)
-    kept = found.drop("text").withColumnRenamed("predicted", "labels")
-    with adapter.plainly():
-        kept.write.json(output)
-    terminal.say(f"wrote {output}", quiet=quiet)
-
-
-def stream(
-    spark: SparkSession, source: str, records: Records, folder: str, wanted: Wanted,
-    *, begun: str | None, to: str | None, letters: str | None, every: float | None, once: bool,
-    files: int | None, learn_on: str, quiet: bool,
-) -> None:  # fmt: skip
-    """Predict and learn until there is no more, or until it is told to stop."""
-    from clasher.adapters import spark as adapter
-    from clasher.adapters.spark import sources
-    from clasher.adapters.spark.kafka import KAFKA_ORDER, watch_kafka
-    from clasher.adapters.spark.sources import FILE_ORDER, watch_files
-    from clasher.runtime.snapshots import Beginning
-
-    reading = records.reading(stopping=False, required=False)
-    if source.startswith("kafka://"):
-        df, order = watch_kafka(spark, source, reading), KAFKA_ORDER
-    else:
-        df = watch_files(spark, source, reading, files=files, **records.files)
-        order = FILE_ORDER
-    writes = [sources.to_folder(to)] if to is not None else []
-    writes += [sources.dead_letters(letters)] if letters is not None else []
-    tokenizer = wanted.analysis.get("tokenizer")
-    model, settings = _model(folder, begun, wanted)
-    trigger = {"availableNow": True} if once else {"processingTime": f"{every or 1:g} seconds"}
-    with adapter.stream(
-        df, folder, model, id="id", order=order, learn_on=learn_on, trigger=trigger,
-        write=sources.to_all(writes), told=None if quiet else _tell, tokenizer=tokenizer,
-        begun=None if model is None or begun is None else Beginning.of(begun), **settings,
-    ) as running, _told_to_stop() as stopping:  # fmt: skip
-        while not stopping and not running.wait(LOOK):
-            pass
-        running.stop()
-        documents, labels = running.model.documents, len(running.model.labels)
-    terminal.say(
-        f"{folder}: {counted(documents, 'document')}, {counted(labels, 'label')}", quiet=quiet
-    )
-
-
-def _model(folder: str, begun: str | None, wanted: Wanted) -> tuple[Clasher | None, dict[str, Any]]:
-    """The model or the settings of a new folder.
-
-    What is said of one that has a model must be what it was made with: so the same command may be
-    started again.
-    """
-    from clasher.model import Clasher
-    from clasher.runtime import snapshots
-    from clasher.runtime.snapshots import MODEL
-
-    tokenizer = wanted.analysis.get("tokenizer")
-    kept = sorted(Path(folder, "snapshots").glob("[0-9]" * 16))
-    if kept:
-        if begun is not None:
-            snapshots.check_beginning(folder, begun, terminal.warn)
-        if wanted.given or wanted.paper or wanted.analysis.keys() - {"tokenizer"}:
-            wanted.check(Clasher.load(kept[-1] / MODEL, tokenizer=tokenizer), folder)
-        return None, {}
-    if begun is not None:
-        model = Clasher.load(begun, tokenizer=tokenizer)
-        wanted.check(model, begun)
-        return model, {}
-    chosen = wanted.settings()
-    return None, {name: getattr(chosen, name) for name in chosen.__dataclass_fields__}
-
-
-@contextmanager
-def _told_to_stop() -> Iterator[list[int]]:
-    """A list that is no longer empty when SIGTERM or Ctrl-C has come."""
-    asked: list[int] = []
-    kinds = (signal.SIGTERM, signal.SIGINT)
-    before = {kind: signal.signal(kind, lambda number, _: asked.append(number)) for kind in kinds}
-    try:
-        yield asked
-    finally:
-        for kind, handler in before.items():
-            signal.signal(kind, handler)
-
-
-def _tell(progress: Progress) -> None:
-    bad = f", {counted(progress.bad, 'bad row')}" if progress.bad else ""
-    f1 = ""
-    if progress.micro_f1 is not None and progress.macro_f1 is not None:
-        f1 = f"; F1 so far {progress.macro_f1:.3f} macro, {progress.micro_f1:.3f} micro"
-    terminal.say(f"batch {progress.batch}: {counted(progress.rows, 'row')}{bad}{f1}")
-
-
-def _told(model: Clasher, path: str) -> str:
-    parts = counted(model.documents, "document"), counted(len(model.labels), "label")
-    return ", ".join([*parts, bytes_(os.path.getsize(path))])
 
 
 EXAMPLES = """
@@ -252,17 +116,7 @@ SCRIPT_EXAMPLES = """
 
 _spark = functools.partial(option, section="Spark")
 _records = functools.partial(option, section="Records")
-_NAMES = (
-    "text",
-    "labels",
-    "id",
-    "label_separator",
-    "labels_json",
-    "format",
-    "delimiter",
-    "encoding",
-    "partial",
-)
+_RECORDS = Records.__dataclass_fields__
 
 
 class Subcommands(Exemplified, click.Group):
@@ -275,8 +129,8 @@ class Subcommands(Exemplified, click.Group):
 def spark_command() -> None:
     """Learn and predict on a Spark cluster, or on all cores of this machine.
 
-    spark-submit runs the same: script tells the file to give it, and what
-    follows are the arguments of this command:
+    To run the same with spark-submit, give it the file that script prints,
+    then the arguments of this command:
 
     \b
     spark-submit --master URL "$(clasher spark script)" fit ...
@@ -284,15 +138,15 @@ def spark_command() -> None:
 
 
 def records_options(*, labelled: bool) -> Callable[[Any], Any]:
-    """Give a command the options of records, and hand them over as ``records``."""
+    """Give a command the options of records, and pass them as ``records``."""
     options = [
         _records("--text", default="text", metavar="FIELD",
                  help="The field of the text (default: text)."),
         _records("--id", default="id", metavar="FIELD", help="The field of the id (default: id)."),
         _records("--format", metavar="EXT",
-                 help="jsonl, csv, tsv or parquet, where names do not tell (folders: jsonl)."),
+                 help="jsonl, csv, tsv or parquet, if names do not tell (folders: jsonl)."),
         _records("--delimiter", metavar="CHAR",
-                 help="What stands between the cells of CSV and TSV (default: , or a tab)."),
+                 help="The separator of cells in CSV and TSV (default: , or a tab)."),
         _records("--encoding", metavar="NAME",
                  help="The encoding of CSV and TSV, such as cp1252 (default: utf-8)."),
     ]  # fmt: skip
@@ -308,8 +162,7 @@ def records_options(*, labelled: bool) -> Callable[[Any], Any]:
         ]  # fmt: skip
 
     def gather(given: dict[str, Any]) -> dict[str, Any]:
-
-        values = taken(given, _NAMES)
+        values = taken(given, _RECORDS)
         if not labelled:
             values |= unlooked_at(values)
         return {"records": Records(**values)}
@@ -338,7 +191,7 @@ _on_error = _records(
     "--on-error",
     type=click.Choice(["stop", "skip"]),
     default="stop",
-    help="What to do with a bad record: stop (the default), or pass over it.",
+    help="Stop at a bad record (the default), or skip it.",
 )
 
 
@@ -348,39 +201,48 @@ _on_error = _records(
 @click.argument("paths", metavar="FILE...", nargs=-1, required=True)
 @records_options(labelled=True)
 @_on_error
-@model_option("The model file to begin or to go on with.")
+@model_option("The model file to create or to continue.")
 @settings_options
 @_spark(
     "--rounds",
     type=click.IntRange(min=1),
     default=1,
     metavar="N",
-    help="How often the parts tell each other what they have learnt (default: 1).",
+    help="How often the parts exchange what they have learnt (default: 1).",
 )
 @_spark(
     "--exact/--one-pass",
     default=True,
-    help="Whether to count words first, so that documents are weighed as in one process "
-    "(default: exact).",
+    help="Count words first, so that documents are weighted as in one process (default: exact).",
 )
 @session_options
 @quiet_option
-def fit_(
+def fit(
     paths: tuple[str, ...], records: Records, on_error: str, model_path: str, wanted: Wanted,
     rounds: int, exact: bool, master: str | None, conf: tuple[str, ...], quiet: bool,
 ) -> None:  # fmt: skip
     """Learn files into a model file, their parts side by side.
 
-    A model file that exists is taken up where it was left. It is saved at the
-    end, whole or not at all.
+    Continues the model if the file exists. Saves it at the end, whole or not
+    at all.
     """
     check_model_file("--model", model_path)
 
     with opened(master, conf) as spark:
-        fit(
-            spark, paths, records, model_path, wanted, rounds=rounds, exact=exact,
-            skip=on_error == "skip", quiet=quiet,
-        )  # fmt: skip
+        from clasher.adapters import spark as adapter
+        from clasher.adapters.spark.columns import Columns
+        from clasher.adapters.spark.sources import read_files
+
+        initial = wanted.load(model_path) if os.path.exists(model_path) else wanted.create()
+        reader = records.reader(stop_on_error=on_error == "stop")
+        df = read_files(spark, paths, reader, **records.files)
+        if on_error == "skip":
+            df = df.where(Columns().is_valid(df))
+        model = adapter.fit(df, initial, id="id", rounds=rounds, exact=exact)
+        model.save(model_path)
+        learnt = counted(model.documents - initial.documents, "document")
+        size = bytes_(os.path.getsize(model_path))
+        terminal.say(f"learnt {learnt}; saved {model_path}: {_size(model)}, {size}", quiet=quiet)
 
 
 @spark_command.command("predict", cls=Command, examples=PREDICT_EXAMPLES, short_help="Label files.")
@@ -393,23 +255,34 @@ def fit_(
     "-o",
     metavar="FOLDER",
     required=True,
-    help="Where to write JSON lines; a folder that is new.",
+    help="A new folder for JSON lines.",
 )
 @output_option("--probabilities", is_flag=True, help="Write the probability of every label too.")
 @tokenizer_option()
 @session_options
 @quiet_option
-def predict_(
+def predict(
     paths: tuple[str, ...], records: Records, on_error: str, model_path: str, output: str,
     probabilities: bool, tokenizer: Tokenizer | None, master: str | None, conf: tuple[str, ...],
     quiet: bool,
 ) -> None:  # fmt: skip
     """Predict the labels of files: a folder of JSON lines of ids and labels."""
     with opened(master, conf) as spark:
-        predict(
-            spark, paths, records, model_path, output, tokenizer, probabilities=probabilities,
-            skip=on_error == "skip", quiet=quiet,
-        )  # fmt: skip
+        from clasher.adapters import spark as adapter
+        from clasher.adapters.spark.sources import read_files
+        from clasher.errors import SettingError
+        from clasher.model import Clasher
+
+        if os.path.exists(output):
+            raise SettingError(f"--output {output}: exists already; name a new folder")
+        model = Clasher.load(model_path, tokenizer=tokenizer)
+        reader = records.reader(labelled=False, stop_on_error=on_error == "stop")
+        df = read_files(spark, paths, reader, **records.files)
+        df = df.where("error is null").select("id", "text")
+        found = adapter.predict(df, model, probabilities="probabilities" if probabilities else None)
+        with adapter.unwrap_errors():
+            found.drop("text").withColumnRenamed("predicted", "labels").write.json(output)
+        terminal.say(f"wrote {output}", quiet=quiet)
 
 
 @spark_command.command(
@@ -424,27 +297,25 @@ def predict_(
     metavar="FOLDER",
     required=True,
     section="Model",
-    help="Where the model and Spark's checkpoint are kept; made where there is none.",
+    help="The folder of the model and of Spark's checkpoint; created if missing.",
 )
 @option(
     "--begin-with",
     metavar="FILE",
     section="Model",
-    help="Begin with this model; for a folder that is new.",
+    help="Start a new folder with this model.",
 )
 @settings_options
-@output_option(
-    "--to", metavar="FOLDER", help="Where to write predictions, a folder for every batch."
-)
-@output_option("--dead-letters", metavar="FOLDER", help="Where to write bad records.")
-@_spark("--once", is_flag=True, help="End with what there is now.")
+@output_option("--to", metavar="FOLDER", help="Write predictions here, a folder for every batch.")
+@output_option("--dead-letters", metavar="FOLDER", help="Write bad records here.")
+@_spark("--once", is_flag=True, help="End with what is there now.")
 @_spark(
     "--every",
     type=click.FloatRange(min=0.01),
     metavar="SECONDS",
-    help="How often to look for new files (default: 1).",
+    help="How often to look for new documents (default: 1).",
 )
-@_spark("--files", type=click.IntRange(min=1), metavar="N", help="Files of a batch at most.")
+@_spark("--files", type=click.IntRange(min=1), metavar="N", help="The most files of a batch.")
 @_spark(
     "--learn-on",
     type=click.Choice(["driver", "executors"]),
@@ -453,27 +324,107 @@ def predict_(
 )
 @session_options
 @quiet_option
-def stream_(
+def stream(
     source: str, records: Records, folder: str, begin_with: str | None, wanted: Wanted,
     to: str | None, dead_letters: str | None, once: bool, every: float | None, files: int | None,
     learn_on: str, master: str | None, conf: tuple[str, ...], quiet: bool,
 ) -> None:  # fmt: skip
     """Predict and learn what arrives in a folder or a topic, batch by batch.
 
-    However it ends, the next start goes on where it was: no batch is learnt
-    twice, none is left out. Settings of the model are for a folder that is
-    new. SIGTERM and Ctrl-C end it.
+    However it ends, the next start continues where it was: no batch is learnt
+    twice or left out. Settings of the model are for a new folder. SIGTERM and
+    Ctrl-C end it.
+
+    A topic needs Spark's Kafka connector: --conf spark.jars.packages=
+    org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION, the version of Spark.
     """
     with opened(master, conf) as spark:
-        stream(
-            spark, source, records, folder, wanted, begun=begin_with, to=to, letters=dead_letters,
-            every=every, once=once, files=files, learn_on=learn_on, quiet=quiet,
-        )  # fmt: skip
+        from clasher.adapters import spark as adapter
+        from clasher.adapters.spark.kafka import KAFKA_ORDER, watch_kafka
+        from clasher.adapters.spark.sources import FILE_ORDER, to_folders, watch_files
+        from clasher.runtime.snapshots import Beginning
+
+        reader = records.reader(stop_on_error=False, labels_required=False)
+        if source.startswith("kafka://"):
+            df, order = watch_kafka(spark, source, reader), KAFKA_ORDER
+        else:
+            df = watch_files(spark, source, reader, files=files, **records.files)
+            order = FILE_ORDER
+        model, settings = _initial_model(folder, begin_with, wanted)
+        beginning = None
+        if model is not None and begin_with is not None:
+            beginning = Beginning.of(begin_with)
+        trigger = {"availableNow": True} if once else {"processingTime": f"{every or 1:g} seconds"}
+        with adapter.stream(
+            df, folder, model, id="id", order=order, learn_on=learn_on, trigger=trigger,
+            write=to_folders(to, dead_letters), on_progress=None if quiet else _say_progress,
+            tokenizer=wanted.analysis.get("tokenizer"), beginning=beginning, **settings,
+        ) as running, _stop_signals() as signals:  # fmt: skip
+            while not signals and not running.wait(POLL):
+                pass
+            running.stop()
+            size = _size(running.model)
+        terminal.say(f"{folder}: {size}", quiet=quiet)
+
+
+def _initial_model(
+    folder: str, begin_with: str | None, wanted: Wanted
+) -> tuple[Clasher | None, dict[str, Any]]:
+    """Return the model or the settings that a new folder starts with.
+
+    A folder that has a model must have been made with the same options, so that the same command
+    can be started again.
+    """
+    from clasher.model import Clasher
+    from clasher.runtime import snapshots
+    from clasher.runtime.snapshots import MODEL
+
+    tokenizer = wanted.analysis.get("tokenizer")
+    kept = sorted(Path(folder, "snapshots").glob("[0-9]" * 16))
+    if kept:
+        if begin_with is not None:
+            snapshots.check_beginning(folder, begin_with, terminal.warn)
+        if wanted.given or wanted.paper or wanted.analysis.keys() - {"tokenizer"}:
+            wanted.check(Clasher.load(kept[-1] / MODEL, tokenizer=tokenizer), folder)
+        return None, {}
+    if begin_with is not None:
+        model = Clasher.load(begin_with, tokenizer=tokenizer)
+        wanted.check(model, begin_with)
+        return model, {}
+    settings = wanted.settings()
+    return None, {name: getattr(settings, name) for name in settings.__dataclass_fields__}
+
+
+@contextmanager
+def _stop_signals() -> Iterator[list[int]]:
+    """Collect SIGTERM and SIGINT in a list."""
+    received: list[int] = []
+    kinds = (signal.SIGTERM, signal.SIGINT)
+    before = {
+        kind: signal.signal(kind, lambda number, _: received.append(number)) for kind in kinds
+    }
+    try:
+        yield received
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
+
+
+def _say_progress(progress: Progress) -> None:
+    bad = f", {counted(progress.bad, 'bad row')}" if progress.bad else ""
+    f1 = ""
+    if progress.micro_f1 is not None and progress.macro_f1 is not None:
+        f1 = f"; F1 so far {progress.macro_f1:.3f} macro, {progress.micro_f1:.3f} micro"
+    terminal.say(f"batch {progress.batch}: {counted(progress.rows, 'row')}{bad}{f1}")
+
+
+def _size(model: Clasher) -> str:
+    return f"{counted(model.documents, 'document')}, {counted(len(model.labels), 'label')}"
 
 
 @spark_command.command(
     "script", cls=Command, examples=SCRIPT_EXAMPLES, short_help="The file for spark-submit."
 )
-def script_() -> None:
+def script() -> None:
     """Print the path of the file that spark-submit runs."""
     click.echo(SCRIPT)

@@ -1,6 +1,6 @@
-"""What spark-submit runs: its arguments are those of ``clasher spark``.
+"""The file that spark-submit runs; its arguments are those of ``clasher spark``.
 
-It stands in a folder of its own, which Spark puts before all others that Python looks in.
+It has a folder of its own because Spark puts that folder first on Python's path.
 """
 
 import sys
