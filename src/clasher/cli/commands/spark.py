@@ -335,8 +335,8 @@ def stream(
     twice or left out. Settings of the model are for a new folder. SIGTERM and
     Ctrl-C end it.
 
-    A topic needs Spark's Kafka connector: --conf spark.jars.packages=
-    org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION, the version of Spark.
+    A topic needs Spark's Kafka connector: if it is missing, the error names
+    the option that adds it.
     """
     with opened(master, conf) as spark:
         from clasher.adapters import spark as adapter
