@@ -87,13 +87,13 @@ format: $(VENV)/dev  ## let ruff put the code into shape
 	$(BIN)/ruff format
 
 bench-start: $(VENV)/dev  ## how long it takes to import clasher, and to ask for help
-	$(BIN)/python -m benchmarks.starting
+	$(BIN)/python -m benchmarks.startup
 
 bench: $(VENV)/dev  ## clasher beside Vowpal Wabbit, scikit-learn and River, one after the other
 	$(BIN)/python -m benchmarks all
 
 bench-streams: $(VENV)/dev  ## streams through a model, beside loops that only read them
-	$(BIN)/python -m benchmarks.flowing
+	$(BIN)/python -m benchmarks.flow
 
 bench-river: $(VENV)/dev  ## clasher in River's loop, beside River's own pipeline
 	$(BIN)/python -m benchmarks.river

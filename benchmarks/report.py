@@ -14,13 +14,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import caveats, tables
-from benchmarks.estimators import tables as estimators
-from benchmarks.flowing import tables as flowing
-from benchmarks.river import tables as river
+from benchmarks import caveats, study_tables, tables
 from benchmarks.serving import tables as serving
 from benchmarks.spark import tables as spark
-from benchmarks.starting import tables as starting
 
 BLOCK = re.compile(r"(<!-- benchmark:(\w+) -->\n).*?(<!-- /benchmark:\2 -->)", re.DOTALL)
 
@@ -34,10 +30,10 @@ BLOCKS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "spark": ("spark", spark.speeds),
     "overheads": ("spark", spark.overheads),
     "sizing": ("spark", spark.sizing),
-    "flowing": ("flowing", flowing.table),
-    "estimators": ("estimators", estimators.table),
-    "river": ("river", river.table),
-    "starting": ("starting", starting.table),
+    "flow": ("flow", study_tables.flow),
+    "estimators": ("estimators", study_tables.estimators),
+    "river": ("river", study_tables.river),
+    "startup": ("startup", study_tables.startup),
 }
 """The study each block is made from, and how."""
 

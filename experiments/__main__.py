@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.runner import say
 from experiments import report
 from experiments.config import Config, names, read
-from experiments.measuring import Place, run, run_here
+from experiments.measurements import Place, run, run_here
 from experiments.runner import check, document, measure_all, save, wanted
 
 

@@ -17,7 +17,7 @@ from benchmarks.runner import header, say
 from experiments.cells import Cell
 from experiments.config import Config
 from experiments.kinds import KINDS
-from experiments.measuring import Found, Place, end_all, run
+from experiments.measurements import Found, Place, end_all, run
 from experiments.streams import Stream
 
 Measure = Callable[[Cell, Place], Found]

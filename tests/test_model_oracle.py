@@ -17,6 +17,7 @@ from clasher.kernels import margin, sketch
 from clasher.kernels.state import BINS
 from support.reference import plain
 from support.reference.margin import LearntThreshold, MarginClasher, Tuning, reference
+from support.reference.near_ties import gap
 from support.reference.paper import (
     LearntFloor,
     LinearClasher,
@@ -25,7 +26,6 @@ from support.reference.paper import (
     sigmoid,
 )
 from tests import strategies
-from tests.near_ties import gap
 
 RULES = ("centroid", "mistake", "perceptron", "margin")
 SHARP = 1e-3  # decisions closer than this are left to single precision

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 
 from support.reference.margin import LearntThreshold, MarginClasher, Tuning, reference
+from support.reference.near_ties import gap
 from support.reference.paper import (
     LearntFloor,
     PaperClasher,
@@ -20,7 +21,6 @@ from support.reference.paper import (
     term_frequency,
 )
 from tests import strategies
-from tests.near_ties import gap
 
 COUNTS = {"weighting": "tf", "tf": "count", "norm": "none"}
 """Documents are their signed counts, so that examples can be done in the head."""

@@ -1,4 +1,4 @@
-"""Streams as sparse ARFF files, the labels first, as MOA and MEKA want them."""
+"""Write streams as sparse ARFF files, labels first, for MOA and MEKA."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ESCAPED = {"\\": r"\\", "'": r"\'", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def quoted(name: str) -> str:
-    r"""A name as it stands in a header.
+    r"""Quote a name for a header.
 
     >>> print(quoted("Côte d'Ivoire, 100% {cocoa}"))
     'Côte d\'Ivoire, 100% {cocoa}'
@@ -20,11 +20,16 @@ def quoted(name: str) -> str:
 
 
 def header(name: str, labels: Sequence[str], dimensions: int) -> Iterator[str]:
-    """The lines before the first document; attributes of buckets are called as no label is.
+    """Yield the lines before the first document; no bucket has the name of a label.
 
-    >>> list(header("news", ["oil", "#1"], 2))
-    ["@relation 'news: -C 2'", "@attribute 'oil' {0,1}", "@attribute '#1' {0,1}",
-     "@attribute '##0' numeric", "@attribute '##1' numeric", '@data']
+    >>> for line in header("news", ["oil", "#1"], 2):
+    ...     print(line)
+    @relation 'news: -C 2'
+    @attribute 'oil' {0,1}
+    @attribute '#1' {0,1}
+    @attribute '##0' numeric
+    @attribute '##1' numeric
+    @data
     """
     sign = "#"
     while any(label.startswith(sign) for label in labels):
@@ -36,7 +41,7 @@ def header(name: str, labels: Sequence[str], dimensions: int) -> Iterator[str]:
 
 
 def row(labels: Iterable[int], buckets: Iterable[int], weights: Iterable[float], first: int) -> str:
-    """One document: its labels, and its buckets (ascending), which are numbered from ``first``.
+    """Write one document: its labels, then its buckets (ascending), numbered from ``first``.
 
     >>> row([2, 0], [1, 4], [0.5, 3], first=3)
     '{0 1,2 1,4 0.5,7 3}'
@@ -62,9 +67,9 @@ def write(
     path
         The file.
     name
-        What the stream is called.
+        The name of the stream.
     labels
-        All labels that it will ever name; this format wants them beforehand.
+        All labels of the stream; the format lists them before the documents.
     given
         The labels of each document; None is written as no labels.
     vectors : csr_array

@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.runner import save, say
-from benchmarks.spark.cluster import Cluster
 from benchmarks.spark.work import PARTS
 from benchmarks.study import Study
 from support import corpora
+from support.spark_cluster import Cluster
 from support.spark_frames import cut, table
 
 LIBRARIES = ("clasher", "numpy", "numba", "pyarrow", "pyspark")

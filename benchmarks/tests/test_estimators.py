@@ -2,7 +2,7 @@
 
 import json
 
-from benchmarks.estimators.__main__ import main
+from benchmarks.estimators import main
 
 
 def test_a_small_run(tmp_path):

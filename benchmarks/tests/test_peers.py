@@ -23,8 +23,8 @@ from clasher.settings import PAPER
 from support.corpora import Corpus, synthetic
 from support.reference import plain
 from support.reference.margin import reference
+from support.reference.near_ties import gap
 from support.reference.paper import inner
-from tests.near_ties import gap
 
 SHARP = 1e-3  # decisions closer than this are left to rounding
 

@@ -1,7 +1,6 @@
 """The benchmark runs without any corpus, and writes its table."""
 
-from benchmarks.river.__main__ import main
-from benchmarks.river.loops import WAYS
+from benchmarks.river import WAYS, main
 
 
 def test_a_small_run(tmp_path):
@@ -9,6 +8,6 @@ def test_a_small_run(tmp_path):
     page.write_text("<!-- benchmark:river -->\n<!-- /benchmark:river -->\n")
     given = ["--data", tmp_path, "--results", tmp_path, "--into", page, "--limit", 40]
     assert main(["goemotions", *map(str, given)]) == 0
-    told = page.read_text()
-    assert told.count("(first 40;") == len(WAYS)
-    assert "`TFIDF() \\| ClasherClassifier()`" in told
+    written = page.read_text()
+    assert written.count("(first 40;") == len(WAYS)
+    assert "`TFIDF() \\| ClasherClassifier()`" in written

@@ -25,7 +25,7 @@ from experiments.cells import Cell
 from experiments.config import Claim, Figure, names, read
 from experiments.kinds import KINDS, correlation, margin, systems
 from experiments.kinds.margin_kernel import Rule, walk
-from experiments.measuring import Place, run
+from experiments.measurements import Place, run
 from experiments.prequential import prequential
 from experiments.rows import Row
 from experiments.streams import Stream, by_days, odd_days

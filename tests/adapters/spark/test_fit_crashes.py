@@ -20,7 +20,7 @@ from tests.service.plain import file_bytes
 
 fit = optional("clasher.adapters.spark", "spark").fit
 streaming = optional("tests.adapters.spark.jobs", "spark").streaming
-cluster = optional("benchmarks.spark.cluster", "spark")
+cluster = optional("support.spark_cluster", "spark")
 
 pytestmark = pytest.mark.compiled  # workers that interpret kernels take minutes
 

@@ -1,10 +1,17 @@
-"""What is measured of ``clasher run``: each beside a peer, turn by turn, in one process."""
+"""Measure how fast ``clasher run`` takes a stream, beside loops that only read it.
+
+python -m benchmarks.flow                every study, then docs/reference/performance.md
+python -m benchmarks.flow redis          one of them; the figures of the others are kept
+
+All ways take turns in one process.
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,33 +21,42 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from confluent_kafka import Consumer, Producer, TopicPartition
 
-from benchmarks.flowing import topics
+from benchmarks.study import Study
 from clasher.cli.commands.run import calm_collector
 from clasher.evaluate import evaluate
 from clasher.flow import Flow, Options, Outlet
 from clasher.io import open_stream
+from clasher.io.connectors.kafka.cluster import QUEUE
 from clasher.io.registry import commit_as_one, sink_at, source_at
 from clasher.model import Clasher
+from support import corpora
 from support.corpora import Corpus
+from support.servers.kafka import KafkaServer
+from support.servers.kafka_messages import create
 from support.servers.redis import RedisServer
 
 ROUNDS = 3
-READ = 4000  # entries at a time, here and there
+READ = 4000  # entries at a time, for all ways
 GROUP, STREAM = "desk", "news"
+PARTITIONS = 4
+PATIENCE = 60.0  # seconds
+LIBRARIES = ("clasher", "numpy", "numba", "msgspec", "redis", "confluent-kafka")
+STUDY = Study("flow", __doc__, "reference/performance.md", LIBRARIES)
 
 
 class Plan:
-    """The documents: short ones for a broker, long ones for a file."""
+    """The documents: short ones for brokers, long ones for files."""
 
     def __init__(self, short: Corpus, long: Corpus, documents: int) -> None:
         self.short, self.long, self.documents = short, long, documents
 
 
 def redis(plan: Plan) -> dict[str, Any]:
-    """Short texts through Redis, with and without a group, against a loop that reads them only."""
+    """Measure short texts through Redis, with and without a group, against loops that only read."""
     lines = _lines(plan.short, plan.documents)
-    with _folder() as here, _server(here) as server:
+    with _folder() as here, _redis_server(here) as server:
         _fill(server, lines)
         ways: dict[str, Callable[[], float]] = {
             "bare group": lambda: _bare_group(server, len(lines)),
@@ -61,7 +77,7 @@ def redis(plan: Plan) -> dict[str, Any]:
 
 
 def files(plan: Plan) -> dict[str, Any]:
-    """Long texts out of a file, against the test-then-train loop of ``clasher evaluate``."""
+    """Measure long texts from a file, against the test-then-train loop of ``clasher evaluate``."""
     lines = _lines(plan.long, plan.documents)
     with _folder() as here:
         news = here / "news.jsonl"
@@ -79,10 +95,10 @@ def files(plan: Plan) -> dict[str, Any]:
 
 
 def kafka(plan: Plan) -> dict[str, Any]:
-    """Short texts through Kafka: from a position, in a group, in transactions."""
+    """Measure short texts through Kafka: from a position, in a group, in transactions."""
     lines = _lines(plan.short, plan.documents)
-    with _folder() as here, topics.started(here) as broker:
-        topics.fill(broker, STREAM, lines)
+    with _folder() as here, _kafka_server(here) as broker:
+        _fill_topic(broker, lines)
         numbers = count()
 
         def flow(group: bool = False, **given: Any) -> float:
@@ -90,11 +106,9 @@ def kafka(plan: Plan) -> dict[str, Any]:
             return _flow(broker.url(STREAM, **options), here, len(lines), **given)
 
         ways: dict[str, Callable[[], float]] = {
-            "decoding topic": lambda: topics.read(broker, STREAM, len(lines), json.loads),
+            "decoding topic": lambda: _bare_topic(broker, len(lines)),
             "topic": flow,
-            "decoding members": lambda: topics.read_as_group(
-                broker, STREAM, len(lines), f"bare-{next(numbers)}", json.loads
-            ),
+            "decoding members": lambda: _bare_members(broker, len(lines), f"bare-{next(numbers)}"),
             "members": lambda: flow(group=True),
             "transactions": lambda: flow(group=True, sink=broker.url("out"), transactional=True),
         }
@@ -115,7 +129,7 @@ STUDIES: dict[str, Callable[[Plan], dict[str, Any]]] = {
 def _flow(
     source: str, here: Path, documents: int, sink: str | None = None, transactional: bool = False
 ) -> float:
-    """Seconds that a flow takes, from its start to the last snapshot."""
+    """Return the seconds of a flow, from its start to the last snapshot."""
     shutil.rmtree(here / "model", ignore_errors=True)
     out = here / "out.jsonl"
     out.unlink(missing_ok=True)
@@ -137,7 +151,7 @@ def _evaluate(news: Path) -> float:
     return time.perf_counter() - start
 
 
-# ── those who only read ──────────────────────────────────────────────────────────────────────────
+# ── loops that only read ──────────────────────────────────────────────────────────────────────────
 
 
 def _bare_group(server: RedisServer, documents: int) -> float:
@@ -161,22 +175,62 @@ def _bare(server: RedisServer, documents: int) -> float:
 
 
 def _fresh(server: RedisServer) -> str:
-    """A group that has read nothing."""
+    """Make a group that has read nothing."""
     server.client.xgroup_destroy(STREAM, GROUP)
     server.client.delete("out")
     server.client.xgroup_create(STREAM, GROUP, "0")
     return GROUP
 
 
+def _bare_topic(broker: KafkaServer, documents: int) -> float:
+    """Return the seconds of a loop that reads and decodes all messages from the beginning."""
+    start = time.perf_counter()
+    consumer = _consumer(broker, "bare")
+    consumer.assign([TopicPartition(STREAM, own, 0) for own in range(PARTITIONS)])
+    _consume(consumer, documents)
+    seconds = time.perf_counter() - start
+    consumer.close()
+    return seconds
+
+
+def _bare_members(broker: KafkaServer, documents: int, group: str) -> float:
+    """Return the seconds of a loop that joins a group, reads, decodes and commits."""
+    start = time.perf_counter()
+    consumer = _consumer(broker, group)
+    consumer.subscribe([STREAM])
+    _consume(consumer, documents)
+    consumer.commit(asynchronous=False)
+    seconds = time.perf_counter() - start
+    consumer.close()
+    return seconds
+
+
+def _consumer(broker: KafkaServer, group: str) -> Consumer:
+    settings: dict[str, Any] = {
+        "bootstrap.servers": broker.servers, "group.id": group, "auto.offset.reset": "earliest",
+        "enable.auto.commit": False, "fetch.queue.backoff.ms": QUEUE,
+    }  # fmt: skip
+    return Consumer(settings)
+
+
+def _consume(consumer: Consumer, documents: int) -> None:
+    seen, until = 0, time.monotonic() + PATIENCE
+    while seen < documents:
+        values = [message.value() for message in consumer.consume(READ, 0.1)]
+        seen += len(list(map(json.loads, values)))
+        if time.monotonic() > until:
+            raise SystemExit(f"{seen:,} of {documents:,} messages came")
+
+
 # ── the rounds ───────────────────────────────────────────────────────────────────────────────────
 
 
 def _rounds(ways: dict[str, Callable[[], float]], documents: int) -> dict[str, list[float]]:
-    """Documents a second of each way, in rounds; one before them warms everything up."""
+    """Measure documents a second of each way in rounds, after one that warms everything up."""
     for way in ways.values():
         way()
     rates: dict[str, list[float]] = {name: [] for name in ways}
-    with calm_collector():  # as ``clasher run`` does, for all of them
+    with calm_collector():  # for all ways, as ``clasher run`` does
         for _ in range(ROUNDS):
             for name, way in ways.items():
                 rates[name].append(documents / way())
@@ -186,7 +240,7 @@ def _rounds(ways: dict[str, Callable[[], float]], documents: int) -> dict[str, l
 def _ratios(
     rates: dict[str, list[float]], pairs: Sequence[tuple[str, str]]
 ) -> list[dict[str, Any]]:
-    """The median ratio of ways to their peers in the same round."""
+    """Compare ways with their peers in the same round."""
     found = []
     for name, peer in pairs:
         ratios = [own / other for own, other in zip(rates[name], rates[peer], strict=True)]
@@ -197,7 +251,7 @@ def _ratios(
 
 
 def _lines(corpus: Corpus, documents: int) -> list[bytes]:
-    """So many records; a corpus that has fewer is gone through again, under other ids."""
+    """Make records; a corpus that has fewer is repeated with other ids."""
     rows = zip(corpus.texts.to_pylist(), corpus.labels.to_pylist(), strict=True)
     return [
         msgspec.json.encode({"id": number, "text": text, "labels": labels})
@@ -220,9 +274,53 @@ def _folder() -> Iterator[Path]:
 
 
 @contextmanager
-def _server(here: Path) -> Iterator[RedisServer]:
+def _redis_server(here: Path) -> Iterator[RedisServer]:
     server = RedisServer(here / "redis")
     try:
         yield server
     finally:
         server.stop()
+
+
+@contextmanager
+def _kafka_server(here: Path) -> Iterator[KafkaServer]:
+    """Start a broker with Java's defaults, which are the fast ones."""
+    server = KafkaServer(here / "kafka", java=["java", "-Xmx2g"])
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def _fill_topic(broker: KafkaServer, lines: Sequence[bytes]) -> None:
+    """Send messages to all partitions in turn."""
+    create(broker, STREAM, PARTITIONS)
+    producer = Producer({"bootstrap.servers": broker.servers, "linger.ms": 20})
+    for number, line in enumerate(lines):
+        while True:
+            try:
+                producer.produce(STREAM, line, partition=number % PARTITIONS)
+                break
+            except BufferError:
+                producer.poll(0.1)
+    if producer.flush(PATIENCE):
+        raise SystemExit("the broker does not take the documents")
+
+
+def main(arguments: list[str]) -> int:
+    given = STUDY.parser(200_000, STUDIES).parse_args(arguments)
+    short = corpora.beginning(given.data, "goemotions", given.limit)
+    long = corpora.beginning(given.data, "arxiv", given.limit)
+    named = {"redis": short, "kafka": short, "files": long}
+
+    def measure(part: str) -> dict[str, Any]:
+        corpus = named[part]
+        about = {"corpus": f"{corpus.name} ({len(corpus):,}, {given.limit:,} sent)"}
+        return STUDIES[part](Plan(short, long, given.limit)) | about
+
+    STUDY.measure(given, STUDY.header(arguments, ROUNDS), STUDIES, measure, "ratios")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

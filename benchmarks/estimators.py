@@ -1,4 +1,7 @@
-"""What is measured of the estimators: each beside scikit-learn's own, turn by turn, in one process.
+"""Measure the estimators for scikit-learn beside scikit-learn's own, in turns in one process.
+
+python -m benchmarks.estimators              every study, then docs/reference/performance.md
+python -m benchmarks.estimators vectors      one of them; the figures of the other are kept
 
 The first seven tenths of a corpus are learnt, the rest is predicted.
 """
@@ -6,6 +9,7 @@ The first seven tenths of a corpus are learnt, the rest is predicted.
 from __future__ import annotations
 
 import statistics
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -21,17 +25,21 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MultiLabelBinarizer
 
+from benchmarks.study import Study
 from clasher import Analyzer
 from clasher.adapters.sklearn import ClasherClassifier, HashedTfidfVectorizer
+from support import corpora
 from support.corpora import SEED, Corpus
 
 ROUNDS = 3
 LEARNT = 0.7  # of a corpus
 DIMENSIONS = 65536
+LIBRARIES = ("clasher", "numpy", "scipy", "numba", "scikit-learn")
+STUDY = Study("estimators", __doc__, "reference/performance.md", LIBRARIES)
 
 
 class Split(NamedTuple):
-    """A corpus as scikit-learn takes it."""
+    """A corpus for scikit-learn: texts and label matrices, to learn and to predict."""
 
     texts: list[str]
     later: list[str]
@@ -51,7 +59,7 @@ def split(corpus: Corpus) -> Split:
 
 
 def vectors(parts: Split) -> dict[str, Any]:
-    """Text to vectors; how good they are, the same linear model tells."""
+    """Turn text into vectors; the same linear model shows how good they are."""
     ways: dict[str, Callable[[], Run]] = {
         "hashed": lambda: _vectors(HashedTfidfVectorizer(DIMENSIONS), parts),
         "hashed, rich": lambda: _vectors(
@@ -63,7 +71,7 @@ def vectors(parts: Split) -> dict[str, Any]:
 
 
 def classifiers(parts: Split) -> dict[str, Any]:
-    """Text to labels: to learn and to predict."""
+    """Learn and predict labels of text."""
     ways: dict[str, Callable[[], Run]] = {
         "classifier": lambda: _labels(ClasherClassifier(DIMENSIONS), parts),
         "pipeline": lambda: _labels(
@@ -80,7 +88,7 @@ STUDIES: dict[str, Callable[[Split], dict[str, Any]]] = {
 
 
 def _theirs() -> Pipeline:
-    """Their IDF wants all documents at once, and their vectorizer has none."""
+    """Scikit-learn's vectorizer has no IDF, and its IDF needs all documents at once."""
     return make_pipeline(HashingVectorizer(n_features=DIMENSIONS, norm=None), TfidfTransformer())
 
 
@@ -94,7 +102,7 @@ def _vectors(vectorizer: Any, parts: Split) -> Run:
     later = vectorizer.transform(parts.later)
     seconds = time.perf_counter() - start
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of labels that the learnt part has nothing of
+        warnings.simplefilter("ignore")  # about labels that the learnt part does not have
         predicted = _linear().fit(learnt, parts.truth).predict(later)
     return seconds, *_quality(parts.later_truth, predicted)
 
@@ -117,7 +125,7 @@ def _quality(truth: Any, predicted: Any) -> tuple[float, float]:
 
 
 def _measured(ways: dict[str, Callable[[], Run]], peer: str, documents: int) -> dict[str, Any]:
-    """Each way in rounds; one before them warms everything up."""
+    """Measure each way in rounds, after one that warms everything up."""
     quality = {name: way()[1:] for name, way in ways.items()}
     rates: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(ROUNDS):
@@ -141,3 +149,21 @@ def _measured(ways: dict[str, Callable[[], Run]], peer: str, documents: int) -> 
             if name != peer
         ],
     }
+
+
+def main(arguments: list[str]) -> int:
+    parser = STUDY.parser(20_000, STUDIES)
+    parser.add_argument("--corpus", default="reuters21578", help="one of them")
+    given = parser.parse_args(arguments)
+    corpus = corpora.beginning(given.data, given.corpus, given.limit)
+    parts = split(corpus)
+
+    def measure(part: str) -> dict[str, Any]:
+        return STUDIES[part](parts) | {"corpus": f"{corpus.name} ({len(corpus):,})"}
+
+    STUDY.measure(given, STUDY.header(arguments, ROUNDS), STUDIES, measure, "ratios")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

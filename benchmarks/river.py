@@ -1,26 +1,37 @@
-"""``evaluate.progressive_val_score`` over one stream, for each way of doing it, turn by turn."""
+"""Measure clasher inside River beside River's own pipeline, in turns in one process.
+
+python -m benchmarks.river                    every stream, then docs/reference/performance.md
+python -m benchmarks.river goemotions         one of them; the figures of the others are kept
+
+Every way runs River's ``evaluate.progressive_val_score`` loop: predict a document, then learn it.
+"""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 from benchmarks.peers.river_pipeline import DIMENSIONS, RATES, build
+from benchmarks.study import Study
+from support import corpora
 from support.corpora import Corpus
 
 ROUNDS = 3
+STREAMS = ("goemotions", "reuters21578", "arxiv")
 OURS = ("text", "features", "batches")
 WAYS = (*OURS, *(f"river-{rate}" for rate in RATES))
 Stream = list[tuple[str, dict[str, bool]]]
+STUDY = Study("river", __doc__, "reference/performance.md", ("clasher", "numpy", "numba", "river"))
 
 
 def compare(corpus: Corpus) -> dict[str, Any]:
-    """Documents a second and scores of each way; the scores are those of the last round."""
+    """Measure documents a second and scores of each way; the scores are of the last round."""
     stream = documents(corpus)
     rates: dict[str, list[float]] = {way: [] for way in WAYS}
     scores: dict[str, dict[str, float]] = {}
-    _run("text", stream[:50])  # kernels are compiled once
+    _run("text", stream[:50])  # compiles the kernels
     _run("features", stream[:50])
     for _ in range(ROUNDS):
         for way in WAYS:
@@ -35,14 +46,14 @@ def compare(corpus: Corpus) -> dict[str, Any]:
 
 
 def documents(corpus: Corpus) -> Stream:
-    """The stream as River has it: every document tells of every label whether it has it."""
+    """Make River's labels: a boolean for every label of the corpus."""
     names = corpus.label_names
     rows = zip(corpus.texts.to_pylist(), corpus.labels.to_pylist(), strict=True)
     return [(text, {name: name in set(labels) for name in names}) for text, labels in rows]
 
 
 def _run(way: str, stream: Stream) -> tuple[float, dict[str, float]]:
-    """Test, then train; the measures are taken after the clock has stopped."""
+    """Predict, then learn each document; compute the scores after the clock has stopped."""
     from river import metrics
 
     measures = {
@@ -87,3 +98,17 @@ def _model(way: str) -> Any:
         **{f"river-{rate}": lambda rate=rate: build("PerOutputClassifier", rate) for rate in RATES},
     }
     return ways[way]()
+
+
+def main(arguments: list[str]) -> int:
+    given = STUDY.parser(2_000, STREAMS).parse_args(arguments)
+
+    def measure(part: str) -> dict[str, Any]:
+        return compare(corpora.beginning(given.data, part, given.limit))
+
+    STUDY.measure(given, STUDY.header(arguments, ROUNDS), STREAMS, measure, "rates")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

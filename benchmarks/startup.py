@@ -1,6 +1,6 @@
-"""Measure how long it takes to start, beside a bare Python and NumPy.
+"""Measure how long clasher takes to start, beside a bare Python and NumPy.
 
-python -m benchmarks.starting            then writes docs/reference/performance.md
+python -m benchmarks.startup             measures, then writes docs/reference/performance.md
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WAYS = {
     "clasher --help": ["-m", "clasher", "--help"],
 }
 STUDY = Study(
-    "starting", __doc__, "reference/performance.md", ("clasher", "numpy", "numba", "pyarrow")
+    "startup", __doc__, "reference/performance.md", ("clasher", "numpy", "numba", "pyarrow")
 )
 
 
@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
 
 
 def measure(rounds: int) -> dict[str, list[float]]:
-    """Seconds of each way, round by round, so that a slow spell hits all alike."""
+    """Measure seconds of each way, round by round, so that a slow moment affects all of them."""
     seconds: dict[str, list[float]] = {name: [] for name in WAYS}
     for turn in range(rounds + 1):  # the first one reads the files
         for name, arguments in WAYS.items():

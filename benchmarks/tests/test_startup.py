@@ -1,11 +1,11 @@
-"""Every way to start is measured beside its peers, and told."""
+"""Every way to start is in the table, beside its peers."""
 
-from benchmarks.starting.__main__ import WAYS, main
+from benchmarks.startup import WAYS, main
 
 
 def test_a_small_run(tmp_path):
     page = tmp_path / "install.md"
-    page.write_text("<!-- benchmark:starting -->\n<!-- /benchmark:starting -->\n")
+    page.write_text("<!-- benchmark:startup -->\n<!-- /benchmark:startup -->\n")
     assert main(["--rounds", "1", "--results", str(tmp_path), "--into", str(page)]) == 0
     written = page.read_text()
     for way in WAYS:

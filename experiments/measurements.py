@@ -79,7 +79,7 @@ def run(cell: Cell, place: Place) -> Found:
         "cache": str(place.cache),
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "experiments.measuring"],
+        [sys.executable, "-m", "experiments.measurements"],
         cwd=PROJECT,
         env=os.environ | {"PYTHONHASHSEED": "0"},
         stdin=subprocess.PIPE,
