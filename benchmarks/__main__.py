@@ -62,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, text in HELP.items():
         _add_study_options(commands.add_parser(name, help=text, description=text))
     report = commands.add_parser("report", help="write the tables from the results")
-    report.add_argument("--check", action="store_true", help="only tell whether they are stale")
+    report.add_argument("--check", action="store_true", help="only say whether they are stale")
     for command in commands.choices.values():
         command.add_argument("--results", type=Path, default=HERE / "results")
         command.add_argument(

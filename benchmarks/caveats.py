@@ -1,6 +1,6 @@
-"""State beside each table of F1 what it leaves open.
+"""State the limits of the F1 figures beside each table.
 
-The figures come from experiments of their own, so that no page states one that no command made.
+Their figures come from experiments too, so that a command makes every figure of a page.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WITHDRAWN = (
 
 
 def full() -> str:
-    """Say it in full, with figures: for the pages that show the tables of all systems."""
+    """Write them in full, with figures, for the pages with tables of all systems."""
     streams = _seeds("margin")
     spread = ", ".join(f"{figures} on {corpus}" for corpus, figures in streams.items())
     vw = _pair("rule-stream", "goemotions", "vw-hinge", "vw-hinge-decided")
@@ -50,7 +50,7 @@ def full() -> str:
 
 
 def short() -> str:
-    """Say it in a few lines, with links: for the page of one experiment."""
+    """Write them in a few lines, with links, for the page of one experiment."""
     said = (
         f"{WARNING} Every figure is one run with seed 0. [Other seeds](seeds.md) move F1 by some "
         "thousandths, so that a difference of less than .010 decides nothing. The peers were run "
@@ -61,7 +61,7 @@ def short() -> str:
 
 
 def _seeds(rule: str) -> dict[str, str]:
-    """Mean ± standard deviation over seeds, by corpus."""
+    """Compute mean ± standard deviation over seeds, by corpus."""
     rows = [row for cell in _results("seeds")["cells"] for row in cell["result"]]
     found: dict[str, str] = {}
     for corpus in dict.fromkeys(row["corpus"] for row in rows):
@@ -77,7 +77,7 @@ def _pair(experiment: str, corpus: str, without: str, with_rule: str) -> str:
 
 
 def _scores(experiment: str, corpus: str, system: str) -> str:
-    """Macro F1 / micro F1 of a system in the results of an experiment."""
+    """Find macro F1 / micro F1 of a system in the results of an experiment."""
     for cell in _results(experiment)["cells"]:
         if (cell["stream"]["name"], cell["what"]["system"]) == (corpus, system):
             return " / ".join(f1(cell["result"][measure]) for measure in MEASURES)

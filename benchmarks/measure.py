@@ -1,4 +1,4 @@
-"""Seconds and memory of a stretch of code, and the machine it ran on."""
+"""Measure the time and memory of code, and describe the machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIBRARIES = (
 
 @dataclass
 class Measured:
-    """What a stretch of code took; filled in when it ends."""
+    """The time and memory of a block of code, known when it ends."""
 
     seconds: float = 0.0
     memory_before: int = 0
@@ -35,13 +35,13 @@ class Measured:
 
     @property
     def memory_added(self) -> int:
-        """Bytes the process held at its peak beyond those it held before."""
+        """Bytes at the peak beyond those before."""
         return max(0, self.memory_peak - self.memory_before)
 
 
 @contextmanager
 def measured() -> Iterator[Measured]:
-    """Time a stretch of code and follow the memory of the process.
+    """Time a block of code and watch the memory of the process.
 
     >>> with measured() as took:
     ...     room = b"x" * 50_000_000
@@ -57,12 +57,12 @@ def measured() -> Iterator[Measured]:
 
 
 def memory_now() -> int:
-    """Resident bytes of this process."""
+    """Return the resident bytes of this process."""
     return int(psutil.Process().memory_info().rss)
 
 
 def _forget_peak() -> None:
-    """Let the peak start anew. Linux only; elsewhere it covers the whole process so far."""
+    """Reset the peak. Linux only; elsewhere it covers the whole process so far."""
     if sys.platform == "linux":
         Path("/proc/self/clear_refs").write_text("5")
 
@@ -80,7 +80,7 @@ def _memory_peak() -> int:
 
 
 def version(library: str) -> str:
-    """The installed version of a library, or that there is none."""
+    """Return the installed version of a library, or "not installed"."""
     try:
         return metadata.version(library)
     except metadata.PackageNotFoundError:
@@ -88,7 +88,7 @@ def version(library: str) -> str:
 
 
 def machine() -> dict[str, object]:
-    """What the figures were measured on, and how busy it was before."""
+    """Describe the machine, and how busy it is."""
     return {
         "cpu": _cpu(),
         "cores": os.cpu_count(),
@@ -100,7 +100,7 @@ def machine() -> dict[str, object]:
 
 
 def versions() -> dict[str, str]:
-    """The versions of all that takes part."""
+    """Return the versions of all libraries of the benchmark."""
     return {library: version(library) for library in LIBRARIES}
 
 

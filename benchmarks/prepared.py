@@ -1,7 +1,7 @@
-"""A stream written to a folder, for runs in processes of their own.
+"""A stream in a folder, for runs in other processes.
 
 A prepared folder holds ``stream.arrow`` (raw text and labels) and ``corpus.json``. Systems write
-the stream in formats of their own beside it, before any clock runs.
+the stream in their own formats beside it, before the clock runs.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class Prepared:
 
     @property
     def about(self) -> dict[str, Any]:
-        """Name, order and number of documents; ``test_from`` where a test set begins."""
+        """Name, order and number of documents; ``test_from`` if there is a test set."""
         about: dict[str, Any] = json.loads((self.folder / "corpus.json").read_text())
         return about
 
     def corpus(self, limit: int | None = None) -> Corpus:
-        """The stream in memory, as Arrow columns."""
+        """Read the stream as Arrow columns."""
         table = feather.read_table(self.folder / "stream.arrow", memory_map=False)
         texts, labels = (table.column(name).combine_chunks() for name in ("text", "labels"))
         about = self.about
@@ -39,7 +39,7 @@ class Prepared:
 
 
 def prepare(corpus: Corpus, work: Path, *, test_from: int | None = None) -> Prepared:
-    """Write ``corpus`` to a folder of its name under ``work``, over what was there."""
+    """Write ``corpus`` to a folder of its name under ``work``, replacing what was there."""
     prepared = Prepared(work / corpus.name)
     shutil.rmtree(prepared.folder, ignore_errors=True)
     prepared.folder.mkdir(parents=True)

@@ -1,6 +1,6 @@
-"""Tables written between marker comments, so that no figure is typed by hand.
+"""Write tables between marker comments, so that no figure is typed by hand.
 
-A file says where a table belongs:
+A file marks the place of a table:
 
     <!-- benchmark:overview -->
     <!-- /benchmark:overview -->
@@ -35,7 +35,7 @@ BLOCKS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "river": ("river", study_tables.river),
     "startup": ("startup", study_tables.startup),
 }
-"""The study each block is made from, and how."""
+"""The study of each block, and the function that makes it."""
 
 
 def update(files: Iterable[Path], results: Path) -> list[Path]:
@@ -47,14 +47,14 @@ def update(files: Iterable[Path], results: Path) -> list[Path]:
 
 
 def stale(files: Iterable[Path], results: Path) -> list[Path]:
-    """The files whose tables are not those of ``results``."""
+    """Return the files whose tables differ from ``results``."""
     return [
         path for path in files if (text := path.read_text(encoding="utf-8")) != fill(text, results)
     ]
 
 
 def fill(text: str, results: Path) -> str:
-    """``text`` with every block filled from the results."""
+    """Fill every block of a text from the results."""
 
     def replaced(match: re.Match[str]) -> str:
         start, name, end = match.groups()
@@ -64,7 +64,7 @@ def fill(text: str, results: Path) -> str:
 
 
 def block(name: str, results: Path) -> str:
-    """The content of one block."""
+    """Make the content of one block."""
     if name == "settings":
         return tables.settings()
     if name == "caveat":

@@ -1,4 +1,4 @@
-"""Runs of systems, each alone in a process of its own, and the file their results go to."""
+"""Run systems, each alone in its own process, and write their results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.corpora import PROJECT, SEED
 
 @dataclass(frozen=True)
 class Job:
-    """One system on one prepared stream; see ``Task`` for what can be asked for."""
+    """One system on one prepared stream; see ``Task`` for the options."""
 
     system: str
     prepared: Prepared
@@ -34,7 +34,7 @@ class Job:
 
     @property
     def command(self) -> list[str]:
-        """The command line of its process."""
+        """Return the command line of its process."""
         command = [sys.executable, "-m", "benchmarks.peers", self.system]
         command.append(str(self.prepared.folder.resolve()))
         for name in ("limit", "fraction", "seconds"):
@@ -53,7 +53,7 @@ class Job:
 
 
 def run(job: Job, timeout: float) -> dict[str, Any]:
-    """Run a job in a process of its own; what goes wrong is a result with its reason."""
+    """Run a job in its own process; a failure is a result with a reason."""
     try:
         done = subprocess.run(
             job.command,
@@ -92,7 +92,7 @@ def reason(code: int, stderr: str) -> str:
 
 
 def run_all(jobs: Iterable[Job], repeats: int, timeout: float) -> list[dict[str, Any]]:
-    """Run every job ``repeats`` times, round by round, so that a slow spell hits all alike."""
+    """Run every job ``repeats`` times, in rounds, so that a slow moment affects all of them."""
     jobs = list(jobs)
     rounds = [job for turn in range(repeats) for job in jobs if turn == 0 or not job.once]
     results = []
@@ -114,12 +114,12 @@ def _summary(result: dict[str, Any]) -> str:
 
 
 def say(line: str) -> None:
-    """Tell how far we are, on standard error."""
+    """Print progress to standard error."""
     print(line, file=sys.stderr, flush=True)
 
 
 def header(study: str, arguments: list[str], repeats: int) -> dict[str, Any]:
-    """What a reader must know of a study's results; taken before the first run."""
+    """Describe a study for readers: command, date, machine; call it before the first run."""
     return {
         "study": study,
         "command": " ".join(["python -m benchmarks", *arguments]),
@@ -132,7 +132,7 @@ def header(study: str, arguments: list[str], repeats: int) -> dict[str, Any]:
 
 
 def known(study: str, folder: Path) -> dict[str, Any]:
-    """The figures that were measured last time, by part of a study."""
+    """Return the figures of the last run, by part of a study."""
     path = folder / f"{study}.json"
     if not path.exists():
         return {}

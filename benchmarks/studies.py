@@ -1,4 +1,4 @@
-"""The three studies: what is run, on which streams."""
+"""The three studies: systems and streams."""
 
 from __future__ import annotations
 
@@ -23,41 +23,41 @@ SCALING_DOCUMENTS = 10_000
 
 @dataclass(frozen=True)
 class Plan:
-    """What the user asked for.
+    """The options of the command line.
 
     Parameters
     ----------
     data
         Folder of the corpora.
     work
-        Folder that prepared streams are written to.
-    wanted
+        Folder for prepared streams.
+    corpora
         Names of the corpora to run on; empty for all.
     systems
         Names of the systems of the table; empty for those of ``TABLE``.
     limit
-        Documents of each stream at most, for a quick look.
+        The most documents of each stream, for a quick look.
     """
 
     data: Path
     work: Path
-    wanted: tuple[str, ...] = ()
+    corpora: tuple[str, ...] = ()
     systems: tuple[str, ...] = ()
     limit: int | None = None
 
     def paths(self) -> dict[str, Path]:
-        """The corpora to run on, by name; none means the synthetic stream."""
+        """Return the corpora by name; none means the synthetic stream."""
         found = {path.stem: path for path in corpora.find(self.data)}
-        missing = [name for name in self.wanted if name not in found]
+        missing = [name for name in self.corpora if name not in found]
         if missing:
             raise SystemExit(
                 f"no corpus {', '.join(missing)} in {self.data}; it has: "
                 f"{', '.join(found) or 'none'}. Name another folder with --data."
             )
-        return {name: found[name] for name in self.wanted} if self.wanted else found
+        return {name: found[name] for name in self.corpora} if self.corpora else found
 
     def streams(self) -> Iterator[Corpus]:
-        """The corpora one after the other, or the synthetic stream where there are none."""
+        """Yield the corpora, or the synthetic stream if there are none."""
         paths = self.paths()
         if not paths:
             say(f"no corpora in {self.data}: using the synthetic stream")
@@ -66,7 +66,7 @@ class Plan:
             yield corpora.load(path).head(self.limit)
 
     def largest(self) -> Corpus:
-        """The stream of the studies that need but one: the largest file."""
+        """Return the largest corpus, for the studies that need only one."""
         paths = self.paths()
         if not paths:
             return next(self.streams())
@@ -75,7 +75,7 @@ class Plan:
 
 
 def table(plan: Plan) -> list[Job]:
-    """Every system on every corpus; the default rule also on what the slow ones were given."""
+    """Run every system on every corpus; the default rule also on the documents of slow systems."""
     chosen = [SYSTEMS[name] for name in plan.systems or TABLE]
     jobs = []
     for corpus in plan.streams():
@@ -94,7 +94,7 @@ def _limit(limit: int | None, corpus: Corpus) -> int | None:
 
 
 def flat(plan: Plan) -> list[Job]:
-    """The largest corpus in its order, where documents and labels change, and shuffled."""
+    """Run the largest corpus in its order, where documents and labels change, and shuffled."""
     corpus = plan.largest()
     shuffled = replace(corpus.shuffled(), name=f"{corpus.name}-shuffled")
     return [
@@ -105,7 +105,7 @@ def flat(plan: Plan) -> list[Job]:
 
 
 def scaling(plan: Plan) -> list[Job]:
-    """Speed by the number of labels, and by the number of dimensions."""
+    """Vary the number of labels, and the number of dimensions."""
     documents = min(plan.limit or SCALING_DOCUMENTS, SCALING_DOCUMENTS)
     jobs = []
     for labels in LABELS:

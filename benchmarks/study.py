@@ -1,4 +1,4 @@
-"""What studies beside the main benchmark share: command lines, headers, the tables of a page."""
+"""Shared by the studies beside the main benchmark: command line, header, tables of a page."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Study:
     Attributes
     ----------
     name : str
-        That of the package, and of the file with the figures.
+        The name of its module, and of its file of results.
     about : str | None
-        What its command line says of it.
+        The help of its command line.
     page : str
-        The page of the documentation that has its tables.
+        The page of the documentation with its tables.
     libraries : tuple of str
-        Those whose versions matter.
+        The libraries whose versions matter.
     """
 
     name: str
@@ -41,9 +41,9 @@ class Study:
     def parser(
         self, limit: int | None = None, parts: Collection[str] = ()
     ) -> argparse.ArgumentParser:
-        """What can be said at the command line.
+        """Make the parser of the command line.
 
-        There is a ``limit`` where streams are read, and ``parts`` can be measured alone.
+        A study that reads streams has a ``limit``; ``parts`` can be measured alone.
         """
         parser = argparse.ArgumentParser(
             prog=f"python -m benchmarks.{self.name}",
@@ -63,7 +63,7 @@ class Study:
         return parser
 
     def header(self, arguments: list[str], repeats: int) -> dict[str, Any]:
-        """What a reader must know of the figures; taken before the first of them."""
+        """Describe the study for readers; call it before the first measurement."""
         return header(self.name, arguments, repeats) | {
             "command": " ".join([f"python -m benchmarks.{self.name}", *arguments]),
             "versions": {library: version(library) for library in self.libraries},
@@ -75,14 +75,14 @@ class Study:
         about: dict[str, Any],
         parts: Collection[str],
         measure: Callable[[str], dict[str, Any]],
-        told: str,
+        shown: str,
     ) -> None:
-        """Measure the parts that were asked for, or all; the figures of others are kept."""
+        """Measure the given parts, or all, and print ``shown``; keep figures of the others."""
         figures = known(self.name, given.results) if given.parts else {}
         for part in given.parts or parts:
             say(part)
             figures[part] = measure(part)
-            say("    " + json.dumps(figures[part].get(told, figures[part])))
+            say("    " + json.dumps(figures[part].get(shown, figures[part])))
         save(about | {"figures": figures}, given.results)
         self.write(given)
 

@@ -1,4 +1,4 @@
-"""Results as Markdown tables: medians over the repeats, failures with their reasons."""
+"""Results as Markdown tables: medians over repeats, failures with their reasons."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Cell:
 
     @property
     def failed(self) -> str | None:
-        """Why a run failed, None when all went well."""
+        """Why a run failed, or None."""
         return next((run["failed"] for run in self.runs if "failed" in run), None)
 
     def __getitem__(self, figure: str) -> float:
@@ -45,7 +45,7 @@ GROWING = ("documents", "seconds", "text_bytes")
 
 
 def _steps(points: list[dict[str, float]]) -> list[dict[str, float]]:
-    """What came to what had been counted until the point before."""
+    """Turn cumulative figures into those between two points."""
     nothing = dict.fromkeys(GROWING, 0.0)
     return [
         point | {name: point[name] - before[name] for name in GROWING}
@@ -145,7 +145,7 @@ def _end_to_end(cell: Cell | None, bare: float) -> str:
 
 
 def prefix(study: dict[str, Any]) -> str:
-    """The slow peers beside the default rule on the very documents they were given."""
+    """Compare slow peers with the default rule on the same documents."""
     found = cells(study["runs"])
     rows = []
     for (corpus, system, limit, options), cell in found.items():
@@ -165,7 +165,7 @@ def prefix(study: dict[str, Any]) -> str:
 
 
 def settings() -> str:
-    """How each system is set."""
+    """List the settings of each system."""
     rows = [
         [system.title, f"`{system.settings}`", f"first {system.limit:,}" if system.limit else "all"]
         for system in (SYSTEMS[name] for name in TABLE)
@@ -238,7 +238,7 @@ def scaling(study: dict[str, Any]) -> str:
 
 
 def provenance(study: dict[str, Any]) -> str:
-    """The command, the machine, the versions."""
+    """Name the command, the machine and the versions."""
     machine, repeats, seeds = study["machine"], study["repeats"], study.get("seeds", 1)
     runs = f"medians of {repeats} runs" if repeats > 1 else "single runs"
     drawn = f"seeds 0 to {seeds - 1}" if seeds > 1 else f"seed {study['seed']}, {runs}"
@@ -252,7 +252,7 @@ def provenance(study: dict[str, Any]) -> str:
 
 
 def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table.
+    """Make a Markdown table.
 
     >>> print(markdown(["a", "b"], [["1", "x|y"]]))
     | a | b |
@@ -267,12 +267,12 @@ def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def f1(value: float) -> str:
-    """An F1 as it is customary: .526."""
+    """Write an F1 score: .526."""
     return f"{value:.3f}".removeprefix("0")
 
 
 def thousands(value: float) -> str:
-    """A speed, in thousands where it has them.
+    """Write a speed, in thousands if it is large.
 
     >>> thousands(30_120), thousands(3_012), thousands(301.2)
     ('30 k', '3.0 k', '301')
@@ -301,7 +301,7 @@ def _systems(found: dict[tuple[Any, ...], Cell]) -> list[str]:
 
 
 def of_system(found: dict[tuple[Any, ...], Cell], corpus: str, system: str) -> Cell | None:
-    """The longest run of a system on a corpus: the whole, or as much as it was given."""
+    """Return the longest run of a system on a corpus."""
     mine = [(key[2], cell) for key, cell in found.items() if key[:2] == (corpus, system)]
     return max(mine, key=lambda pair: pair[0] or float("inf"))[1] if mine else None
 

@@ -1,8 +1,5 @@
 """Experiments: what each part of clasher is worth, measured on real streams.
 
-An experiment is a module with three names, and a page beside it:
-
-- ``TITLE``: what it finds out, in one line;
-- ``run(plan)``: measure, and return plain values for JSON;
-- ``blocks(results)``: the tables of ``<name>.md``, by the name of their marker comments.
+An experiment is a TOML file (``config``) of a kind (``kinds``). The runner measures its cells and
+writes ``results/<name>.json``; the report fills the page ``<name>.md`` from it.
 """

@@ -1,9 +1,9 @@
 """Run experiments, and write their pages and pictures.
 
-python -m experiments                     all of them; goes on where it was interrupted
+python -m experiments                     all of them; continues where it was interrupted
 python -m experiments figure-3 drift      some of them
-python -m experiments --small             a quick look at all, written nowhere
-python -m experiments --list              what there is
+python -m experiments --small             a quick look at all; writes nothing
+python -m experiments --list              list the experiments
 python -m experiments --report            pages and pictures from results/*.json
 """
 
@@ -19,11 +19,11 @@ from benchmarks.runner import say
 from experiments import report
 from experiments.config import Config, names, read
 from experiments.measurements import Place, run, run_here
-from experiments.runner import check, document, measure_all, save, wanted
+from experiments.runner import cells_of, check, document, measure_all, save
 
 
 def main(arguments: list[str]) -> int:
-    """Do what is asked for."""
+    """Run the command."""
     given = _parser().parse_args(arguments)
     configs = [read(name, small=given.small) for name in given.names or names()]
     if given.list:
@@ -42,9 +42,9 @@ def main(arguments: list[str]) -> int:
 
 
 def measure(configs: list[Config], place: Place, workers: int) -> int:
-    """Measure all cells, write the results of each experiment; returns how many cells failed."""
+    """Measure all cells and write the results; return the number of failed cells."""
     check(configs, place)
-    cells = {config.name: wanted(config, place) for config in configs}
+    cells = {config.name: cells_of(config, place) for config in configs}
     found = measure_all([cell for own in cells.values() for cell in own], place, run, workers)
     for config in configs:
         save(config.results, document(config, cells[config.name], found, place))
@@ -52,13 +52,13 @@ def measure(configs: list[Config], place: Place, workers: int) -> int:
 
 
 def look(configs: list[Config], place: Place) -> int:
-    """Measure and report small versions of experiments in this process; nothing is kept."""
+    """Measure and report small versions of experiments in this process, without writing."""
     with tempfile.TemporaryDirectory() as folder:
         place = replace(place, cache=Path(folder))
         check(configs, place)
         failed = 0
         for config in configs:
-            cells = wanted(config, place)
+            cells = cells_of(config, place)
             found = measure_all(cells, place, run_here, workers=1)
             results = document(config, cells, found, place)
             report.rehearse(config, results, Path(folder))
@@ -76,11 +76,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="experiments; all if none is named"
     )
-    parser.add_argument("--list", action="store_true", help="tell what there is")
+    parser.add_argument("--list", action="store_true", help="list the experiments")
     parser.add_argument("--report", action="store_true", help="measure nothing")
     parser.add_argument("--small", action="store_true", help="few documents, results not kept")
     parser.add_argument("--data", type=Path, default=place.data, help="folder of the corpora")
-    parser.add_argument("--cache", type=Path, default=place.cache, help="folder for what was found")
+    parser.add_argument("--cache", type=Path, default=place.cache, help="folder for measured cells")
     parser.add_argument("--workers", type=int, default=2, help="cells at a time (default 2)")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds of a cell at most")
     return parser
@@ -90,4 +90,4 @@ if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:
-        sys.exit("interrupted; the same command goes on from here")
+        sys.exit("interrupted; the same command continues from here")

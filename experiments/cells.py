@@ -1,4 +1,4 @@
-"""A cell: the smallest thing that an experiment measures."""
+"""A cell: the smallest unit that an experiment measures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from experiments.streams import Stream
 
 
 class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is measured, on which stream; a timed one needs the machine for itself."""
+    """A measurement on a stream; a timed one needs the machine for itself."""
 
     kind: str
     what: dict[str, Any]
@@ -29,6 +29,6 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @cache
 def digest(path: Path) -> str:
-    """Changes with a file, or with the modules below a folder."""
+    """Hash a file, or all modules below a folder."""
     files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

@@ -1,4 +1,4 @@
-"""Whether what is said holds in what was found."""
+"""Test the claims of an experiment against its results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEAD = 0.010
 
 
 def verdict(claim: Claim, stream: str, rows: list[Row], varied: str = "") -> list[str]:
-    """What is said, on which stream, what was found, whether it holds."""
+    """Return the claim, its stream, the finding, and whether it holds."""
     if claim.better is not None:
         found, holds = _better(claim, rows)
     elif claim.best is not None:
@@ -30,7 +30,7 @@ def verdict(claim: Claim, stream: str, rows: list[Row], varied: str = "") -> lis
 
 
 def _leads(one: float, other: float) -> str:
-    """Whether one F1 is higher than the other, by enough to tell."""
+    """Compare two F1 scores; small differences decide nothing."""
     if abs(one - other) < LEAD:
         return UNKNOWN
     return YES if one > other else NO
@@ -58,7 +58,7 @@ def _better(claim: Claim, rows: list[Row]) -> tuple[str, str]:
 
 
 def _beside(row: Row, other: Row, claim: Claim) -> float | None:
-    """The measure of a system after the documents that the other one did, too."""
+    """Return the measure of a system after the documents that both did."""
     if other.cut and other.result["documents"] < row.result["documents"]:
         there = row.after(other.result["documents"])
         return None if there is None else there.get(claim.measure)

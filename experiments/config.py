@@ -1,4 +1,4 @@
-"""What an experiment is: a TOML file beside this module."""
+"""The definition of an experiment: a TOML file beside this module."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from experiments.streams import Stream
 HERE = Path(__file__).parent
 
 PAPER_POINTS = (100, *range(500, 20_001, 500), *range(25_000, 2_000_001, 5_000))
-"""Where section 6.5 looks at its curves, and after the first hundred documents."""
+"""The points of the curves in section 6.5, and one after the first hundred documents."""
 
 Strict = {"forbid_unknown_fields": True, "kw_only": True}
 
 
 class Part(msgspec.Struct, **Strict):
-    """A part of a study: a function of its module, and what it is given.
+    """A part of a study: a function of its module, and its input.
 
     ``streams`` are those of the experiment unless it has its own; an empty list means that it
     needs none. A timed part runs alone on the machine. ``arguments`` go to the function.
@@ -31,7 +31,7 @@ class Part(msgspec.Struct, **Strict):
 
 
 class Figure(msgspec.Struct, **Strict):
-    """A picture: what to draw, and of which figures."""
+    """A picture: its kind, panels and axes."""
 
     draw: Literal["curves", "lines", "front"]
     panels: list[str]
@@ -40,17 +40,17 @@ class Figure(msgspec.Struct, **Strict):
 
 
 class Claim(msgspec.Struct, **Strict):
-    """Something that is said to hold, and how to tell.
+    """A claim, and how to test it.
 
     ``better`` has a higher ``measure`` than ``than``: at the end of the stream, or on average over
     its first half. ``best`` has a higher ``measure`` than every other system, after the documents
-    that the other one did. ``flat`` takes as long for a byte of text in the last fifth of the
-    stream as in the second, give or take a quarter; ``grows`` takes longer than that. ``falls``
-    loses more than a tenth of the best ``measure`` it had on its way, from the thousandth document
-    on; ``keeps`` does not. ``level`` has 95 % of its ``measure`` from the value ``since`` of what
-    is varied on.
+    that both did. ``flat`` takes as long for a byte of text in the last fifth of the
+    stream as in the second, within a quarter; ``grows`` takes longer than that. ``falls``
+    loses more than a tenth of its best ``measure``, from the thousandth document on; ``keeps`` does
+    not. ``level`` has 95 % of its ``measure`` from the value ``since`` of what
+    varies on.
 
-    ``withdrawn`` says why the figures do not decide the claim: it is then reported as not known.
+    ``withdrawn`` says why the figures do not decide the claim: the report then says "not known".
     """
 
     says: str
@@ -82,7 +82,7 @@ class Config(msgspec.Struct, **Strict):
     streams: list[str | Stream] = []
     optional: list[str | Stream] = []
     timed: bool = False
-    seeds: int = 1  # how many its figures are of; the pages say so
+    seeds: int = 1  # the number of seeds, shown on the pages
     parts: dict[str, Part] = {}
     systems: list[str] = []
     points: list[int] | Literal["paper"] = []
@@ -97,22 +97,22 @@ class Config(msgspec.Struct, **Strict):
 
     @property
     def page(self) -> Path:
-        """Where it is told of."""
+        """Its page."""
         return HERE / f"{self.name}.md"
 
     @property
     def results(self) -> Path:
-        """Where its figures are."""
+        """Its file of results."""
         return HERE / "results" / f"{self.name}.json"
 
 
 def names() -> list[str]:
-    """The experiments there are."""
+    """List the experiments."""
     return sorted(path.stem for path in HERE.glob("*.toml"))
 
 
 def read(name: str, *, small: bool = False, folder: Path = HERE) -> Config:
-    """The experiment of that name; ``small`` for a quick look at all of it."""
+    """Read an experiment; ``small`` for a quick version."""
     path = folder / f"{name}.toml"
     if not path.exists():
         raise SystemExit(f"there is no experiment {name!r}; there are: {', '.join(names())}.")

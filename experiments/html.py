@@ -1,4 +1,4 @@
-"""One HTML page with all tables and pictures; it needs nothing beside it."""
+"""One self-contained HTML page with all tables and pictures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PICTURE = re.compile(r'<img src="([^"]+\.svg)" alt="([^"]*)"[^>]*>')
 
 
 def index(pages: Iterable[Path]) -> str:
-    """The pages one after the other, with a table of contents."""
+    """Join the pages, with a table of contents."""
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string((HERE / "index.html.j2").read_text(encoding="utf-8"))
     sections = [(page.stem, title(page), rendered(page)) for page in pages]
@@ -22,12 +22,12 @@ def index(pages: Iterable[Path]) -> str:
 
 
 def title(page: Path) -> str:
-    """The first heading of a page."""
+    """Return the first heading of a page."""
     return page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
 
 
 def rendered(page: Path) -> str:
-    """A page as HTML, its pictures inside."""
+    """Render a page with its pictures inside."""
     parser = MarkdownIt("commonmark").enable("table")
     html: str = parser.render(page.read_text(encoding="utf-8"))
     html = re.sub(r"<!--.*?-->\n?", "", html)
@@ -36,7 +36,7 @@ def rendered(page: Path) -> str:
 
 
 def drawing(path: Path, about: str) -> str:
-    """A picture, and what it shows for those who cannot see it."""
+    """Embed a picture, with a description for screen readers."""
     svg = path.read_text(encoding="utf-8")
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)

@@ -1,7 +1,7 @@
-"""Cells are measured in processes of their own, and what was found is kept.
+"""Measure cells, each in its own process, and cache their results.
 
-The cache knows a cell by its question, its documents and the code that answers: an experiment
-that was interrupted goes on where it stopped, and two experiments share what both ask for.
+The key of a cell is a digest of its definition, its documents and the code that measures it: an
+interrupted experiment continues where it stopped, and two experiments share common cells.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ RUNNING: set[subprocess.Popen[str]] = set()
 
 @dataclass(frozen=True)
 class Place:
-    """Where corpora are, and where what was found is kept."""
+    """The folders of corpora and of the cache, and the time limit of a cell."""
 
     data: Path = DATA
     cache: Path = Path(__file__).parent / "cache"
     timeout: float = 3600.0
 
     def has(self, stream: Stream) -> bool:
-        """Whether the documents of a stream are there."""
+        """Test whether the corpus of a stream is there."""
         path = stream.path(self.data)
         return path is None or path.is_file()
 
     def key(self, cell: Cell) -> str:
-        """The name of a cell in the cache."""
+        """Return the key of a cell in the cache."""
         documents = cell.stream.digest(self.data) if cell.stream else ""
         question = [msgspec.to_builtins(cell), documents, KINDS[cell.kind].fingerprint(cell)]
         return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:24]
 
     def kept(self, cell: Cell) -> Found | None:
-        """What was found before, if anything was."""
+        """Return the cached result of a cell, if any."""
         path = self.cache / f"{self.key(cell)}.json"
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
     def keep(self, cell: Cell, found: Found) -> None:
-        """Keep what was found, whole or not at all."""
+        """Cache a result, whole or not at all."""
         self.cache.mkdir(parents=True, exist_ok=True)
         path = self.cache / f"{self.key(cell)}.json"
         part = path.with_suffix(f".{os.getpid()}")
@@ -71,7 +71,7 @@ class Place:
 
 
 def run(cell: Cell, place: Place) -> Found:
-    """Measure a cell in a process of its own; what goes wrong is told with its reason."""
+    """Measure a cell in its own process; a failure is a result with a reason."""
     began = time.perf_counter()
     request = {
         "cell": msgspec.to_builtins(cell),
@@ -86,7 +86,7 @@ def run(cell: Cell, place: Place) -> Found:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # Ctrl-C is ours: the process is ended with all that it started
+        start_new_session=True,  # on Ctrl-C, end_all ends it with its children
     )
     RUNNING.add(process)
     try:
@@ -103,7 +103,7 @@ def run(cell: Cell, place: Place) -> Found:
 
 
 def end_all() -> None:
-    """End what is being measured; what was found before is kept."""
+    """End all running measurements."""
     for process in list(RUNNING):
         _end(process)
 
@@ -124,7 +124,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def _about(began: float) -> Found:
-    """When it was measured, how long it took, how busy the machine was."""
+    """Note the date, the duration and the load of the machine."""
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "took": round(time.perf_counter() - began, 1),
@@ -133,7 +133,7 @@ def _about(began: float) -> Found:
 
 
 def main() -> None:
-    """Measure the cell that standard input describes, and print what was found."""
+    """Measure the cell of standard input, and print its result."""
     request = json.load(sys.stdin)
     place = Place(Path(request["data"]), Path(request["cache"]))
     print(json.dumps(place.measure(msgspec.convert(request["cell"], Cell))))

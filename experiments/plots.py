@@ -1,4 +1,4 @@
-"""Pictures of what was found, drawn from the results alone."""
+"""Pictures, drawn from the results alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from experiments.rows import Row
 from experiments.tables import distinct
 
 STYLE = {
-    "svg.hashsalt": "clasher",  # the same figures, the same file
+    "svg.hashsalt": "clasher",  # makes the files reproducible
     "svg.fonttype": "path",
     "font.size": 9,
     "axes.spines.top": False,
@@ -81,12 +81,12 @@ COLOURS = {
 
 
 def colour(system: str) -> str:
-    """The colour of a system; that of its hashed twin for one without hashing."""
+    """Return the colour of a system; one without hashing has that of its hashed twin."""
     return COLOURS.get(system.replace("exact-", "clasher-"), "#444444")
 
 
 def draw(figure: Figure, rows: list[Row], asymptotes: Iterable[str]) -> Picture:
-    """A picture as the experiment asks for it."""
+    """Draw a picture of an experiment."""
     fine = [
         row
         for row in rows
@@ -102,7 +102,7 @@ def draw(figure: Figure, rows: list[Row], asymptotes: Iterable[str]) -> Picture:
 
 
 def nothing() -> Picture:
-    """Where a picture would be, had any system come to an end."""
+    """Draw a placeholder if every system failed."""
     picture, grid = canvas(1, 1)
     grid[0, 0].text(0.5, 0.5, "every system failed", ha="center", va="center")
     grid[0, 0].set_axis_off()
@@ -110,7 +110,7 @@ def nothing() -> Picture:
 
 
 def curves(rows: list[Row], panels: list[str]) -> Picture:
-    """Along the stream: a row of panels for each stream."""
+    """Draw curves along the stream, a row of panels for each stream."""
     streams = distinct(row.stream for row in rows)
     picture, grid = canvas(len(streams), len(panels))
     for stream, line in zip(streams, grid, strict=True):
@@ -125,7 +125,7 @@ def curves(rows: list[Row], panels: list[str]) -> Picture:
 
 
 def lines(rows: list[Row], panels: list[str], x: str, asymptotes: set[str]) -> Picture:
-    """Against what was varied; systems that it means nothing to are level and dashed."""
+    """Draw lines against what varies; systems that do not have it are level and dashed."""
     streams = distinct(row.stream for row in rows)
     picture, grid = canvas(len(streams), len(panels))
     for stream, line in zip(streams, grid, strict=True):
@@ -146,16 +146,16 @@ def lines(rows: list[Row], panels: list[str], x: str, asymptotes: set[str]) -> P
 
 
 def across(row: Row, x: str) -> float:
-    """Where a run stands on the axis: what was varied, or a figure of the result."""
+    """Return the place of a run on the axis: what varies, or a figure of the result."""
     value = row.value(x)
     return float(row.result[x] if value is None else value)
 
 
 def front(rows: list[Row], panels: list[str]) -> Picture:
-    """F1 against speed: up and to the right is better.
+    """Draw F1 against speed: up and to the right is better.
 
-    Systems that did not do the whole stream are hollow; a line leads from each to where the first
-    system stood after as many documents.
+    Systems that ran on the first part of the stream only are hollow; a line leads from each to the
+    first system after as many documents.
     """
     streams = distinct(row.stream for row in rows)
     picture, grid = canvas(len(panels), len(streams), width=4.6, height=3.4)
@@ -177,16 +177,16 @@ def front(rows: list[Row], panels: list[str]) -> Picture:
 
 
 def look(row: Row) -> dict[str, Any]:
-    """Colour and name of a system."""
+    """Return the colour and name of a system."""
     dashed = {"linestyle": ":"} if row.system.startswith("exact-") else {}
     return {"color": colour(row.system), "label": row.title} | dashed
 
 
-# ── what all pictures have in common ─────────────────────────────────────────────────────────────
+# ── common to all pictures ──────────────────────────────────────────────────────────────────────
 
 
 def canvas(rows: int, columns: int, width: float = 3.6, height: float = 2.7) -> tuple[Picture, Any]:
-    """Empty panels."""
+    """Make empty panels."""
     with mpl.rc_context(STYLE):
         picture = Picture(figsize=(width * columns, height * rows), layout="constrained")
         grid = picture.subplots(rows, columns, squeeze=False)
@@ -194,7 +194,7 @@ def canvas(rows: int, columns: int, width: float = 3.6, height: float = 2.7) -> 
 
 
 def label(axes: Axes, x: str, y: str) -> None:
-    """Names and scales of both axes."""
+    """Set the names and scales of both axes."""
     axes.set_xlabel(AXES.get(x, x))
     axes.set_ylabel(AXES.get(y, y))
     if x in LOGARITHMIC:
@@ -204,7 +204,7 @@ def label(axes: Axes, x: str, y: str) -> None:
 
 
 def finished(picture: Picture, grid: Any) -> Picture:
-    """With one legend for all panels, below them."""
+    """Add one legend for all panels, below them."""
     names: dict[str, Any] = {}
     for axes in grid.flat:
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):

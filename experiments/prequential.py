@@ -1,4 +1,4 @@
-"""Test, then train: the run that most experiments are made of."""
+"""Test, then train: the loop of most experiments."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ BATCH = 1000
 
 @dataclass(frozen=True)
 class Scores:
-    """Macro and micro F1 of a test-then-train run, and how they came about."""
+    """Macro and micro F1 of a test-then-train run, and their curve."""
 
     macro_f1: float
     micro_f1: float
     curve: list[dict[str, float]]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, without the curve."""
+        """Return plain values for JSON, without the curve."""
         return {"macro_f1": round(self.macro_f1, 4), "micro_f1": round(self.micro_f1, 4)}
 
 
 def prequential(model: Clasher, stream: Corpus, points: tuple[int, ...] = ()) -> Scores:
-    """Predict each document, then learn from it; the curve has a point where one is asked for.
+    """Predict each document, then learn it; ``points`` are those of the curve.
 
     >>> from support.corpora import synthetic
     >>> scores = prequential(Clasher(1024), synthetic(200, 5), points=(100,))

@@ -1,4 +1,4 @@
-"""Pages, pictures and one HTML page of all experiments, from their results alone."""
+"""Write the pages and pictures of experiments, and one HTML page, from the results alone."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ BLOCK = re.compile(r"(<!-- experiment:([\w-]+) -->\n).*?(<!-- /experiment:\2 -->
 FIGURES = HERE / "figures"
 README = HERE / "README.md"
 ASKED = ("kind", "what", "stream", "timed")
-"""What tells one cell from another."""
+"""The fields that identify a cell."""
 
 
 def write(configs: Iterable[Config]) -> list[Path]:
-    """Write the pages and pictures of experiments, and those that tell of all."""
+    """Write the pages and pictures of experiments, and the pages about all of them."""
     written = []
     for config in configs:
         results = load(config)
@@ -42,13 +42,13 @@ def write(configs: Iterable[Config]) -> list[Path]:
 
 
 def known() -> list[tuple[Config, dict[str, Any]]]:
-    """All experiments that have results, those of the paper first."""
+    """Return all experiments that have results, those of the paper first."""
     configs = sorted(map(read, names()), key=lambda config: (not config.paper, config.title))
     return [(config, load(config)) for config in configs if config.results.exists()]
 
 
 def load(config: Config) -> dict[str, Any]:
-    """The results of an experiment."""
+    """Load the results of an experiment."""
     if not config.results.exists():
         raise SystemExit(f"no results yet: run python -m experiments {config.name}")
     results: dict[str, Any] = json.loads(config.results.read_text(encoding="utf-8"))
@@ -56,7 +56,7 @@ def load(config: Config) -> dict[str, Any]:
 
 
 def blocks(config: Config, results: dict[str, Any]) -> dict[str, str]:
-    """All that a page can show."""
+    """Make all tables of a page."""
     kind = KINDS[config.kind]
     return kind.blocks(config, results["cells"]) | {
         "claims": claims(kind.verdicts(config, results["cells"])),
@@ -66,17 +66,17 @@ def blocks(config: Config, results: dict[str, Any]) -> dict[str, str]:
 
 
 def claims(verdicts: list[list[str]]) -> str:
-    """What is said, and whether it holds."""
+    """Make the table of claims."""
     return markdown(["what is said", "stream", "found", "holds"], verdicts)
 
 
 def filled(config: Config, results: dict[str, Any]) -> str:
-    """The page of an experiment with its tables written anew."""
+    """Fill the tables of a page."""
     return fill(config.page.read_text(encoding="utf-8"), config.page.name, blocks(config, results))
 
 
 def fill(text: str, page: str, blocks: dict[str, str]) -> str:
-    """A text with its blocks written anew."""
+    """Fill the blocks of a text."""
 
     def replaced(match: re.Match[str]) -> str:
         start, name, end = match.groups()
@@ -88,7 +88,7 @@ def fill(text: str, page: str, blocks: dict[str, str]) -> str:
 
 
 def readme() -> str:
-    """The page of all experiments: claims, what was found, and the commands."""
+    """Write the page of all experiments: claims, findings and commands."""
     lines = []
     for config, results in known():
         verdicts = KINDS[config.kind].verdicts(config, results["cells"])
@@ -112,13 +112,13 @@ def readme() -> str:
 
 
 def streams(cells: list[dict[str, Any]]) -> str:
-    """The names of the streams that an experiment ran on."""
+    """Return the names of the streams of an experiment."""
     named = [cell["stream"]["name"] for cell in cells if cell.get("stream")]
     return ", ".join(dict.fromkeys(named)) or NONE
 
 
 def confirmed(verdicts: list[list[str]]) -> str:
-    """Whether what the paper says was found again; what we add to it is not counted.
+    """Say whether the claims of the paper hold; our own claims do not count.
 
     >>> confirmed([["A", "news", "", "yes"], ["A", "blogs", "", "no"], ["B (ours)", "", "", "yes"]])
     'in part'
@@ -130,7 +130,7 @@ def confirmed(verdicts: list[list[str]]) -> str:
 
 
 def took(all_results: Iterable[dict[str, Any]]) -> str:
-    """How long all cells took, each counted once; two run at a time unless they are timed."""
+    """Estimate the duration of all cells, each counted once; two run at a time unless timed."""
     cells = [cell for results in all_results for cell in results["cells"]]
     once = {json.dumps([cell[name] for name in cell if name in ASKED]): cell for cell in cells}
     alone = [cell["took"] for cell in once.values() if cell.get("timed")]
@@ -143,7 +143,7 @@ def took(all_results: Iterable[dict[str, Any]]) -> str:
 
 
 def summary(verdicts: list[list[str]]) -> str:
-    """Which claims hold everywhere, where else, and which nowhere.
+    """List the claims that hold everywhere, on some streams, and nowhere.
 
     >>> summary([["A", "news", "", "yes"], ["A", "blogs", "", "yes"], ["B", "news", "", "no"]])
     '**Holds**: A. **Does not hold**: B.'
@@ -164,7 +164,7 @@ def summary(verdicts: list[list[str]]) -> str:
 
 
 def rehearse(config: Config, results: dict[str, Any], folder: Path) -> None:
-    """Make tables and pictures as if they were to be written."""
+    """Make tables and pictures without writing the pages."""
     filled(config, results)
     for name, picture in KINDS[config.kind].pictures(config, results["cells"]).items():
         plots.save(picture, folder / f"{name}.svg")

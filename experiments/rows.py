@@ -1,4 +1,4 @@
-"""One run of a system, as tables, pictures and claims look at it."""
+"""One run of a system, for tables, pictures and claims."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BENCHMARK = Path(benchmarks.__file__).parent / "results" / "table.json"
 
 @cache
 def benchmark() -> dict[str, Any]:
-    """The results of ``python -m benchmarks table``; nothing where there are none."""
+    """Return the results of ``python -m benchmarks table``, if any."""
     if not BENCHMARK.exists():
         return {"runs": []}
     study: dict[str, Any] = json.loads(BENCHMARK.read_text(encoding="utf-8"))
@@ -35,16 +35,16 @@ def _benchmark_cells() -> dict[tuple[Any, ...], BenchmarkCell]:
 
 
 def benchmark_cell(corpus: str, system: str) -> BenchmarkCell | None:
-    """All runs of a system on a corpus in the benchmark, if none of them failed."""
+    """Return the runs of a system on a corpus in the benchmark, unless one failed."""
     found = of_system(_benchmark_cells(), corpus, system)
     return None if found is None or found.failed else found
 
 
 @dataclass(frozen=True)
 class Row:
-    """A system on a stream: the figures of the end, and those of the points on the way.
+    """A system on a stream: its figures at the points and at the end.
 
-    ``labels`` are those of the whole stream, as far as any system came; ``as_stored`` tells whether
+    ``labels`` counts the labels of the stream, as far as any system got; ``as_stored`` is true if
     all documents came in the order of the file, with all labels and the system's own settings.
     """
 
@@ -58,7 +58,7 @@ class Row:
 
     @classmethod
     def all(cls, cells: list[dict[str, Any]]) -> list[Row]:
-        """From the cells of the results."""
+        """Make the rows of the cells of results."""
         titles = [msgspec.convert(cell["stream"], Stream).title for cell in cells]
         labels: dict[str, int] = {}
         for title, cell in zip(titles, cells, strict=True):
@@ -83,12 +83,12 @@ class Row:
         return SYSTEMS[self.system].title
 
     def value(self, name: str) -> Any:
-        """What was varied: an option of the system, or of its task."""
+        """Return the value of what varies: an option of the system, or of its task."""
         return self.what["options"].get(name, self.what.get(name))
 
     @property
     def benchmarked(self) -> float | None:
-        """Documents a second by the benchmark, where it has this very run: the same documents."""
+        """Documents a second in the benchmark, if it ran the same documents."""
         if self.failed is not None or not self.as_stored:
             return None
         cell = benchmark_cell(self.stream, self.system)
@@ -98,16 +98,16 @@ class Row:
 
     @property
     def speed(self) -> float:
-        """Documents a second: the benchmark's median, so that one thing has one figure.
+        """Documents a second: the benchmark's median, so that all pages show the same figure.
 
-        The run of the experiment itself counts only where the benchmark has none.
+        The run of the experiment counts only if the benchmark has none.
         """
         known = self.benchmarked
         return float(self.result["documents_per_second"]) if known is None else known
 
     @property
     def cut(self) -> str:
-        """How much of the stream it was given, or came to do, if not all."""
+        """The part of the stream that it ran on, if not all."""
         if self.failed is not None:
             return ""
         if not self.result["complete"]:
@@ -116,15 +116,15 @@ class Row:
 
     @property
     def shortened(self) -> bool:
-        """Whether it was given the first documents only."""
+        """Whether it got only the first documents."""
         limit = self.what["limit"]
         return limit is not None and self.result["documents"] == limit
 
     @cached_property
     def points(self) -> list[dict[str, float]]:
-        """Where it stood on the way, with the microseconds that a document took since the last.
+        """The figures at each point, with the microseconds per document since the last one.
 
-        ``macro_f1_over_all`` counts the labels that are yet to appear as 0, as the paper does.
+        ``macro_f1_over_all`` counts labels that have not appeared yet as 0, as the paper does.
         """
         found: list[dict[str, float]] = []
         start = {"documents": 0.0, "seconds": 0.0, "text_bytes": 0.0}
@@ -143,12 +143,12 @@ class Row:
         return found
 
     def after(self, documents: int) -> dict[str, float] | None:
-        """Where it stood after so many documents, or at the last point before."""
+        """Return the figures after some documents, or at the last point before."""
         before = [point for point in self.points if point["documents"] <= documents]
         return before[-1] if before and "macro_f1" in before[-1] else None
 
     def mean(self, measure: str, start: float, stop: float) -> float | None:
-        """The mean of a figure over the points of a stretch of the stream, 0 to 1."""
+        """Return the mean of a figure over a section of the stream, 0 to 1."""
         end = self.result["documents"]
         inside = [
             point[measure]

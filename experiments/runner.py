@@ -1,4 +1,4 @@
-"""All cells of experiments, and the files their results go to."""
+"""Measure all cells of experiments, and write their results."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def check(configs: Iterable[Config], place: Place) -> None:
 
 
 def _given(config: Config, place: Place) -> list[Stream]:
-    """The optional streams whose files are there."""
+    """Return the optional streams whose files are there."""
     return [stream for stream in map(Stream.of, config.optional) if place.has(stream)]
 
 
-def wanted(config: Config, place: Place) -> list[Cell]:
-    """The cells of an experiment, on optional streams too where their files are given."""
+def cells_of(config: Config, place: Place) -> list[Cell]:
+    """Return the cells of an experiment, also on optional streams whose files are there."""
     streams = [*config.streams, *_given(config, place)]
     return list(KINDS[config.kind].cells(msgspec.structs.replace(config, streams=streams)))
 
@@ -46,7 +46,7 @@ def wanted(config: Config, place: Place) -> list[Cell]:
 def measure_all(
     cells: Iterable[Cell], place: Place, measure: Measure = run, workers: int = 2
 ) -> dict[str, Found]:
-    """What is found in every cell, by its key; what was measured before is not measured again.
+    """Measure every cell that is not in the cache; return all results by key.
 
     Cells run ``workers`` at a time, timed ones alone after the others.
     """
@@ -80,7 +80,7 @@ def _measured(
                     found[key] = future.result()
                     if "failed" not in found[key]:
                         place.keep(cells[key], found[key])
-                    progress.tell(cells[key], found[key])
+                    progress.report(cells[key], found[key])
         except BaseException:
             end_all()
             raise
@@ -88,13 +88,13 @@ def _measured(
 
 
 class Progress:
-    """Lines that say how far we are."""
+    """Prints progress."""
 
     def __init__(self, cells: int) -> None:
         self.cells, self.done, self.began = cells, 0, time.perf_counter()
 
-    def tell(self, cell: Cell, found: Found) -> None:
-        """A cell is done."""
+    def report(self, cell: Cell, found: Found) -> None:
+        """Report a finished cell."""
         self.done += 1
         passed = time.perf_counter() - self.began
         left = passed / self.done * (self.cells - self.done)
@@ -106,7 +106,7 @@ class Progress:
 
 
 def brief(result: Any) -> str:
-    """A few figures of a result, where it has them."""
+    """Summarise a result."""
     if not isinstance(result, dict) or "macro_f1" not in result:
         return "done"
     return f"macro {result['macro_f1']:.3f}  micro {result['micro_f1']:.3f}"
@@ -115,7 +115,7 @@ def brief(result: Any) -> str:
 def document(
     config: Config, cells: list[Cell], found: dict[str, Found], place: Place
 ) -> dict[str, Any]:
-    """The results of an experiment, as they are written."""
+    """Make the content of a file of results."""
     about = header(config.name, [], repeats=1)
     own = [found[place.key(cell)] for cell in cells]
     about["machine"]["load_before"] = round(median(one["load"] for one in own), 2)
@@ -125,6 +125,6 @@ def document(
 
 
 def save(path: Path, results: dict[str, Any]) -> None:
-    """Write results where reports find them."""
+    """Write the file of results."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

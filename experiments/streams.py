@@ -1,4 +1,4 @@
-"""Which documents a cell of an experiment is given, and in which order."""
+"""The stream of a cell: its documents and their order."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ SYNTHETIC = "synthetic"
 
 
 class Stream(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A stream as an experiment asks for it.
+    """The stream of an experiment.
 
     Parameters
     ----------
     name
         A corpus: a Parquet file of that name in the folder of the data; or ``synthetic``.
     order
-        As it is stored; ``shuffled`` with a fixed seed; or ``days``, the split of section 6.3: the
-        documents of even days first, and those of odd days as a test set after them. Where a
-        stream has no dates, every other document is of an odd day.
+        ``stored``, as in the file; ``shuffled`` with a fixed seed; or ``days``, the split of section 6.3: the
+        documents of even days first, then those of odd days as a test set. In a stream without
+        dates, every other document is of an odd day.
     limit
         The first documents only.
     documents, labels, words
@@ -44,21 +44,21 @@ class Stream(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
     @classmethod
     def of(cls, given: str | Stream) -> Stream:
-        """A name stands for the whole corpus as it is stored."""
+        """Make a stream; a name means the whole corpus as it is stored."""
         return given if isinstance(given, Stream) else cls(given)
 
     @property
     def title(self) -> str:
-        """What tables call it."""
+        """Its name in tables."""
         name = f"{SYNTHETIC}-{self.labels}" if self.name == SYNTHETIC else self.name
         return f"{name}, shuffled" if self.order == "shuffled" else name
 
     def path(self, data: Path) -> Path | None:
-        """The file it is read from, if any."""
+        """Return its file, if any."""
         return None if self.name == SYNTHETIC else data / f"{self.name}.parquet"
 
     def fault(self, data: Path) -> str:
-        """What is wrong with its file, and what to do; nothing if it can be read."""
+        """Describe what is wrong with its file and the remedy; empty if it can be read."""
         path = self.path(data)
         if path is None:
             return ""
@@ -75,7 +75,7 @@ class Stream(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
         return f"{names} in {path}, which has no such columns" if missing else ""
 
     def digest(self, data: Path) -> str:
-        """Changes with the documents."""
+        """Hash the documents."""
         path = self.path(data)
         if path is None:
             return ""
@@ -83,7 +83,7 @@ class Stream(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def load(self, data: Path) -> tuple[Corpus, int | None]:
-        """The documents, and where a test set begins."""
+        """Load the documents, and return where a test set begins."""
         path = self.path(data)
         if path is None:
             corpus = corpora.synthetic(self.documents, self.labels, words=self.words)
@@ -98,7 +98,7 @@ class Stream(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
 
 def odd_days(path: Path | None, documents: int) -> np.ndarray:
-    """Which of the first documents were written on odd days of their month."""
+    """Find the documents that were written on odd days of their month."""
     if path is not None and "date" in pq.read_schema(path).names:
         dates = pq.read_table(path, columns=["date"])["date"][:documents]
         if not dates.null_count:
@@ -108,7 +108,7 @@ def odd_days(path: Path | None, documents: int) -> np.ndarray:
 
 
 def by_days(corpus: Corpus, odd: np.ndarray) -> tuple[Corpus, int]:
-    """The documents of even days, then those of odd days; where the latter begin.
+    """Put documents of even days before those of odd days; return where the latter begin.
 
     >>> stream, start = by_days(corpora.synthetic(10, 2), np.arange(10) % 2 == 1)
     >>> len(stream), start

@@ -1,4 +1,4 @@
-"""What systems did on streams, as Markdown tables."""
+"""Markdown tables of systems on streams."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ EARLY = (100, 1_000, 10_000)
 
 
 def overview(rows: list[Row]) -> str:
-    """A row for each system, a column for each stream: macro F1 / micro F1, documents a second.
+    """Make a row for each system, a column for each stream: macro F1 / micro F1, documents a second.
 
-    Beside a system that did not do the whole stream stands what the first of them had by then.
+    A system that ran on a part of the stream has the scores of the first system there beside it.
     """
     streams = distinct(row.stream for row in rows)
     found = {(row.system, row.stream): row for row in rows}
@@ -75,7 +75,7 @@ def _overview(row: Row | None, first: Row | None) -> str:
 
 
 def size(rows: list[Row], stream: str) -> str:
-    """How long a stream is, from a system that came to its end."""
+    """Return the length of a stream, from a system that ran on all of it."""
     whole = [
         row.result for row in rows if row.stream == stream and row.failed is None and not row.cut
     ]
@@ -85,7 +85,7 @@ def size(rows: list[Row], stream: str) -> str:
 
 
 def measures(rows: list[Row]) -> str:
-    """A table for each stream with all measures of section 6.1."""
+    """Make a table for each stream with all measures of section 6.1."""
     parts = []
     for stream in distinct(row.stream for row in rows):
         lines = []
@@ -107,7 +107,7 @@ def _titled(row: Row) -> str:
 
 
 def varied(rows: list[Row], name: str) -> str:
-    """A table for each stream: a row for each system, a column for each value, or for any."""
+    """Make a table for each stream: a row for each system, a column for each value."""
     columns = distinct(row.value(name) for row in rows)
     parts = []
     for stream in distinct(row.stream for row in rows):
@@ -131,7 +131,7 @@ def _scores(row: Row | None) -> str:
 
 
 def written(name: str, value: Any) -> str:
-    """A value of what is varied.
+    """Write a value of what varies.
 
     >>> written("dimensions", 4096), written("fraction", 0.25)
     ('2^12', '0.25')
@@ -142,7 +142,7 @@ def written(name: str, value: Any) -> str:
 
 
 def start(rows: list[Row]) -> str:
-    """A table for each stream: F1 after the first hundred, thousand, ten thousand documents."""
+    """Make a table for each stream: F1 after the first 100, 1,000 and 10,000 documents."""
     parts = []
     for stream in distinct(row.stream for row in rows):
         lines = []
@@ -156,7 +156,7 @@ def start(rows: list[Row]) -> str:
 
 
 def settings(rows: list[Row]) -> str:
-    """How each system is set."""
+    """List the settings of each system."""
     chosen = (SYSTEMS[name] for name in distinct(row.system for row in rows))
     lines = [[system.title, f"`{system.settings}`"] for system in chosen]
     return markdown(["system", "settings"], lines)
@@ -168,5 +168,5 @@ def pair(figures: dict[str, Any]) -> str:
 
 
 def distinct(values: Iterable[Any]) -> list[Any]:
-    """Each value once, in order of appearance."""
+    """Return each value once, in order of appearance."""
     return list(dict.fromkeys(values))

@@ -1,6 +1,6 @@
-"""A standalone cluster of Spark on the loopback of this machine: a master and some workers.
+"""A standalone Spark cluster on loopback: a master and some workers.
 
-The package that pip installs has no start-master.sh, but it has what that script runs.
+The package of pip has no start-master.sh, but it has the class that this script runs.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import pyspark
 
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 PATIENCE = 60.0  # seconds until the master answers
-STOPPING = 10.0  # seconds until a process that was told to stop is killed
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # for what lives for seconds only
+STOPPING = 10.0  # seconds until a process that does not stop is killed
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # for processes that run for seconds
 
 
 class Cluster:
@@ -28,11 +28,11 @@ class Cluster:
     Parameters
     ----------
     workers
-        How many there are.
+        Their number.
     memory
-        What each may give to its executor, as Spark writes it.
+        The memory of each for its executor, in Spark's notation.
     java
-        Options of the master's and the workers' own processes.
+        Java options of the master and the workers.
     """
 
     def __init__(self, workers: int = 2, memory: str = "1g", java: str = QUICK) -> None:
@@ -81,7 +81,7 @@ def _free_port() -> int:
 
 
 def _await(port: int) -> None:
-    """Wait until somebody listens."""
+    """Wait until a process listens."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         try:
@@ -94,7 +94,7 @@ def _await(port: int) -> None:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a process and those it has started, its executors for instance."""
+    """End a process and its children, such as executors."""
     process.terminate()
     with suppress(subprocess.TimeoutExpired):
         process.wait(STOPPING)

@@ -1,4 +1,4 @@
-"""Data frames whose partitions are known: files that executors read, one each."""
+"""Data frames with known partitions, each a file that an executor reads."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ SCHEMA = "number int, text string, labels array<string>"
 
 
 def table(corpus: Corpus) -> pa.Table:
-    """The rows of a stream."""
+    """Turn a corpus into rows."""
     numbers = pa.array(range(len(corpus)), pa.int32())
     return pa.table({"number": numbers, "text": corpus.texts, "labels": corpus.labels})
 
 
 def cut(length: int, parts: int) -> list[slice]:
-    """So many consecutive parts; some are empty where there are more parts than rows."""
+    """Cut a length into consecutive parts; some are empty if there are more parts than rows."""
     bounds = [length * part // parts for part in range(parts + 1)]
     return [slice(*pair) for pair in pairwise(bounds)]
 
 
 def in_parts(spark: Any, rows: pa.Table, parts: int, folder: Path) -> Any:
-    """A data frame of consecutive parts of a table, a partition and a file in ``folder`` each."""
+    """Make a data frame of consecutive parts of a table, each a partition and a file in ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, inside in enumerate(cut(len(rows), parts)):
         pq.write_table(rows[inside], folder / f"{number}.parquet")

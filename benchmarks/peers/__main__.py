@@ -1,4 +1,4 @@
-"""One run of one system in this process; prints one line of JSON.
+"""Run one system once in this process, and print one line of JSON.
 
 python -m benchmarks.peers vw-hinge benchmarks/streams/arxiv --limit 5000
 python -m benchmarks.peers knn benchmarks/streams/arxiv --seconds 60 --fraction 0.25

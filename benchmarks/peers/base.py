@@ -1,4 +1,4 @@
-"""What a system under test is, what it is asked to do, and what one run of it tells."""
+"""A system under test, its task, and the record of one run."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Task:
-    """A stream, and what is to be done with each of its documents.
+    """A stream, and what a system does with each of its documents.
 
-    Each document is predicted, and then learnt from. Two things can be otherwise: a document whose
-    ``learn`` is False comes without labels, and from ``test_from`` on nothing is learnt at all, not
-    even words; only those documents are judged then.
+    Each document is predicted, then learnt, with two exceptions: a document whose ``learn`` is
+    False comes without labels, and from ``test_from`` on nothing is learnt, not even words; then
+    only those documents are judged.
 
     Parameters
     ----------
@@ -39,15 +39,15 @@ class Task:
     folder
         Scratch space, for the stream in a system's own format.
     learn
-        Which documents come with labels; all of them for None.
+        Which documents come with labels; None: all.
     test_from
         The first document of a test set at the end of the stream.
     options
         Settings that differ from the system's own.
     points
-        Numbers of documents at which to look at the clock and the score; tenths when empty.
+        Numbers of documents at which to note time and score; empty: every tenth.
     seconds
-        When time is up: a system that has not come to the end by then is judged on what it did.
+        The time limit: a system that needs more is judged on the documents it did.
     """
 
     corpus: Corpus
@@ -68,20 +68,20 @@ class Task:
 
     @property
     def learnt(self) -> BoolArray:
-        """Which documents are learnt from, as an array."""
+        """Which documents are learnt, as an array."""
         learnt = np.ones(len(self), bool) if self.learn is None else self.learn.copy()
         learnt[self.test_from :] &= self.test_from is None
         return learnt
 
     @property
     def given(self) -> pa.ListArray:
-        """The labels that come with the documents: null where there are none to learn from."""
+        """The labels to learn; null for documents that come without."""
         if self.learnt.all():
             return self.corpus.labels
         return pc.if_else(pa.array(self.learnt), self.corpus.labels, None)
 
     def documents(self) -> Iterator[tuple[str, list[str] | None]]:
-        """Text and given labels of each document, as Python objects of a part at a time."""
+        """Yield the text and the labels of each document as Python objects."""
         texts, given = self.corpus.texts, self.given
         for start in range(0, len(self), 10_000):
             part = slice(start, start + 10_000)
@@ -93,7 +93,7 @@ class Task:
         return sorted({point for point in points if 0 < point < len(self)} | {len(self)})
 
     def file(self, name: str, write: Callable[[Task, Path], None]) -> Path:
-        """The stream in a system's own format; written but once."""
+        """Write the stream in a system's own format, once."""
         path = self.folder / name
         if not path.exists():
             part = path.with_name(f"{name}.{os.getpid()}")
@@ -103,18 +103,18 @@ class Task:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """A folder of this run alone: others may be on the same stream at the same time."""
+        """Make a folder for this run: others may use the same stream at the same time."""
         with TemporaryDirectory(dir=self.folder) as folder:
             yield Path(folder)
 
 
 class Record:
-    """What a run tells: what it took, and how right it was, at the points of its task.
+    """The time, memory and quality of a run, at the points of its task.
 
-    The clock runs inside ``with record``, and stands still while predictions are judged. A system
-    that works document by document, or batch by batch, walks along ``parts``; one that does
-    all at once hands over all predictions at the end. One that runs in a process of its own hands
-    over its own measures too: ``took``, and a ``mark`` at each point.
+    The clock runs inside ``with record``, and stops while predictions are judged. A system that
+    works document by document or batch by batch iterates over ``parts``; one that does all at once
+    passes all predictions at the end. One that runs in its own process also passes its own
+    measurements: ``took``, and a ``mark`` at each point.
 
     >>> from support.corpora import synthetic
     >>> task = Task(synthetic(30, 3), Path())
@@ -154,7 +154,7 @@ class Record:
 
     @property
     def seconds(self) -> float:
-        """What the clock shows."""
+        """The seconds so far."""
         return time.perf_counter() - self._began - self._paused
 
     @property
@@ -163,7 +163,7 @@ class Record:
         return self.seconds > self.task.seconds
 
     def parts(self, size: int = 1, cuts: tuple[int, ...] = ()) -> Iterator[slice]:
-        """The stream in slices of ``size`` documents at most, until its end or time is up.
+        """Cut the stream into slices of at most ``size`` documents, until its end or time limit.
 
         Slices end at the points, where a test set begins, and at ``cuts``.
         """
@@ -178,7 +178,7 @@ class Record:
                 break
 
     def mark(self, documents: int, seconds: float, memory: int) -> None:
-        """Note what it took until so many documents; a system elsewhere tells by its own clock."""
+        """Note time and memory at a point; a system in another process passes its own."""
         self._points.setdefault(documents, {}).update(seconds=seconds, memory_bytes=memory)
 
     # ── the score ────────────────────────────────────────────────────────────────────────────────
@@ -200,7 +200,7 @@ class Record:
             self._paused += time.perf_counter() - since
 
     def figures(self) -> dict[str, Any]:
-        """All that is known of the run, as plain values."""
+        """Return all figures of the run as plain values."""
         return {
             "documents": self.reached,
             "complete": self.reached == len(self.task),
@@ -242,18 +242,17 @@ class System:
     run
         Does one run; imports the library, so that the others need not have it.
     limit
-        The documents of a stream it is given at most, where it is too slow for all; it is then
-        run once.
+        The most documents it gets, if it is too slow for all; it then runs once.
     max_labels
-        Streams with more labels than this are spared it.
+        It is left out on streams with more labels than this.
     extra
         The extra of clasher that installs the library.
     needs_test
-        Whether it is for streams that end with a test set only.
+        Whether it needs a stream that ends with a test set.
     bare
-        The extra leaves out the library itself, which asks for more than is needed of it.
+        Whether the extra leaves out the library itself, which requires more than is needed.
     tiny
-        Options with which it can learn something from a stream of a few dozen documents.
+        Options for a stream of a few dozen documents.
     """
 
     name: str
@@ -280,7 +279,7 @@ class System:
 
 
 def one_run(system: System, task: Task) -> dict[str, Any]:
-    """Run a system; where it cannot be, that is a failure with a reason."""
+    """Run a system; a system that cannot run fails with a reason."""
     about = {
         "system": system.name,
         "settings": system.settings,

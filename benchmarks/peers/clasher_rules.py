@@ -1,4 +1,4 @@
-"""clasher, raw text in: from memory on one thread, and end to end from a JSON-lines file."""
+"""clasher on raw text: from memory on one thread, and end to end from a JSON-lines file."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from benchmarks.peers.base import Record, System, Task
 from clasher.settings import PAPER
 
 BATCH = 1000
-WARM_UP = 200  # documents that a throw-away model sees first, so that compilation is not timed
+WARM_UP = 200  # documents for a first model, so that compilation is not timed
 
 Reader = Callable[[Any, pa.StringArray], Any]
-"""From a model and texts to documents that the model takes."""
+"""Makes documents of texts, for a model."""
 
 RULES: dict[str, dict[str, Any]] = {
     "margin": {"rule": "margin"},
@@ -35,11 +35,11 @@ TITLES = {
     "paper-2": "as in the paper, mode 2",
     "paper-perceptron": "perceptron as in the paper",
 }
-"""What rules are called in tables, where it is not their name."""
+"""Names of rules in tables, if other than their own."""
 
 
 def build(settings: dict[str, Any]) -> Any:
-    """A model: ``mode`` asks for the paper's settings."""
+    """Make a model; ``mode`` asks for the paper's settings."""
     from clasher import Clasher
 
     return Clasher.paper(**settings) if "mode" in settings else Clasher(**settings)
@@ -76,7 +76,7 @@ def _warm_up(settings: dict[str, Any], read: Reader, task: Task) -> None:
 
 
 def end_to_end(settings: dict[str, Any], task: Task, record: Record) -> None:
-    """Evaluate a JSON-lines file as the command line does: reading, parsing, hashing and all."""
+    """Evaluate a JSON-lines file as the command line does: with reading, parsing and hashing."""
     from clasher.metrics import Figures
 
     settings = settings | task.options
@@ -109,7 +109,7 @@ def write_json_lines(task: Task, path: Path) -> None:
 
 
 def call(settings: dict[str, Any]) -> str:
-    """How the model is made, as Python writes it."""
+    """Return the Python call that makes the model."""
     arguments = ", ".join(f"{name}={value!r}" for name, value in settings.items())
     return f"Clasher{'.paper' if 'mode' in settings else ''}({arguments})"
 

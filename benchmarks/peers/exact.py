@@ -1,10 +1,10 @@
-"""clasher without hashing: the same rules on exact TF-IDF, with a vocabulary known beforehand.
+"""clasher without hashing: the same rules on exact TF-IDF, with a known vocabulary.
 
-Every term of the stream has a dimension of its own and the sign +1: a hash without collisions, and
-so what the hashed representation comes near to as its dimensions grow. The vocabulary, which a
-stream does not tell before its end, is made before the clock runs; to cut words and to look them up
-is timed, as hashing is. Memory grows with vocabulary × labels: a stream that would take more than
-``MOST_BYTES`` is refused, since leaving out rare words would no longer be exact.
+Every term of the stream has its own dimension and the sign +1: a hash without collisions, the limit
+of the hashed representation as its dimensions grow. The vocabulary, known only at the end of a
+stream, is made before the clock runs; splitting and looking up words is timed, as hashing is.
+Memory grows with vocabulary × labels: a stream that needs more than ``MOST_BYTES`` is refused,
+because leaving out rare words would not be exact.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from benchmarks.peers.terms import Terms
 
 MOST_BYTES = 4e9
 HASHLESS = ("paper-1", "paper-2", "margin", "centroid", "mistake")
-"""The rules to be had without hashing."""
+"""The rules that can run without hashing."""
 
 
 def run(settings: dict[str, Any], task: Task, record: Record) -> None:
-    """Know all words, then step through the stream."""
+    """Collect all words, then step through the stream."""
     settings = settings | task.options
     terms = vocabulary(settings, task)
     settings |= {"dimensions": max(2, len(terms))}
@@ -34,7 +34,7 @@ def run(settings: dict[str, Any], task: Task, record: Record) -> None:
 
 
 def vocabulary(settings: dict[str, Any], task: Task) -> Terms:
-    """All terms of the stream, as a model with these settings reads it."""
+    """Collect all terms of the stream, as a model with these settings reads it."""
     terms = Terms(build(settings | {"dimensions": 2}).settings.analyzer)
     for start in range(0, len(task), BATCH):
         terms.count(task.corpus.texts[start : start + BATCH])
@@ -42,7 +42,7 @@ def vocabulary(settings: dict[str, Any], task: Task) -> Terms:
 
 
 def unhashed(terms: Terms, model: Any, texts: pa.StringArray) -> Any:
-    """Documents as the model takes them: a term's bucket is its number."""
+    """Make documents for the model: the bucket of a term is its number."""
     from clasher.text.hashing import Hashed, HashedWords
 
     counted = terms.count(texts)

@@ -1,8 +1,8 @@
-"""fastText, a logistic regression per label over averaged word vectors, trained anew now and then.
+"""fastText, a logistic regression per label over averaged word vectors, retrained periodically.
 
-It cannot learn as it goes: each training starts from nothing on all labelled documents so far, at
-the times of section 6.5, and counts on the clock. A test set is judged after one training on all
-before it. The words were cut and lower-cased before the clock runs.
+It cannot learn online: each training starts from nothing on all labelled documents so far, at the
+times of section 6.5, and is timed. A test set is judged after one training on all documents before
+it. Words are split and lower-cased before the clock runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SETTINGS: dict[str, Any] = {"loss": "ova", "epoch": 25, "lr": 1.0, "wordNgrams":
     1         50  .184 / .691   .104 / .396
     2         25  ends at a NaN
 
-Fifty epochs are twice as slow, and of no use later: trained on the first 20,000 of arxiv, the next
+Fifty epochs are twice as slow and do not help later: trained on the first 20,000 of arxiv, the next
 5,000 have .262 / .420 after 10 epochs, .268 / .408 after 25 and .255 / .390 after 50. One thread
 learns the same each time; of two, which are almost twice as fast, runs differ by up to .006."""
 THRESHOLD = 0.5
@@ -37,7 +37,7 @@ PREFIX = "__label__"
 
 
 def run(task: Task, record: Record) -> None:
-    """Predict with the last model trained; nothing before there is one."""
+    """Predict with the last trained model, and nothing before the first."""
     from fasttext import train_supervised
 
     schedule = {name: task.options[name] for name in ("first", "every") if name in task.options}
@@ -66,14 +66,14 @@ def run(task: Task, record: Record) -> None:
 
 
 def when(task: Task, **schedule: int) -> tuple[int, ...]:
-    """The numbers of documents of the stream after which to train."""
+    """Return the numbers of documents after which to train."""
     if task.test_from is not None:
         return (task.test_from,)
     return tuple(takewhile(lambda documents: documents < len(task), trainings(**schedule)))
 
 
 def words_and_examples(task: Task) -> tuple[list[str], list[str]]:
-    """The words of each document, and its line to learn from: none where it has no labels."""
+    """Return the words of each document, and its training line, which is empty without labels."""
     numbers = {name: number for number, name in enumerate(task.corpus.label_names)}
     texts, examples = [], []
     for text, labels in task.documents():
@@ -83,7 +83,7 @@ def words_and_examples(task: Task) -> tuple[list[str], list[str]]:
 
 
 def example(labels: Sequence[int], words: str) -> str:
-    r"""One line to learn from; labels are numbers, because their names may have spaces.
+    r"""Make a training line; labels are numbers, because names may have spaces.
 
     >>> example([2, 10], "crude oil")
     '__label__2 __label__10 crude oil\n'

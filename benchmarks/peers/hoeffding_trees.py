@@ -1,24 +1,24 @@
 """Hoeffding trees for many labels (Read et al., 2012), by their authors, in Java.
 
-MOA and MEKA are in the jar that capymoa carries. In ``java`` is what they lack:
+MOA and MEKA are in the jar of capymoa. The folder ``java`` adds what they lack:
 
-- ``LeafTree``: MOA's tree has pruned sets at its leaves, whatever is asked for;
-- ``LabelBag``: MOA's bag replaces trees by a measure that means nothing for many labels;
+- ``LeafTree``: MOA's tree always has pruned sets at its leaves;
+- ``LabelBag``: MOA's bag replaces trees by a measure that does not fit many labels;
 - ``Threshold``: Read et al. adapt it from window to window, MOA does not;
-- ``Prequential``: predicts each document, learns from it, and looks at the clock.
+- ``Prequential``: predicts and learns each document, and notes the time.
 
-Words are hashed and weighed before the clock runs. All labels are declared beforehand, those that
-appear late in the stream too, because trees cannot learn of new ones.
+Words are hashed and weighted before the clock runs. All labels are declared first, also those that
+appear late in the stream, because trees cannot add labels.
 
 HT-ML and HT-PS have the settings of MOA and MEKA, as in the paper. With these a tree hardly ever
-splits where labels are many, and its first leaf learns all. What was tried on the first 5,000
-documents of reuters21578 and of arxiv (one tree, macro / micro F1):
+splits if labels are many, and its first leaf learns everything. Tried on the first 5,000 documents
+of reuters21578 and of arxiv (one tree, macro / micro F1):
 
-- Gaussian leaves want few dimensions and signed, normalised TF-IDF. With 128 dimensions, on average
+- Gaussian leaves need few dimensions and signed, normalised TF-IDF. With 128 dimensions, on average
   the best of 64 to 4096, they have .051 / .549 and .039 / .292; from 512 on they collapse to the
   majority label set (.005 / .349 and .007 / .108). Counts of words are worse (.033 / .421 and
   .031 / .225 with 256 dimensions).
-- Multinomial leaves want counts of words. With 1024 dimensions, on average the best of 256 to 4096,
+- Multinomial leaves need counts of words. With 1024 dimensions, on average the best of 256 to 4096,
   they have .206 / .681 and .096 / .426; with the ten label sets that MEKA keeps, instead of a
   thousand, .061 / .605 and .055 / .373.
 - Trees that split sooner (``-c 0.05 -t 1``) have .011 / .409 and .008 / .125 with majority label
@@ -45,7 +45,7 @@ from clasher.text.hashing import Hasher
 
 LIBRARY = "capymoa"
 SOURCES = tuple(sorted(Path(__file__).with_name("java").glob("*.java")))
-FINE = 65536  # buckets so many that words hardly ever share one
+FINE = 65536  # so many buckets that words hardly ever share one
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Vectors:
         return f"{'counts' if self.counts else 'tfidf'}-{self.dimensions}"
 
     def of(self, task: Task) -> Any:
-        """A sparse row per document, none weighed by documents that come after it."""
+        """Make a sparse row per document, weighted only by the documents before it."""
         from scipy.sparse import csr_array, vstack
 
         texts = task.corpus.texts
@@ -84,7 +84,7 @@ class Vectors:
 
 
 def run(learner: str, vectors: Vectors, task: Task, record: Record) -> None:
-    """Test, then train, in a process of Java; its clock and its memory count."""
+    """Test, then train in a Java process; its own time and memory count."""
     names = task.corpus.label_names
     learner = task.options.get("learner", learner)
     vectors = Vectors(task.options.get("dimensions", vectors.dimensions), vectors.counts)
@@ -95,14 +95,14 @@ def run(learner: str, vectors: Vectors, task: Task, record: Record) -> None:
     with task.scratch() as folder:
         predictions = folder / "predictions"
         files = [stream, len(names), learnt, predictions]
-        told = program().run("clasher.Prequential", [learner, *files, seconds, *task.ends()])
-        hand_over(told, record)
+        output = program().run("clasher.Prequential", [learner, *files, seconds, *task.ends()])
+        hand_over(output, record)
         ids, indptr = read_predictions(predictions)
     record.predicted(slice(0, len(indptr) - 1), LabelSets(names, ids, indptr))
 
 
 def program() -> Program:
-    """Our classes and the jar of capymoa, which is not imported: that would start a Java."""
+    """Return our classes and the jar of capymoa, without importing it: that would start Java."""
     jar = metadata.distribution(LIBRARY).locate_file("capymoa/jar/moa.jar")
     return Program(SOURCES, Path(str(jar)))
 
@@ -114,30 +114,30 @@ def write(vectors: Vectors, task: Task, path: Path) -> None:
 
 
 def write_learnt(task: Task, path: Path) -> None:
-    """A byte per document, 0 where there is nothing to learn: sparse ARFF cannot say so."""
+    """Write a byte per document, 0 for nothing to learn: sparse ARFF cannot express it."""
     path.write_bytes(task.learnt.tobytes())
 
 
-def hand_over(told: str, record: Record) -> None:
-    """What it took, from lines of documents, seconds, bytes now and at the peak."""
-    lines = [line.split() for line in told.splitlines()]
+def hand_over(output: str, record: Record) -> None:
+    """Record time and memory from lines of documents, seconds, bytes now and at the peak."""
+    lines = [line.split() for line in output.splitlines()]
     for documents, seconds, now, _ in lines[1:]:
         record.mark(int(documents), float(seconds), int(now))
     record.took = Measured(float(lines[-1][1]), int(lines[0][2]), int(lines[-1][3]))
 
 
 def tree(leaf: str) -> str:
-    """A tree with such leaves, as MOA writes it."""
+    """Return MOA's command line of a tree with these leaves."""
     return f"clasher.LeafTree -a ({leaf})"
 
 
 def bag(learner: str, size: int = 10) -> str:
-    """Some of them, bagged, the worst of which is replaced when ADWIN tells of a change."""
+    """Return a bag of trees, the worst of which is replaced when ADWIN detects a change."""
     return f"clasher.LabelBag -s {size} -l ({learner})"
 
 
 def pruned_sets(options: str = "") -> str:
-    """A leaf that learns to tell the most frequent label sets apart."""
+    """Return a leaf that classifies the most frequent label sets."""
     name = "meka.classifiers.multilabel.incremental.PSUpdateable"
     return f"multilabel.MEKAClassifier -l ({name}{options})"
 

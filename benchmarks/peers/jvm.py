@@ -1,4 +1,4 @@
-"""Java sources of ours, compiled against a jar and run in a process of their own."""
+"""Our Java sources, compiled against a jar and run in their own process."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ REMEDY = "install a JDK, 17 or later (Debian: apt-get install -y openjdk-17-jdk-
 
 @dataclass(frozen=True)
 class Program:
-    """Java sources and the jar that they use.
+    """Java sources and their library.
 
     Parameters
     ----------
     sources
-        All there is to compile.
+        The files to compile.
     jar
         The library.
     cache
-        Where compiled classes are kept, in a folder for each state of sources and jar.
+        The folder of compiled classes, with a folder for each version of sources and jar.
     """
 
     sources: tuple[Path, ...]
@@ -38,7 +38,7 @@ class Program:
     cache: Path = CACHE
 
     def run(self, main: str, arguments: Iterable[object]) -> str:
-        """What the class ``main`` prints; its failure is one line."""
+        """Run the class ``main`` and return its output; raise its failure in one line."""
         java, classes = tool("java"), self.classes()
         classpath = ["-cp", os.pathsep.join(map(str, (classes, self.jar)))]
         done = _run([java, *self.options(), *classpath, main, *arguments])
@@ -47,13 +47,13 @@ class Program:
         return done.stdout
 
     def options(self) -> list[str]:
-        """Half of this machine's memory; one thread, but for the compiler's; nothing at home."""
+        """Use half of the machine's memory and one thread, and write nothing to the home folder."""
         megabytes = psutil.virtual_memory().total // 2 // 2**20
         weka = ["-Dweka.packageManager.offline=true", f"-DWEKA_HOME={self.cache / 'weka'}"]
         return [f"-Xmx{megabytes}m", "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8", *weka]
 
     def classes(self) -> Path:
-        """The folder of the compiled classes; they are compiled when there is none."""
+        """Return the folder of the compiled classes, after compiling them if necessary."""
         digest = hashlib.blake2b(digest_size=8)
         for path in (*self.sources, self.jar):
             digest.update(path.read_bytes())
@@ -73,7 +73,7 @@ class Program:
 
 
 def tool(name: str) -> str:
-    """Where a program of Java's is."""
+    """Find a program of Java."""
     found = shutil.which(name)
     if found is None:
         raise SystemExit(f"there is no {name}: {REMEDY}")
@@ -100,7 +100,7 @@ def _move(folder: Path, place: Path) -> None:
 
 
 def _first_error(stderr: str) -> str:
-    """File, line and reason, as javac tells them.
+    """Find the file, line and reason in the output of javac.
 
     >>> _first_error("A.java:3: error: ';' expected\\n  int a\\n       ^\\n1 error\\n")
     "A.java:3: error: ';' expected"
@@ -110,7 +110,7 @@ def _first_error(stderr: str) -> str:
 
 
 def _thrown(stderr: str) -> str:
-    """The exception that ended it, out of a stack trace and what else was said.
+    """Find the exception in the output of a program that failed.
 
     >>> _thrown('Exception in thread "main" java.lang.OutOfMemoryError: Java heap space\\n\\tat A')
     'java.lang.OutOfMemoryError: Java heap space'

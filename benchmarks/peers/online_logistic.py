@@ -10,7 +10,7 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float32]
 
 EPSILON = np.float32(1e-3)
-"""Stands under the root with the squared gradients. On the embeddings of reuters21578 1e-4 and 1e-6
+"""Added to the squared gradients under the root. On the embeddings of reuters21578 1e-4 and 1e-6
 are as good; 1e-2 and 1e-1 cost macro F1."""
 
 
@@ -24,7 +24,7 @@ class OnlineLogistic:
     rate
         AdaGrad's learning rate.
     bias
-        Where the bias of a new label starts: most documents do not have it.
+        The first bias of a new label: most documents do not have it.
 
     >>> model = OnlineLogistic(2, rate=0.3, bias=-2.0)
     >>> for _ in range(20):
@@ -41,12 +41,12 @@ class OnlineLogistic:
         self._squares: FloatArray = np.zeros_like(self._weights)
 
     def predict(self, vector: FloatArray) -> list[str]:
-        """The labels with a probability above one half."""
+        """Return the labels with a probability above one half."""
         scores = self._weights @ _with_one(vector)
         return [label for label, score in zip(self.numbers, scores, strict=True) if score > 0]
 
     def learn(self, vector: FloatArray, labels: Iterable[str]) -> None:
-        """One step towards these labels and away from all others."""
+        """Take one step towards these labels and away from all others."""
         rows = [self._number(label) for label in labels]
         x = _with_one(vector)
         errors = (1 + np.tanh(self._weights @ x / 2)) / 2  # the logistic function; cannot overflow

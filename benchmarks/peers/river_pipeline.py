@@ -1,6 +1,6 @@
 """River: TF-IDF, feature hashing and one logistic regression per label, document by document.
 
-Per output, each label is on its own. In a chain, each also sees the probabilities of the labels
+Per output, each label is independent. In a chain, each also sees the probabilities of the labels
 before it, in the order of their first documents; the chain grows with the labels.
 """
 
@@ -24,7 +24,7 @@ LIMIT = 5_000
 
 
 def build(output: str, rate: float) -> Any:
-    """The pipeline, with a logistic regression for each label."""
+    """Build the pipeline, with a logistic regression for each label."""
     from river import feature_extraction, linear_model, multioutput, optim, preprocessing
 
     return (
@@ -35,7 +35,7 @@ def build(output: str, rate: float) -> Any:
 
 
 def run(output: str, rate: float, task: Task, record: Record) -> None:
-    """Predict a document, then learn from it; a label is known from its first document."""
+    """Predict each document, then learn it; a label is known from its first document on."""
     stream = list(task.documents())
     model = build(output, task.options.get("rate", rate))
     known: dict[str, None] = {}  # in the order they came

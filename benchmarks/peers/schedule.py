@@ -1,4 +1,4 @@
-"""When a model that cannot learn as it goes is trained anew."""
+"""When to retrain a model that cannot learn online."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import chain, count
 def trainings(
     first: int = 4_000, every: int = 2_000, until: int = 20_000, then: int = 20_000
 ) -> Iterator[int]:
-    """The numbers of documents after which to train, without end; the defaults are section 6.5's.
+    """Yield the numbers of documents after which to train; the defaults are section 6.5's.
 
     >>> from itertools import islice
     >>> list(islice(trainings(), 11))

@@ -1,6 +1,6 @@
 """scikit-learn: hashed words and one linear SVM per label, ``partial_fit`` in batches of 50.
 
-The labels are declared up front, because it cannot learn of new ones. The words of a batch are
+The labels are declared first, because it cannot add labels. The words of a batch are
 counted and hashed inside the clock, as clasher's are.
 """
 
@@ -19,7 +19,7 @@ LIMIT = 10_000
 
 
 def run(task: Task, record: Record) -> None:
-    """Predict a batch, then learn from it."""
+    """Predict each batch, then learn it."""
     from sklearn.feature_extraction.text import HashingVectorizer
     from sklearn.linear_model import SGDClassifier
     from sklearn.multioutput import MultiOutputClassifier
@@ -30,19 +30,19 @@ def run(task: Task, record: Record) -> None:
     vectorizer = HashingVectorizer(n_features=DIMENSIONS)
     model = MultiOutputClassifier(SGDClassifier(random_state=0))
     classes = [np.array([0, 1])] * len(names)
-    begun = False
+    trained = False
     with record:
         for part in record.parts(BATCH):
             features, mask = vectorizer.transform(texts[part]), learnt[part]
-            predicted = model.predict(features) if begun else np.zeros_like(truth[part])
+            predicted = model.predict(features) if trained else np.zeros_like(truth[part])
             record.predicted(part, label_sets(predicted, names))
             if mask.any():
                 model.partial_fit(features[mask], truth[part][mask], classes)
-                begun = True
+                trained = True
 
 
 def matrix(sets: list[list[str]], names: list[str]) -> npt.NDArray[np.int8]:
-    """A row per document, a column per name."""
+    """Make a matrix with a row per document and a column per name."""
     from sklearn.preprocessing import MultiLabelBinarizer
 
     rows: npt.NDArray[np.int8] = MultiLabelBinarizer(classes=names).fit_transform(sets)
@@ -50,7 +50,7 @@ def matrix(sets: list[list[str]], names: list[str]) -> npt.NDArray[np.int8]:
 
 
 def label_sets(rows: npt.NDArray[np.int8], names: list[str]) -> LabelSets:
-    """The labels of each row of such a matrix."""
+    """Return the labels of each row of such a matrix."""
     documents, labels = np.nonzero(rows)
     indptr = np.searchsorted(documents, np.arange(len(rows) + 1))
     return LabelSets(names, labels.astype(np.int32), indptr)

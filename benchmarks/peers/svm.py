@@ -2,8 +2,8 @@
 
 Features are exact TF-IDF vectors of unit length, (1 + ln tf) · (1 + ln((1 + n) / (1 + df))); the
 vocabulary and df are those of the documents seen up to a training, and hold until the next one.
-Training is timed. It is done in two processes, since the random numbers of LIBLINEAR are one
-state for all threads of a process: no two runs would be alike.
+Training is timed. It uses two processes, because all threads of a process share LIBLINEAR's random
+numbers: two runs would differ.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from clasher import Analyzer
 BATCH = 1000
 PROCESSES = 2
 WORTH_IT = 1_000_000
-"""Weights of all training vectors times labels from which a second process pays."""
+"""Weights of all training vectors times labels above which a second process pays off."""
 SOLVER: dict[str, Any] = {
     "loss": "hinge", "C": 1.0, "class_weight": None, "tol": 0.1, "max_iter": 1000,
 }  # fmt: skip
-"""L1 loss, L2 penalty, and what LIBLINEAR does unless told otherwise: its tolerance is 0.1."""
+"""L1 loss, L2 penalty, and LIBLINEAR's defaults: its tolerance is 0.1."""
 TUNED = {"class_weight": "balanced"}
 """On the first 5,000 documents of reuters21578 and of arxiv, trained every 1,000 (macro / micro):
 the above .168 / .709 and .072 / .383; with a tolerance of 0.0001 .169 / .709 and .071 / .382;
@@ -42,7 +42,7 @@ squared hinge .179 / .707 and .080 / .392, with C = 10 .228 / .731 and .109 / .4
 
 
 def once(documents: int, first: int = 22_000) -> list[int]:
-    """After the first documents; of short streams, after a third of them.
+    """Train after the first documents; in short streams, after a third of them.
 
     >>> once(100_000), once(9_000)
     ([22000], [3000])
@@ -51,12 +51,12 @@ def once(documents: int, first: int = 22_000) -> list[int]:
 
 
 def at_the_end(documents: int) -> list[int]:
-    """After all of them."""
+    """Train after all documents."""
     return [documents]
 
 
 def again(documents: int, **schedule: int) -> list[int]:
-    """After the first documents, and again and again.
+    """Train after the first documents, and periodically after that.
 
     >>> again(30_000)
     [4000, 6000, 8000, 10000, 12000, 14000, 16000, 18000, 20000]
@@ -68,14 +68,14 @@ def again(documents: int, **schedule: int) -> list[int]:
 
 
 class Trained(NamedTuple):
-    """What a training found."""
+    """The result of a training."""
 
     weighing: Any  # from counts to TF-IDF
     weights: Any  # a row per term, a column per label
     biases: npt.NDArray[np.float64]
 
     def predict(self, counted: Counted, decided: bool = False) -> npt.NDArray[np.int8]:
-        """A row per document, a column per label; ``decided`` names the best one in any case."""
+        """Predict a row per document, a column per label; ``decided`` always names the best one."""
         features = self.weighing.transform(counted.to_sparse(self.weights.shape[0]))
         scores = (features @ self.weights).toarray() + self.biases
         return decide(scores) if decided else np.asarray(scores > 0.0, np.int8)
@@ -84,7 +84,7 @@ class Trained(NamedTuple):
 def train(
     counts: Any, learnt: npt.NDArray[np.bool_], truth: Any, solver: dict[str, Any]
 ) -> Trained:
-    """All documents tell the document frequencies, those with labels what a label is like."""
+    """Take the document frequencies from all documents, the labels from the labelled ones."""
     from joblib import Parallel, delayed
     from scipy.sparse import hstack
     from sklearn.feature_extraction.text import TfidfTransformer
@@ -100,7 +100,7 @@ def train(
 
 
 def fit(features: Any, positives: npt.NDArray[np.int64], solver: dict[str, Any]) -> Any:
-    """Weights, as a sparse column, and bias of one label; always no, or yes, where all agree."""
+    """Return weights (a sparse column) and bias of one label; constant if all documents agree."""
     from scipy.sparse import csc_array
     from sklearn.svm import LinearSVC
 
@@ -114,13 +114,13 @@ def fit(features: Any, positives: npt.NDArray[np.int64], solver: dict[str, Any])
 
 
 Schedule = Callable[..., list[int]]
-"""From the number of documents that can be learnt, and options, to where to train."""
+"""Returns when to train, from the number of documents that can be learnt, and options."""
 
 
 def run(
     schedule: Schedule, settings: dict[str, Any], decided: bool, task: Task, record: Record
 ) -> None:
-    """Predict with what the last training found; nothing before the first."""
+    """Predict with the last training, and nothing before the first."""
     from scipy.sparse import vstack
 
     end = len(task) if task.test_from is None else task.test_from

@@ -1,4 +1,4 @@
-"""Documents as exact counts of terms: what clasher hashes, each term with a number of its own."""
+"""Exact counts of the terms that clasher hashes, each term with its own number."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from clasher.text.hashing import Hasher
 from clasher.text.tokens import Analysis, as_buffers
 
 compiled: Any = njit(nogil=True, cache=True)
-"""Makes a loop over arrays fast; calls no kernel of clasher, whose changes it would not notice."""
+"""Compiles a loop over arrays; it must not call kernels of clasher, whose changes it would miss."""
 
 
 class Counted(NamedTuple):
-    """Documents as counts of terms, each term once, in the order of its first appearance.
+    """Counts of the terms of documents, each term once, in order of first appearance.
 
     Document ``d`` has ``counts[indptr[d]:indptr[d + 1]]`` of ``terms[indptr[d]:indptr[d + 1]]``.
     """
@@ -29,7 +29,7 @@ class Counted(NamedTuple):
     counts: npt.NDArray[np.float32]
 
     def to_sparse(self, columns: int) -> Any:
-        """A sparse array of SciPy; terms from number ``columns`` on are left out."""
+        """Make a sparse array of SciPy, without the terms from number ``columns`` on."""
         from scipy.sparse import csr_array
 
         known = self.terms < columns
@@ -42,13 +42,13 @@ class Counted(NamedTuple):
 class Terms:
     """A vocabulary that grows: each new term gets the next number.
 
-    Words are cut as clasher cuts them, and told apart by the 64 bits of their hash, which are alike
-    for no two words of a stream as large as there are; pairs of words by the numbers of both.
+    Words are split as clasher splits them, and identified by their 64-bit hash, which no two words
+    of any known stream share; pairs of words by the numbers of both.
 
     Parameters
     ----------
     analyzer
-        How text is cut into words, without n-grams.
+        How to split text into words, without n-grams.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class Terms:
         return Counted(indptr, own[:used], counts[:used])
 
     def _numbered(self, known: dict[int, int], keys: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """The numbers of keys."""
+        """Return the numbers of keys."""
         encoded = pa.array(keys).dictionary_encode()
         numbers = [known.setdefault(key, len(self)) for key in encoded.dictionary.to_pylist()]
         each: npt.NDArray[np.int64] = np.array(numbers, np.int64)[encoded.indices.to_numpy()]
@@ -100,7 +100,7 @@ class Terms:
 
 @compiled
 def fold(rows, terms, weights, slots, indptr, own, counts):  # type: ignore[no-untyped-def]
-    """Add up the weights of each term of each row, given row by row; returns how many there are.
+    """Add up the weights of each term of each row; returns how many terms remain.
 
     ``slots[term]`` is one more than the term's place among all, if it has one in this row.
     """

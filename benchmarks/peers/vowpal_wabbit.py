@@ -1,9 +1,9 @@
 """Vowpal Wabbit ``--multilabel_oaa``: one linear model per label in a shared hashed table.
 
 The whole file is read, predicted and learnt in its C++ driver (which parses in a second thread);
-Python only starts it, and cannot look at the clock before it ends. The words were cut and
-lower-cased before the clock runs. It has no way to say "none of the labels": a document without
-labels is one that is not learnt from.
+Python only starts it, and cannot note the time before it ends. Words are split and lower-cased
+before the clock runs. It cannot express "none of the labels": a document without labels is not
+learnt.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ BITS = 24
 instead of .42); 26 bits gain .003 there, for twice the memory in use."""
 
 WORD = re.compile(r"[^\W_]{2,}")
-"""What clasher takes for a word: two letters or digits and more."""
+"""A word, as clasher splits text: two or more letters or digits."""
 
 SPECIAL = re.compile(r"[\s:|]+")
-"""What means something in a line of Vowpal Wabbit and cannot stand in a word."""
+"""Characters with a meaning in a line of Vowpal Wabbit, which no word may contain."""
 
 
 def run(arguments: str, task: Task, record: Record) -> None:
-    """Progressive predictions of the stream, one pass."""
+    """Predict the stream progressively, in one pass."""
     from vowpalwabbit import Workspace
 
     from clasher import LabelSets
@@ -54,10 +54,10 @@ def run(arguments: str, task: Task, record: Record) -> None:
 
 
 def run_decided(arguments: str, task: Task, record: Record) -> None:
-    """One binary model per label, whose scores our decision rule makes labels of.
+    """Train one binary model per label, and apply our decision rule to their scores.
 
-    ``--multilabel_oaa`` learns just these models, but tells no scores. Each takes a pass of its own
-    over the stream, so the time says nothing about Vowpal Wabbit.
+    ``--multilabel_oaa`` learns the same models, but prints no scores. Each model takes a separate
+    pass over the stream, so the time says nothing about Vowpal Wabbit.
     """
     from vowpalwabbit import Workspace
 
@@ -78,7 +78,7 @@ def run_decided(arguments: str, task: Task, record: Record) -> None:
 
 
 def write(task: Task, path: Path) -> None:
-    """Labels as numbers of the sorted names; a line without any is predicted, not learnt."""
+    """Write labels as numbers of the sorted names; a line without any is not learnt."""
     numbers = {name: number for number, name in enumerate(task.corpus.label_names)}
     with path.open("w", encoding="utf-8") as file:
         for text, labels in task.documents():
@@ -87,7 +87,7 @@ def write(task: Task, path: Path) -> None:
 
 
 def line(labels: Iterable[int], words: Iterable[str]) -> str:
-    """One document; labels ascend, or Vowpal Wabbit learns wrongly without a word.
+    """Make one line; labels must ascend, or Vowpal Wabbit silently learns wrong ones.
 
     >>> line([10, 2, 2], ["oil", "a:b|c"])
     '2,10 | oil a_b_c'
@@ -97,7 +97,7 @@ def line(labels: Iterable[int], words: Iterable[str]) -> str:
 
 
 def read_predictions(path: Path) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """Label numbers of all documents and where each one's begin: a line "2,10" a document."""
+    """Read the label numbers of all documents and their bounds; a line looks like "2,10"."""
     lines = path.read_text().splitlines()
     numbers = [[int(number) for number in line.split(",") if number.strip()] for line in lines]
     indptr = np.concatenate(([0], np.cumsum([len(row) for row in numbers]))).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Measure Spark: one process, one executor and two, turn by turn, in one run.
+"""Measure Spark: one process, one executor and two, in turns, in one run.
 
 python -m benchmarks.spark                 measures, then writes docs/reference/performance.md
 python -m benchmarks.spark --report        the tables from results/spark.json
@@ -29,7 +29,7 @@ LIBRARIES = ("clasher", "numpy", "numba", "pyarrow", "pyspark")
 STUDY = Study("spark", __doc__, "reference/performance.md", LIBRARIES)
 EXECUTORS = (1, 2)
 COPIES = (1, 2)  # of the stream: jobs of so many documents
-SMALL = 1_000  # documents of a job that takes next to nothing but what it takes anyway
+SMALL = 1_000  # documents of a job that takes hardly more than its fixed costs
 
 
 def main(arguments: list[str]) -> int:
@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
 
 
 def measure(given: argparse.Namespace, arguments: list[str]) -> dict[str, Any]:
-    """Everything, in one run."""
+    """Measure everything in one run."""
     corpus = corpora.beginning(given.data, "arxiv", given.limit)
     about = STUDY.header(arguments, given.repeats)
     about["corpus"] = f"{corpus.name}, {len(corpus.label_names)} labels"
@@ -60,7 +60,7 @@ def measure(given: argparse.Namespace, arguments: list[str]) -> dict[str, Any]:
 
 
 def _round(folder: Path) -> dict[str, Any]:
-    """Each of them once, one after the other."""
+    """Measure each of them once."""
     found = {"alone": _run("alone", str(folder))}
     say(f"    {json.dumps(found)}")
     with Cluster(workers=max(EXECUTORS), memory="3g", java="") as cluster:
@@ -83,7 +83,7 @@ def _run(*arguments: str) -> dict[str, Any]:
 
 
 def _write(rows: pa.Table, folder: Path) -> None:
-    """A file for every partition."""
+    """Write a file for every partition."""
     folder.mkdir(exist_ok=True)
     for number, inside in enumerate(cut(len(rows), PARTS)):
         pq.write_table(rows[inside], folder / f"{number}.parquet")

@@ -1,9 +1,9 @@
-"""Measure how much memory a Python worker takes beyond what it takes without a model.
+"""Measure how much memory a model takes in a Python worker.
 
 python -m benchmarks.spark.memory        peaks of a worker, and how many models they hold
 
 The same job runs with a small and a large model, each in a new session of one core. The difference
-of the peaks over that of the models is in docs/how-to/spark.md, "Size a cluster". It does
+of the peaks over that of the models is the figure of "Sizing a cluster" in docs/how-to/spark.md. It does
 not depend on how busy the machine is.
 """
 
@@ -24,7 +24,7 @@ LOOK = 0.05  # seconds between two looks at the workers
 
 
 def model_of(labels: int) -> Clasher:
-    """A model of so many labels, with the settings of the table of sizes."""
+    """Make a model of a number of labels, with the settings of the table of sizes."""
     model = Clasher(65536)
     names = [f"label {number}" for number in range(labels)]
     model.learn_many([f"word{number} and others" for number in range(labels)], [[n] for n in names])
@@ -32,7 +32,7 @@ def model_of(labels: int) -> Clasher:
 
 
 def measure(job: str, labels: int) -> tuple[int, int]:
-    """The peak of a worker, and the size of the model, in bytes."""
+    """Return the peak of a worker, and the size of the model, in bytes."""
     from clasher.adapters.spark import fit, predict, session
 
     spark = session("local[1]", {"spark.driver.memory": "3g"})

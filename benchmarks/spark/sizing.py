@@ -1,13 +1,13 @@
-"""A model of a cluster on paper: what so many documents and labels ask for.
+"""Compute the size of a cluster for a number of documents and labels.
 
 A document is hashed once, in time h, into u buckets; every label then takes two multiplications and
 additions per bucket with the margin rule, so that predicting takes
 
     t = h + s + u · (b + c · L · r)
 
-with b per bucket, c per bucket and label, s what Spark adds per document, and r the rounds' work: 1
-where the model is in one piece, and 5/2 where it is in shards, for prototypes are then multiplied
-three times and weights twice. Learning takes no more than predicting: it is that and a few labels.
+with b per bucket, c per bucket and label, s for Spark per document, and r the work of the rounds: 1
+if the model is in one piece, and 5/2 in shards, because prototypes are then multiplied three times
+and weights twice. Learning takes no more than predicting: it adds only a few labels.
 A model has m · L weights twice, and L² co-occurrences, in single precision.
 """
 
@@ -25,7 +25,7 @@ LABELLED = 0.03  # of the documents
 
 @dataclass(frozen=True)
 class Constants:
-    """What was measured on one core, in seconds and bytes."""
+    """Measurements on one core, in seconds and bytes."""
 
     hash_seconds: float
     hashed_bytes: float
@@ -37,7 +37,7 @@ class Constants:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a cluster must have."""
+    """The size of a cluster."""
 
     per_second: float
     model_bytes: float
@@ -48,7 +48,7 @@ class Plan:
 
 
 def plan(constants: Constants, per_second: float, labels: int) -> Plan:
-    """What so many documents a second with so many labels ask for.
+    """Compute the cluster for a number of documents a second and of labels.
 
     >>> few = Constants(1e-5, 800, 100, 1e-10, 1e-8, 1e-5)
     >>> found = plan(few, 1000.0, 100)

@@ -1,4 +1,4 @@
-"""The figures of Spark as Markdown: speeds, what is fixed, and what a cluster must have."""
+"""Tables of Spark: speeds, fixed costs, and the size of a cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEMANDS = ((10**7, 200), (10**8, 1_000), (10**9, 200), (10**9, 10_000), (10**9, 
 
 
 def speeds(study: dict[str, Any]) -> str:
-    """Documents a second beyond what is fixed, beside one process; and what is fixed."""
+    """Compare documents a second with one process, without and beside the fixed costs."""
     rounds = study["rounds"]
     body = []
     for task, title in TASKS:
@@ -45,7 +45,7 @@ def speeds(study: dict[str, Any]) -> str:
 
 
 def overheads(study: dict[str, Any]) -> str:
-    """What is paid once, or per job or batch, however few the documents are."""
+    """List costs per session, job or batch that do not depend on the number of documents."""
     rounds, constants = study["rounds"], study["constants"]
 
     def taken(name: str) -> str:
@@ -67,7 +67,7 @@ def overheads(study: dict[str, Any]) -> str:
 
 
 def sizing(study: dict[str, Any]) -> str:
-    """What the measured constants ask for, up to internet scale."""
+    """Compute the size of clusters from the measured constants."""
     constants = measured(study)
     rows = []
     for documents, labels in DEMANDS:
@@ -86,11 +86,11 @@ def sizing(study: dict[str, Any]) -> str:
         )
     heads = ["documents a day", "labels", "a second", "model", "shards", "cores that predict",
              "sent to shards", "cores that learn 3 %"]  # fmt: skip
-    return f"{markdown(heads, rows)}\n\n{_said(constants)}"
+    return f"{markdown(heads, rows)}\n\n{_footnote(constants)}"
 
 
 def measured(study: dict[str, Any]) -> Constants:
-    """The constants of the model, from what was measured."""
+    """Compute the constants of the model from the measurements."""
     found = study["constants"]
     labels = [row["labels"] for row in found["labels"]]
     cells = [row["predict margin"] / 2_000 / row["buckets margin"] for row in found["labels"]]
@@ -108,7 +108,7 @@ def measured(study: dict[str, Any]) -> Constants:
 
 
 def _line(rounds: list[dict[str, Any]], where: tuple[str, str], task: str) -> tuple[float, float]:
-    """Seconds that are fixed, and seconds per document: through the medians of all sizes."""
+    """Fit a line through the medians of all sizes: fixed seconds, and seconds per document."""
     rows = [one[where[0]][where[1]] for one in rounds]
     sizes = [row["documents"] for row in rows[0]]
     times = [median(one[at][task] for one in rows) for at in range(len(sizes))]
@@ -128,7 +128,7 @@ def _power(number: int) -> str:
     return "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in str(len(str(number)) - 1))
 
 
-def _said(constants: Constants) -> str:
+def _footnote(constants: Constants) -> str:
     return (
         f"Constants of one core: {constants.hash_seconds * 1e6:.0f} µs to hash a document into "
         f"{constants.buckets:.0f} buckets ({constants.hashed_bytes:,.0f} bytes), "

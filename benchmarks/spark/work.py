@@ -1,4 +1,4 @@
-"""What is measured, by whom: one process, or a driver with executors; each in a process of its own.
+"""Measure one process, or a driver with executors, each in its own process.
 
 python -m benchmarks.spark.work alone FOLDER
 python -m benchmarks.spark.work cluster FOLDER MASTER EXECUTORS
@@ -32,11 +32,11 @@ STREAMED = (10, 200)  # batches of a stream, and documents of each
 SHARDS = 2
 LABELS = (100, 1_000, 10_000)
 LABELLED = {"dimensions": 8192, "max_labels": 16_384}
-TIMED = 2_000  # documents that are predicted with so many labels
+TIMED = 2_000  # documents to predict for each number of labels
 
 
 def sizes(folder: Path) -> list[int]:
-    """The numbers of documents that there are files of, the fewest first."""
+    """Return the numbers of documents that have files, ascending."""
     return sorted(int(path.name) for path in folder.iterdir() if path.name.isdecimal())
 
 
@@ -84,7 +84,7 @@ def _read(folder: Path) -> Iterator[pa.Table]:
 
 
 def cluster(folder: Path, master: str, executors: str) -> dict[str, Any]:
-    """The same on executors, and what it takes until they are ready."""
+    """Learn and predict on executors, and measure how long they take to be ready."""
     from clasher.adapters.spark import fit, predict, session
 
     took: dict[str, Any] = {}
@@ -101,7 +101,7 @@ def cluster(folder: Path, master: str, executors: str) -> dict[str, Any]:
     with timed(took, "executors"):
         spark.range(0, PARTS, 1, PARTS).mapInArrow(lambda rows: rows, "id bigint").count()
     with timed(took, "first fit"):
-        begun = fit(_frame(spark, folder, sizes(folder)[0]), rule="centroid")
+        first = fit(_frame(spark, folder, sizes(folder)[0]), rule="centroid")
     rows = []
     for size in sizes(folder):
         row: dict[str, float] = {"documents": size}
@@ -116,7 +116,7 @@ def cluster(folder: Path, master: str, executors: str) -> dict[str, Any]:
         rows.append(row)
     took["sizes"] = rows
     took["model bytes"] = {rule: Clasher(rule=rule).nbytes for rule in RULES}
-    took["model bytes"] |= {"centroid": begun.nbytes, "margin": model.nbytes}
+    took["model bytes"] |= {"centroid": first.nbytes, "margin": model.nbytes}
     with tempfile.TemporaryDirectory() as name:
         took |= _sharded(spark, folder, model, Path(name)) | _streamed(spark, folder, Path(name))
     spark.stop()
@@ -124,7 +124,7 @@ def cluster(folder: Path, master: str, executors: str) -> dict[str, Any]:
 
 
 def _frame(spark: Any, folder: Path, size: int) -> Any:
-    """The parts of a size, which executors read themselves."""
+    """Make a data frame of the files of a size, which executors read."""
     name = str(folder / str(size))
 
     def read(batches: Any) -> Iterator[pa.RecordBatch]:
@@ -154,7 +154,7 @@ def _sharded(spark: Any, folder: Path, model: Clasher, scratch: Path) -> dict[st
 
 
 def _streamed(spark: Any, folder: Path, scratch: Path) -> dict[str, Any]:
-    """Batches one after the other, each predicted, learnt and kept."""
+    """Measure batches of a stream, each predicted, learnt and saved."""
     from clasher.adapters.spark import stream
 
     batches, documents = STREAMED
@@ -178,7 +178,7 @@ def _streamed(spark: Any, folder: Path, scratch: Path) -> dict[str, Any]:
 
 
 def constants(folder: Path) -> dict[str, Any]:
-    """What a document and a label take on one core, and how fast models are sent and merged."""
+    """Measure time per document and label on one core, and how fast models are sent."""
     from clasher.learning.model_file import packed, unpacked
 
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})

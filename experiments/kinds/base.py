@@ -1,4 +1,4 @@
-"""What an experiment can be: a kind knows its cells, how to measure one, and what to tell."""
+"""The kinds of experiments: each defines cells, their measurement and their report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from experiments.streams import Stream
 from support.corpora import PROJECT
 
 Cells = list[dict[str, Any]]
-"""What was found, cell by cell: ``what``, ``stream``, ``result`` or the reason it ``failed``."""
+"""The results: ``what``, ``stream``, and ``result`` or the reason it ``failed``, of each cell."""
 
 PRODUCT = PROJECT / "src" / "clasher"
 
@@ -22,29 +22,29 @@ class Kind(Protocol):
     """A kind of experiment."""
 
     def cells(self, config: Config) -> Iterable[Cell]:
-        """What is to be measured."""
+        """Yield the cells to measure."""
 
     def fingerprint(self, cell: Cell) -> list[str]:
-        """Changes with the code that measures a cell."""
+        """Return digests of the code that measures a cell."""
 
     def measure(self, cell: Cell, data: Path, scratch: Path) -> Any:
-        """Measure a cell; what it returns can be written as JSON."""
+        """Measure a cell; return plain values for JSON."""
 
     def blocks(self, config: Config, cells: Cells) -> dict[str, str]:
-        """The tables of its page, by name."""
+        """Make the tables of its page, by name."""
 
     def pictures(self, config: Config, cells: Cells) -> dict[str, Any]:
-        """Its pictures, by name: Matplotlib figures."""
+        """Draw its pictures, by name."""
 
     def verdicts(self, config: Config, cells: Cells) -> list[list[str]]:
-        """Its claims: what is said, where, what was found, whether it holds."""
+        """Test its claims: claim, stream, finding, whether it holds."""
 
 
 class Study:
     """Experiments whose parts are functions of one module, from a stream to rows of figures.
 
-    The module has ``blocks(found)``, which makes tables of the rows of all streams by part; and
-    may have ``pictures(found)`` and ``verdicts(found)``.
+    The module has ``blocks(found)``, which makes tables of the rows of all streams, by part. It may
+    have ``pictures(found)`` and ``verdicts(found)``.
     """
 
     def __init__(self, module: ModuleType) -> None:
@@ -85,7 +85,7 @@ class Study:
 
 
 def rows(cells: Cells) -> dict[str, list[dict[str, Any]]]:
-    """The rows of all streams, by part."""
+    """Join the rows of all streams, by part."""
     found: dict[str, list[dict[str, Any]]] = {}
     for cell in cells:
         if "failed" in cell:

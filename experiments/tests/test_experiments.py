@@ -119,7 +119,7 @@ def test_an_unknown_system_lists_the_known_ones(tmp_path: Path):
         "title = 'a'\nkind = 'systems'\nstreams = ['synthetic']\nsystems = ['nobody']"
     )
     with pytest.raises(SystemExit, match=r"no system 'nobody'; there are: clasher-margin"):
-        runner.wanted(read("mine", folder=tmp_path), Place(tmp_path, tmp_path))
+        runner.cells_of(read("mine", folder=tmp_path), Place(tmp_path, tmp_path))
 
 
 def test_a_missing_corpus_says_what_to_do(tmp_path: Path):
@@ -148,9 +148,9 @@ def test_a_picture_of_failures_says_so(tmp_path: Path):
 
 def test_optional_streams_run_where_their_files_are(tmp_path: Path):
     config = read("figure-3")
-    without = runner.wanted(config, Place(tmp_path, tmp_path))
+    without = runner.cells_of(config, Place(tmp_path, tmp_path))
     (tmp_path / "rcv1.parquet").touch()
-    names = {cell.stream.name for cell in runner.wanted(config, Place(tmp_path, tmp_path))}
+    names = {cell.stream.name for cell in runner.cells_of(config, Place(tmp_path, tmp_path))}
     assert names == {cell.stream.name for cell in without} | {"rcv1"}
 
 
@@ -301,7 +301,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path):
     config = read("mine", folder=tmp_path)
     left = []
     runner.measure_all(
-        runner.wanted(config, Place(tmp_path, tmp_path)),
+        runner.cells_of(config, Place(tmp_path, tmp_path)),
         Place(tmp_path, tmp_path),
         lambda cell, place: left.append(cell) or {"took": 0.0, "result": {}},
     )
