@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -38,7 +38,7 @@ class Cell:
     @property
     def scores(self) -> str:
         """Macro and micro F1."""
-        return f"{f1(self['macro_f1'])} / {f1(self['micro_f1'])}"
+        return both_f1({name: self[name] for name in ("macro_f1", "micro_f1")})
 
 
 GROWING = ("documents", "seconds", "text_bytes")
@@ -264,6 +264,11 @@ def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     written = [f"| {' | '.join(line)} |" for line in escaped]
     written[1] = written[1].replace(" ", "")
     return "\n".join(written)
+
+
+def both_f1(scores: Mapping[str, Any]) -> str:
+    """Write macro F1 / micro F1."""
+    return f"{f1(scores['macro_f1'])} / {f1(scores['micro_f1'])}"
 
 
 def f1(value: float) -> str:

@@ -26,9 +26,9 @@ class Stream(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     name
         A corpus: a Parquet file of that name in the folder of the data; or ``synthetic``.
     order
-        ``stored``, as in the file; ``shuffled`` with a fixed seed; or ``days``, the split of section 6.3: the
-        documents of even days first, then those of odd days as a test set. In a stream without
-        dates, every other document is of an odd day.
+        ``stored``, as in the file; ``shuffled`` with a fixed seed; or ``days``, the split of
+        section 6.3: documents of even days first, then those of odd days as a test set. In a
+        stream without dates, every other document is of an odd day.
     limit
         The first documents only.
     documents, labels, words

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from benchmarks.peers import SYSTEMS
-from benchmarks.tables import NONE, f1, markdown, thousands
+from benchmarks.tables import NONE, both_f1, f1, markdown, thousands
 from experiments.rows import Row, benchmark
 
 MEASURES = {
@@ -22,7 +22,7 @@ EARLY = (100, 1_000, 10_000)
 
 
 def overview(rows: list[Row]) -> str:
-    """Make a row for each system, a column for each stream: macro F1 / micro F1, documents a second.
+    """Make a row for each system, a column for each stream: F1 (macro / micro), documents a second.
 
     A system that ran on a part of the stream has the scores of the first system there beside it.
     """
@@ -67,11 +67,11 @@ def _overview(row: Row | None, first: Row | None) -> str:
         return NONE
     if row.failed is not None:
         return f"failed: {row.failed}"
-    found = f"{pair(row.result)}, {thousands(row.speed)}"
+    found = f"{both_f1(row.result)}, {thousands(row.speed)}"
     if not row.cut:
         return found
     there = first.after(row.result["documents"]) if first else None
-    return f"{found} ({row.cut}{f'; {first.title}: {pair(there)}' if first and there else ''})"
+    return f"{found} ({row.cut}{f'; {first.title}: {both_f1(there)}' if first and there else ''})"
 
 
 def size(rows: list[Row], stream: str) -> str:
@@ -127,7 +127,7 @@ def _scores(row: Row | None) -> str:
         return NONE
     if row.failed is not None:
         return f"failed: {row.failed}"
-    return pair(row.result) + (f" ({row.cut})" if row.cut else "")
+    return both_f1(row.result) + (f" ({row.cut})" if row.cut else "")
 
 
 def written(name: str, value: Any) -> str:
@@ -149,7 +149,7 @@ def start(rows: list[Row]) -> str:
         for row in rows:
             if row.stream == stream and row.failed is None:
                 at = {point["documents"]: point for point in row.points}
-                cells = [pair(at[n]) if "macro_f1" in at.get(n, {}) else NONE for n in EARLY]
+                cells = [both_f1(at[n]) if "macro_f1" in at.get(n, {}) else NONE for n in EARLY]
                 lines.append([row.title, *cells])
         parts.append(f"### {stream}\n\n{markdown(['', *(f'{n:,}' for n in EARLY)], lines)}")
     return "\n\n".join(parts)
@@ -160,11 +160,6 @@ def settings(rows: list[Row]) -> str:
     chosen = (SYSTEMS[name] for name in distinct(row.system for row in rows))
     lines = [[system.title, f"`{system.settings}`"] for system in chosen]
     return markdown(["system", "settings"], lines)
-
-
-def pair(figures: dict[str, Any]) -> str:
-    """Macro F1 / micro F1."""
-    return f"{f1(figures['macro_f1'])} / {f1(figures['micro_f1'])}"
 
 
 def distinct(values: Iterable[Any]) -> list[Any]:

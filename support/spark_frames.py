@@ -28,10 +28,20 @@ def cut(length: int, parts: int) -> list[slice]:
 
 
 def in_parts(spark: Any, rows: pa.Table, parts: int, folder: Path) -> Any:
-    """Make a data frame of consecutive parts of a table, each a partition and a file in ``folder``."""
+    """Make a data frame of consecutive parts of a table, each a partition and a file."""
+    write_parts(rows, parts, folder)
+    return read_parts(spark, parts, folder)
+
+
+def write_parts(rows: pa.Table, parts: int, folder: Path) -> None:
+    """Write consecutive parts of a table, each to a file."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, inside in enumerate(cut(len(rows), parts)):
         pq.write_table(rows[inside], folder / f"{number}.parquet")
+
+
+def read_parts(spark: Any, parts: int, folder: Path) -> Any:
+    """Make a data frame of the files of ``write_parts``, which executors read."""
     name = str(folder)
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -16,14 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from benchmarks.runner import save, say
 from benchmarks.spark.work import PARTS
 from benchmarks.study import Study
 from support import corpora
 from support.spark_cluster import Cluster
-from support.spark_frames import cut, table
+from support.spark_frames import table, write_parts
 
 LIBRARIES = ("clasher", "numpy", "numba", "pyarrow", "pyspark")
 STUDY = Study("spark", __doc__, "reference/performance.md", LIBRARIES)
@@ -51,10 +50,10 @@ def measure(given: argparse.Namespace, arguments: list[str]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="clasher-") as name:
         folder = Path(name)
         small = min(SMALL, len(corpus))
-        _write(table(corpus.head(small)), folder / str(small))
+        write_parts(table(corpus.head(small)), PARTS, folder / str(small))
         for copies in COPIES:
             rows = pa.concat_tables([table(corpus)] * copies)
-            _write(rows, folder / str(len(rows)))
+            write_parts(rows, PARTS, folder / str(len(rows)))
         rounds = [_round(folder) for _ in range(given.repeats)]
         return about | {"rounds": rounds, "constants": _run("constants", name)}
 
@@ -80,13 +79,6 @@ def _run(*arguments: str) -> dict[str, Any]:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
-
-
-def _write(rows: pa.Table, folder: Path) -> None:
-    """Write a file for every partition."""
-    folder.mkdir(exist_ok=True)
-    for number, inside in enumerate(cut(len(rows), PARTS)):
-        pq.write_table(rows[inside], folder / f"{number}.parquet")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from clasher import Clasher
 from clasher.cli.terminal import warm_up
 from clasher.text.hashing import Hasher
 from support.corpora import synthetic
+from support.spark_frames import SCHEMA, read_parts
 
 RULES = ("centroid", "margin")
 PARTS = 4  # partitions of every data frame
@@ -101,11 +102,11 @@ def cluster(folder: Path, master: str, executors: str) -> dict[str, Any]:
     with timed(took, "executors"):
         spark.range(0, PARTS, 1, PARTS).mapInArrow(lambda rows: rows, "id bigint").count()
     with timed(took, "first fit"):
-        first = fit(_frame(spark, folder, sizes(folder)[0]), rule="centroid")
+        first = fit(read_parts(spark, PARTS, folder / str(sizes(folder)[0])), rule="centroid")
     rows = []
     for size in sizes(folder):
         row: dict[str, float] = {"documents": size}
-        df = _frame(spark, folder, size)
+        df = read_parts(spark, PARTS, folder / str(size))
         for rule in RULES:
             with timed(row, f"fit {rule}"):
                 model = fit(df, rule=rule)
@@ -123,19 +124,6 @@ def cluster(folder: Path, master: str, executors: str) -> dict[str, Any]:
     return took
 
 
-def _frame(spark: Any, folder: Path, size: int) -> Any:
-    """Make a data frame of the files of a size, which executors read."""
-    name = str(folder / str(size))
-
-    def read(batches: Any) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for part in batch.column(0).to_pylist():
-                yield from pq.ParquetFile(f"{name}/{part}.parquet").iter_batches(10_000)
-
-    schema = "number int, text string, labels array<string>"
-    return spark.range(0, PARTS, 1, PARTS).mapInArrow(read, schema)
-
-
 def _drain(df: Any) -> None:
     df.write.format("noop").mode("overwrite").save()
 
@@ -147,8 +135,9 @@ def _sharded(spark: Any, folder: Path, model: Clasher, scratch: Path) -> dict[st
     rows = []
     for size in sizes(folder)[:2]:
         row: dict[str, float] = {"documents": size}
+        df = read_parts(spark, PARTS, folder / str(size))
         with timed(row, "predict"):
-            _drain(predict_sharded(_frame(spark, folder, size), shards, id="number"))
+            _drain(predict_sharded(df, shards, id="number"))
         rows.append(row)
     return {"sharded": rows}
 
@@ -163,7 +152,7 @@ def _streamed(spark: Any, folder: Path, scratch: Path) -> dict[str, Any]:
     for number in range(batches):
         part = rows[number * documents : (number + 1) * documents]
         pq.write_table(part, scratch / "inbox" / f"{number:04}.parquet")
-    reader = spark.readStream.schema("number int, text string, labels array<string>")
+    reader = spark.readStream.schema(SCHEMA)
     df = reader.option("maxFilesPerTrigger", 1).parquet(str(scratch / "inbox"))
     took: dict[str, float] = {}
     with (

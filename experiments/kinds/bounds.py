@@ -1,4 +1,4 @@
-"""What the theorems guarantee, beside what hashing does to real text."""
+"""The guarantees of the theorems, compared with hashing real text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def distortions(stream: Corpus) -> list[dict[str, Any]]:
 
 
 def decided(stream: Corpus) -> list[dict[str, Any]]:
-    """Whether documents stay in their regions."""
+    """Measure whether documents stay in their regions."""
     return list(decisions.decisions(stream))
 
 
@@ -60,7 +60,7 @@ def bounds(sample: Sample, m: int) -> dict[str, float | None]:
 
 
 def figures(found: list[Distortion]) -> dict[str, Any]:
-    """Means and quantiles over all documents, pairs or words and all seeds."""
+    """Compute means and quantiles over all documents, pairs or words and all seeds."""
     result: dict[str, Any] = {}
     for name in ("lengths", "products", "cosines", "counts", "idf"):
         values = np.concatenate([getattr(distortion, name).values for distortion in found])
@@ -88,12 +88,12 @@ def blocks(found: dict[str, Any]) -> dict[str, str]:
 
 
 def pictures(found: dict[str, Any]) -> dict[str, Any]:
-    """How often decisions stay."""
+    """Draw how often decisions stay."""
     return {"decisions": decisions.picture(found["decided"])}
 
 
 def verdicts(found: dict[str, Any]) -> list[list[str]]:
-    """What is guaranteed, and whether what was measured lies inside."""
+    """Test whether the measurements lie inside the guarantees."""
     lines = []
     for name in _corpora(found["distortions"]):
         for what, says in (
@@ -105,7 +105,7 @@ def verdicts(found: dict[str, Any]) -> list[list[str]]:
 
 
 def _inside(results: list[dict[str, Any]], name: str, what: str) -> list[str]:
-    """The largest part of its bound that was measured at any size."""
+    """Find the largest part of a bound that was measured at any size."""
     part, bound = {"lengths": ("q90", "spread"), "counts": ("q63", "counts")}[what]
     rows = [r for (_, corpus), r in _at(results, False).items() if corpus == name]
     parts = [r[what][part] / r["bounds"][bound] for r in rows if r["bounds"][bound] is not None]
@@ -148,7 +148,7 @@ def _samples(results: list[dict[str, Any]]) -> str:
 
 
 def _table(results: list[dict[str, Any]], idf: bool, what: str, part: str, bound: Any) -> str:
-    """One bound for all streams."""
+    """Make a table of one bound for all streams."""
     found, names = _at(results, idf), _corpora(results)
     heads = ["m", *(["at most"] if bound else []), *names]
     rows = []
@@ -160,7 +160,7 @@ def _table(results: list[dict[str, Any]], idf: bool, what: str, part: str, bound
 
 
 def _each(results: list[dict[str, Any]], what: str, part: str, bound: str) -> str:
-    """A bound for each stream: guaranteed, then measured."""
+    """Make a table with a bound for each stream: guaranteed, then measured."""
     found, names = _at(results, True), _corpora(results)
     rows = []
     for m in SIZES:

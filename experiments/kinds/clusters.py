@@ -34,7 +34,7 @@ def clusters(stream: Corpus) -> list[dict[str, Any]]:
 
 
 def sample(stream: Corpus) -> tuple[list[str], Numbers]:
-    """Documents with one label, every n-th so that they span the stream, in its order."""
+    """Take every n-th document with one label, so that they span the stream, in its order."""
     labels = stream.labels.to_pylist()
     single = [at for at, own in enumerate(labels) if len(own) == 1]
     single = single[:: max(1, len(single) // DOCUMENTS)][:DOCUMENTS]
@@ -44,7 +44,7 @@ def sample(stream: Corpus) -> tuple[list[str], Numbers]:
 
 
 def ours(texts: list[str], truth: Numbers, k: int) -> list[dict[str, Any]]:
-    """Each document on its way in, and all of them again at the end."""
+    """Cluster each document as it arrives, and all of them again at the end."""
     Clusters(2, 2).learn_many(["compile the kernels"])
     results = []
     for name, settings in VARIANTS.items():
@@ -61,7 +61,7 @@ def ours(texts: list[str], truth: Numbers, k: int) -> list[dict[str, Any]]:
 
 
 def peer(texts: list[str], truth: Numbers, k: int) -> dict[str, Any]:
-    """scikit-learn, which sees all documents before it weighs or clusters any."""
+    """Cluster with scikit-learn, which sees all documents before it weights or clusters any."""
     from sklearn.cluster import MiniBatchKMeans
     from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
@@ -84,7 +84,7 @@ def score(found: npt.NDArray[Any], truth: Numbers) -> dict[str, float]:
 
 
 def purity(found: npt.NDArray[Any], truth: Numbers) -> float:
-    """The part of documents that have the commonest label of their cluster.
+    """Return the part of documents with the most common label of their cluster.
 
     >>> purity(np.array([0, 0, 0, 1]), np.array([5, 5, 2, 2]))
     0.75

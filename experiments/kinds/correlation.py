@@ -32,7 +32,7 @@ Integers = npt.NDArray[np.int64]
 
 
 def correlations(stream: Corpus) -> Iterator[dict[str, Any]]:
-    """Pearson's ρ of the inner products of random pairs of documents, for each size."""
+    """Compute Pearson's ρ of the inner products of random pairs of documents, for each size."""
     drawn = min(PAIRS, len(stream) ** 2)
     pairs = np.random.default_rng(SEED).integers(0, len(stream), (drawn, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
@@ -53,7 +53,7 @@ def correlations(stream: Corpus) -> Iterator[dict[str, Any]]:
 
 
 def weighed(indptr: Integers, columns: Any, counts: Any) -> list[tuple[Integers, Integers, Floats]]:
-    """Rows with raw counts, and with counts times log(n / n_k); columns ascend in each row."""
+    """Make rows with raw counts, and with counts times log(n / n_k); columns ascend in each row."""
     documents = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     order = np.lexsort((columns, documents))
     columns, tf = columns[order].astype(np.int64), counts[order].astype(np.float64)
@@ -63,7 +63,7 @@ def weighed(indptr: Integers, columns: Any, counts: Any) -> list[tuple[Integers,
 
 @kernel
 def fill_products(indptr, columns, values, pairs, out):
-    """⟨x, y⟩ of pairs of rows whose columns ascend."""
+    """Compute ⟨x, y⟩ of pairs of rows whose columns ascend."""
     for at in range(pairs.shape[0]):
         i, stop_i = indptr[pairs[at, 0]], indptr[pairs[at, 0] + 1]
         j, stop_j = indptr[pairs[at, 1]], indptr[pairs[at, 1] + 1]
@@ -81,7 +81,7 @@ def fill_products(indptr, columns, values, pairs, out):
 
 
 def products(indptr: Integers, columns: Integers, values: Floats, pairs: Integers) -> Floats:
-    """⟨x, y⟩ of pairs of rows.
+    """Compute ⟨x, y⟩ of pairs of rows.
 
     >>> rows = np.array([0, 2, 3]), np.array([0, 4, 4]), np.array([1.0, 2.0, 3.0])
     >>> products(*rows, np.array([[0, 1], [0, 0]])).tolist()
@@ -100,7 +100,7 @@ def correlation(one: Floats, other: Floats) -> float:
 
 
 def blocks(found: dict[str, Any]) -> dict[str, str]:
-    """A row for each size, three columns for each stream."""
+    """Make a row for each size, three columns for each stream."""
     rows = found["correlations"]
     corpora = distinct(row["corpus"] for row in rows)
     at = {(row["corpus"], row["dimensions"]): row for row in rows}
@@ -116,7 +116,7 @@ def blocks(found: dict[str, Any]) -> dict[str, str]:
 
 
 def pictures(found: dict[str, Any]) -> dict[str, Any]:
-    """Figure 1, a panel for each stream."""
+    """Draw Figure 1, a panel for each stream."""
     rows = found["correlations"]
     corpora = distinct(row["corpus"] for row in rows)
     picture, grid = plots.canvas(1, len(corpora), width=4.6, height=3.4)
@@ -132,7 +132,7 @@ def pictures(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def verdicts(found: dict[str, Any]) -> list[list[str]]:
-    """The landmarks that the paper names."""
+    """Test the landmarks that the paper names."""
     rows = found["correlations"]
     at = {(row["corpus"], row["dimensions"]): row for row in rows}
     largest = rows[-1]["dimensions"]

@@ -1,4 +1,4 @@
-"""Forgetting: F1 over time, what it costs where nothing drifts, how soon changes are found."""
+"""Forgetting: F1 over time, its cost without drift, and how soon changes are found."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from benchmarks.tables import NONE, f1, markdown
+from benchmarks.tables import NONE, both_f1, f1, markdown
 from clasher import Clasher, LabelSets
 from clasher.datasets.synthetic import DRIFTS, Stream
 from clasher.metrics import Metrics
@@ -46,7 +46,7 @@ TOLD = 12  # alarms that the page shows
 
 
 def over_time(stream: Corpus) -> Iterator[dict[str, Any]]:
-    """Test, then train in every way; figures of the whole and of each tenth."""
+    """Test, then train in every way; return figures of the whole and of each tenth."""
     edges = [len(stream) * part // PARTS for part in range(PARTS + 1)]
     for rule in RULES:
         hashed = Clasher(rule=rule, words=True).hash_many(stream.texts)
@@ -68,7 +68,7 @@ def over_time(stream: Corpus) -> Iterator[dict[str, Any]]:
 def prequential_parts(
     model: Clasher, hashed: Hashed, labels: pa.ListArray, edges: list[int]
 ) -> list[Metrics]:
-    """The measures of the stretch between the outer edges, and of those between all edges."""
+    """Return the measures between the outer edges, and between all neighbouring edges."""
     whole = Metrics()
     parts = []
     for first, last in pairwise(edges):
@@ -105,13 +105,13 @@ class MadeUp(NamedTuple):
 
 
 def made_up(documents: int = DOCUMENTS) -> Iterator[dict[str, Any]]:
-    """Every way to forget on made-up streams of every kind."""
+    """Measure every way to forget on made-up streams of every kind."""
     for drift in DRIFTS:
         yield from drifting(drift, documents)
 
 
 def drifting(drift: str, documents: int) -> Iterator[dict[str, Any]]:
-    """Every way to forget on streams of one kind: the mean of several seeds."""
+    """Measure every way to forget on streams of one kind: the mean of several seeds."""
     streams = [Stream(documents, LABELS, drift, seed=seed) for seed in range(SEEDS)]
     kept = [MadeUp.of(stream) for stream in streams]
     for rule in RULES:
@@ -122,7 +122,7 @@ def drifting(drift: str, documents: int) -> Iterator[dict[str, Any]]:
 
 
 def _after(made: MadeUp, rule: str, how: dict[str, Any]) -> dict[str, Any]:
-    """F1 before the drift and since it began, and what the detector made of it."""
+    """Return F1 before and after the drift, and what the detector found."""
     stream = made.stream
     start = stream.points[0] if stream.points else len(stream) // 2
     model = Clasher(rule=rule, **how)
@@ -177,7 +177,7 @@ def blocks(found: dict[str, Any]) -> dict[str, str]:
 
 
 def pictures(found: dict[str, Any]) -> dict[str, Any]:
-    """F1 of each tenth of the stream, with and without forgetting, margin rule."""
+    """Draw F1 of each tenth of the stream, with and without forgetting, margin rule."""
     real = [row for row in found["over_time"] if row["rule"] == "margin"]
     orders = distinct(row["order"] for row in real)
     picture, grid = plots.canvas(len(orders), 2, width=4.4)
@@ -191,20 +191,20 @@ def pictures(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def overall(real: list[dict[str, Any]]) -> str:
-    """The whole stream, in its order and shuffled."""
+    """Make the table of the whole stream, in its order and shuffled."""
     found = {(r["rule"], r["way"], r["order"]): r for r in real}
     orders = list(dict.fromkeys(r["order"] for r in real))
     return markdown(
         ["forgetting", *(f"{rule}, {order}" for rule in RULES for order in orders)],
         [
-            [way, *(_pair(found[rule, way, order]) for rule in RULES for order in orders)]
+            [way, *(both_f1(found[rule, way, order]) for rule in RULES for order in orders)]
             for way in WAYS
         ],
     )
 
 
 def ring_table(real: list[dict[str, Any]]) -> str:
-    """How often the detectors rang: on a shuffled stream each time is one too many."""
+    """Count alarms: on a shuffled stream, each one is false."""
     found = {(r["rule"], r["way"], r["order"]): len(r["alarms"]) for r in real}
     orders = list(dict.fromkeys(r["order"] for r in real))
     return markdown(
@@ -218,16 +218,16 @@ def ring_table(real: list[dict[str, Any]]) -> str:
 
 
 def time_table(real: list[dict[str, Any]], rule: str) -> str:
-    """The tenths of the stream in its own order."""
+    """Make the table of the tenths of the stream in its own order."""
     rows = [r for r in real if r["rule"] == rule and r["order"] == real[0]["order"]]
     return markdown(
         ["forgetting", *(f"{tenth}" for tenth in range(1, PARTS + 1))],
-        [[row["way"], *map(_pair, row["tenths"])] for row in rows],
+        [[row["way"], *map(both_f1, row["tenths"])] for row in rows],
     )
 
 
 def alarm_table(real: list[dict[str, Any]]) -> str:
-    """What the built-in detector told on the way."""
+    """List the alarms of the built-in detector."""
     rows = [r for r in real if r["way"] == "detector window" and r["rule"] == "margin"]
     return markdown(
         ["document", "label", "errors", "gained", "lost"],
@@ -245,7 +245,7 @@ def alarm_table(real: list[dict[str, Any]]) -> str:
 
 
 def synth_table(made: list[dict[str, Any]]) -> str:
-    """F1 since the drift began."""
+    """Make the table of F1 since the drift began."""
     return markdown(
         ["drift", "rule", *MADE_UP],
         [
@@ -263,7 +263,7 @@ def synth_table(made: list[dict[str, Any]]) -> str:
 
 
 def detection_table(made: list[dict[str, Any]]) -> str:
-    """Which changes were found, how soon, and how often there was none."""
+    """List the changes that were found, how soon, and the false alarms."""
     watching = [way for way, how in MADE_UP.items() if "detector" in how]
     heads = ["drift", "rule"]
     for way in watching:
@@ -281,7 +281,3 @@ def _found(way: dict[str, Any]) -> list[str]:
     found = f"{way['found']} of {way['turns']}" if way["turns"] else NONE
     delay = NONE if way["delay"] is None else f"{way['delay']:,.0f}"
     return [found, delay, f"{way['false_alarms']}"]
-
-
-def _pair(scores: dict[str, float]) -> str:
-    return f"{f1(scores['macro_f1'])} / {f1(scores['micro_f1'])}"

@@ -1,4 +1,4 @@
-"""Documents without labels: whether to predict the best label where none passes the threshold."""
+"""Documents without labels: whether to predict the best label if none passes the threshold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.tables import f1, markdown
+from benchmarks.tables import both_f1, markdown
 from clasher import Clasher
 from clasher.evaluate import evaluate
 from experiments.kinds.margin import measured
@@ -80,7 +80,7 @@ STREAMS: dict[str, Callable[[Sets], Sets]] = {
 
 
 def without(stream: Corpus, take: Callable[[Sets], Sets]) -> Corpus:
-    """The same documents with fewer labels."""
+    """Return the same documents with fewer labels."""
     sets = take([set(own) for own in stream.labels.to_pylist()])
     labels = pa.array([sorted(own) for own in sets], pa.list_(pa.string()))
     return replace(stream, labels=labels)
@@ -90,7 +90,7 @@ def without(stream: Corpus, take: Callable[[Sets], Sets]) -> Corpus:
 
 
 def ways(stream: Corpus) -> list[dict[str, Any]]:
-    """F1 of each way on each stream, the mean of several hash seeds."""
+    """Measure F1 of each way on each stream, the mean of several hash seeds."""
     rows = []
     for name, take in STREAMS.items():
         given = without(stream, take)
@@ -112,7 +112,7 @@ def _mean(stream: Corpus, rule: str, at_least_one: bool | None) -> dict[str, Any
 
 
 def tried(stream: Corpus) -> list[dict[str, Any]]:
-    """F1 of other ways to learn it, with seed 0."""
+    """Measure F1 of other ways to learn it, with seed 0."""
     rows = []
     for name, take in STREAMS.items():
         given = without(stream, take)
@@ -144,7 +144,7 @@ def _ways(rows: list[dict[str, Any]], rule: str) -> str:
         ["stream", "labels", "documents without labels", *WAYS],
         [
             [row["corpus"], row["stream"], f"{row['empty']:.0%}"]
-            + [_both(row["ways"][way]) for way in WAYS]
+            + [both_f1(row["ways"][way]) for way in WAYS]
             for row in rows
             if row["rule"] == rule
         ],
@@ -152,7 +152,7 @@ def _ways(rows: list[dict[str, Any]], rule: str) -> str:
 
 
 def _nonsense(rows: list[dict[str, Any]]) -> str:
-    """In how many models nonsense gets a label, by stream."""
+    """Count the models in which nonsense gets a label, by stream."""
     corpora = list(dict.fromkeys(row["corpus"] for row in rows))
     found = {(r["corpus"], r["stream"]): r["ways"] for r in rows if r["rule"] == "margin"}
     return markdown(
@@ -173,11 +173,7 @@ def _tried(rows: list[dict[str, Any]]) -> str:
     return markdown(
         ["stream", "labels", *TRIED],
         [
-            [row["corpus"], row["stream"], *(_both(row["ways"][way]) for way in TRIED)]
+            [row["corpus"], row["stream"], *(both_f1(row["ways"][way]) for way in TRIED)]
             for row in rows
         ],
     )
-
-
-def _both(row: dict[str, Any]) -> str:
-    return f"{f1(row['macro_f1'])} / {f1(row['micro_f1'])}"

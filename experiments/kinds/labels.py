@@ -1,4 +1,4 @@
-"""Labels as they come in life: for few documents, late, wrong at first."""
+"""Labels in practice: for few documents, late, or wrong at first."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.tables import f1, markdown
+from benchmarks.tables import both_f1, markdown
 from clasher import Clasher, LabelSets
 from clasher.evaluate import evaluate
 from clasher.metrics import Metrics
@@ -24,7 +24,7 @@ SEED = 0
 
 
 def few(stream: Corpus) -> list[dict[str, Any]]:
-    """Section 6.6: test-then-train, labels being shown with a probability."""
+    """Section 6.6: test, then train; show labels with a probability."""
     rows = []
     for rule in RULES:
         for probability in PROBABILITIES:
@@ -40,7 +40,7 @@ def few(stream: Corpus) -> list[dict[str, Any]]:
 
 
 def late(stream: Corpus) -> list[dict[str, Any]]:
-    """Test-then-train, labels coming so many documents after their document."""
+    """Test, then train; labels come some documents after their document."""
     stream = stream.head(MOST_LATE)
     texts, truth = stream.texts.to_pylist(), stream.labels.to_pylist()
     rows = []
@@ -60,7 +60,7 @@ def late(stream: Corpus) -> list[dict[str, Any]]:
 
 
 def wrong(stream: Corpus) -> list[dict[str, Any]]:
-    """Train on four fifths, test on the last: right labels, wrong ones, and these corrected."""
+    """Train on four fifths, test on the last: right labels, wrong labels, corrected labels."""
     stream = stream.head(2 * MOST_LATE)
     cut = len(stream) * 4 // 5
     texts, right = stream.texts[:cut].to_pylist(), stream.labels[:cut].to_pylist()
@@ -83,7 +83,7 @@ def wrong(stream: Corpus) -> list[dict[str, Any]]:
 
 
 def held_out(model: Clasher, stream: Corpus, cut: int) -> dict[str, float]:
-    """Macro and micro F1 on the documents from ``cut`` on."""
+    """Return macro and micro F1 on the documents from ``cut`` on."""
     metrics = Metrics()
     metrics.update_many(LabelSets.of(stream.labels[cut:]), model.predict_many(stream.texts[cut:]))
     return scores(metrics)
@@ -104,12 +104,12 @@ def blocks(results: dict[str, Any]) -> dict[str, str]:
 
 def _few(rows: list[dict[str, Any]]) -> str:
     heads = ["stream", "rule", *(f"p = {p:g}" for p in PROBABILITIES)]
-    return _table(heads, rows, ("corpus", "rule"), _both)
+    return _table(heads, rows, ("corpus", "rule"), both_f1)
 
 
 def _late(rows: list[dict[str, Any]]) -> str:
     heads = ["stream", "rule", *(_delay(delay) for delay in DELAYS)]
-    return _table(heads, rows, ("corpus", "rule"), _both)
+    return _table(heads, rows, ("corpus", "rule"), both_f1)
 
 
 def _delay(delay: int) -> str:
@@ -120,20 +120,16 @@ def _wrong(rows: list[dict[str, Any]]) -> str:
     heads = ["stream", "rule", "documents, wrong", "right", "wrong", "wrong, then corrected"]
     body = [
         [row["corpus"], row["rule"], f"{row['documents']:,}, {row['wrong']:,}"]
-        + [_both(row["scores"][name]) for name in ("right", "wrong", "corrected")]
+        + [both_f1(row["scores"][name]) for name in ("right", "wrong", "corrected")]
         for row in rows
     ]
     return markdown(heads, body)
 
 
 def _table(heads: list[str], rows: list[dict[str, Any]], key: tuple[str, ...], cell: Any) -> str:
-    """A row for each value of ``key``, its cells in the order they were measured."""
+    """Make a row for each value of ``key``, its cells in order of measurement."""
     body: dict[tuple[str, ...], list[str]] = {}
     for row in rows:
         names = tuple(row[name] for name in key)
         body.setdefault(names, list(names)).append(cell(row))
     return markdown(heads, list(body.values()))
-
-
-def _both(row: dict[str, Any]) -> str:
-    return f"{f1(row['macro_f1'])} / {f1(row['micro_f1'])}"

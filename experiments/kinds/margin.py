@@ -1,4 +1,4 @@
-"""The margin rule: what each part of it is worth, what else was tried, how it starts."""
+"""The margin rule: what each of its parts is worth, what else was tried, how it starts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.tables import f1, markdown
+from benchmarks.tables import NONE, both_f1, markdown
 from clasher import Analyzer, Clasher, LabelSets
 from clasher.labels import LabelIndex
 from clasher.text.hashing import Hasher
@@ -48,17 +48,17 @@ SHOWN = ("before", "now")
 
 
 def parts(stream: Corpus) -> list[dict[str, Any]]:
-    """Every variant on a stream."""
+    """Measure every variant on a stream."""
     return [measured(stream, {**PARTS, **TRIED})]
 
 
 def other(stream: Corpus) -> list[dict[str, Any]]:
-    """The first version and the last, on a stream that nothing was chosen on."""
+    """Measure the first and the last version, on a stream that was not used to choose anything."""
     return [measured(stream, {name: PARTS[name] for name in SHOWN})]
 
 
 def memory() -> list[dict[str, int]]:
-    """Bytes of a model of arxiv."""
+    """Return the bytes of a model of arxiv."""
     return [{name: memory_of(name == "before") for name in SHOWN}]
 
 
@@ -66,7 +66,7 @@ def memory() -> list[dict[str, int]]:
 
 
 def measured(stream: Corpus, variants: dict[str, tuple[Rule, Analyzer]]) -> dict[str, Any]:
-    """F1 on the way and at the end, and the calibration error, of each variant."""
+    """Measure F1 at the points and at the end, and the calibration error, of each variant."""
     truth = LabelIndex(100_000).adopt(LabelSets.of(stream.labels))
     ids, indptr = numbered(truth.ids, truth.indptr)
     labels = int(ids.max(initial=-1)) + 1
@@ -90,7 +90,7 @@ def measured(stream: Corpus, variants: dict[str, tuple[Rule, Analyzer]]) -> dict
 def numbered(
     ids: npt.NDArray[np.int32], indptr: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Labels in the order in which they appear, ascending in each document.
+    """Number labels in order of appearance, ascending in each document.
 
     >>> numbered(np.array([7, 2, 2, 9], np.int32), np.array([0, 1, 2, 4]))[0].tolist()
     [0, 1, 1, 2]
@@ -105,7 +105,7 @@ def numbered(
 
 
 def figures(arrays: Arrays, points: tuple[int, ...]) -> dict[str, Any]:
-    """Macro and micro F1 at each point and at the end; calibration errors."""
+    """Compute macro and micro F1 at each point and at the end, and calibration errors."""
     *early, end = [_f1(hits) for hits in arrays.hits]
     return {
         **end,
@@ -124,13 +124,13 @@ def _f1(hits: npt.NDArray[np.int64]) -> dict[str, float]:
 
 
 def calibration_error(shades: npt.NDArray[np.float64]) -> float:
-    """ECE: how far mean probability and share of true labels are apart, by label and document."""
+    """Compute ECE: the distance between mean probability and share of true labels."""
     probability, true, count = shades
     return float(np.abs(probability - true).sum() / max(count.sum(), 1.0))
 
 
 def memory_of(before: bool, labels: int = 173) -> int:
-    """Bytes of a model; the first version had an AdaGrad sum for each weight."""
+    """Return the bytes of a model; the first version had an AdaGrad sum for each weight."""
     model = Clasher(max_labels=labels)
     bytes_ = model.max_nbytes
     if before:
@@ -156,7 +156,7 @@ def blocks(found: dict[str, Any]) -> dict[str, str]:
 
 
 def variants(streams: list[dict[str, Any]], names: Any) -> str:
-    """A row for each variant, a column for each stream, the mean last."""
+    """Make a row for each variant, a column for each stream, the mean last."""
     return markdown(
         ["", *(_title(stream) for stream in streams), "mean"],
         [
@@ -190,7 +190,7 @@ def start(streams: list[dict[str, Any]]) -> str:
 
 
 def others(streams: list[dict[str, Any]]) -> str:
-    """The rule before and now on other streams."""
+    """Compare the first and the last version on other streams."""
     return markdown(
         ["", *SHOWN],
         [
@@ -228,4 +228,4 @@ def _mean(pairs: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def _pair(figures: dict[str, Any] | None) -> str:
-    return "–" if figures is None else f"{f1(figures['macro_f1'])} / {f1(figures['micro_f1'])}"
+    return NONE if figures is None else both_f1(figures)

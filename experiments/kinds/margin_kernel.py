@@ -1,7 +1,7 @@
-"""The margin rule with switches: the product's, and what it would be with a part of it changed.
+"""The margin rule with switches for its parts.
 
-Complete labels, cosines and TF-IDF only; ``Rule()`` is what ``Clasher()`` does, ``BEFORE`` what it
-did in its first version. A test compares both with the product.
+Complete labels, cosines and TF-IDF only. ``Rule()`` is the rule of ``Clasher()``, ``BEFORE`` that
+of its first version. A test compares both with the product.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ SHADES = 20  # bins of probabilities
 
 
 class Rule(NamedTuple):
-    """What can be switched."""
+    """The switches."""
 
     step: float = float(STEP)
     slack: float = SLACK
@@ -77,7 +77,7 @@ BEFORE = Rule(
 
 
 class Arrays(NamedTuple):
-    """All that is learnt, and scratch space."""
+    """The learnt arrays, and scratch space."""
 
     frequencies: Any  # float64[m]
     rows: Any  # float32[m, 2, L]
@@ -302,7 +302,7 @@ def judge(length, labels, cut, rule, a, hits):
 
 @kernel
 def choose(length, labels, documents, cut, rule, a):
-    """Note the scores; returns the threshold, chosen anew now and then."""
+    """Note the scores; return the threshold, which is chosen again periodically."""
     for j in range(labels):
         z = a.scores[j]
         if length > 0.0 and a.counts[j] > 0.0 and (z > LOWEST or a.truth[j]):
@@ -329,7 +329,7 @@ def choose(length, labels, documents, cut, rule, a):
 
 @kernel
 def choose_floor(length, labels, documents, cut, rule, a):
-    """Note the best score, and choose the floor now and then."""
+    """Note the best score, and choose the floor periodically."""
     best, empty = -1, True
     for j in range(labels):
         empty &= not a.truth[j]

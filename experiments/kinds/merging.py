@@ -1,4 +1,4 @@
-"""Models of parts of a stream, merged, beside one model of the whole."""
+"""Merged models of the parts of a stream, compared with one model of the whole."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from statistics import median
 from typing import Any
 
-from benchmarks.tables import f1, markdown
+from benchmarks.tables import both_f1, markdown
 from clasher import Clasher, LabelSets
 from clasher.metrics import Metrics
 from clasher.text.hashing import Hashed
@@ -66,7 +66,7 @@ def threads(stream: Corpus) -> list[dict[str, Any]]:
         test = Clasher(rule=rule).hash_many(stream.texts[cut:])
         seconds: dict[int, list[float]] = {count: [] for count in THREADS}
         found: dict[int, dict[str, Any]] = {}
-        for _ in range(ROUNDS):  # taking turns, so that a noisy moment meets all of them
+        for _ in range(ROUNDS):  # in turns, so that a slow moment affects all of them
             for count in THREADS:
                 gc.collect()
                 model = Clasher(rule=rule)
@@ -106,14 +106,14 @@ def _parts(rows: list[dict[str, Any]]) -> str:
     body: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         key = row["corpus"], row["way"]
-        body.setdefault(key, list(key)).append(_both(row))
+        body.setdefault(key, list(key)).append(both_f1(row))
         if row["parts"] == PARTS[-1]:
-            body[key].append(_both(row["first_alone"]))
+            body[key].append(both_f1(row["first_alone"]))
     return markdown([*heads, f"one of {PARTS[-1]} alone"], list(body.values()))
 
 
 def _mean(rows: list[dict[str, Any]]) -> str:
-    """The change of macro and micro F1 by merging, on the mean of all streams."""
+    """Compute the change of macro and micro F1 by merging, the mean over all streams."""
     one = {(row["corpus"], row["way"]): row for row in rows if row["parts"] == 1}
     body = []
     for way in WAYS:
@@ -140,9 +140,5 @@ def _threads(rows: list[dict[str, Any]]) -> str:
         cells = body.setdefault(key, [*key, f"{row['nbytes'] / 1e6:,.0f} MB"])
         base = speed.setdefault(key, row["documents_per_second"])
         times = "" if row["threads"] == 1 else f", × {row['documents_per_second'] / base:.2f}"
-        cells.append(f"{_both(row)}, {row['documents_per_second'] / 1000:,.0f} k/s{times}")
+        cells.append(f"{both_f1(row)}, {row['documents_per_second'] / 1000:,.0f} k/s{times}")
     return markdown(heads, list(body.values()))
-
-
-def _both(row: dict[str, Any]) -> str:
-    return f"{f1(row['macro_f1'])} / {f1(row['micro_f1'])}"

@@ -1,4 +1,4 @@
-"""Fits on Spark beside one process: what parts side by side, and rounds between them, change."""
+"""Fits on Spark, compared with one process: the effect of parallel parts and of rounds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.tables import f1, markdown
+from benchmarks.tables import both_f1, markdown
 from clasher import Clasher, LabelSets
 from experiments.kinds.merging import MOST, scores
 from support.corpora import Corpus
@@ -22,7 +22,7 @@ COUNTED = ("frequencies", "counts", "together")
 
 
 def centroids(stream: Corpus, partitions: list[int]) -> Iterator[dict[str, Any]]:
-    """Word counts known beforehand or not; how far sums and predictions are from one process."""
+    """Fit with and without counting words first; compare sums and predictions with one process."""
     train, test, truth = _cut(stream)
     for way, settings in CENTROIDS.items():
         one = _alone(train, settings)
@@ -36,7 +36,7 @@ def centroids(stream: Corpus, partitions: list[int]) -> Iterator[dict[str, Any]]
 
 
 def margins(stream: Corpus, partitions: list[int], rounds: list[int]) -> Iterator[dict[str, Any]]:
-    """The margin rule, whose parts hear of each other more or less often."""
+    """Fit the margin rule with more or fewer rounds."""
     train, test, truth = _cut(stream)
     about = {"corpus": stream.name, "documents": len(train)}
     yield about | {"partitions": 1, "rounds": 0} | scores(_alone(train, {}), test, truth)
@@ -47,7 +47,7 @@ def margins(stream: Corpus, partitions: list[int], rounds: list[int]) -> Iterato
 
 
 def _cut(stream: Corpus) -> tuple[Corpus, Any, LabelSets]:
-    """Four fifths to learn, and the texts and labels of the last."""
+    """Return four fifths to learn, and the texts and labels of the last fifth."""
     stream = stream.head(MOST)
     cut = len(stream) * 4 // 5
     return stream.head(cut), stream.texts[cut:], LabelSets.of(stream.labels[cut:])
@@ -69,7 +69,7 @@ def _fitted(train: Corpus, parts: int, how: dict[str, Any]) -> Clasher:
 
 
 def _differences(model: Clasher, one: Clasher, test: Any) -> dict[str, Any]:
-    """Whether all that is counted is equal, how far sums are apart, how many predictions differ."""
+    """Compare counts, sums and predictions."""
     order = [model._index.numbers[label] for label in one.labels]
     labels, ours, theirs = len(order), model._state, one._state
     counted = {
@@ -103,14 +103,14 @@ def _centroids(rows: list[dict[str, Any]]) -> str:
         key = row["corpus"], row["way"]
         if row["partitions"] == 1:
             one[key] = row
-            body.append([*key, "one process", "", _both(row), "", "", "", ""])
+            body.append([*key, "one process", "", both_f1(row), "", "", "", ""])
             continue
         body.append(
             [
                 *key,
                 f"{row['partitions']} partitions",
                 "yes" if row["exact"] else "no",
-                _both(row),
+                both_f1(row),
                 _change(row, one[key]),
                 "equal" if row["counted"] else "differ",
                 f"{row['sums']:.0e}",
@@ -130,8 +130,8 @@ def _margins(rows: list[dict[str, Any]]) -> str:
         if row["partitions"] > 1:
             key = row["corpus"], row["partitions"]
             alone = one[row["corpus"]]
-            cells = body.setdefault(key, [key[0], str(key[1]), _both(alone)])
-            cells.append(f"{_both(row)} ({_change(row, alone)})")
+            cells = body.setdefault(key, [key[0], str(key[1]), both_f1(alone)])
+            cells.append(f"{both_f1(row)} ({_change(row, alone)})")
     heads = ["stream", "partitions", "one process"]
     return markdown([*heads, *(_times(count) for count in often)], list(body.values()))
 
@@ -143,7 +143,3 @@ def _times(count: int) -> str:
 def _change(row: dict[str, Any], one: dict[str, Any]) -> str:
     changes = [row[name] - one[name] for name in ("macro_f1", "micro_f1")]
     return " / ".join(f"{change:+.3f}".replace("0.", ".") for change in changes)
-
-
-def _both(row: dict[str, Any]) -> str:
-    return f"{f1(row['macro_f1'])} / {f1(row['micro_f1'])}"

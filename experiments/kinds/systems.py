@@ -27,7 +27,7 @@ from support.corpora import SEED
 IMPORTED = re.compile(r"^\s*from benchmarks\.peers\.(\w+) import", re.MULTILINE)
 
 TASKS = ("fraction",)
-"""What ``vary`` can name beside the options of a system."""
+"""What ``vary`` can name besides the options of a system."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class What:
 
 
 class Systems:
-    """Every system on every stream, in every way that is varied."""
+    """Runs every system on every stream, with every value of what varies."""
 
     def cells(self, config: Config) -> Iterator[Cell]:
         ways = [
@@ -141,7 +141,7 @@ class Systems:
 
 
 def modules(path: Path) -> list[Path]:
-    """A module of the peers, and those of them that it is built on."""
+    """Return a module of the peers, and the modules it imports."""
     found = [path]
     for module in found:
         names = IMPORTED.findall(module.read_text(encoding="utf-8"))

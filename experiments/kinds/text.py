@@ -1,4 +1,4 @@
-"""Text analysis: what each step is worth and costs on its own; the words behind buckets."""
+"""Text analysis: the value and cost of each step; the words behind buckets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LABELS, WORDS = 5, 6  # the most frequent labels, and what they are about
 
 
 def scores(stream: Corpus) -> Iterator[dict[str, Any]]:
-    """Macro and micro F1 of each step and rule."""
+    """Measure macro and micro F1 of each step and rule."""
     stream = stream.head(MOST)
     for step, how in STEPS.items():
         for rule in RULES:
@@ -44,7 +44,7 @@ def scores(stream: Corpus) -> Iterator[dict[str, Any]]:
 
 
 def costs(stream: Corpus) -> Iterator[dict[str, Any]]:
-    """Buckets of a document, and the time to hash it beside that of the plain scan."""
+    """Measure buckets per document, and the time of hashing relative to the plain scan."""
     texts = stream.head(TIMED).texts
     hashers = {step: Hasher(65536, 0, Analyzer(**how)) for step, how in STEPS.items()}
     for hasher in hashers.values():
@@ -60,7 +60,7 @@ def costs(stream: Corpus) -> Iterator[dict[str, Any]]:
 
 
 def _seconds(hasher: Hasher, texts: Any) -> float:
-    """Of the processor, whatever else the machine does."""
+    """Return processor seconds, which do not depend on other processes."""
     start = time.process_time()
     for _ in hasher.batches(texts, BATCH):
         pass
@@ -68,7 +68,7 @@ def _seconds(hasher: Hasher, texts: Any) -> float:
 
 
 def words(stream: Corpus) -> Iterator[dict[str, Any]]:
-    """What labels are about, how sure the words of buckets are, and what they cost."""
+    """Find the words of labels, how reliable the words of buckets are, and their cost."""
     stream = stream.head(MOST)
     model = Clasher(words=True)
     model.learn_many(stream.texts, stream.labels)
@@ -89,7 +89,7 @@ def words(stream: Corpus) -> Iterator[dict[str, Any]]:
 
 
 def _time_of_words(stream: Corpus) -> float:
-    """The processor time of testing and training with words, beside that without."""
+    """Compare the processor time of testing and training with words with that without."""
     ratios = []
     for _ in range(ROUNDS):
         seconds = {}

@@ -1,7 +1,7 @@
 """Weightings beyond TF-IDF (section 3.6) and sketches of several rows (Theorem 2).
 
-Four questions: how near the online weights are to those from exact counts, what each weighting is
-worth, what it costs, and what deeper sketches are worth.
+Four questions: how close online weights are to those of exact counts, the value of each weighting,
+its cost, and the value of deeper sketches.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.tables import markdown
+from benchmarks.tables import both_f1, markdown
 from clasher import Clasher, LabelSets
 from clasher.kernels.classes import term
 from clasher.kernels.hashing import row_bucket
@@ -43,7 +43,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Vocabulary:
-    """The exact counts of a stream: words are their 64-bit hashes, of which none are alike."""
+    """The exact counts of a stream; words are identified by their 64-bit hashes."""
 
     def __init__(self, stream: Corpus) -> None:
         self.documents = len(stream)
@@ -55,11 +55,11 @@ class Vocabulary:
 
     @property
     def frequencies(self) -> Floats:
-        """In how many documents each word is."""
+        """The number of documents of each word."""
         return np.array([self.classes.with_word[key] for key in self.keys], np.float64)
 
     def weights(self, weighting: str) -> Floats:
-        """The weight of a single occurrence of each word, by the exact formula."""
+        """Compute the weight of a single occurrence of each word by the exact formula."""
         found = np.ones(len(self.keys))
         if weighting in MEASURES:
             labels = len(self.classes.with_label)
@@ -71,7 +71,7 @@ class Vocabulary:
 
 
 def correlations(stream: Corpus) -> Iterator[dict[str, Any]]:
-    """Between the exact weights of words at the end of the stream and those the model has."""
+    """Correlate the exact weights of words at the end of the stream with those of the model."""
     vocabulary = Vocabulary(stream)
     truth = LabelSets.of(stream.labels)
     for weighting in [name for name in WEIGHTINGS if name != "tf"]:
@@ -89,7 +89,7 @@ def correlations(stream: Corpus) -> Iterator[dict[str, Any]]:
 
 
 def online_weights(model: Clasher, keys: list[int]) -> Floats:
-    """The weight of a single occurrence of each word, as the model has it."""
+    """Return the weight of a single occurrence of each word in the model."""
     buckets = _buckets(model, keys, 0)
     found = np.ones(len(keys))
     if model.settings.weighting in MEASURES:
@@ -100,7 +100,7 @@ def online_weights(model: Clasher, keys: list[int]) -> Floats:
 
 
 def staleness(model: Clasher, keys: list[int]) -> float | None:
-    """The correlation of what is kept of words with what a pass over their labels finds now."""
+    """Correlate the cached factors of words with fresh ones."""
     if model.settings.weighting not in MEASURES or model.settings.weighting == "icf":
         return None  # which need no pass
     buckets = _buckets(model, keys, 0)
@@ -122,7 +122,7 @@ def _buckets(model: Clasher, keys: list[int], row: int) -> npt.NDArray[np.int64]
 
 
 def _ranks(values: Floats) -> Floats:
-    """Ranks from 0, their mean where values are alike."""
+    """Rank values from 0; equal values share their mean rank."""
     _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     mean: Floats = (last - 1 - (counts - 1) / 2)[group]
@@ -133,7 +133,7 @@ def _ranks(values: Floats) -> Floats:
 
 
 def scores(stream: Corpus) -> Iterator[dict[str, Any]]:
-    """Test-then-train with every rule and weighting."""
+    """Test, then train with every rule and weighting."""
     for rule in RULES:
         for weighting in WEIGHTINGS:
             found = prequential(Clasher(rule=rule, weighting=weighting), stream)
@@ -144,9 +144,9 @@ def scores(stream: Corpus) -> Iterator[dict[str, Any]]:
 
 
 def costs(stream: Corpus) -> Iterator[dict[str, Any]]:
-    """Bytes and time in relation to TF-IDF, which runs beside each of the others.
+    """Measure bytes and time relative to TF-IDF, which runs in turn with each of the others.
 
-    Documents are hashed beforehand: hashing is the same for all.
+    Documents are hashed first: hashing is the same for all.
     """
     truth = LabelSets.of(stream.labels)
     for rule in RULES:
@@ -178,7 +178,7 @@ def _seconds(model: Clasher, hashed: Hashed, truth: LabelSets) -> float:
 
 
 def depths(stream: Corpus) -> Iterator[dict[str, Any]]:
-    """Errors of document frequencies, and F1, of sketches with one to four rows."""
+    """Measure errors of document frequencies, and F1, of sketches with one to four rows."""
     vocabulary = Vocabulary(stream)
     truth = vocabulary.frequencies
     for m in NARROW:
@@ -215,10 +215,6 @@ def blocks(found: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _f1(row: dict[str, Any]) -> str:
-    return f"{row['macro_f1']:.3f} / {row['micro_f1']:.3f}".replace("0.", ".")
-
-
 def _distinct(rows: list[dict[str, Any]], name: str) -> list[Any]:
     return list(dict.fromkeys(row[name] for row in rows))
 
@@ -243,7 +239,7 @@ def _score_table(rows: list[dict[str, Any]]) -> str:
         for weighting in _distinct(rows, "weighting"):
             mine = [r for r in rows if (r["rule"], r["weighting"]) == (rule, weighting)]
             mean = {k: float(np.mean([r[k] for r in mine])) for k in ("macro_f1", "micro_f1")}
-            lines.append([rule, weighting, *map(_f1, mine), _f1(mean)])
+            lines.append([rule, weighting, *map(both_f1, mine), both_f1(mean)])
     return markdown(["rule", "weighting", *corpora, "mean"], lines)
 
 
@@ -267,5 +263,5 @@ def _depth_table(rows: list[dict[str, Any]], what: str) -> str:
             mine = [r for r in rows if (r["m"], r["depth"], r["conservative"]) == wanted]
             name = f"{depth}, conservative" if conservative else str(depth)
             errors = [f"{r['error']:.2f} ({r['idf_error']:.2f})" for r in mine]
-            lines.append([f"{m:,}", name, *(errors if what == "error" else map(_f1, mine))])
+            lines.append([f"{m:,}", name, *(errors if what == "error" else map(both_f1, mine))])
     return markdown(["m", "depth", *corpora], lines)
