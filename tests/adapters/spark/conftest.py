@@ -1,4 +1,4 @@
-"""One session for all tests of this package, and streams to learn."""
+"""A stream to learn."""
 
 from __future__ import annotations
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pytest
 
 from support.spark_frames import SCHEMA, cut, table
 
-__all__ = ["PARTITIONS", "SETTINGS", "Broadcast", "batch", "cut", "in_partitions", "table"]
+__all__ = ["PARTITIONS", "SETTINGS", "TRIAL", "Broadcast", "batch", "cut", "in_partitions", "table"]
 
+TRIAL = functools.partial(pytest.param, marks=pytest.mark.trial)
+"""A parameter that only ``make test-all`` runs."""
 SETTINGS = {"dimensions": 512, "max_labels": 32}
 PARTITIONS = 6
 

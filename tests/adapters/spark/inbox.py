@@ -1,4 +1,4 @@
-"""A folder that files arrive in: each becomes a batch of a stream."""
+"""A folder that files arrive in, each a batch of a stream."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def fill(folder: Path, corpus: Corpus, files: int, first: int = 0) -> None:
 
 
 def put(folder: Path, number: int, rows: list[dict[str, Any]]) -> None:
-    """Put a file into the folder that is newer than those with lower numbers."""
+    """Put a file into the folder, newer than those with lower numbers."""
     path = folder / f"{number:04}.json"
     path.write_bytes(msgspec.json.Encoder().encode_lines(rows))
     os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
 
 
 def read(spark: Any, folder: Path) -> Any:
-    """The folder as a stream, a file at a time."""
+    """Read the folder as a stream, a file at a time."""
     reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
     return reader.json(str(folder))

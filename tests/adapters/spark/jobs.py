@@ -1,4 +1,4 @@
-"""Drivers in processes of their own: on a cluster, and such as end in the middle of something.
+"""Drivers in their own processes, on a cluster, and to be killed.
 
 python -m tests.adapters.spark.jobs fit MASTER ROWS MODEL MARKER
 python -m tests.adapters.spark.jobs stream INBOX FOLDER OUTPUT END
@@ -33,17 +33,17 @@ CLUSTER = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
 }
-DYING = PARTITIONS - 2  # of which partition the first executor dies
+DYING = PARTITIONS - 2  # the partition whose first executor dies
 
 
 def on_cluster(master: str, rows: str, model: str, marker: str) -> None:
-    """Fit and predict on a cluster one of whose executors is killed on the way."""
+    """Fit and predict on a cluster, and kill one of its executors on the way."""
     spark = session(master, CLUSTER)
     table = pq.read_table(rows)
     df = in_partitions(spark, table, cut(len(table), PARTITIONS))
 
     def dying(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows as they are; once, the executor of a partition dies over them."""
+        """Pass rows through; kill the executor of one partition, once."""
         if TaskContext.get().partitionId() == DYING and not os.path.exists(marker):
             with open(marker, "x"):
                 parents = psutil.Process().parents()
@@ -58,9 +58,9 @@ def on_cluster(master: str, rows: str, model: str, marker: str) -> None:
 
 
 def streaming(box: str, folder: str, output: str, end: str = "") -> None:
-    """Learn a folder of files; ``end`` is where the driver is killed: ``written:1``, ``kept:2``.
+    """Learn a folder of files; ``end`` says where to kill the driver: ``written:1``, ``kept:2``.
 
-    With ``between`` it waits a while between two batches, for somebody to kill it there.
+    With ``between`` it waits between two batches, to be killed there.
     """
 
     def reached(place: str) -> None:

@@ -1,4 +1,4 @@
-"""A fit of partitions against one process that learns them one after the other."""
+"""A fit of partitions equals one process that learns them one after the other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clasher.errors import LabelCapacityError, LabelError, SettingError, StreamE
 from clasher.learning.model_file import packed
 from support.environment import optional
 from tests.adapters.spark.frames import SETTINGS as SMALL
-from tests.adapters.spark.frames import Broadcast, batch, cut, in_partitions, table
+from tests.adapters.spark.frames import TRIAL, Broadcast, batch, cut, in_partitions, table
 from tests.learning.test_merge import by_name
 from tests.service.plain import file_bytes
 
@@ -35,14 +35,14 @@ def check_equal(ours, theirs):
     """Counts to the last bit, sums to 1e-5 of what was summed."""
     for name in EXACT:
         np.testing.assert_array_equal(by_name(ours, name), by_name(theirs, name), err_msg=name)
-    sums, wanted = by_name(ours, "rows"), by_name(theirs, "rows")
-    assert np.abs(sums - wanted).max() <= 1e-5 * np.abs(wanted).max()
+    sums, expected = by_name(ours, "rows"), by_name(theirs, "rows")
+    assert np.abs(sums - expected).max() <= 1e-5 * np.abs(expected).max()
     np.testing.assert_allclose(by_name(ours, "norms"), by_name(theirs, "norms"), rtol=1e-5)
 
 
-@pytest.mark.parametrize(("parts", "fan"), [(1, 16), (3, 16), (5, 2)])
+@pytest.mark.parametrize(("parts", "fan"), [TRIAL(1, 16), (3, 16), TRIAL(5, 2)])
 def test_partitions_merged_are_one_pass(spark, corpus, parts, fan, monkeypatch):
-    """With TF-IDF; the last ones in a tree of three levels."""
+    """With TF-IDF; five parts are merged in a tree of three levels."""
     monkeypatch.setattr(fit_module, "FAN", fan)
     df = in_partitions(spark, table(corpus), cut(len(corpus), parts))
     model = fit(df, rule="centroid", **SMALL)
@@ -53,7 +53,7 @@ def test_partitions_merged_are_one_pass(spark, corpus, parts, fan, monkeypatch):
 
 
 def test_the_order_of_partitions_does_not_matter(spark, corpus):
-    """Partitions come as they like; words alone are weighed the same in any order."""
+    """With raw counts, the order changes nothing."""
     parts = cut(len(corpus), 5)
     how = {"rule": "centroid", "weighting": "tf"}
     whole = one_pass(corpus, **how)
@@ -62,8 +62,8 @@ def test_the_order_of_partitions_does_not_matter(spark, corpus):
         model = fit(in_partitions(spark, table(corpus), order), **SMALL, **how)
         for name in ("frequencies", "counts", "together"):
             np.testing.assert_array_equal(by_name(model, name), by_name(whole, name))
-        sums, wanted = by_name(model, "rows"), by_name(whole, "rows")
-        assert np.abs(sums - wanted).max() <= 1e-5 * np.abs(wanted).max()
+        sums, expected = by_name(model, "rows"), by_name(whole, "rows")
+        assert np.abs(sums - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
 def test_the_same_partitions_give_the_same_model_byte_for_byte(spark, corpus):
@@ -72,9 +72,9 @@ def test_the_same_partitions_give_the_same_model_byte_for_byte(spark, corpus):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("rule", ["margin", "mistake", "perceptron"])
+@pytest.mark.parametrize("rule", ["margin", TRIAL("mistake"), TRIAL("perceptron")])
 def test_rules_that_learn_from_mistakes(spark, corpus, rule):
-    """Counts are those of one pass; rounds let partitions hear of each other."""
+    """Counts equal those of one pass, also with several rounds."""
     df = in_partitions(spark, table(corpus), cut(len(corpus), 3))
     whole = one_pass(corpus, rule=rule)
     for rounds in (1, 2):
@@ -85,17 +85,17 @@ def test_rules_that_learn_from_mistakes(spark, corpus, rule):
             assert model.support == whole.support
 
 
-def test_a_model_goes_on_and_stays_as_it_was(spark, corpus):
+def test_fit_continues_a_copy_of_a_model(spark, corpus):
     half = len(corpus) // 2
-    begun = one_pass(corpus.head(half), rule="centroid")
-    before = file_bytes(begun)
+    model = one_pass(corpus.head(half), rule="centroid")
+    before = file_bytes(model)
     df = in_partitions(spark, table(corpus)[half:], cut(len(corpus) - half, 2))
-    check_equal(fit(df, begun), one_pass(corpus, rule="centroid"))
-    assert file_bytes(begun) == before
+    check_equal(fit(df, model), one_pass(corpus, rule="centroid"))
+    assert file_bytes(model) == before
 
 
 def test_maps_nulls_and_ids(spark):
-    """Partial labels, unlabelled documents, and those that wait for their labels."""
+    """Partial labels, unlabelled documents, and documents that wait for their labels."""
     rows = [
         (1, "wheat and corn", {"grain": True, "oil": False}),
         (2, "crude oil", {"oil": True}),
@@ -108,7 +108,7 @@ def test_maps_nulls_and_ids(spark):
     assert model.support["metal"] == 1
 
 
-def test_a_function_of_ones_own_cuts_text_on_executors(spark):
+def test_executors_use_a_custom_tokenizer(spark):
     df = spark.createDataFrame(
         [("a 'b c'", ["x"]), ("d", ["y"])], "text string, labels array<string>"
     )
@@ -160,7 +160,7 @@ def test_the_rows_of_models_may_come_in_any_order(corpus, monkeypatch):
             assert file_bytes(received.take(number)) == file_bytes(model)
 
 
-# ── what goes wrong, in one line ─────────────────────────────────────────────────────────────────
+# ── errors, in one line ─────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -174,12 +174,12 @@ def test_the_rows_of_models_may_come_in_any_order(corpus, monkeypatch):
         ({"model": Clasher(64), "seed": 1}, "leave out seed, or the model"),
     ],
 )
-def test_what_cannot_be_is_said_before_a_job_runs(spark, corpus, how, says):
+def test_wrong_arguments_are_refused_before_a_job_runs(spark, corpus, how, says):
     with pytest.raises(SettingError, match=says):
         fit(in_partitions(spark, table(corpus), [slice(0, 5)]), **how)
 
 
-def test_a_row_without_text_is_told_in_one_line(spark):
+def test_a_row_without_text_is_one_line(spark):
     df = spark.createDataFrame([("a", ["x"]), (None, ["x"])], "text string, labels array<string>")
     with pytest.raises(TextError, match=r"^a row has no text in column 'text'; drop such .*\)$"):
         fit(df, **SMALL)
@@ -191,19 +191,19 @@ def test_a_row_without_text_is_told_in_one_line(spark):
         fit(df, **SMALL)
 
 
-def test_too_many_labels_are_told_in_one_line(spark, corpus):
+def test_too_many_labels_are_one_line(spark, corpus):
     df = in_partitions(spark, table(corpus), cut(len(corpus), 3))
     with pytest.raises(LabelCapacityError, match="would be number 3, and max_labels is 2; raise"):
         fit(df, dimensions=64, max_labels=2)
 
 
-def test_an_empty_data_frame_is_told(spark, corpus):
+def test_an_empty_data_frame_is_refused(spark, corpus):
     empty = table(corpus)[:0]
     with pytest.raises(StreamError, match="has no documents"):
         fit(in_partitions(spark, empty, [slice(0, 0)] * 2), **SMALL)
 
 
-def test_other_errors_of_tasks_are_left_as_they_are(spark):
+def test_other_errors_of_tasks_are_not_changed(spark):
     from pyspark.errors import PythonException
 
     def fail(batches):

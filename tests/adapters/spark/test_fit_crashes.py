@@ -1,4 +1,4 @@
-"""An executor and a driver that are killed: what is learnt is what it would have been."""
+"""Kill an executor and a driver: the model stays the same."""
 
 from __future__ import annotations
 
@@ -22,44 +22,45 @@ fit = optional("clasher.adapters.spark", "spark").fit
 streaming = optional("tests.adapters.spark.jobs", "spark").streaming
 cluster = optional("support.spark_cluster", "spark")
 
-pytestmark = pytest.mark.compiled  # workers that interpret kernels take minutes
+# workers that interpret kernels take minutes
+pytestmark = [pytest.mark.compiled, pytest.mark.trial]
 
 PATIENCE = 600.0  # a machine may be busy with other things
 FILES = 5
 
 
 def start(*arguments):
-    """A driver in a process group of its own."""
+    """Start a driver in its own process group."""
     command = [sys.executable, "-m", "tests.adapters.spark.jobs", *map(str, arguments)]
     return subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE)
 
 
 def finished(process):
-    """How a driver ended, which it must within a while; what it said."""
+    """Wait for a driver; return its exit code and its output."""
     try:
-        _, said = process.communicate(timeout=PATIENCE)
+        _, output = process.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         raise
-    return process.returncode, said.decode()
+    return process.returncode, output.decode()
 
 
 def test_an_executor_that_is_killed_changes_nothing(spark, corpus, tmp_path):
-    """On a master and two workers; what that executor had learnt is learnt again elsewhere."""
+    """On a master and two workers; another executor learns its partitions again."""
     rows, model, marker = (tmp_path / name for name in ("rows", "model", "marker"))
     pq.write_table(table(corpus), rows)
     with cluster.Cluster(workers=2) as running:
-        code, said = finished(start("fit", running.url, rows, model, marker))
-    assert code == 0, said
+        code, output = finished(start("fit", running.url, rows, model, marker))
+    assert code == 0, output
     assert marker.exists()
-    assert "Lost executor" in said
+    assert "Lost executor" in output
     df = in_partitions(spark, table(corpus), cut(len(corpus), PARTITIONS))
     assert model.read_bytes() == file_bytes(fit(df, exact=False, **SETTINGS))
 
 
 def test_a_driver_that_is_killed_again_and_again_loses_and_repeats_nothing(spark, corpus, tmp_path):
-    """After a batch was written, after one was kept, between two; then another comes to its end."""
+    """Kill it after a write, after a save, between batches; then let it finish."""
     box, folder, output = (tmp_path / name for name in ("inbox", "folder", "output"))
     inbox.fill(box, corpus, FILES)
     for end in ("written:1", "kept:2"):

@@ -1,4 +1,4 @@
-"""Predictions of executors against those of one process."""
+"""Predictions of executors equal those of one process."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 from clasher.errors import SettingError
 from clasher.learning.model_file import packed
 from support.environment import optional
-from tests.adapters.spark.frames import Broadcast, cut, in_partitions, table
+from tests.adapters.spark.frames import TRIAL, Broadcast, cut, in_partitions, table
 from tests.adapters.spark.test_fit import one_pass
 
 predict = optional("clasher.adapters.spark", "spark").predict
 predict_module = optional("clasher.adapters.spark.predict", "spark")
 
 
-@pytest.mark.parametrize("rule", ["margin", "centroid", "perceptron"])
+@pytest.mark.parametrize("rule", ["margin", TRIAL("centroid"), TRIAL("perceptron")])
 def test_predictions_are_those_of_one_process(spark, corpus, rule):
     model = one_pass(corpus.head(100), rule=rule)
     df = in_partitions(spark, table(corpus), cut(len(corpus), 3))
@@ -35,8 +35,8 @@ def test_a_model_that_knows_nothing_predicts_nothing(spark, corpus):
     assert [(row.predicted, row.probabilities) for row in rows] == [([], {})] * 2
 
 
-def test_the_next_model_is_another_one(spark, corpus):
-    """Workers keep the last model that they were sent: not for longer."""
+def test_the_next_model_replaces_the_last(spark, corpus):
+    """Workers cache the last model only."""
     df = in_partitions(spark, table(corpus), [slice(0, 50)])
     for documents in (20, 200):
         model = one_pass(corpus.head(documents))
@@ -44,7 +44,7 @@ def test_the_next_model_is_another_one(spark, corpus):
         assert found == [sorted(labels) for labels in model.predict_many(corpus.texts[:50])]
 
 
-def test_a_column_that_is_there_already_is_not_replaced(spark, corpus):
+def test_an_existing_column_is_not_replaced(spark, corpus):
     df = in_partitions(spark, table(corpus), [slice(0, 2)])
     with pytest.raises(SettingError, match="a column 'labels' already; name another one"):
         predict(df, one_pass(corpus.head(5)), output="labels")

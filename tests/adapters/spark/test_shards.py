@@ -1,4 +1,4 @@
-"""Labels split over tasks against the model in one piece."""
+"""Sharded predictions equal those of the whole model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from clasher.errors import ModelFileError, SettingError
 from clasher.runtime.shards import split
 from support.environment import optional
-from tests.adapters.spark.frames import cut, in_partitions, table
+from tests.adapters.spark.frames import TRIAL, cut, in_partitions, table
 from tests.adapters.spark.test_fit import one_pass
 
 adapter = optional("clasher.adapters.spark", "spark")
@@ -21,8 +21,8 @@ KEY, SHARD = shards_module.KEY, shards_module.SHARD
 
 @pytest.mark.compiled  # interpreted, tasks are tested without a cluster
 @pytest.mark.parametrize("how", [
-    {"rule": "margin"}, {"rule": "centroid"}, {"rule": "perceptron"},
-    {"rule": "mistake", "depth": 2},
+    {"rule": "margin"}, TRIAL({"rule": "centroid"}), TRIAL({"rule": "perceptron"}),
+    TRIAL({"rule": "mistake", "depth": 2}),
 ])  # fmt: skip
 def test_shards_predict_what_the_model_does(spark, corpus, tmp_path, how):
     model = one_pass(corpus.head(150), **how)

@@ -1,4 +1,4 @@
-"""Files as documents: the same rows, whatever they are stored in."""
+"""Files as documents: the same rows from every format."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 from clasher.errors import StreamError
 from clasher.io.records import Fields
 from support.environment import optional
+from tests.adapters.spark.frames import TRIAL
 
 sources = optional("clasher.adapters.spark.sources", "spark")
 RecordReader = sources.RecordReader
@@ -68,7 +69,7 @@ def test_files_of_every_kind(spark, tmp_path, name):
     assert all(name in row.place and name in row.file and row.error is None for row in rows)
 
 
-@pytest.mark.parametrize("name", ["news.jsonl", "news.csv", "news.parquet"])
+@pytest.mark.parametrize("name", ["news.jsonl", TRIAL("news.csv"), TRIAL("news.parquet")])
 def test_a_folder_is_watched(spark, tmp_path, name):
     (tmp_path / "inbox").mkdir()
     WRITERS[name](tmp_path / "inbox" / name)
@@ -104,7 +105,7 @@ def test_labels_may_be_objects(spark, tmp_path):
 
 
 @pytest.mark.parametrize("end", ["jsonl", "csv"])
-def test_labels_in_one_text_are_read_as_elsewhere(spark, tmp_path, end):
+def test_labels_in_one_text_are_split(spark, tmp_path, end):
     def read(cell, fields):
         rows = [{"text": "oil", "labels": cell}]
         path = tmp_path / f"a.{end}"
@@ -141,7 +142,7 @@ def test_bad_records_say_what_is_wrong_and_where(spark, tmp_path, line, says):
     assert "bad.jsonl, after byte 0" in bad.place
 
 
-def test_what_cannot_be_read_is_told_in_one_line(spark, tmp_path):
+def test_unreadable_files_are_one_line(spark, tmp_path):
     reader = RecordReader(Fields())
     with pytest.raises(StreamError, match=r"to read: Path does not exist: .*/missing\.jsonl\.$"):
         sources.read_files(spark, [str(tmp_path / "missing.jsonl")], reader)

@@ -1,4 +1,4 @@
-"""Batches of a stream against one process that learns the same documents."""
+"""Batches of a stream equal one process that learns the same documents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clasher.errors import FolderError, LabelCapacityError, SettingError
 from clasher.learning.model_file import packed
 from support.environment import optional
 from tests.adapters.spark import inbox
-from tests.adapters.spark.frames import Broadcast, batch
+from tests.adapters.spark.frames import TRIAL, Broadcast, batch
 from tests.adapters.spark.inbox import LENGTH
 from tests.adapters.spark.test_fit import SMALL, check_equal, one_pass
 from tests.service.plain import file_bytes
@@ -28,13 +28,13 @@ ONCE = {"availableNow": True}
 
 @pytest.fixture
 def box(tmp_path, corpus):
-    """A folder with three files, of which each becomes a batch."""
+    """A folder with three files, each a batch."""
     inbox.fill(tmp_path / "inbox", corpus, 3)
     return tmp_path / "inbox"
 
 
 def run(spark, box, folder, model=None, **how):
-    """Take all there is; the model then."""
+    """Run until all files are learnt; return the model."""
     with stream(inbox.read(spark, box), folder, model, trigger=ONCE, **how) as running:
         assert running.wait()
         return running.model
@@ -44,9 +44,11 @@ def learnt_of(corpus, files, **how):
     return one_pass(corpus.head(files * LENGTH), **how)
 
 
-@pytest.mark.parametrize("how", [{}, {"rule": "centroid", "words": True}, {"half_life": 50.0}])
+@pytest.mark.parametrize(
+    "how", [{}, TRIAL({"rule": "centroid", "words": True}), TRIAL({"half_life": 50.0})]
+)
 def test_batches_are_learnt_as_by_one_process(spark, corpus, box, tmp_path, how):
-    """Byte for byte; and every batch is predicted with what was known before it."""
+    """Byte for byte; and every batch is predicted with the model before it."""
     found, progress = {}, []
 
     def write(predictions, number):
@@ -65,7 +67,7 @@ def test_batches_are_learnt_as_by_one_process(spark, corpus, box, tmp_path, how)
     assert progress[-1].micro_f1 > 0
 
 
-def test_a_stream_goes_on_where_it_was(spark, corpus, box, tmp_path):
+def test_a_stream_continues_where_it_was(spark, corpus, box, tmp_path):
     run(spark, box, tmp_path / "m", **SMALL)
     inbox.fill(box, corpus, 2, first=3)
     model = run(spark, box, tmp_path / "m")
@@ -73,7 +75,7 @@ def test_a_stream_goes_on_where_it_was(spark, corpus, box, tmp_path):
 
 
 def test_a_batch_that_fails_midway_comes_again(spark, corpus, box, tmp_path):
-    """It was written, not learnt: written again, learnt once."""
+    """Written twice, learnt once."""
     written = []
 
     def write(predictions, number):
@@ -88,17 +90,17 @@ def test_a_batch_that_fails_midway_comes_again(spark, corpus, box, tmp_path):
     assert file_bytes(model) == file_bytes(learnt_of(corpus, 3))
 
 
-def unnoted(folder):
-    """What a kill leaves that came after a batch was kept, and before Spark noted it as done."""
+def forget_last_commit(folder):
+    """Undo Spark's note of the last batch, as if killed between saving and noting it."""
     noted = folder / "checkpoint" / "commits"
     last = max(noted.glob("[0-9]*"), key=lambda path: int(path.name))
     last.unlink()
     (noted / f".{last.name}.crc").unlink(missing_ok=True)
 
 
-def test_a_batch_that_was_kept_is_passed_over(spark, corpus, box, tmp_path):
+def test_a_saved_batch_is_skipped(spark, corpus, box, tmp_path):
     run(spark, box, tmp_path / "m", **SMALL)
-    unnoted(tmp_path / "m")
+    forget_last_commit(tmp_path / "m")
     inbox.fill(box, corpus, 1, first=3)
     written = []
     model = run(spark, box, tmp_path / "m", write=lambda _, number: written.append(number))
@@ -106,12 +108,12 @@ def test_a_batch_that_was_kept_is_passed_over(spark, corpus, box, tmp_path):
     assert file_bytes(model) == file_bytes(learnt_of(corpus, 4))
 
 
-def test_a_driver_that_does_not_look_at_numbers_is_found_out(
+def test_the_test_above_notices_a_batch_that_is_learnt_twice(
     spark, corpus, box, tmp_path, monkeypatch
 ):
-    """The bug that the test above is there to catch."""
+    """With the check of batch numbers switched off."""
     run(spark, box, tmp_path / "m", **SMALL)
-    unnoted(tmp_path / "m")
+    forget_last_commit(tmp_path / "m")
     monkeypatch.setattr(stream_module.Batches, "_is_done", lambda *_: False)
     model = run(spark, box, tmp_path / "m")
     assert file_bytes(model) != file_bytes(learnt_of(corpus, 3))
@@ -125,12 +127,12 @@ def test_executors_learn_large_batches_in_parts(spark, corpus, box, tmp_path):
 
 
 def test_a_stream_begins_with_a_model(spark, corpus, box, tmp_path):
-    begun = Clasher(**SMALL)
-    begun.learn("something before", {"topic0000"})
-    model = run(spark, box, tmp_path / "m", begun)
-    begun.learn_many(corpus.texts[: 3 * LENGTH], corpus.labels[: 3 * LENGTH])
-    assert file_bytes(model) == file_bytes(begun)
-    assert run(spark, box, tmp_path / "m", begun).documents == begun.documents
+    first = Clasher(**SMALL)
+    first.learn("something before", {"topic0000"})
+    model = run(spark, box, tmp_path / "m", first)
+    first.learn_many(corpus.texts[: 3 * LENGTH], corpus.labels[: 3 * LENGTH])
+    assert file_bytes(model) == file_bytes(first)
+    assert run(spark, box, tmp_path / "m", first).documents == first.documents
 
 
 def test_rows_are_learnt_in_the_order_of_columns(spark, corpus, box, tmp_path):
@@ -151,8 +153,8 @@ def test_rows_are_learnt_in_the_order_of_columns(spark, corpus, box, tmp_path):
     assert file_bytes(model) == file_bytes(turned)
 
 
-def test_rows_that_cannot_be_learnt_are_counted_and_passed_over(spark, tmp_path):
-    """Poison blocks nothing; unlabelled rows are learnt, and wait for their labels."""
+def test_bad_rows_are_counted_and_skipped(spark, tmp_path):
+    """Bad rows block nothing; unlabelled rows are learnt, and wait for their labels."""
     (tmp_path / "inbox").mkdir()
     rows = [
         {"number": 1, "text": "wheat and corn", "labels": ["grain"]},
@@ -188,7 +190,7 @@ def test_the_task_hashes_rows_for_the_driver(corpus):
     assert bare.num_columns == 3
 
 
-# ── what is refused ──────────────────────────────────────────────────────────────────────────────
+# ── refused ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_checkpoint_of_another_query_is_refused(spark, corpus, box, tmp_path):
@@ -229,7 +231,7 @@ def test_two_streams_in_one_folder_are_refused(spark, box, tmp_path):
     assert not running.query.isActive
 
 
-def test_what_cannot_be_is_said_before_anything_is_read(spark, box, tmp_path):
+def test_wrong_arguments_are_refused_before_anything_is_read(spark, box, tmp_path):
     df = inbox.read(spark, box)
     with pytest.raises(SettingError, match=r"must be 'driver' or 'executors'. Got 'moon'"):
         stream(df, tmp_path / "m", learn_on="moon")

@@ -1,4 +1,4 @@
-"""``clasher spark``: the same words as ``learn`` and ``predict``, on a cluster."""
+"""``clasher spark``: the commands on a local cluster."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def lines(folder):
 def test_files_are_learnt_and_labelled(spark, tmp_path):
     """As by the commands of one process."""
     news, model, alone = stream(tmp_path), tmp_path / "m", tmp_path / "alone"
-    told = run("spark", "fit", news, "-m", model, *CENTROID).stderr
-    assert "learnt 40 documents; saved" in told
+    output = run("spark", "fit", news, "-m", model, *CENTROID).stderr
+    assert "learnt 40 documents; saved" in output
     run("learn", news, "-m", alone, *CENTROID)
     check_equal(Clasher.load(model), Clasher.load(alone))
     run("spark", "fit", news, "-m", model, "--quiet")
@@ -59,11 +59,11 @@ def test_a_folder_is_learnt_as_files_arrive(spark, tmp_path):
     rows = records(40)
     (box / "1.jsonl").write_bytes(jsonl(rows[:20]) + b'{"text": 3}\n')
     how = ("--to", tmp_path / "out", "--dead-letters", tmp_path / "dead", "--once", "--files", 1)
-    told = run("spark", "stream", box, "-m", model, *how, *SMALL).stderr
-    assert "batch 0: 21 rows, 1 bad row; F1 so far" in told
+    output = run("spark", "stream", box, "-m", model, *how, *SMALL).stderr
+    assert "batch 0: 21 rows, 1 bad row; F1 so far" in output
     (box / "2.jsonl").write_bytes(jsonl(rows[20:]))
-    told = run("spark", "stream", box, "-m", model, *how).stderr
-    assert "40 documents, 3 labels" in told
+    output = run("spark", "stream", box, "-m", model, *how).stderr
+    assert "40 documents, 3 labels" in output
     assert [row["id"] for row in lines(tmp_path / "out")] == sorted(row["id"] for row in rows)
     (letter,) = lines(tmp_path / "dead")
     assert letter["raw"] == '{"text": 3}'
@@ -71,12 +71,12 @@ def test_a_folder_is_learnt_as_files_arrive(spark, tmp_path):
     again = run("spark", "stream", box, "-m", model, "--once", *SMALL)  # the same settings
     assert "40 documents, 3 labels" in again.stderr
     other = ("--dimensions", "32")
-    said = one_line(run("spark", "stream", box, "-m", model, "--once", *other, code=2))
-    assert "--dimensions 32 contradicts" in said
+    message = one_line(run("spark", "stream", box, "-m", model, "--once", *other, code=2))
+    assert "--dimensions 32 contradicts" in message
 
 
 def test_a_stream_begins_with_a_model_file(spark, tmp_path):
-    news, model = stream(tmp_path), tmp_path / "begun"
+    news, model = stream(tmp_path), tmp_path / "first"
     run("learn", news, "-m", model, *SMALL)
     (tmp_path / "inbox").mkdir()
     stream(tmp_path / "inbox", 10)
@@ -87,19 +87,21 @@ def test_a_stream_begins_with_a_model_file(spark, tmp_path):
     run("spark", "stream", tmp_path / "inbox", "-m", tmp_path / "m", *how)
     run("learn", news, "-m", tmp_path / "other", *SMALL, "--seed", "3")
     how = ("--begin-with", tmp_path / "other", "--once")
-    said = one_line(run("spark", "stream", tmp_path / "inbox", "-m", tmp_path / "m", *how, code=2))
-    assert f"has a model already, which began with {model}" in said
+    message = one_line(
+        run("spark", "stream", tmp_path / "inbox", "-m", tmp_path / "m", *how, code=2)
+    )
+    assert f"has a model already, which began with {model}" in message
 
 
 def test_a_folder_without_its_first_snapshot_is_new(spark, tmp_path):
     (tmp_path / "inbox").mkdir()
     stream(tmp_path / "inbox", 10)
     (tmp_path / "m" / "snapshots").mkdir(parents=True)
-    told = run("spark", "stream", tmp_path / "inbox", "-m", tmp_path / "m", "--once", *SMALL)
-    assert "10 documents" in told.stderr
+    output = run("spark", "stream", tmp_path / "inbox", "-m", tmp_path / "m", "--once", *SMALL)
+    assert "10 documents" in output.stderr
 
 
-def test_a_session_of_another_thread_goes_on(spark, tmp_path):
+def test_a_session_of_another_thread_stays_open(spark, tmp_path):
     """Spark knows no active session in a thread that did not make one."""
     news = stream(tmp_path, 10)
     command = ("spark", "fit", news, "-m", tmp_path / "m", *SMALL)
@@ -112,7 +114,7 @@ def test_a_session_of_another_thread_goes_on(spark, tmp_path):
 
 @pytest.fixture
 def elsewhere(spark):
-    """Have Spark's own file system be one that nobody serves."""
+    """Make an unreachable file system Spark's default."""
     conf = spark.sparkContext._jsc.hadoopConfiguration()
     ours = {"fs.defaultFS": "hdfs://127.0.0.1:1", "ipc.client.connect.max.retries": "0"}
     before = {name: conf.get(name) for name in ours}
@@ -123,37 +125,42 @@ def elsewhere(spark):
         conf.set(name, value)
 
 
-def test_a_stream_keeps_its_model_here_where_files_are_elsewhere(elsewhere, tmp_path):
+def test_a_stream_keeps_its_model_on_the_local_file_system(elsewhere, tmp_path):
     box, model = tmp_path / "in box", tmp_path / "the mödel, 100%"
     box.mkdir()
     stream(box, 10)
     how = ("-m", model, "--to", f"file://{tmp_path}/out", "--once")
     run("spark", "stream", f"file://{box}/", *how, *SMALL)
     stream(box, 10, seed=1, name="more.jsonl")
-    told = run("spark", "stream", f"file://{box}/", *how, *SMALL).stderr
-    assert "20 documents" in told
+    output = run("spark", "stream", f"file://{box}/", *how, *SMALL).stderr
+    assert "20 documents" in output
     assert Clasher.load(model / "model.clasher").documents == 20
     assert (model / "checkpoint" / "metadata").exists()
 
 
-def test_what_goes_wrong_is_one_line(spark, tmp_path):
+def test_errors_are_one_line(spark, tmp_path):
     news = stream(tmp_path)
     (tmp_path / "bad.jsonl").write_bytes(jsonl(records(2)) + b"[1]\n")
-    said = one_line(run("spark", "fit", tmp_path / "bad.jsonl", "-m", tmp_path / "m", code=2))
-    assert "bad.jsonl, after byte 0: it is not an object; write one whole object a line" in said
+    message = one_line(run("spark", "fit", tmp_path / "bad.jsonl", "-m", tmp_path / "m", code=2))
+    assert "bad.jsonl, after byte 0: it is not an object; write one whole object a line" in message
     run("spark", "fit", tmp_path / "bad.jsonl", "-m", tmp_path / "m", "--on-error", "skip", *SMALL)
     assert Clasher.load(tmp_path / "m").documents == 2
     (tmp_path / "out").mkdir()
-    said = one_line(
+    message = one_line(
         run("spark", "predict", news, "-m", tmp_path / "m", "-o", tmp_path / "out", code=2)
     )
-    assert "exists already; name a new folder" in said
+    assert "exists already; name a new folder" in message
     wrong = run("spark", "fit", news, "-m", tmp_path / "m", "--conf", "nonsense", code=2).stderr
     assert "'nonsense' is not of the form NAME=VALUE" in wrong
 
 
+def test_the_script_for_spark_submit_exists():
+    assert Path(run("spark", "script").stdout.strip()).is_file()
+
+
 @pytest.mark.compiled
-def test_spark_submit_runs_it_until_it_is_told_to_stop(tmp_path):
+@pytest.mark.trial
+def test_spark_submit_runs_a_stream_until_sigterm(tmp_path):
     """A stream that waits for files ends with SIGTERM, its model on disk."""
     import pyspark
 
