@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -135,14 +135,6 @@ def with_columns(df: DataFrame, added: dict[str, DataType]) -> StructType:
                 f"the data frame has a column {name!r} already; name another one for the result"
             )
     return StructType([*df.schema.fields, *(StructField(*pair) for pair in added.items())])
-
-
-def add_columns(
-    rows: pa.RecordBatch, added: Mapping[str, pa.Array], missing: pa.Array
-) -> pa.RecordBatch:
-    """Add columns to rows, null in the rows that are ``missing`` their text."""
-    columns = [*rows.columns, *(pc.if_else(missing, None, own) for own in added.values())]
-    return pa.RecordBatch.from_arrays(columns, [*rows.schema.names, *added])
 
 
 def in_pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -17,8 +17,8 @@ from pyspark.sql.types import DataType, FloatType, MapType, StringType
 from clasher.adapters.spark.columns import (
     LABELS,
     Columns,
-    add_columns,
     column,
+    hashed_columns,
     in_pieces,
     with_columns,
 )
@@ -101,25 +101,30 @@ def unpack(sent: Broadcast[PackedModel]) -> Clasher:
 
 @dataclass(frozen=True)
 class Predict:
-    """A task: labels the rows of a partition."""
+    """A task: labels the rows of a partition; ``hashed`` adds their words, for the driver."""
 
     sent: Broadcast[PackedModel]
     text: str
     output: str
     probabilities: str | None = None
+    hashed: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Add the columns of predictions to rows."""
+        """Add columns to rows, null where there is no text."""
         model = unpack(self.sent)
         for rows in in_pieces(batches):
-            texts = pc.fill_null(rows.column(self.text), "")
+            documents = model.hash_many(pc.fill_null(rows.column(self.text), ""))
             if self.probabilities is None:
-                added = {self.output: model.predict_many(texts).to_arrow()}
+                added = {self.output: model.predict_many(documents).to_arrow()}
             else:
-                labels, probabilities = model.decide_many(texts)
+                labels, probabilities = model.decide_many(documents)
                 maps = _as_maps(probabilities, model.labels)
                 added = {self.output: labels.to_arrow(), self.probabilities: maps}
-            yield add_columns(rows, added, rows.column(self.text).is_null())
+            if self.hashed:
+                added |= hashed_columns(documents)
+            missing = rows.column(self.text).is_null()
+            columns = [*rows.columns, *(pc.if_else(missing, None, own) for own in added.values())]
+            yield pa.RecordBatch.from_arrays(columns, [*rows.schema.names, *added])
 
 
 def _as_maps(probabilities: np.ndarray, labels: list[str]) -> pa.MapArray:

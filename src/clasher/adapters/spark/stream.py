@@ -9,7 +9,7 @@ is. Any other number means that the checkpoint and the model do not belong toget
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import Broadcast
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -31,15 +30,12 @@ from clasher.adapters.spark.columns import (
     HASHED,
     LABELS,
     Columns,
-    add_columns,
     column,
-    hashed_columns,
     hashed_rows,
-    in_pieces,
     with_columns,
 )
 from clasher.adapters.spark.fit import learn
-from clasher.adapters.spark.predict import PackedModel, broadcast, unpack
+from clasher.adapters.spark.predict import Predict, broadcast
 from clasher.adapters.spark.session import error_in, unwrap_errors
 from clasher.errors import FolderError, SettingError
 from clasher.labels import UNLABELLED, LabelSets
@@ -379,8 +375,8 @@ class Batches:
     def _take(self, batch: DataFrame, number: int) -> None:
         sent = broadcast(batch, self.learnt.model)
         schema = with_columns(batch, {self.output: LABELS} | (HASHED if self._hashes else {}))
-        rows = batch.mapInArrow(Stage(sent, self.columns.text, self.output, self._hashes), schema)
-        rows = rows.withColumn(VALID, self.columns.is_valid(batch))
+        task = Predict(sent, self.columns.text, self.output, hashed=self._hashes)
+        rows = batch.mapInArrow(task, schema).withColumn(VALID, self.columns.is_valid(batch))
         rows = rows.withColumn(self.output, sf.array_sort(column(self.output))).persist()
         try:
             if self.write is not None:
@@ -430,23 +426,3 @@ class Batches:
             found = figures(learnt.quality.all)
             f1 = found.macro_f1.value, found.micro_f1.value
             self.on_progress(Progress(number, rows, labelled, bad, *f1))
-
-
-@dataclass(frozen=True)
-class Stage:
-    """A task: labels the rows of a partition, and hashes them for the driver."""
-
-    sent: Broadcast[PackedModel]
-    text: str
-    output: str
-    hashing: bool
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Add columns to rows, null where there is no text."""
-        model = unpack(self.sent)
-        for rows in in_pieces(batches):
-            hashed = model.hash_many(pc.fill_null(rows.column(self.text), ""))
-            added = {self.output: model.predict_many(hashed).to_arrow()}
-            if self.hashing:
-                added |= hashed_columns(hashed)
-            yield add_columns(rows, added, rows.column(self.text).is_null())
