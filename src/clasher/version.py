@@ -1,3 +1,3 @@
-"""The version of the library, in the one place that says so."""
+"""The version of the library, defined here only."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

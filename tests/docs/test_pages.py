@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from clasher import __version__
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "clasher"
 DOCS = ROOT / "docs"
@@ -96,3 +98,11 @@ def test_named_files_exist(page: Path) -> None:
     assert named
     for path in named:
         assert (SOURCE / path).exists() or (ROOT / path).exists(), path
+
+
+def test_changelog_and_citation_name_the_version() -> None:
+    dated = rf"^## \[{re.escape(__version__)}\] - (\d{{4}}-\d\d-\d\d)$"
+    entry = re.search(dated, (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert entry is not None
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert f"\nversion: {__version__}\ndate-released: {entry[1]}\n" in citation
