@@ -14,7 +14,11 @@ import clasher
 import clasher.adapters
 from tools.commands import PAGE, page, walk
 
-REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "docs" / "reference"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FOREIGN = {"annif"}  # passes options on
+OTHERS = {"--archives", "--cached", "--help", "--packages"}  # of Spark, Annif and click
 PACKAGES = (
     "clasher",
     "clasher.theory",
@@ -73,3 +77,34 @@ def test_every_command_and_option_is_documented() -> None:
             if isinstance(parameter, click.Option):
                 for name in (*parameter.opts, *parameter.secondary_opts):
                     assert name in section, f"{context.command_path} {name}"
+
+
+def shown_commands(text: str) -> list[str]:
+    """Return the arguments of ``clasher`` in code blocks and code spans, continued lines joined."""
+    text = text.replace("\\\n", " ")
+    lines = [*re.findall(r"^(?:    |\$ )(.*)", text, re.M), *re.findall(r"`([^`\n]+)`", text)]
+    start = r"(?:^|\| |\()clasher (?=[a-z])"
+    return [found for line in lines for found in re.findall(rf"{start}([^|#;)>]*)", line)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_shown_commands_and_options_exist(page: Path) -> None:
+    contexts = {context.command_path.removeprefix("clasher "): context for context in walk()}
+    for line in shown_commands(page.read_text()):
+        words = line.split()
+        names = [" ".join(words[:n]) for n in (2, 1) if " ".join(words[:n]) in contexts]
+        assert names, f"clasher {line}"
+        command = contexts[names[0]].command
+        known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+        for word in words:
+            option = word.partition("=")[0]
+            if option.startswith("--") and names[0] not in FOREIGN:
+                assert option in known, f"clasher {line}: {option}"
+
+
+def test_options_that_pages_name_exist() -> None:
+    params = [one for context in walk() for one in context.command.params]
+    known = {name for one in params for name in (*one.opts, *one.secondary_opts)} | OTHERS
+    for page in PAGES:
+        for option in re.findall(r"`(--[a-z][a-z-]*)", page.read_text()):
+            assert option in known, f"{page.name}: {option}"
