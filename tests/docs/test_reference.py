@@ -87,10 +87,10 @@ def shown_commands(text: str) -> list[str]:
     return [found for line in lines for found in re.findall(rf"{start}([^|#;)>]*)", line)]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_shown_commands_and_options_exist(page: Path) -> None:
+@pytest.mark.parametrize("document", PAGES, ids=lambda document: document.stem)
+def test_shown_commands_and_options_exist(document: Path) -> None:
     contexts = {context.command_path.removeprefix("clasher "): context for context in walk()}
-    for line in shown_commands(page.read_text()):
+    for line in shown_commands(document.read_text()):
         words = line.split()
         names = [" ".join(words[:n]) for n in (2, 1) if " ".join(words[:n]) in contexts]
         assert names, f"clasher {line}"
@@ -105,6 +105,6 @@ def test_shown_commands_and_options_exist(page: Path) -> None:
 def test_options_that_pages_name_exist() -> None:
     params = [one for context in walk() for one in context.command.params]
     known = {name for one in params for name in (*one.opts, *one.secondary_opts)} | OTHERS
-    for page in PAGES:
-        for option in re.findall(r"`(--[a-z][a-z-]*)", page.read_text()):
-            assert option in known, f"{page.name}: {option}"
+    for document in PAGES:
+        for option in re.findall(r"`(--[a-z][a-z-]*)", document.read_text()):
+            assert option in known, f"{document.name}: {option}"
