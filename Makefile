@@ -78,6 +78,7 @@ hooks: $(VENV)/dev  ## check every commit with ruff, mypy and the import contrac
 
 docs: $(VENV)/dev  ## write the references and pictures anew, and build the site, strictly: build/site/index.html
 	$(BIN)/python -m tools.commands
+	$(BIN)/python -m tools.settings
 	$(BIN)/python -m tools.pictures
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "see build/site/index.html"

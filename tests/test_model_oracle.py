@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from clasher import Analyzer, Clasher
 from clasher.kernels import margin, sketch
-from clasher.kernels.state import BINS
+from clasher.kernels.state import BINS, RULES
 from support.reference import plain
 from support.reference.margin import LearntThreshold, MarginClasher, Tuning, reference
 from support.reference.near_ties import gap
@@ -27,7 +27,6 @@ from support.reference.paper import (
 )
 from tests import strategies
 
-RULES = ("centroid", "mistake", "perceptron", "margin")
 SHARP = 1e-3  # decisions closer than this are left to single precision
 EXAMPLES = settings(deadline=None, max_examples=20 if numba.config.DISABLE_JIT else 150)
 TUNING = {

@@ -3,7 +3,7 @@
 python -m benchmarks.spark.memory        peaks of a worker, and how many models they hold
 
 The same job runs with a small and a large model, each in a new session of one core. The difference
-of the peaks over that of the models is the figure of "Sizing a cluster" in docs/how-to/spark.md. It does
+of the peaks over that of the models is in docs/how-to/spark.md, "Size a cluster". It does
 not depend on how busy the machine is.
 """
 

@@ -19,13 +19,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from clasher import frames
-from clasher.errors import LabelError, SettingError, StreamError, require_positive
+from clasher.errors import LabelError, SettingError, StreamError, is_number, require_positive
 from clasher.io.read_ahead import HeldInterrupt, read_ahead
 from clasher.labels import UNLABELLED, LabelSets
 from clasher.learning.drift import Alarm
 from clasher.metrics import Figures, LabelRow, Metrics, Window
 from clasher.model import Clasher
-from clasher.settings import is_number
 from clasher.text.hashing import Hashed
 from clasher.version import __version__
 

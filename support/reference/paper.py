@@ -24,7 +24,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from support.reference.weightings import OnlineClasses
+from support.reference.weightings import WITH_IDF, OnlineClasses
 
 Document = Sequence[tuple[int, ...]]
 Labels = Collection[str] | Mapping[str, bool] | None
@@ -323,7 +323,7 @@ class Reference(ABC):
         Section 3.6: a factor from the labels that a word came with so far.
         """
         phi = {k: term_frequency(v, self.tf) for k, v in doc_hash_tf(document).items()}
-        if self.weighting in ("tfidf", "icf", "icsdf"):
+        if self.weighting in WITH_IDF:
             phi = {k: v * self.sketch.idf(document, k) for k, v in phi.items()}
         if self.classes is not None:
             phi = {k: v * self.classes.factor(k, len(self.labels)) for k, v in phi.items()}

@@ -1,6 +1,6 @@
-"""Section 3.6 in plain Python: what labels tell of words, from exact counts and online.
+"""Section 3.6 in plain Python: weightings that use labels, from exact counts and online.
 
-Everything is computed from the four counts of the paper, by their textbook formulas:
+Everything follows from the paper's four counts by textbook formulas:
 
     A  documents with the word and the label        B  with the label, without the word
     C  with the word, without the label             D  with neither
@@ -13,7 +13,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from typing import NamedTuple
 
-SHRINK = 5  # documents of a label at which its statistic counts half
+WITH_IDF = ("tfidf", "icf", "icsdf")
+"""Weightings that scale TF-IDF instead of TF."""
+
+SHRINK = 5  # a label with this many documents counts half
 
 
 class Table(NamedTuple):
@@ -36,19 +39,19 @@ def chi_squared(t: Table) -> float:
 
 
 def entropy(*counts: float) -> float:
-    """Of a distribution given by counts, in nats."""
+    """Return the entropy of a distribution given by counts, in nats."""
     total = sum(counts)
     return -math.fsum(c / total * math.log(c / total) for c in counts if c > 0)
 
 
 def impurity(*counts: float) -> float:
-    """Gini's: the probability that two draws differ."""
+    """Return Gini's impurity: the probability that two draws differ."""
     total = sum(counts)
     return 1 - math.fsum((c / total) ** 2 for c in counts)
 
 
 def decrease(disorder: Callable[..., float], t: Table) -> float:
-    """By how much knowing of the word lowers the disorder of the label."""
+    """Return by how much knowing the word lowers the disorder of the label."""
     after = math.fsum(
         sum(side) / t.N * disorder(*side) for side in ((t.A, t.C), (t.B, t.D)) if sum(side)
     )
@@ -66,8 +69,19 @@ def evidence_of_gini(t: Table) -> float:
 
 
 def log_odds_ratio(t: Table) -> float:
-    """ln(AD / BC) with a half added to every count, where the word speaks for the label."""
+    """ln(AD / BC) with a half added to every count; 0 if the word speaks against the label."""
     return max(0.0, math.log((t.A + 0.5) * (t.D + 0.5) / ((t.B + 0.5) * (t.C + 0.5))))
+
+
+Combination = Callable[[list[float]], float]
+
+STATISTICS: dict[str, tuple[Callable[[Table], float], Combination, bool]] = {
+    "chi2": (chi_squared, max, True),
+    "ig": (evidence_of_information, math.fsum, True),
+    "or": (log_odds_ratio, max, False),
+    "gini": (evidence_of_gini, math.fsum, True),
+}
+"""By weighting: a statistic, how to combine it over labels, whether to take ln(1 + result)."""
 
 
 class Classes:
@@ -80,7 +94,7 @@ class Classes:
         self.with_both: defaultdict[Hashable, Counter[str]] = defaultdict(Counter)
 
     def count(self, words: Iterable[Hashable], yes: Iterable[str]) -> None:
-        """A labelled document; labels that are denied or unknown add nothing."""
+        """Count a labelled document; absent and unknown labels add nothing."""
         words, yes = set(words), set(yes)
         self.documents += 1
         self.with_label.update(yes)
@@ -94,7 +108,7 @@ class Classes:
         return Table(both, label_only, word_only, self.documents - both - label_only - word_only)
 
     def class_frequency(self, word: Hashable) -> int:
-        """c(t): the labels the word was seen with."""
+        """c(t): the number of labels that the word came with."""
         return sum(n > 0 for n in self.with_both[word].values())
 
     def density(self, word: Hashable) -> float:
@@ -103,7 +117,7 @@ class Classes:
         return math.fsum(n / self.with_label[k] for k, n in both if n > 0)
 
     def statistics(self, word: Hashable, of: Callable[[Table], float]) -> list[float]:
-        """One for each label the word was seen with, shrunk where the label is rare."""
+        """Return a statistic for each label that the word came with, shrunk for rare labels."""
         return [
             of(self.table(word, k)) * self.with_label[k] / (self.with_label[k] + SHRINK)
             for k, n in self.with_both[word].items()
@@ -112,22 +126,19 @@ class Classes:
 
 
 def batch_factor(weighting: str, classes: Classes, labels: int, word: Hashable) -> float:
-    """What the weight of a word is multiplied by, from exact counts of ``labels`` labels."""
+    """Return the factor of a word's weight, from exact counts of ``labels`` labels."""
     if weighting == "icf":
         return 1 + math.log(labels / max(classes.class_frequency(word), 1)) if labels else 1.0
     if weighting == "icsdf":
         least = 1 / classes.documents if classes.documents else 1.0
         return 1 + math.log(labels / max(classes.density(word), least)) if labels else 1.0
-    if weighting == "or":
-        return 1 + max(classes.statistics(word, log_odds_ratio), default=0.0)
-    if weighting == "chi2":
-        return 1 + math.log(1 + max(classes.statistics(word, chi_squared), default=0.0))
-    of = {"ig": evidence_of_information, "gini": evidence_of_gini}[weighting]
-    return 1 + math.log(1 + math.fsum(classes.statistics(word, of)))
+    of, combine, takes_log = STATISTICS[weighting]
+    found = combine(classes.statistics(word, of) or [0.0])
+    return 1 + (math.log(1 + found) if takes_log else found)
 
 
 class OnlineClasses(Classes):
-    """The same, looked at again only now and then: words are buckets here."""
+    """The same with buckets as words, whose factors are updated from time to time only."""
 
     def __init__(self, weighting: str) -> None:
         super().__init__()
@@ -142,7 +153,7 @@ class OnlineClasses(Classes):
                 self.kept[word] = self.look(word)
 
     def look(self, word: Hashable) -> float:
-        """What does not hang on how many labels and documents will have come when it is used."""
+        """Return the part that does not depend on later labels and documents."""
         if self.weighting == "icf":
             return float(self.class_frequency(word))
         if self.weighting == "icsdf":

@@ -12,6 +12,7 @@ import pytest
 
 import clasher
 import clasher.adapters
+from tools import settings
 from tools.commands import PAGE, page, walk
 
 ROOT = Path(__file__).parents[2]
@@ -67,6 +68,10 @@ def test_the_documented_tree_of_errors_is_complete() -> None:
 
 def test_commands_are_up_to_date() -> None:
     assert PAGE.read_text() == page(), "run python -m tools.commands"
+
+
+def test_the_reference_of_settings_is_up_to_date() -> None:
+    assert settings.PAGE.read_text() == settings.page(), "write it again: python -m tools.settings"
 
 
 def test_every_command_and_option_is_documented() -> None:

@@ -250,11 +250,11 @@ def test_a_change_to_one_kernel_discards_what_is_kept_of_all(tmp_path):
 
     assert run() == (pytest.approx(0.1), 0)
     assert run() == (pytest.approx(0.1), 1)
-    learning = package / "kernels" / "learning.py"
-    old = learning.read_text("utf-8")
+    rules = package / "kernels" / "rules.py"
+    old = rules.read_text("utf-8")
     new = old.replace("PERCEPTRON_STEP = np.float32(0.1)", "PERCEPTRON_STEP = np.float32(0.7)")
     assert new != old
-    learning.write_text(new, "utf-8")
+    rules.write_text(new, "utf-8")
     assert run() == (pytest.approx(0.7), 0)
 
 
