@@ -172,7 +172,7 @@ def test_a_full_index_says_what_to_do():
     with pytest.raises(
         LabelCapacityError,
         match=r"label 'tin' would be number 3, and max_labels is 2; raise max_labels, or set "
-        r"on_full='evict' to give up the longest unseen label",
+        r"on_full='evict' to evict the label unseen for longest",
     ):
         index.adopt(LabelSets.of([{"gold"}, {"tin", "zinc"}]))
     assert index.names == ["oil"]

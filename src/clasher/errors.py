@@ -1,25 +1,25 @@
-"""Everything clasher raises on purpose.
+"""The exceptions that clasher raises on purpose.
 
     ClasherError
-     ├── SettingError (ValueError)        a parameter out of range or unknown
-     ├── TextError (TypeError)            something that is not text where text belongs
-     ├── LabelError (ValueError)          labels of the wrong kind
-     │    └── LabelCapacityError          more labels than ``max_labels``
-     ├── NotLearntError (LookupError)     something to take back or to label that is not there
-     ├── StreamError                      a stream that cannot be opened or is empty
-     │    ├── RecordError (ValueError)    one bad record: where, which field, what to do
-     │    ├── UnreachableError            a server that does not answer now, and may later
-     │    ├── CommitRefusedError          what was learnt belongs to somebody else by now
-     │    └── MissingDatasetError         a corpus that is not there, or not all of it
-     ├── ModelFileError                   a file that is not an intact model
-     ├── ServiceError                     what a service cannot do
-     │    ├── BusyError                   not now: more is waiting than may wait
-     │    ├── StoppedError                no more: it is closed, or its disk has failed
-     │    ├── UnknownDocumentError (LookupError)  an id that no document is kept under
-     │    ├── ConflictError               something else was said in the meantime
-     │    ├── RefusedError (ValueError)   what was asked for does not fit the labels of now
-     │    └── FolderError                 a data folder in use, or not what it should be
-     └── MissingExtraError (ImportError)  an optional library that is missing or too old
+     ├── SettingError (ValueError)        a parameter is unknown or has a bad value
+     ├── TextError (TypeError)            a document is not text
+     ├── LabelError (ValueError)          labels have a bad form
+     │    └── LabelCapacityError          the stream has more labels than ``max_labels``
+     ├── NotLearntError (LookupError)     the model does not have the document to change
+     ├── StreamError                      a stream cannot be opened, or is empty
+     │    ├── RecordError (ValueError)    one record is bad: where, which field, what to do
+     │    ├── UnreachableError            a server does not answer now, but may later
+     │    ├── CommitRefusedError          another consumer owns the documents learnt here
+     │    └── MissingDatasetError         a corpus is missing, or a part of it
+     ├── ModelFileError                   a file is not an intact model
+     ├── ServiceError                     a service cannot do what it was asked for
+     │    ├── BusyError                   too much is waiting; try again later
+     │    ├── StoppedError                the service is closed, or its disk has failed
+     │    ├── UnknownDocumentError (LookupError)  no document has this id
+     │    ├── ConflictError               another answer was given in the meantime
+     │    ├── RefusedError (ValueError)   a change does not fit the current labels
+     │    └── FolderError                 a data folder is in use, or not valid
+     └── MissingExtraError (ImportError)  an optional library is missing or too old
 
 Each message says what is wrong, where, and what to do about it.
 """
@@ -30,40 +30,42 @@ import math
 
 
 class ClasherError(Exception):
-    """The root of the tree: catch this to catch them all."""
+    """The base of all exceptions of clasher."""
 
 
 class SettingError(ClasherError, ValueError):
-    """A parameter is unknown or out of its range."""
+    """A parameter is unknown or has a bad value."""
 
     @classmethod
-    def of(cls, parameter: str, wanted: str, got: object, owner: str = "Clasher") -> SettingError:
-        """The one sentence used for every parameter.
+    def of(cls, parameter: str, must_be: str, got: object, owner: str = "Clasher") -> SettingError:
+        """Build the sentence used for every parameter.
 
         >>> print(SettingError.of("dimensions", "a positive integer", -1))
         The 'dimensions' parameter of Clasher must be a positive integer. Got -1 instead.
         """
-        return cls(f"The {parameter!r} parameter of {owner} must be {wanted}. Got {got!r} instead.")
+        return cls(
+            f"The {parameter!r} parameter of {owner} must be {must_be}. Got {got!r} instead."
+        )
 
 
 class TextError(ClasherError, TypeError):
-    """Something that is not text stands where text belongs."""
+    """A document is not text, or not features where the model learns from features."""
 
 
 class LabelError(ClasherError, ValueError):
-    """Labels are given in a form that has no meaning."""
+    """Labels have a bad form."""
 
 
 class LabelCapacityError(LabelError):
-    """The stream has more labels than ``max_labels`` admits."""
+    """The stream has more labels than ``max_labels``."""
 
 
 class NotLearntError(ClasherError, LookupError):
-    """A document that is to be taken back, or to get its labels, is not in the model."""
+    """The model does not have the document that is to be unlearnt or labelled."""
 
 
 class StreamError(ClasherError):
-    """A stream cannot be opened, has an unknown format, or holds no record."""
+    """A stream cannot be opened, has an unknown format, or has no record."""
 
 
 class RecordError(StreamError, ValueError):
@@ -72,15 +74,15 @@ class RecordError(StreamError, ValueError):
     Attributes
     ----------
     source : str
-        The file the record stands in, ``-`` for standard input.
+        The file, or ``-`` for standard input.
     position : int
-        Its line, or its row in a table, counted from 1.
+        The line or row, counted from 1.
     problem : str
-        What is wrong, in one sentence without the place.
+        What is wrong.
     remedy : str
-        What to do about it.
+        What to do.
     raw : bytes | None
-        The record as it was read, where it can be had.
+        The record as it was read, if known.
 
     >>> print(RecordError("news.jsonl", 3, "field 'text' is missing", "name it with --text FIELD"))
     news.jsonl, record 3: field 'text' is missing; name it with --text FIELD
@@ -98,15 +100,15 @@ class RecordError(StreamError, ValueError):
 
 
 class UnreachableError(StreamError):
-    """The other end of a stream does not answer now, and may later."""
+    """The server of a stream does not answer now, but may later."""
 
 
 class CommitRefusedError(StreamError):
-    """Somebody else has got what was learnt here, and will learn it."""
+    """Another consumer owns the documents that were learnt here, and will learn them."""
 
 
 class MissingDatasetError(StreamError):
-    """A corpus is not where it was looked for, or not all of it: what to get, and from whom."""
+    """A corpus, or a part of it, is missing; the message says where to get it."""
 
 
 class ModelFileError(ClasherError):
@@ -118,7 +120,7 @@ class ServiceError(ClasherError):
 
 
 class BusyError(ServiceError):
-    """More is waiting than may wait; come again in ``retry_after`` seconds."""
+    """Too much is waiting to be learnt; try again in ``retry_after`` seconds."""
 
     def __init__(self, retry_after: float) -> None:
         super().__init__(f"too much is waiting to be learnt; try again in {retry_after:g} seconds")
@@ -126,27 +128,27 @@ class BusyError(ServiceError):
 
 
 class StoppedError(ServiceError):
-    """A service takes nothing more: it was closed, or its disk has failed."""
+    """A service is closed, or its disk has failed."""
 
 
 class UnknownDocumentError(ServiceError, LookupError):
-    """No document is kept under this id."""
+    """No document has this id."""
 
 
 class ConflictError(ServiceError):
-    """Something else was said in the meantime, or under the same key."""
+    """Another answer was given in the meantime, or with the same key."""
 
 
 class RefusedError(ServiceError, ValueError):
-    """What was asked for does not fit the labels that there are now; nothing was changed."""
+    """A change does not fit the current labels; nothing was changed."""
 
 
 class FolderError(ServiceError):
-    """A data folder is in use by another process, or is not what it should be."""
+    """A data folder is in use by another process, or is not valid."""
 
 
 class MissingExtraError(ClasherError, ImportError):
-    """An optional library is needed and not installed, or too old."""
+    """An optional library is missing or too old."""
 
     @classmethod
     def of(cls, what: str, extra: str) -> MissingExtraError:

@@ -1,8 +1,8 @@
-"""Tables with named columns: pandas, polars, Arrow, DuckDB, Hugging Face datasets.
+"""Tables with named columns, and HTML for notebooks.
 
-Columns are taken through the Arrow PyCapsule interface: none of these libraries is needed here.
-
-How notebooks show things: small pages in themselves, everything escaped, light and dark.
+Tables of pandas, polars, Arrow, DuckDB and Hugging Face datasets are read through the Arrow
+PyCapsule interface, so none of these libraries is imported here. The HTML escapes all text and
+fits light and dark pages.
 """
 
 from __future__ import annotations
@@ -15,76 +15,21 @@ import pyarrow as pa
 
 from clasher.errors import StreamError, require_positive
 
-STYLE = """
-.clasher{font:14px/1.45 system-ui,sans-serif;color:#1b1f24;background:#fff;border:1px solid #d0d7de;
-border-radius:6px;padding:10px 14px;max-width:60em}
-.clasher table{border-collapse:collapse;margin:6px 0}
-.clasher th,.clasher td{padding:2px 10px 2px 0;text-align:left}
-.clasher svg{display:block;width:100%;height:80px;stroke:#0969da}
-.clasher .for{background:rgba(26,127,55,var(--w))}
-.clasher .against{background:rgba(207,34,46,var(--w))}
-@media (prefers-color-scheme:dark){.clasher{color:#e6edf3;background:#0d1117;border-color:#30363d}
-.clasher svg{stroke:#58a6ff}}
-""".replace("\n", "")
-
-
-def card(title: str, *parts: str) -> str:
-    """A frame with a title around parts that are HTML already.
-
-    >>> "<b>a &lt; b</b>" in card("a < b")
-    True
-    """
-    inside = "".join(parts)
-    return f'<div class="clasher"><style>{STYLE}</style><b>{escape(title)}</b>{inside}</div>'
-
-
-def rows(heads: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
-    """A table."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in line) + "</tr>"
-        for line in lines
-    )
-    return f"<table><tr>{head}</tr>{body}</table>"
-
-
-def curve(name: str, values: Sequence[float]) -> str:
-    """A line of values between 0 and 1."""
-    step = 100 / max(1, len(values) - 1)
-    points = " ".join(f"{i * step:.2f},{40 - 40 * value:.2f}" for i, value in enumerate(values))
-    return (
-        f'<svg viewBox="0 0 100 40" preserveAspectRatio="none" role="img" '
-        f'aria-label="{escape(name)}"><polyline fill="none" points="{points}" '
-        f'vector-effect="non-scaling-stroke"/></svg>'
-    )
-
-
-def weighted(pieces: Iterable[tuple[str, float]]) -> str:
-    """Pieces of text on green where they speak for something, on red where against it."""
-    listed = list(pieces)
-    most = max((abs(weight) for _, weight in listed), default=0.0) or 1.0
-    return " ".join(
-        f'<span class="{"for" if weight > 0 else "against"}" '
-        f'style="--w:{0.6 * abs(weight) / most:.2f}" title="{weight:+.3f}">{escape(text)}</span>'
-        for text, weight in listed
-    )
-
-
 __all__ = ["batches", "columns"]
 
 
 def columns(
     frame: Any, text: str = "text", labels: str | None = "labels"
 ) -> tuple[pa.ChunkedArray, pa.ChunkedArray | None]:
-    """The column of texts and the column of labels of a table.
+    """Return the columns of texts and of labels of a table.
 
     Parameters
     ----------
     frame
-        A DataFrame of pandas or polars, a Table of Arrow, a Dataset of Hugging Face, or anything
-        else that has ``__arrow_c_stream__`` and columns.
+        A table of pandas, polars, Arrow or Hugging Face datasets, or anything else with columns
+        and ``__arrow_c_stream__``.
     text, labels
-        The names of the columns; None where there are no labels.
+        The names of the columns; None for no labels.
 
     Examples
     --------
@@ -109,7 +54,7 @@ def columns(
 def batches(
     frame: Any, text: str = "text", labels: str = "labels", size: int = 1000
 ) -> Iterator[tuple[pa.ChunkedArray, pa.ChunkedArray]]:
-    """A table as the stream of pairs that ``clasher.evaluate.evaluate`` takes.
+    """Cut a table into the pairs that ``clasher.evaluate.evaluate`` takes.
 
     >>> import pyarrow as pa
     >>> table = pa.table({"text": ["wheat", "gold"], "labels": [["grain"], ["metal"]]})
@@ -127,10 +72,67 @@ def _table(frame: Any) -> pa.Table:
     if isinstance(frame, pa.Table):
         return frame
     if hasattr(frame, "with_format") and not hasattr(frame, "__arrow_c_stream__"):
-        return frame.with_format("arrow")[:]  # a Dataset of Hugging Face, its indices applied
+        return frame.with_format("arrow")[:]  # of Hugging Face, with its indices applied
     try:
         return pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise StreamError(
-            f"a table with named columns is wanted. Got {type(frame).__name__} instead ({error})"
+            f"a table with named columns is needed. Got {type(frame).__name__} instead ({error})"
         ) from error
+
+
+# ── HTML ──────────────────────────────────────────────────────────────────────────────────────────
+
+STYLE = """
+.clasher{font:14px/1.45 system-ui,sans-serif;color:#1b1f24;background:#fff;border:1px solid #d0d7de;
+border-radius:6px;padding:10px 14px;max-width:60em}
+.clasher table{border-collapse:collapse;margin:6px 0}
+.clasher th,.clasher td{padding:2px 10px 2px 0;text-align:left}
+.clasher svg{display:block;width:100%;height:80px;stroke:#0969da}
+.clasher .for{background:rgba(26,127,55,var(--w))}
+.clasher .against{background:rgba(207,34,46,var(--w))}
+@media (prefers-color-scheme:dark){.clasher{color:#e6edf3;background:#0d1117;border-color:#30363d}
+.clasher svg{stroke:#58a6ff}}
+""".replace("\n", "")
+
+
+def card(title: str, *parts: str) -> str:
+    """Put a frame with a title around HTML.
+
+    >>> "<b>a &lt; b</b>" in card("a < b")
+    True
+    """
+    inside = "".join(parts)
+    return f'<div class="clasher"><style>{STYLE}</style><b>{escape(title)}</b>{inside}</div>'
+
+
+def rows(heads: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
+    """Write a table."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in line) + "</tr>"
+        for line in lines
+    )
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def curve(name: str, values: Sequence[float]) -> str:
+    """Draw values between 0 and 1 as a line."""
+    step = 100 / max(1, len(values) - 1)
+    points = " ".join(f"{i * step:.2f},{40 - 40 * value:.2f}" for i, value in enumerate(values))
+    return (
+        f'<svg viewBox="0 0 100 40" preserveAspectRatio="none" role="img" '
+        f'aria-label="{escape(name)}"><polyline fill="none" points="{points}" '
+        f'vector-effect="non-scaling-stroke"/></svg>'
+    )
+
+
+def weighted(pieces: Iterable[tuple[str, float]]) -> str:
+    """Colour pieces of text: green for a positive weight, red for a negative one."""
+    listed = list(pieces)
+    most = max((abs(weight) for _, weight in listed), default=0.0) or 1.0
+    return " ".join(
+        f'<span class="{"for" if weight > 0 else "against"}" '
+        f'style="--w:{0.6 * abs(weight) / most:.2f}" title="{weight:+.3f}">{escape(text)}</span>'
+        for text, weight in listed
+    )

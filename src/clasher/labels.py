@@ -1,12 +1,8 @@
 """Label sets as arrays, and the index of labels that grows with the stream.
 
-A label is in one of three states for a document: yes, no or unknown. A set of labels means "these
-and no others", a mapping label → bool leaves the rest unknown, ``None`` means unlabelled.
-
-Columns of labels, in all the forms they come in, as arrays.
-
-Python lists of sets, lists, mappings and None; Arrow, pandas and polars columns of lists or
-mappings.
+A label of a document is yes, no or unknown: a set means "these labels and no others", a mapping
+label → bool leaves the other labels unknown, ``None`` means unlabelled. Many documents may be given
+as a Python iterable of these, or as an Arrow, pandas or polars column of lists or mappings.
 """
 
 from __future__ import annotations
@@ -27,6 +23,315 @@ from clasher.text.tokens import arrow_chunks, plain_text
 UNLABELLED, COMPLETE, PARTIAL = 0, 1, 2
 """How much is known of a document's labels."""
 
+Labels: TypeAlias = Set[str] | Sequence[str] | Mapping[str, bool] | None
+"""The labels of one document."""
+
+
+class LabelSets(Sequence[set[str]]):
+    """The label sets of many documents: a list of sets, stored as arrays.
+
+    Parameters
+    ----------
+    names
+        The names of the label numbers.
+    ids : int32 array
+        The label numbers of all documents.
+    indptr : int64 array
+        Document ``d`` has ``ids[indptr[d]:indptr[d + 1]]``.
+    yes : bool array, optional
+        Whether each of ``ids`` is a yes; only partial labels have a no.
+    known : uint8 array, optional
+        UNLABELLED, COMPLETE or PARTIAL for each document.
+
+    Examples
+    --------
+    >>> sets = LabelSets.of([{"wheat", "grain"}, None, {"oil": True, "gold": False}])
+    >>> sets[0] == {"grain", "wheat"}, sets[1], sets[2]
+    (True, set(), {'oil'})
+    >>> sets.known.tolist()
+    [1, 0, 2]
+    """
+
+    __slots__ = ("ids", "indptr", "known", "names", "yes")
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        ids: npt.NDArray[np.int32],
+        indptr: npt.NDArray[np.int64],
+        yes: npt.NDArray[np.bool_] | None = None,
+        known: npt.NDArray[np.uint8] | None = None,
+    ) -> None:
+        self.names = names
+        self.ids = ids
+        self.indptr = indptr
+        self.yes = np.ones(len(ids), np.bool_) if yes is None else yes
+        self.known = np.full(len(indptr) - 1, COMPLETE, np.uint8) if known is None else known
+
+    @classmethod
+    def of(cls, labels: Any) -> LabelSets:
+        """Read the labels of many documents.
+
+        Names are numbered by first document, then by text, so that a stream has the same numbers
+        however it is stored.
+        """
+        return labels if isinstance(labels, LabelSets) else _read(labels)
+
+    @classmethod
+    def join(cls, parts: Sequence[LabelSets]) -> LabelSets:
+        """Concatenate label sets, which may number their labels differently."""
+        if len(parts) == 1:
+            return parts[0]
+        names, ids = _numbered(parts)
+        lengths = [np.zeros(1, np.int64)] + [np.diff(part.indptr) for part in parts]
+        return cls(
+            names,
+            np.concatenate([np.zeros(0, np.int32), *ids]),
+            np.cumsum(np.concatenate(lengths)),
+            np.concatenate([np.zeros(0, np.bool_)] + [part.yes for part in parts]),
+            np.concatenate([np.zeros(0, np.uint8)] + [part.known for part in parts]),
+        )
+
+    @classmethod
+    def unlabelled(cls, documents: int) -> LabelSets:
+        """Return the label sets of unlabelled documents."""
+        nothing = np.zeros(documents + 1, np.int64)
+        return cls([], np.zeros(0, np.int32), nothing, None, np.zeros(documents, np.uint8))
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> set[str]: ...
+    @overload
+    def __getitem__(self, index: slice) -> LabelSets: ...
+    def __getitem__(self, index: int | slice) -> set[str] | LabelSets:
+        """Return the positive labels of one document, or a slice of documents."""
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step != 1:
+                raise LabelError("label sets can be sliced with a step of 1 only")
+            stop = max(start, stop)
+            bounds = self.indptr[start : stop + 1]
+            inside = slice(int(bounds[0]), int(bounds[-1]))
+            return LabelSets(
+                self.names,
+                self.ids[inside],
+                bounds - bounds[0],
+                self.yes[inside],
+                self.known[start:stop],
+            )
+        index = range(len(self))[index]
+        inside = slice(int(self.indptr[index]), int(self.indptr[index + 1]))
+        return {self.names[i] for i in self.ids[inside][self.yes[inside]]}
+
+    def __iter__(self) -> Iterator[set[str]]:
+        return (self[i] for i in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, str):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(repr(s) for s, _ in zip(self, range(3), strict=False))
+        return f"LabelSets([{shown}{', …' if len(self) > 3 else ''}], documents={len(self)})"
+
+    def as_given(self, document: int) -> Labels:
+        """Return the labels of one document in a form that a model takes.
+
+        >>> LabelSets.of([{"oil": True, "gold": False}]).as_given(0)
+        {'oil': True, 'gold': False}
+        """
+        if self.known[document] == UNLABELLED:
+            return None
+        if self.known[document] == COMPLETE:
+            return self[document]
+        inside = slice(int(self.indptr[document]), int(self.indptr[document + 1]))
+        names = (self.names[i] for i in self.ids[inside])
+        return dict(zip(names, self.yes[inside].tolist(), strict=True))
+
+    def only(self, kept: npt.NDArray[np.bool_]) -> LabelSets:
+        """Keep the labels of some documents; the others become unlabelled.
+
+        >>> LabelSets.of([{"oil"}, {"gold"}]).only(np.array([False, True])).known.tolist()
+        [0, 1]
+        """
+        lengths = np.diff(self.indptr)
+        entries = np.repeat(kept, lengths)
+        return LabelSets(
+            self.names,
+            self.ids[entries],
+            np.concatenate(([0], np.cumsum(lengths * kept))),
+            self.yes[entries],
+            np.where(kept, self.known, UNLABELLED).astype(np.uint8),
+        )
+
+    @property
+    def documents(self) -> npt.NDArray[np.int64]:
+        """The document number of each entry of ``ids``."""
+        return np.repeat(np.arange(len(self)), np.diff(self.indptr))
+
+    def to_arrow(self) -> pa.ListArray:
+        """Return the positive labels as an Arrow list column, null for unlabelled documents."""
+        ends = np.concatenate(([0], np.cumsum(self.yes)))[self.indptr].astype(np.int32)
+        values = pa.DictionaryArray.from_arrays(
+            pa.array(self.ids[self.yes], pa.int32()), pa.array(self.names, pa.string())
+        )
+        return pa.ListArray.from_arrays(
+            pa.array(ends, pa.int32()),
+            values.cast(pa.string()),
+            mask=pa.array(self.known == UNLABELLED),
+        )
+
+
+class Adopted(NamedTuple):
+    """Label sets in the numbers of a ``LabelIndex``, ascending within a document."""
+
+    ids: npt.NDArray[np.int32]
+    indptr: npt.NDArray[np.int64]
+    yes: npt.NDArray[np.bool_]
+    known: npt.NDArray[np.uint8]
+
+
+class LabelIndex:
+    """The numbers of labels, which grow as labels appear.
+
+    Examples
+    --------
+    >>> index = LabelIndex(max_labels=2)
+    >>> index.adopt(LabelSets.of([{"oil"}, {"gold", "oil"}])).ids.tolist()
+    [0, 0, 1]
+    >>> index.names
+    ['oil', 'gold']
+    """
+
+    def __init__(self, max_labels: int, names: Iterable[str] = ()) -> None:
+        self.max_labels = max_labels
+        self.names: list[str] = list(names)
+        self.numbers: dict[str, int] = {name: i for i, name in enumerate(self.names)}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def number(self, name: str) -> int:
+        """Return the number of a label; for an unknown one suggest the nearest name."""
+        if name not in self.numbers and isinstance(name, str):
+            name = normal_name(name)
+        if name not in self.numbers:
+            near = difflib.get_close_matches(str(name), self.names, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise LabelError(f"the model knows no label {name!r}{hint}")
+        return self.numbers[name]
+
+    def unknown(self, sets: LabelSets) -> list[str]:
+        """Return the names that have no number yet, by first document, then by text."""
+        used = np.unique(sets.ids).tolist()
+        if all(sets.names[i] in self.numbers for i in used):
+            return []
+        used, first = np.unique(sets.ids, return_index=True)
+        documents = np.searchsorted(sets.indptr, first, side="right").tolist()
+        pairs = zip(documents, map(sets.names.__getitem__, used), strict=True)
+        new = sorted(pair for pair in pairs if pair[1] not in self.numbers)
+        return list(dict.fromkeys(name for _, name in new))
+
+    def has_room(self, sets: LabelSets) -> bool:
+        """Tell whether there is room for all labels of ``sets``."""
+        return len(self) + len(self.unknown(sets)) <= self.max_labels
+
+    def check(self, sets: LabelSets) -> list[str]:
+        """Return the unknown names of ``sets``; raise LabelCapacityError if there is no room."""
+        new = self.unknown(sets)
+        if len(self) + len(new) > self.max_labels:
+            raise LabelCapacityError(
+                f"label {new[self.max_labels - len(self)]!r} would be number "
+                f"{self.max_labels + 1}, and max_labels is {self.max_labels}; raise max_labels, or "
+                f"set on_full='evict' to evict the label unseen for longest"
+            )
+        return new
+
+    def check_documents(self, sets: LabelSets) -> None:
+        """Raise LabelCapacityError if a single document has more labels than there is room for."""
+        for document in np.flatnonzero(np.diff(sets.indptr) > self.max_labels):
+            own = len(np.unique(sets.ids[sets.indptr[document] : sets.indptr[document + 1]]))
+            if own > self.max_labels:
+                raise LabelCapacityError(
+                    f"document {document} has {own} labels, and max_labels is {self.max_labels}; "
+                    f"raise max_labels"
+                )
+
+    def adopt(self, sets: LabelSets) -> Adopted:
+        """Number new names, and translate ``sets`` to the numbers of this index."""
+        self.extend(self.check(sets))
+        return self.translate(sets)
+
+    def extend(self, names: Iterable[str]) -> None:
+        """Give the next numbers to new names, which ``check`` returned."""
+        for name in names:
+            self.numbers[name] = len(self.names)
+            self.names.append(name)
+
+    def replace(self, number: int, name: str) -> None:
+        """Give the number of an evicted label to another name."""
+        del self.numbers[self.names[number]]
+        self.names[number] = name
+        self.numbers[name] = number
+
+    def rename(self, old: str, new: str) -> None:
+        """Rename a label; earlier predictions keep the old name."""
+        number = self.number(old)
+        new = check_name(new)
+        if self.numbers.get(new, number) != number:
+            raise LabelError(f"there is a label {new!r} already; merge_labels joins the two")
+        self._rewrite([new if i == number else name for i, name in enumerate(self.names)])
+
+    def remove(self, number: int) -> None:
+        """Remove a label; the last label gets its number."""
+        names = list(self.names)
+        names[number] = names[-1]
+        self._rewrite(names[:-1])
+
+    def _rewrite(self, names: list[str]) -> None:
+        """Replace the list of names, which predictions may share."""
+        self.names = names
+        self.numbers = {name: i for i, name in enumerate(names)}
+
+    def translate(self, sets: LabelSets) -> Adopted:
+        """Translate ``sets``, whose names all have numbers, to ascending distinct numbers."""
+        numbers = np.zeros(len(sets.names), np.int64)
+        for used in np.unique(sets.ids):
+            numbers[used] = self.numbers[sets.names[used]]
+        size = len(self) + 1
+        keys, first = np.unique(sets.documents * size + numbers[sets.ids], return_index=True)
+        return Adopted(
+            (keys % size).astype(np.int32),
+            np.searchsorted(keys, np.arange(len(sets) + 1) * size).astype(np.int64),
+            sets.yes[first],
+            sets.known,
+        )
+
+
+def _numbered(parts: Sequence[LabelSets]) -> tuple[Sequence[str], list[npt.NDArray[np.int32]]]:
+    """Return the names of all parts, and the ids of each part renumbered to them."""
+    if len({id(part.names) for part in parts}) == 1:  # parts of one model share their names
+        return parts[0].names, [part.ids for part in parts]
+    numbers: dict[str, int] = {}
+    ids = []
+    names: Sequence[str] | None = None
+    for part in parts:
+        if part.names is not names:
+            names = part.names
+            renumber = np.array(
+                [numbers.setdefault(name, len(numbers)) for name in names], np.int32
+            )
+        ids.append(renumber[part.ids])
+    return list(numbers), ids
+
+
+# ── reading columns of labels ─────────────────────────────────────────────────────────────────────
+
 _LISTS = (
     pa.types.is_list,
     pa.types.is_large_list,
@@ -36,22 +341,7 @@ _LISTS = (
 )
 
 
-class LabelColumns(NamedTuple):
-    """The parts of ``clasher.labels.LabelSets``, where they are explained."""
-
-    names: list[str]
-    ids: npt.NDArray[np.int32]
-    indptr: npt.NDArray[np.int64]
-    yes: npt.NDArray[np.bool_]
-    known: npt.NDArray[np.uint8]
-
-
-def read_labels(labels: Any) -> LabelColumns:
-    """Read the labels of many documents.
-
-    >>> read_labels([{"oil"}, None, {"gold": False}]).names
-    ['oil', 'gold']
-    """
+def _read(labels: Any) -> LabelSets:
     chunks = arrow_chunks(labels)
     if chunks is not None and not any(map(_holds_mappings, chunks)):
         return _read_arrow(chunks)
@@ -68,13 +358,13 @@ def _holds_mappings(chunk: pa.Array) -> bool:
 
 
 def _mappings(labels: Any, chunks: list[pa.Array]) -> Iterator[dict[str, Any] | None]:
-    """The mappings of a column that speaks Arrow; a null in them is an unknown label."""
+    """Read the mappings of an Arrow column; a null in them is an unknown label."""
     entries = labels.to_pylist() if isinstance(labels, pa.Array | pa.ChunkedArray) else labels
     for entry, is_null in zip(entries, _nulls(chunks), strict=True):
         yield None if is_null else {k: v for k, v in dict(entry).items() if v is not None}
 
 
-def _read_arrow(chunks: list[pa.Array]) -> LabelColumns:
+def _read_arrow(chunks: list[pa.Array]) -> LabelSets:
     lists = pa.list_(pa.string())
     chunks = [chunk.cast(lists) if pa.types.is_null(chunk.type) else chunk for chunk in chunks]
     texts = [_texts(chunk) for chunk in chunks]
@@ -82,7 +372,8 @@ def _read_arrow(chunks: list[pa.Array]) -> LabelColumns:
     lengths = [pc.fill_null(pc.list_value_length(chunk), 0) for chunk in chunks]
     indptr = np.cumsum(np.concatenate([[0], *lengths]), dtype=np.int64)
     if values.null_count:
-        document = _owner(indptr, int(np.flatnonzero(_nulls([values]))[0]))
+        entry = np.flatnonzero(_nulls([values]))[0]
+        document = int(np.searchsorted(indptr, entry, side="right")) - 1
         raise LabelError(f"document {document} has a null among its labels; drop it from the list")
     encoded = values.dictionary_encode()
     names, ids = encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False)
@@ -91,7 +382,7 @@ def _read_arrow(chunks: list[pa.Array]) -> LabelColumns:
 
 
 def _texts(chunk: pa.Array) -> pa.Array:
-    """The labels of all documents of a list column, one after the other."""
+    """Return the labels of all documents of a list column."""
     is_list = any(test(chunk.type) for test in _LISTS)
     texts = plain_text(chunk.flatten()) if is_list else None
     if texts is None:
@@ -107,12 +398,7 @@ def _nulls(chunks: list[pa.Array]) -> npt.NDArray[np.bool_]:
     return np.concatenate([np.zeros(0, np.bool_), *nulls])
 
 
-def _owner(indptr: npt.NDArray[np.int64], entry: int) -> int:
-    """The document that an entry belongs to."""
-    return int(np.searchsorted(indptr, entry, side="right")) - 1
-
-
-def _read_objects(labels: Iterable[Any]) -> LabelColumns:
+def _read_objects(labels: Iterable[Any]) -> LabelSets:
     numbers: dict[str, int] = {}
     ids: list[int] = []
     yes: list[bool] = []
@@ -162,11 +448,8 @@ def _canonical(
     indptr: npt.NDArray[np.int64],
     yes: npt.NDArray[np.bool_] | None,
     known: npt.NDArray[np.uint8],
-) -> LabelColumns:
-    """Renumber by first document, then text: independent of set order and of storage.
-
-    Names are normalised here, once each.
-    """
+) -> LabelSets:
+    """Normalise each name, and renumber by first document, then by text."""
     used, first = np.unique(ids, return_index=True)
     first_document = np.searchsorted(indptr, first, side="right") - 1
     order = sorted(range(len(used)), key=lambda i: (first_document[i], names[used[i]]))
@@ -179,8 +462,7 @@ def _canonical(
         return _merged(normal, used[order], ids, indptr, yes, known)
     renumber = np.zeros(len(names), np.int32)
     renumber[used[order]] = np.arange(len(used), dtype=np.int32)
-    yes = np.ones(len(ids), np.bool_) if yes is None else yes
-    return LabelColumns(given, renumber[ids], indptr, yes, known)
+    return LabelSets(given, renumber[ids], indptr, yes, known)
 
 
 def _merged(
@@ -190,8 +472,8 @@ def _merged(
     indptr: npt.NDArray[np.int64],
     yes: npt.NDArray[np.bool_] | None,
     known: npt.NDArray[np.uint8],
-) -> LabelColumns:
-    """Give the ids ``used`` their ``normal`` names, which some of them may share."""
+) -> LabelSets:
+    """Give the ids ``used`` their ``normal`` names, which may be equal."""
     numbers: dict[str, int] = {}
     renumber = np.zeros(int(used.max()) + 1, np.int32)
     renumber[used] = [numbers.setdefault(name, len(numbers)) for name in normal]
@@ -204,314 +486,3 @@ def _merged(
             document, number = divmod(int(both[0]), len(names))
             raise contradiction(names[number], f"document {document}: ")
     return _canonical(names, ids, indptr, yes, known)
-
-
-Labels: TypeAlias = Set[str] | Sequence[str] | Mapping[str, bool] | None
-"""What one document may be labelled with."""
-
-
-class LabelSets(Sequence[set[str]]):
-    """The label sets of many documents, as ragged arrays.
-
-    Reads like a list of sets; costs no Python object per document until it is read.
-
-    Parameters
-    ----------
-    names
-        The texts behind the label numbers.
-    ids : int32 array
-        Label numbers of all documents, one after the other.
-    indptr : int64 array
-        Document ``d`` owns ``ids[indptr[d]:indptr[d + 1]]``.
-    yes : bool array, optional
-        Whether each of ``ids`` is a yes or a no (only partial labels know a no).
-    known : uint8 array, optional
-        UNLABELLED, COMPLETE or PARTIAL for each document.
-
-    Examples
-    --------
-    >>> sets = LabelSets.of([{"wheat", "grain"}, None, {"oil": True, "gold": False}])
-    >>> sets[0] == {"grain", "wheat"}, sets[1], sets[2]
-    (True, set(), {'oil'})
-    >>> sets.known.tolist()
-    [1, 0, 2]
-    """
-
-    __slots__ = ("ids", "indptr", "known", "names", "yes")
-
-    def __init__(
-        self,
-        names: Sequence[str],
-        ids: npt.NDArray[np.int32],
-        indptr: npt.NDArray[np.int64],
-        yes: npt.NDArray[np.bool_] | None = None,
-        known: npt.NDArray[np.uint8] | None = None,
-    ) -> None:
-        self.names = names
-        self.ids = ids
-        self.indptr = indptr
-        self.yes = np.ones(len(ids), np.bool_) if yes is None else yes
-        self.known = np.full(len(indptr) - 1, COMPLETE, np.uint8) if known is None else known
-
-    @classmethod
-    def of(cls, labels: Any) -> LabelSets:
-        """Read a column of labels: sets, lists, mappings and None, or an Arrow list column.
-
-        Names are numbered by the document they first appear in, then by text, so that the same
-        stream gives the same numbers however it was stored.
-        """
-        if isinstance(labels, LabelSets):
-            return labels
-        return cls(*read_labels(labels))
-
-    @classmethod
-    def join(cls, parts: Sequence[LabelSets]) -> LabelSets:
-        """Put label sets one after the other; parts need not share their numbers."""
-        if len(parts) == 1:
-            return parts[0]
-        names, ids = _numbered(parts)
-        lengths = [np.zeros(1, np.int64)] + [np.diff(part.indptr) for part in parts]
-        return cls(
-            names,
-            np.concatenate([np.zeros(0, np.int32), *ids]),
-            np.cumsum(np.concatenate(lengths)),
-            np.concatenate([np.zeros(0, np.bool_)] + [part.yes for part in parts]),
-            np.concatenate([np.zeros(0, np.uint8)] + [part.known for part in parts]),
-        )
-
-    @classmethod
-    def unlabelled(cls, documents: int) -> LabelSets:
-        """Nothing is known of these documents."""
-        nothing = np.zeros(documents + 1, np.int64)
-        return cls([], np.zeros(0, np.int32), nothing, None, np.zeros(documents, np.uint8))
-
-    def __len__(self) -> int:
-        return len(self.indptr) - 1
-
-    @overload
-    def __getitem__(self, index: int) -> set[str]: ...
-    @overload
-    def __getitem__(self, index: slice) -> LabelSets: ...
-    def __getitem__(self, index: int | slice) -> set[str] | LabelSets:
-        """The positive labels of one document, or a contiguous slice of documents."""
-        if isinstance(index, slice):
-            start, stop, step = index.indices(len(self))
-            if step != 1:
-                raise LabelError("label sets can be sliced with a step of 1 only")
-            stop = max(start, stop)
-            bounds = self.indptr[start : stop + 1]
-            inside = slice(int(bounds[0]), int(bounds[-1]))
-            return LabelSets(
-                self.names,
-                self.ids[inside],
-                bounds - bounds[0],
-                self.yes[inside],
-                self.known[start:stop],
-            )
-        index = range(len(self))[index]
-        inside = slice(int(self.indptr[index]), int(self.indptr[index + 1]))
-        return {self.names[i] for i in self.ids[inside][self.yes[inside]]}
-
-    def __iter__(self) -> Iterator[set[str]]:
-        return (self[i] for i in range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or isinstance(other, str):
-            return NotImplemented
-        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        shown = ", ".join(repr(s) for s, _ in zip(self, range(3), strict=False))
-        return f"LabelSets([{shown}{', …' if len(self) > 3 else ''}], documents={len(self)})"
-
-    def as_given(self, document: int) -> Labels:
-        """The labels of one document in the form in which they can be given to a model.
-
-        >>> LabelSets.of([{"oil": True, "gold": False}]).as_given(0)
-        {'oil': True, 'gold': False}
-        """
-        if self.known[document] == UNLABELLED:
-            return None
-        if self.known[document] == COMPLETE:
-            return self[document]
-        inside = slice(int(self.indptr[document]), int(self.indptr[document + 1]))
-        names = (self.names[i] for i in self.ids[inside])
-        return dict(zip(names, self.yes[inside].tolist(), strict=True))
-
-    def only(self, kept: npt.NDArray[np.bool_]) -> LabelSets:
-        """The labels of the documents that are ``kept``; the others become unlabelled.
-
-        >>> LabelSets.of([{"oil"}, {"gold"}]).only(np.array([False, True])).known.tolist()
-        [0, 1]
-        """
-        lengths = np.diff(self.indptr)
-        entries = np.repeat(kept, lengths)
-        return LabelSets(
-            self.names,
-            self.ids[entries],
-            np.concatenate(([0], np.cumsum(lengths * kept))),
-            self.yes[entries],
-            np.where(kept, self.known, UNLABELLED).astype(np.uint8),
-        )
-
-    @property
-    def documents(self) -> npt.NDArray[np.int64]:
-        """The document number of each entry of ``ids``."""
-        return np.repeat(np.arange(len(self)), np.diff(self.indptr))
-
-    def to_arrow(self) -> pa.ListArray:
-        """The positive labels as an Arrow list column; unlabelled documents are null."""
-        ends = np.concatenate(([0], np.cumsum(self.yes)))[self.indptr].astype(np.int32)
-        values = pa.DictionaryArray.from_arrays(
-            pa.array(self.ids[self.yes], pa.int32()), pa.array(self.names, pa.string())
-        )
-        return pa.ListArray.from_arrays(
-            pa.array(ends, pa.int32()),
-            values.cast(pa.string()),
-            mask=pa.array(self.known == UNLABELLED),
-        )
-
-
-def _numbered(parts: Sequence[LabelSets]) -> tuple[Sequence[str], list[npt.NDArray[np.int32]]]:
-    """The names of all parts, and the ids of each as numbers of these."""
-    if len({id(part.names) for part in parts}) == 1:  # parts of one model share their names
-        return parts[0].names, [part.ids for part in parts]
-    numbers: dict[str, int] = {}
-    ids = []
-    names: Sequence[str] | None = None
-    for part in parts:
-        if part.names is not names:
-            names = part.names
-            renumber = np.array(
-                [numbers.setdefault(name, len(numbers)) for name in names], np.int32
-            )
-        ids.append(renumber[part.ids])
-    return list(numbers), ids
-
-
-class Adopted(NamedTuple):
-    """Label sets in the numbers of a ``LabelIndex``, ascending within each document."""
-
-    ids: npt.NDArray[np.int32]
-    indptr: npt.NDArray[np.int64]
-    yes: npt.NDArray[np.bool_]
-    known: npt.NDArray[np.uint8]
-
-
-class LabelIndex:
-    """Label texts ↔ numbers, growing as labels appear.
-
-    Examples
-    --------
-    >>> index = LabelIndex(max_labels=2)
-    >>> index.adopt(LabelSets.of([{"oil"}, {"gold", "oil"}])).ids.tolist()
-    [0, 0, 1]
-    >>> index.names
-    ['oil', 'gold']
-    """
-
-    def __init__(self, max_labels: int, names: Iterable[str] = ()) -> None:
-        self.max_labels = max_labels
-        self.names: list[str] = list(names)
-        self.numbers: dict[str, int] = {name: i for i, name in enumerate(self.names)}
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def number(self, name: str) -> int:
-        """The number of a label that is known; otherwise says which may have been meant."""
-        if name not in self.numbers and isinstance(name, str):
-            name = normal_name(name)
-        if name not in self.numbers:
-            near = difflib.get_close_matches(str(name), self.names, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise LabelError(f"the model knows no label {name!r}{hint}")
-        return self.numbers[name]
-
-    def unknown(self, sets: LabelSets) -> list[str]:
-        """The names in ``sets`` that have no number yet, by first document, then by text."""
-        used = np.unique(sets.ids).tolist()
-        if all(sets.names[i] in self.numbers for i in used):
-            return []
-        used, first = np.unique(sets.ids, return_index=True)
-        documents = np.searchsorted(sets.indptr, first, side="right").tolist()
-        pairs = zip(documents, map(sets.names.__getitem__, used), strict=True)
-        new = sorted(pair for pair in pairs if pair[1] not in self.numbers)
-        return list(dict.fromkeys(name for _, name in new))
-
-    def has_room(self, sets: LabelSets) -> bool:
-        """Whether the labels of ``sets`` all find room."""
-        return len(self) + len(self.unknown(sets)) <= self.max_labels
-
-    def check(self, sets: LabelSets) -> list[str]:
-        """The unknown names of ``sets``; raises LabelCapacityError unless all find room."""
-        new = self.unknown(sets)
-        if len(self) + len(new) > self.max_labels:
-            raise LabelCapacityError(
-                f"label {new[self.max_labels - len(self)]!r} would be number "
-                f"{self.max_labels + 1}, and max_labels is {self.max_labels}; raise max_labels, or "
-                f"set on_full='evict' to give up the longest unseen label"
-            )
-        return new
-
-    def check_documents(self, sets: LabelSets) -> None:
-        """Raise LabelCapacityError where the labels of a single document find no room."""
-        for document in np.flatnonzero(np.diff(sets.indptr) > self.max_labels):
-            own = len(np.unique(sets.ids[sets.indptr[document] : sets.indptr[document + 1]]))
-            if own > self.max_labels:
-                raise LabelCapacityError(
-                    f"document {document} has {own} labels, and max_labels is {self.max_labels}; "
-                    f"raise max_labels"
-                )
-
-    def adopt(self, sets: LabelSets) -> Adopted:
-        """Translate ``sets`` into this index's numbers, giving new names the next ones."""
-        self.extend(self.check(sets))
-        return self.translate(sets)
-
-    def extend(self, names: Iterable[str]) -> None:
-        """Give names that are new, and find room, the next numbers."""
-        for name in names:
-            self.numbers[name] = len(self.names)
-            self.names.append(name)
-
-    def replace(self, number: int, name: str) -> None:
-        """Give an evicted label's number to another name."""
-        del self.numbers[self.names[number]]
-        self.names[number] = name
-        self.numbers[name] = number
-
-    def rename(self, old: str, new: str) -> None:
-        """Call a label by another name; predictions given out before keep the old one."""
-        number = self.number(old)
-        new = check_name(new)
-        if self.numbers.get(new, number) != number:
-            raise LabelError(f"there is a label {new!r} already; merge_labels makes one of two")
-        self._rewrite([new if i == number else name for i, name in enumerate(self.names)])
-
-    def remove(self, number: int) -> None:
-        """Strike a label out; the last one gets its number."""
-        names = list(self.names)
-        names[number] = names[-1]
-        self._rewrite(names[:-1])
-
-    def _rewrite(self, names: list[str]) -> None:
-        """Take a new list of names: the old one may be shared with predictions."""
-        self.names = names
-        self.numbers = {name: i for i, name in enumerate(names)}
-
-    def translate(self, sets: LabelSets) -> Adopted:
-        """Translate ``sets``, whose names are all known: sorted, each label once per document."""
-        numbers = np.zeros(len(sets.names), np.int64)
-        for used in np.unique(sets.ids):
-            numbers[used] = self.numbers[sets.names[used]]
-        size = len(self) + 1
-        keys, first = np.unique(sets.documents * size + numbers[sets.ids], return_index=True)
-        return Adopted(
-            (keys % size).astype(np.int32),
-            np.searchsorted(keys, np.arange(len(sets) + 1) * size).astype(np.int64),
-            sets.yes[first],
-            sets.known,
-        )

@@ -328,7 +328,7 @@ def test_words_of_a_function_are_found_in_the_text():
 def test_a_function_must_give_text():
     model = Clasher(64, analyzer=Analyzer(tokenizer=numbers))
     with pytest.raises(
-        TextError, match=r"test_analysis:numbers must give words as text \(str\)\. Got int"
+        TextError, match=r"test_tokens_analysis:numbers must give words as text \(str\)\. Got int"
     ):
         model.learn_many(["oil"], [{"oil"}])
 

@@ -208,7 +208,7 @@ def test_without_a_bound_the_size_is_measured(error):
 def test_an_error_that_the_sample_does_not_keep(monkeypatch):
     monkeypatch.setattr("clasher.theory.plan.MEASURED_FROM", 4)
     monkeypatch.setattr("clasher.theory.plan.MOST_MEASURED", 8)
-    with pytest.raises(SettingError, match=r"keeps no error of 0\.001 with up to 8 dimensions"):
+    with pytest.raises(SettingError, match=r"exceeds an error of 0\.001 even with 8 dimensions"):
         planned({}, TEXTS).sufficient(0.001)
 
 
@@ -225,5 +225,5 @@ def test_error_out_of_range(error):
 
 
 def test_an_error_no_model_can_have():
-    with pytest.raises(SettingError, match="more than the 1,073,741,824 there can be"):
+    with pytest.raises(SettingError, match="more than the possible 1,073,741,824"):
         planned(TF).sufficient(1e-7)

@@ -1,7 +1,4 @@
-"""The settings of text analysis: what is left out, what is folded, what counts as a word.
-
-What is known of languages: lists of stop words, and stemmers. Both are optional libraries.
-"""
+"""The settings of text analysis, and the optional libraries of stop words and stemmers."""
 
 from __future__ import annotations
 
@@ -12,13 +9,13 @@ from dataclasses import dataclass, fields
 from types import ModuleType
 from typing import Any
 
-from clasher.errors import MissingExtraError, SettingError
+from clasher.errors import MissingExtraError, SettingError, is_integer
 
 EXTRA = "text"
 
 
 def stop_words_of(language: str) -> tuple[str, ...]:
-    """The stop words of a language in order, without phrases of several words.
+    """Return the stop words of a language, sorted, without phrases.
 
     >>> "the" in stop_words_of("english"), "und" in stop_words_of("german")
     (True, True)
@@ -32,7 +29,7 @@ def stop_words_of(language: str) -> tuple[str, ...]:
 
 
 def stemmer_of(language: str) -> Any:
-    """A stemmer; it keeps no words of its own.
+    """Return a stemmer without a cache.
 
     >>> stemmer_of("english").stemWords(["prices", "raising"])
     ['price', 'rais']
@@ -46,11 +43,6 @@ def check_stemmer(language: str) -> None:
     known = sorted(_stemmers().algorithms())
     if language not in known:
         raise _unknown("stemmer", language, known)
-
-
-def snowball_version() -> str:
-    """The version of the stemmers."""
-    return str(_stemmers().version())
 
 
 def _unknown(parameter: str, language: str, known: list[str]) -> SettingError:
@@ -79,57 +71,55 @@ def _stemmers() -> ModuleType:
 
 
 LONGEST_GRAM = 10
-MOST_PAIRED = 1000  # words of a document that may give pairs
+MOST_PAIRED = 1000  # the largest setting of ``pairs``
 
 RICH = {"min_length": 1, "marks": True, "pairs": 40}
-"""Settings that made every stream we tried easier for the margin rule, or no harder."""
+"""Settings that helped the margin rule on every stream we tried, or did no harm."""
 
 Tokenizer = Callable[[str], Iterable[str]]
 
 
 @dataclass(frozen=True)
 class Analyzer:
-    """How text is cut into words, and what becomes of them.
+    """How text is cut into words.
 
-    The steps in their order: ``strip_html``, ``strip_urls``, the cutting into words with
-    ``min_length``, ``marks`` and ``fold_numbers`` (or a ``tokenizer``), ``stop_words``,
-    ``stemmer``, ``ngrams``, ``char_ngrams``, ``pairs``.
+    The steps in order: ``strip_html``, ``strip_urls``, cutting into words with ``min_length``,
+    ``marks`` and ``fold_numbers`` (or a ``tokenizer``), ``stop_words``, ``stemmer``, ``ngrams``,
+    ``char_ngrams``, ``pairs``.
 
     Parameters
     ----------
     min_length
-        Words of fewer characters are dropped (single characters of unspaced scripts are kept).
+        Drop shorter words, except single characters of scripts without spaces.
     stop_words
-        Words to leave out: the name of a language, or the words themselves. An entry is cut like
+        Words to leave out: the name of a language, or the words themselves. Entries are cut like
         any text: ``don't`` leaves out ``don``.
     stemmer
-        The name of a Snowball stemmer: *price* and *prices* are one word.
+        The language of a Snowball stemmer: *price* and *prices* become one word.
     ngrams
-        Words in a row that count as one, up to so many; (shortest, longest) to leave out single
-        words too. 0 leaves character n-grams only.
+        Count up to this many words in a row as one; (shortest, longest) can leave out single
+        words. 0 leaves character n-grams only.
     char_ngrams
-        (shortest, longest) runs of characters of a word, its beginning and its end counting as one
-        each, in addition to the word.
+        Also count runs of (shortest, longest) characters of a word; its beginning and its end
+        count as a character each.
     strip_html
-        Leave out tags, comments, scripts and styles; put characters in place of their names.
+        Leave out tags, comments, scripts and styles; decode named characters.
     strip_urls
         Leave out web addresses.
     fold_numbers
-        Take every decimal digit for a 0: *1987* and *2026* are one word.
+        Read every decimal digit as 0: *1987* and *2026* become one word.
     tokenizer
-        A function of your own that cuts text into words; they are taken as they are. It must stand
-        at the top of a module: a model file notes its name.
+        Your own function that cuts text into words, which are taken as they are. It must be at
+        the top level of a module, because a model file stores its name.
     snowball
-        The version of the stemmers, noted by itself.
+        The version of the stemmers; filled in automatically.
     marks
-        Take question and exclamation marks for words.
+        Count question and exclamation marks as words.
     pairs
-        Documents of fewer words than this give the pairs of neighbouring words too, each counting
-        half a word: short texts say little, and order adds to it.
+        In documents of fewer words, also count pairs of neighbouring words, as half a word each.
     features
-        Documents are no text but features, names with values (:mod:`clasher.text.hashing`): nothing
-        is
-        cut, and the other settings do not matter.
+        Documents are features, names with values (:mod:`clasher.text.hashing`), not text; the
+        other settings do not matter.
 
     Examples
     --------
@@ -155,13 +145,12 @@ class Analyzer:
     features: bool = False
 
     def __post_init__(self) -> None:
-        least = self.min_length
-        if isinstance(least, bool) or not isinstance(least, int) or not 1 <= least <= 1000:
-            raise _refusal("min_length", "an integer from 1 to 1000", least)
+        if not is_integer(self.min_length, 1, 1000):
+            raise _refusal("min_length", "an integer from 1 to 1000", self.min_length)
         for name in ("strip_html", "strip_urls", "fold_numbers", "marks", "features"):
             if not isinstance(getattr(self, name), bool):
                 raise _refusal(name, "True or False", getattr(self, name))
-        if type(self.pairs) is not int or not 0 <= self.pairs <= MOST_PAIRED:
+        if not is_integer(self.pairs, 0, MOST_PAIRED):
             raise _refusal("pairs", f"an integer from 0 to {MOST_PAIRED}", self.pairs)
         self._set("stop_words", _list_of_words(self.stop_words))
         self._set("ngrams", _word_sizes(self.ngrams, self.char_ngrams is not None))
@@ -172,7 +161,7 @@ class Analyzer:
 
     @classmethod
     def rich(cls, **changes: Any) -> Analyzer:
-        """All that a text without markup tells: what the margin rule reads unless told otherwise.
+        """Return the analyzer that the margin rule has by default.
 
         >>> Analyzer.rich(stemmer="english") == Analyzer(
         ...     min_length=1, marks=True, pairs=40, stemmer="english"
@@ -182,7 +171,7 @@ class Analyzer:
         return cls(**{**RICH, **changes})
 
     def _set(self, name: str, value: object) -> None:
-        """Put a setting into the one form in which it is kept and compared."""
+        """Replace a setting by its normal form."""
         object.__setattr__(self, name, value)
 
     @property
@@ -192,12 +181,12 @@ class Analyzer:
 
     @property
     def word_sizes(self) -> tuple[int, int]:
-        """How many words in a row count as one: at least, at most."""
+        """The shortest and longest n-grams of words."""
         return self.ngrams  # type: ignore[return-value]
 
     @property
     def by_scan(self) -> bool:
-        """Whether the words are those of one scan over the bytes, and at most paired."""
+        """Whether one scan over the bytes is enough to find the words, and pairs of them."""
         return (
             not self.stopped
             and self.stemmer is None
@@ -207,7 +196,7 @@ class Analyzer:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         for name, value in values.items():
             if isinstance(value, tuple):
@@ -219,7 +208,7 @@ class Analyzer:
 
     @classmethod
     def of(cls, given: dict[str, Any], tokenizer: Tokenizer | None = None) -> Analyzer:
-        """An analyzer from plain values; functions come from elsewhere."""
+        """Make an analyzer from plain values and, if it has one, the tokenizer."""
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in given.items()
@@ -228,12 +217,12 @@ class Analyzer:
 
 
 def analyzer_for(rule: str) -> Analyzer:
-    """How a rule reads text unless told otherwise."""
+    """Return the default analyzer of a rule."""
     return Analyzer.rich() if rule == "margin" else Analyzer()
 
 
 def name_of(tokenizer: object) -> str:
-    """The name by which a model file knows a function.
+    """Return the name under which a model file stores a function.
 
     >>> from html import unescape
     >>> name_of(unescape)
@@ -241,17 +230,17 @@ def name_of(tokenizer: object) -> str:
     """
     module, name = getattr(tokenizer, "__module__", None), getattr(tokenizer, "__qualname__", "<")
     if not callable(tokenizer) or module is None or "<" in name:
-        wanted = "None or a function that stands at the top of a module, under a name"
+        wanted = "None or a function at the top level of a module, with a name"
         raise _refusal("tokenizer", wanted, tokenizer)
     return f"{module}:{name}"
 
 
 def check_tokenizer(wanted: str | None, given: Tokenizer | None) -> None:
-    """Refuse to read a model's text with another function than it was read with before."""
+    """Refuse another tokenizer than the one that the model was made with."""
     if wanted == (None if given is None else name_of(given)):
         return
     if wanted is None:
-        raise SettingError("the model uses no tokenizer of its own; leave out the one given")
+        raise SettingError("the model has no tokenizer; leave out the one given")
     instead = "" if given is None else f", not {name_of(given)}"
     raise SettingError(
         f"the model's text is cut into words by the function {wanted}{instead}; give it: "
@@ -264,7 +253,7 @@ def _refusal(parameter: str, wanted: str, got: object) -> SettingError:
 
 
 def _list_of_words(given: Any) -> tuple[str, ...] | None:
-    """The words themselves, so that a later version of a list does not change a model."""
+    """Return the words themselves, so that a new version of a list does not change a model."""
     if given is None:
         return None
     if isinstance(given, str):
@@ -309,17 +298,17 @@ def _is_range(given: Any, least: int) -> bool:
 
 
 def _version_for(stemmer: Any, noted: str | None) -> str | None:
-    """The version of the stemmers, noted with the first use; another one may stem differently."""
+    """Return the version of the stemmers; warn if it is not the noted one."""
     if stemmer is None:
         return None
     check_stemmer(stemmer)
     if noted is not None and not isinstance(noted, str):
         raise _refusal("snowball", "None or a version", noted)
-    running = snowball_version()
+    running = str(_stemmers().version())
     if noted is not None and noted != running:
         warnings.warn(
-            f"the stems were made by Snowball {noted}, and Snowball {running} is installed: some "
-            f"words may be taken for others",
+            f"the model was made with the stemmers of Snowball {noted}, and {running} is "
+            f"installed: some words may get other stems",
             stacklevel=4,
         )
     return noted or running

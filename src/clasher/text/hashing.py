@@ -1,28 +1,23 @@
-"""From words to signed buckets: the frozen hash.
+"""Hash documents to signed buckets.
 
 A word's hash starts from the seed, absorbs its lower-case code points one by one and is finalised
-with SplitMix64. The upper half of the bits gives the bucket h(w), the lowest one the sign ξ(w),
-so both are independent. None of this can ever change: models depend on it.
+with SplitMix64. The upper half of the bits gives the bucket h(w), the lowest bit the sign ξ(w), so
+both are independent. This can never change: models depend on it.
 
-Documents that have been hashed: what the model learns from.
+Documents may also be features, names with values: ``{"wheat": 2, "corn": 1}`` is the text *wheat
+corn wheat*. Names are hashed as they are, in any order; a name that is not text is printed.
 
-Documents that are no text: features, names with values, or rows of a sparse matrix.
-
-A name is hashed as a word is, but taken as it stands, and its value is what the word counts: the
-features ``{"wheat": 2, "corn": 1}`` are the text *wheat corn wheat*.
-
-=================  =================================================================================
-value              what it means
-=================  =================================================================================
-a number           the name counts so much; a number may be a fraction, or negative
+=================  ==========================================
+value              meaning
+=================  ==========================================
+a number           the count, may be a fraction or negative
 ``True``           1
-0, ``False``       nothing: as if the name were not there
-``None``, NaN      the same: not known
+0, ``False``       the feature is absent
+``None``, NaN      the feature is unknown: the same
 text               the feature ``name=text`` counts 1
-=================  =================================================================================
+=================  ==========================================
 
-The order of names does not matter, and a name that is not text is taken for the text it prints.
-The columns of a matrix are buckets already: its rows are taken as they are.
+The columns of a sparse matrix are buckets already.
 """
 
 from __future__ import annotations
@@ -70,19 +65,18 @@ _NO_WORDS = (
 
 
 class HashedWords(NamedTuple):
-    """The distinct words of documents, in the order in which each document has them.
+    """The distinct words of documents, in order of appearance, if the :class:`Hasher` keeps them.
 
-    The words of document ``d`` are ``indptr[d]`` to ``indptr[d + 1]``; there are none unless the
-    :class:`Hasher` was told to keep them.
+    Document ``d`` has words ``indptr[d]`` to ``indptr[d + 1]``.
 
     Attributes
     ----------
     places
-        Where the word's bucket is among the buckets of its document.
+        The place of the word's bucket among those of its document.
     keys
-        The word's hash before it is finalised: what further hash functions start from.
+        The word's hash before it is finalised, from which further hash functions start.
     starts, stops
-        ``data[start:stop]`` is the word as its document has it first.
+        ``data[start:stop]`` is the first occurrence of the word.
     data
         The text, in UTF-8.
     """
@@ -96,11 +90,11 @@ class HashedWords(NamedTuple):
 
     @classmethod
     def none(cls, documents: int) -> HashedWords:
-        """The words of so many documents when they are not kept."""
+        """Return no words, for this many documents."""
         return cls(np.zeros(documents + 1, np.int64), *_NO_WORDS)
 
     def part(self, start: int, stop: int) -> HashedWords:
-        """The words of documents ``start`` to ``stop``, without a copy of them."""
+        """Return the words of documents ``start`` to ``stop`` without copying them."""
         bounds = self.indptr[start : stop + 1]
         inside = slice(int(bounds[0]), int(bounds[-1]))
         return HashedWords(
@@ -113,9 +107,8 @@ class Hashed(NamedTuple):
     """Documents as signed counts of buckets (Algorithm 2).
 
     Document ``d`` has ``counts[indptr[d]:indptr[d + 1]]`` in ``buckets[indptr[d]:indptr[d + 1]]``,
-    each bucket once, in the order of its first word. Buckets whose signs cancel are kept.
-    ``words`` are the words behind them where they are kept, and ``analysis`` is the fingerprint of
-    what made them: a model takes those that it could have made itself.
+    each bucket once, in the order of its first word, with a count of 0 where signs cancel.
+    ``analysis`` is the fingerprint of the hasher: a model takes only documents hashed like its own.
     """
 
     indptr: npt.NDArray[np.int64]
@@ -126,11 +119,11 @@ class Hashed(NamedTuple):
 
     @property
     def documents(self) -> int:
-        """How many documents there are."""
+        """The number of documents."""
         return len(self.indptr) - 1
 
     def part(self, start: int, stop: int) -> Hashed:
-        """Documents ``start`` to ``stop``, without a copy of their buckets."""
+        """Return documents ``start`` to ``stop`` without copying their buckets."""
         bounds = self.indptr[start : stop + 1]
         inside = slice(int(bounds[0]), int(bounds[-1]))
         return Hashed(
@@ -140,7 +133,7 @@ class Hashed(NamedTuple):
 
 
 def room_for_words(documents: int, words: int, buckets: int) -> Records:
-    """Room to note so many words, which share so many buckets."""
+    """Allocate records for this many words and buckets."""
     return Records(
         np.zeros(documents + 1, np.int64), np.empty(words, np.int32), np.empty(words, np.uint64),
         np.empty(words, np.int64), np.empty(words, np.int64), np.zeros(buckets, np.int64),
@@ -152,7 +145,7 @@ NO_RECORDS = room_for_words(0, 0, 0)
 
 
 def trimmed(records: Records, data: npt.NDArray[np.uint8]) -> HashedWords:
-    """What was noted, in no more memory than it takes."""
+    """Copy the recorded words into arrays of their size."""
     indptr, places, keys, starts, stops, _, _ = records
     noted = slice(0, int(indptr[-1]))
     return HashedWords(
@@ -201,7 +194,7 @@ def hash_features(hasher: Hasher, documents: Iterable[Mapping[Any, Any]]) -> Has
 
 
 def _count(value: Any, name: Any, document: int) -> float:
-    """What a value counts; 0 where there is none."""
+    """Return the count of a value, 0 for an unknown one."""
     if value is None:
         return 0.0
     if not isinstance(value, Real | np.bool_):
@@ -221,7 +214,7 @@ def _count(value: Any, name: Any, document: int) -> float:
 
 
 def _words(names: list[bytes], indptr: Any, initial: np.uint64) -> Words:
-    """The names as words, each taken as it is."""
+    """Hash names as words, as they are."""
     sizes = np.array([len(name) for name in names], np.int64)
     stops = np.cumsum(sizes)
     data = np.frombuffer(b"".join(names), np.uint8)
@@ -233,7 +226,7 @@ def _words(names: list[bytes], indptr: Any, initial: np.uint64) -> Words:
 
 
 def _in_order(words: Words) -> tuple[Words, Any]:
-    """The words of each document by their hashes, and where each of them was."""
+    """Sort the words of each document by their hashes; return the order too."""
     documents = np.repeat(np.arange(len(words.indptr) - 1), np.diff(words.indptr))
     order = np.lexsort((words.keys, documents))
     ordered = words._replace(
@@ -243,7 +236,7 @@ def _in_order(words: Words) -> tuple[Words, Any]:
 
 
 def take_rows(hasher: Hasher, indptr: Any, buckets: Any, counts: Any) -> Hashed:
-    """Documents that are rows of a sparse matrix, all that kernels rely on looked at.
+    """Take the rows of a sparse matrix as documents, after checking all that kernels rely on.
 
     >>> take_rows(Hasher(4), [0, 2, 3], [0, 1, 3], [0.5, 2.0, -1.0]).counts.tolist()
     [0.5, 2.0, -1.0]
@@ -275,7 +268,7 @@ def take_rows(hasher: Hasher, indptr: Any, buckets: Any, counts: Any) -> Hashed:
 
 
 def _are_distinct(indptr: npt.NDArray[np.int64], buckets: npt.NDArray[np.int32]) -> bool:
-    """Whether no document has a bucket twice: seen at a glance where they ascend."""
+    """Tell whether no document has a bucket twice; quick if buckets ascend."""
     rises = np.ones(len(buckets) + 1, np.bool_)
     rises[1:-1] = buckets[1:] > buckets[:-1]
     rises[indptr] = True
@@ -293,10 +286,7 @@ WORD_BUFFER = 4096  # words scanned at a time
 
 
 class Word(NamedTuple):
-    """One word of a document, and where it goes; the sign of a pair of words is ±½.
-
-    ``key`` is its hash: words of one key are one word to a model, however they are written.
-    """
+    """A word of a document: its text and place, bucket, sign (±½ for a pair) and hash."""
 
     text: str
     start: int
@@ -307,13 +297,13 @@ class Word(NamedTuple):
 
 
 class Hasher:
-    """Hashes documents; needs no other state, so it may run ahead of the model in other threads.
+    """Hash documents; it has no state of the model, so it may run ahead in other threads.
 
     >>> hasher = Hasher(dimensions=1024)
     >>> hasher.hash_many(["wheat and grain", "grain grain"]).counts.tolist()
     [1.0, 1.0, -1.0, -2.0]
 
-    With ``keep_words`` it also tells the distinct words of each document:
+    With ``keep_words`` it also returns the distinct words of each document:
 
     >>> words = Hasher(dimensions=1024, keep_words=True).hash_one("grain, wheat, grain").words
     >>> [bytes(words.data[a:b]).decode() for a, b in zip(words.starts, words.stops)]
@@ -342,18 +332,18 @@ class Hasher:
         return self._hash(one_buffer(text))
 
     def one(self, buckets: npt.NDArray[np.int32], counts: npt.NDArray[np.float32]) -> Hashed:
-        """A document that this hasher made before, from what was kept of it: not its words."""
+        """Restore a document that this hasher made before, without its words."""
         indptr = np.array([0, len(buckets)], np.int64)
         return Hashed(indptr, buckets, counts, HashedWords.none(1), self.analysis)
 
     def hash_many(self, texts: Any) -> Hashed:
-        """Hash a column of documents; what is hashed already passes through."""
+        """Hash a column of documents; hashed documents pass through."""
         if isinstance(texts, Hashed):
             return texts
         return self._hash(texts if isinstance(texts, Buffers) else as_buffers(texts))
 
     def batches(self, texts: Any, size: int) -> Iterator[Hashed]:
-        """Hash documents in batches, each while the one before it is being used."""
+        """Hash documents in batches, each in a thread while the one before is in use."""
         source = texts if isinstance(texts, Hashed | Buffers) else as_buffers(texts)
         bounds = [(at, min(at + size, source.documents)) for at in range(0, source.documents, size)]
         if isinstance(source, Hashed):
@@ -371,10 +361,7 @@ class Hasher:
                 yield job.result()
 
     def words(self, text: str) -> list[Word]:
-        """All that a document is taken for, with character offsets, buckets and signs.
-
-        Words as they are written, n-grams as the stretch of text that they cover.
-        """
+        """Return the words and n-grams of a document, with character offsets, buckets and signs."""
         self._check_text()
         cleaned, origin = self._steps.clean(one_buffer(text), tracing=True)
         words = self._steps.words(cleaned)
@@ -401,7 +388,7 @@ class Hasher:
         return found
 
     def fold(self, words: Words, values: npt.NDArray[np.float32]) -> Hashed:
-        """Fold words into buckets that count what they are told to, not one each."""
+        """Fold words with the given counts into buckets."""
         documents, most = len(words.indptr) - 1, len(words.keys)
         indptr, buckets, counts = _room(documents, most)
         records = room_for_words(documents, most, most) if self.keep_words else NO_RECORDS
@@ -431,7 +418,7 @@ class Hasher:
         return self._hashed(indptr, buckets, counts, records, words.data)
 
     def _hash_by_scan(self, texts: Buffers) -> Hashed:
-        """The same in one pass over the bytes, where all there is to do is to cut them."""
+        """Hash in one pass over the bytes, if words need no further steps."""
         most = most_words(texts, self.analyzer.marks)
         most += np.minimum(most, self.analyzer.pairs)
         room = int(np.minimum(most, self.dimensions).sum())
@@ -460,12 +447,12 @@ class Hasher:
     def _check_text(self) -> None:
         if self.analyzer.features:
             raise TextError(
-                "the model learns from features, not from text; give it what its hash_features "
-                "makes of names and values"
+                "the model learns from features, not from text; give it features hashed with its "
+                "hash_features"
             )
 
     def _check(self, hashed: Hashed) -> None:
-        """Refuse what would be misread; compiled kernels would even read beyond their arrays."""
+        """Refuse documents of another hasher: kernels would read beyond their arrays."""
         if hashed.analysis != self.analysis:
             raise SettingError(
                 "the documents were hashed with other dimensions, another seed or another "
@@ -484,7 +471,7 @@ class Hasher:
             )
 
     def _scratch(self) -> tuple[npt.NDArray[Any], ...]:
-        """Buffers of this thread: word hashes, starts, stops, and the slot of each bucket."""
+        """Return the buffers of this thread: word hashes, starts, stops, slots of buckets."""
         if not hasattr(self._local, "buffers"):
             self._local.buffers = (
                 np.empty(WORD_BUFFER, np.uint64),
@@ -497,12 +484,12 @@ class Hasher:
 
 
 def _fingerprint(dimensions: int, seed: int, analyzer: Analyzer) -> str:
-    """Tells documents apart that were hashed differently."""
+    """Return a digest of all that changes the hashes of documents."""
     made_by = json.dumps([dimensions, seed, analyzer.to_dict()], sort_keys=True)
     return hashlib.blake2b(made_by.encode(), digest_size=8).hexdigest()
 
 
 def _room(documents: int, buckets: int) -> tuple[Any, Any, Any]:
-    """Room for so many buckets of documents: where each begins, which they are, their counts."""
+    """Allocate the arrays of ``Hashed``: indptr, buckets and counts."""
     indptr = np.empty(documents + 1, np.int64)
     return indptr, np.empty(buckets, np.int32), np.zeros(buckets, np.float32)

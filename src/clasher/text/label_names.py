@@ -1,8 +1,7 @@
-"""Names of labels: one spelling for what looks the same.
+"""Names of labels: one spelling for names that look the same.
 
 ``É`` can be written in two ways (NFC and NFD), and ``oil`` with blanks or zero-width characters
-around it. Names are brought to NFC and stripped before a model sees them, so that all of these
-mean one label. Upper and lower case stay different.
+around it. Models see names in NFC without these. Upper and lower case stay different.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from clasher.errors import LabelError
 
 T = TypeVar("T")
 
-# Characters without a width, direction marks, and blanks that str.isspace does not know.
+# Zero-width characters, direction marks, and blanks that str.isspace does not know.
 INVISIBLE: Final = (
     "\u00ad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e"
     "\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\u2800\u3164\ufeff\uffa0"
@@ -23,7 +22,7 @@ INVISIBLE: Final = (
 
 
 def normal_name(name: str) -> str:
-    r"""Bring a name to NFC, without white space and zero-width characters around it.
+    r"""Return a name in NFC, without white space and zero-width characters around it.
 
     >>> normal_name(" oil "), normal_name("\u200bE\u0301") == "\xc9", normal_name("crude oil")
     ('oil', True, 'crude oil')
@@ -73,7 +72,7 @@ def normal_states(states: Mapping[str, T], where: str = "") -> dict[str, T]:
 
 
 def contradiction(name: str, where: str = "") -> LabelError:
-    """Say that a document both has a label and lacks it."""
+    """Make the error for a document that both has and lacks a label."""
     return LabelError(
         f"{where}label {name!r} is True and False under two spellings; keep one of them"
     )
@@ -82,8 +81,8 @@ def contradiction(name: str, where: str = "") -> LabelError:
 def settled_names(names: Iterable[str]) -> list[str]:
     r"""Normalise the names in a file written before names were normalised.
 
-    Labels stay apart: where two names have one normal form, one label gets it and the others keep
-    their names, to be merged or renamed by hand. So does a blank name.
+    Labels stay apart: if several names have one normal form, one of them gets it and the others
+    stay, to be merged or renamed by hand. A blank name stays too.
 
     >>> settled_names(["oil ", "gold", "oil", " "])
     ['oil ', 'gold', 'oil', ' ']

@@ -1,18 +1,12 @@
-"""Where words stand in the text that a person wrote, whatever was left out or folded since.
+"""From columns of text to words, and from words back to their place in the text.
 
-From text to words: what a word is, and how columns of text become byte buffers.
+    text ─▶ no markup, no addresses ─▶ words ─▶ no stop words ─▶ stems ─▶ n-grams (kernels/scan.py)
 
-A word is a run of Unicode letters, marks (variation selectors excepted) and numbers in lower case,
-at least ``min_length`` of them. Scripts written without spaces (Chinese, Japanese, Thai, …) give
-overlapping pairs of characters instead, and a symbol (☂, 😀) is a word of its own. Everything else
-separates words: NUL, lone surrogates and bytes that are not UTF-8 included.
-
-From text to words, step by step: what the settings of an analyzer do to a batch of documents.
-
-    text ─▶ markup, addresses out ─▶ words ─▶ stop words out ─▶ stems ─▶ n-grams (kernels/grams.py)
-
-The words of a batch are arrays; each step changes them in place. Nothing here depends on what was
-analysed before: the stems that are kept at hand are those that would be found again.
+A word is a run of at least ``min_length`` Unicode letters, marks (except variation selectors) and
+numbers, in lower case. Scripts without spaces (Chinese, Japanese, Thai, …) give overlapping pairs
+of characters, and a symbol (☂, 😀) is a word. Everything else separates words: also NUL, lone
+surrogates and bytes that are not UTF-8. The words of a batch are arrays, which each step changes
+in place.
 """
 
 from __future__ import annotations
@@ -47,15 +41,12 @@ from clasher.text import unicode_tables
 from clasher.text.analyzer import Analyzer, name_of, stemmer_of
 
 MARKS = "!?՜՞؟‼‽⁇⁈⁉！？"
-"""The marks of questions and exclamations."""
+"""Question and exclamation marks."""
 
 
 @functools.cache
 def code_points(fold_numbers: bool = False, marks: bool = False) -> npt.NDArray[np.uint32]:
-    """Kind and lower case of every code point, as the kernels read them.
-
-    Every digit may be a 0, and ``MARKS`` may be words.
-    """
+    """Return the kind and the lower case of every code point, as the kernels read them."""
     table = np.zeros(unicode_tables.WORDS[-1][1], np.uint32)
     for kind, ranges in (
         (WORD, unicode_tables.WORDS),
@@ -78,7 +69,7 @@ def code_points(fold_numbers: bool = False, marks: bool = False) -> npt.NDArray[
 
 @functools.cache
 def letters(lower: bool, fold_numbers: bool) -> npt.NDArray[np.uint32]:
-    """What every code point is to a hash, separators included: in lower case or as it is."""
+    """Return what a hash reads for every code point: its lower case, or itself."""
     table = code_points(fold_numbers)
     codes = np.arange(len(table), dtype=np.uint32)
     changed = table >> KIND > 0 if lower else table & LETTER == ord("0")
@@ -95,16 +86,16 @@ class Buffers(NamedTuple):
 
     @property
     def documents(self) -> int:
-        """How many documents there are."""
+        """The number of documents."""
         return len(self.offsets) - 1
 
     def part(self, start: int, stop: int) -> Buffers:
-        """Documents ``start`` to ``stop``, without a copy of their text."""
+        """Return documents ``start`` to ``stop`` without copying their text."""
         return Buffers(self.data, self.offsets[start : stop + 1])
 
 
 def as_buffers(texts: Any) -> Buffers:
-    """Read a column of text: a list of str, or anything that speaks Arrow.
+    """Read a column of text: a list of str, or anything with an Arrow interface.
 
     >>> as_buffers(["Oil", "prices"]).offsets.tolist()
     [0, 3, 9]
@@ -122,7 +113,7 @@ def as_buffers(texts: Any) -> Buffers:
 
 
 def arrow_chunks(values: Any) -> list[pa.Array] | None:
-    """The chunks of a column that speaks Arrow; None where it has to be read as Python objects."""
+    """Return the chunks of an Arrow column; None if it must be read as Python objects."""
     try:
         if isinstance(values, pa.Array):
             chunks = [values]
@@ -134,17 +125,19 @@ def arrow_chunks(values: Any) -> list[pa.Array] | None:
             chunks = pa.chunked_array(values).chunks
         elif hasattr(values, "__arrow_c_array__"):
             chunks = [pa.array(values)]
-        elif type(values).__module__.startswith("pandas."):  # its columns speak it since version 3
+        elif type(values).__module__.startswith(
+            "pandas."
+        ):  # before version 3, without Arrow interface
             chunks = pa.chunked_array(pa.array(values, from_pandas=True)).chunks
         else:
             return None
-    except (pa.ArrowException, UnicodeEncodeError):  # pandas lets objects of all kinds mix
+    except (pa.ArrowException, UnicodeEncodeError):  # a pandas column may mix all kinds of objects
         return None
     return [chunk.storage if isinstance(chunk, pa.ExtensionArray) else chunk for chunk in chunks]
 
 
 def plain_text(array: pa.Array) -> pa.Array | None:
-    """An array of any type that holds text as string or large_string; None where it holds none."""
+    """Return an array of text as string or large_string; None if it holds no text."""
     kind = array.type
     if pa.types.is_dictionary(kind):
         values = plain_text(array.dictionary)
@@ -155,7 +148,7 @@ def plain_text(array: pa.Array) -> pa.Array | None:
 
 
 def one_buffer(text: str) -> Buffers:
-    """One document as buffers, without the detour over Arrow."""
+    """Return one document as buffers."""
     if not isinstance(text, str):
         raise TextError(f"a document must be text (str). Got {type(text).__name__} instead.")
     data = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
@@ -163,7 +156,7 @@ def one_buffer(text: str) -> Buffers:
 
 
 def decoded(raw: bytes) -> str:
-    """Text of bytes, lone surrogates included; what is not UTF-8 shows as �."""
+    """Decode bytes, with lone surrogates; � replaces what is not UTF-8."""
     try:
         return raw.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
@@ -200,7 +193,7 @@ def _from_arrow(chunks: list[pa.Array]) -> Buffers:
     if not plain:
         return Buffers(np.frombuffer(b"", np.uint8), np.zeros(1, np.int64))
     column = plain[0]
-    if len(plain) > 1:  # together they may have more bytes than a string column can address
+    if len(plain) > 1:  # together they may exceed the 2 GB of a string column
         column = pa.concat_arrays([chunk.cast(pa.large_string()) for chunk in plain])
     if column.null_count:
         place = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
@@ -213,15 +206,15 @@ def _from_arrow(chunks: list[pa.Array]) -> Buffers:
     return Buffers(content, bounds.astype(np.int64))
 
 
-SURROGATES = re.compile("[\ud800-\udfff]")  # which a stemmer refuses
-STEMS = 2**16  # words whose stems are at hand
+SURROGATES = re.compile("[\ud800-\udfff]")  # stemmers refuse them
+STEMS = 2**16  # words whose stems are cached
 
 Keys = npt.NDArray[np.uint64]
 NO_TRACE = np.empty(0, np.int64)
 
 
 class Analysis:
-    """The steps that an analyzer asks for; ``initial`` is where hashes start from.
+    """The steps of an analyzer; hashes start from ``initial``.
 
     >>> analysis = Analysis(Analyzer(strip_html=True), np.uint64(7))
     >>> texts, _ = analysis.clean(as_buffers(["<p>Oil &amp; gas</p>"]))
@@ -241,7 +234,7 @@ class Analysis:
         self._stems = None if analyzer.stemmer is None else Stems(analyzer.stemmer, initial)
 
     def clean(self, texts: Buffers, tracing: bool = False) -> tuple[Buffers, Any]:
-        """Leave out markup and addresses; ``tracing`` tells where each byte of one text was."""
+        """Remove markup and addresses; if ``tracing``, return where each byte of a text was too."""
         analyzer = self.analyzer
         origin = np.arange(len(texts.data) + 1) if tracing else NO_TRACE
         if not (analyzer.strip_html or analyzer.strip_urls):
@@ -262,7 +255,7 @@ class Analysis:
         return Buffers(data, offsets), origin
 
     def words(self, texts: Buffers) -> Words:
-        """The words of clean text, after all steps but n-grams."""
+        """Return the words of clean text, before n-grams."""
         words = self._scanned(texts) if self.analyzer.tokenizer is None else self._cut(texts)
         if self._stopped is not None:
             drop_known(self._stopped, words.indptr, words.keys, words.starts, words.stops)
@@ -287,7 +280,7 @@ class Analysis:
         return Words(indptr, keys[found], starts[found], stops[found], texts.data)
 
     def _cut(self, texts: Buffers) -> Words:
-        """The words that the function of the user finds."""
+        """Return the words that the tokenizer finds."""
         tokens: list[bytes] = []
         indptr = np.zeros(texts.documents + 1, np.int64)
         for document in range(texts.documents):
@@ -296,7 +289,7 @@ class Analysis:
             indptr[document + 1] = len(tokens)
         sizes = np.array([len(token) for token in tokens], np.int64)
         stops = np.cumsum(sizes + 1) - 1
-        data = np.frombuffer(b" ".join(tokens), np.uint8)  # a blank shows where words of a row end
+        data = np.frombuffer(b" ".join(tokens), np.uint8)  # the blank separates words in n-grams
         return self._hashed(Words(indptr, np.empty(0, np.uint64), stops - sizes, stops, data))
 
     def _tokens(self, raw: bytes) -> list[bytes]:
@@ -314,13 +307,13 @@ class Analysis:
         return found
 
     def _hashed(self, words: Words) -> Words:
-        """The same words with their hashes, each taken as it is."""
+        """Hash words as they are."""
         keys = np.empty(len(words.starts), np.uint64)
         hash_texts(words.data, words.starts, words.stops, self.letters, self.initial, keys)
         return words._replace(keys=keys)
 
     def _stop_table(self) -> Keys:
-        """The hashes of stop words: as they stand, and as text is cut."""
+        """Return the hashes of stop words, both whole and cut like text."""
         texts = as_buffers(self.analyzer.stopped)
         whole = Words(
             np.empty(0, np.int64), np.empty(0, np.uint64), texts.offsets[:-1], texts.offsets[1:],
@@ -331,10 +324,7 @@ class Analysis:
 
 
 class Stems:
-    """The stems of words, by their hashes: only words that are not at hand are stemmed.
-
-    Memory is bounded: a word takes the place of another one. Threads may share it.
-    """
+    """A bounded cache of stems, by the hashes of words; threads may share it."""
 
     def __init__(self, language: str, initial: np.uint64) -> None:
         self._stemmer = stemmer_of(language)
@@ -344,7 +334,7 @@ class Stems:
         self._lock = threading.Lock()
 
     def replace(self, words: Words, lower: npt.NDArray[np.uint32]) -> None:
-        """Put the hashes of stems in the place of those of words."""
+        """Replace the hashes of words by those of their stems."""
         with self._lock:
             missing = np.empty(len(words.keys), np.int64)
             missing = missing[: recall(self._table, self._stems, words.keys, missing)]
@@ -358,7 +348,7 @@ class Stems:
             remember(self._table, self._stems, new, stems)
 
     def _stem(self, words: Words, chosen: Any, lower: npt.NDArray[np.uint32]) -> Keys:
-        """The hashes of the stems of some words."""
+        """Return the hashes of the stems of some words."""
         spans = zip(words.starts[chosen].tolist(), words.stops[chosen].tolist(), strict=True)
         written = [decoded(words.data[start:stop].tobytes()) for start, stop in spans]
         given = _lowered(written, lower)
@@ -371,7 +361,7 @@ class Stems:
 
 
 def _lowered(words: list[str], lower: npt.NDArray[np.uint32]) -> list[str]:
-    """Words as the hash sees them, all at once."""
+    """Return words in lower case, as the hash reads them."""
     codes = np.frombuffer("".join(words).encode("utf-32-le", "surrogatepass"), np.uint32)
     known = codes < len(lower)
     folded = np.where(known, lower[np.where(known, codes, 0)], codes)
@@ -381,17 +371,16 @@ def _lowered(words: list[str], lower: npt.NDArray[np.uint32]) -> list[str]:
 
 
 def most_words(texts: Buffers, marks: bool) -> npt.NDArray[np.int64]:
-    """The most words that each document can have.
+    """Return the most words that each document can have.
 
-    Two in three bytes: a letter of one byte, then a symbol of two, and so on; one in each byte
-    where marks are words.
+    Two in three bytes, a letter of one byte and a symbol of two; one per byte if marks are words.
     """
     sizes = np.diff(texts.offsets)
     return np.asarray(sizes if marks else (2 * sizes + 2) // 3, np.int64)
 
 
 def most_grams(words: Words, grams: Grams) -> npt.NDArray[np.int64]:
-    """The most n-grams that the words of each document can give."""
+    """Return the most n-grams that each document can have."""
     counts = np.diff(words.indptr)
     sizes = np.concatenate([[0], np.cumsum(words.stops - words.starts)])
     letters_ = sizes[words.indptr[1:]] - sizes[words.indptr[:-1]]
@@ -402,7 +391,7 @@ def most_grams(words: Words, grams: Grams) -> npt.NDArray[np.int64]:
 
 
 def key_table(keys: Keys) -> tuple[Keys, npt.NDArray[np.int64]]:
-    """A table of keys for the kernels, and the place of each."""
+    """Return a table of keys for the kernels, and the place of each."""
     table = np.zeros(4 << max(1, len(keys)).bit_length(), np.uint64)
     places = np.empty(len(keys), np.int64)
     insert(table, keys, places)
@@ -411,7 +400,7 @@ def key_table(keys: Keys) -> tuple[Keys, npt.NDArray[np.int64]]:
 
 @functools.cache
 def entities() -> Entities:
-    """The named characters of HTML as the kernels read them."""
+    """Return the named characters of HTML, as the kernels read them."""
     names, values = zip(*sorted(html.entities.html5.items()), strict=True)
     texts, named = as_buffers(values), as_buffers(names)
     keys = np.empty(len(names), np.uint64)
@@ -424,13 +413,13 @@ def entities() -> Entities:
     return Entities(table, starts, stops, texts.data, np.array(windows, np.uint32))
 
 
-CUT = "…"  # stands where a run of characters was cut out of a word
+CUT = "…"  # marks the side where a character n-gram was cut from its word
 
 
 class Offsets:
-    """Tells what a stretch of analysed bytes shows, and where it is in the text they came from.
+    """The text of analysed bytes, and where it is in the original text.
 
-    ``words`` were found in ``cleaned``, byte ``i`` of which was byte ``origin[i]`` of the text.
+    ``words`` were found in ``cleaned``, whose byte ``i`` was byte ``origin[i]`` of the text.
     """
 
     def __init__(self, text: str, words: Words, cleaned: Buffers, origin: Any) -> None:
@@ -438,7 +427,7 @@ class Offsets:
         characters = np.concatenate([[0], np.cumsum(begins_character)])
         origin = origin[: len(cleaned.data) + 1]
         places = np.arange(len(origin))
-        if words.data is not cleaned.data:  # words of a function, which tells no places
+        if words.data is not cleaned.data:  # a tokenizer does not say where its words are
             places = _search(words, cleaned.data.tobytes())
         self._first = characters[origin[places]]
         self._last = characters[_ends(origin)[places]]
@@ -447,7 +436,7 @@ class Offsets:
         self._stops = set(words.stops.tolist())
 
     def __call__(self, start: int, stop: int) -> tuple[str, int, int]:
-        """What bytes ``start`` to ``stop`` show, and where they begin and end as characters."""
+        """Return the text of bytes ``start`` to ``stop``, and its first and last character."""
         shown = " ".join(decoded(self._raw[start:stop]).lower().split())
         before = "" if start in self._starts else CUT
         after = "" if stop in self._stops else CUT
@@ -455,7 +444,7 @@ class Offsets:
 
 
 def _ends(origin: Any) -> Any:
-    """Where what ends before each byte ended: after the last byte of what became several bytes."""
+    """Return where the text before each byte ended, if one character became several bytes."""
     ends = origin.copy()
     inside = np.flatnonzero(origin[1:] == origin[:-1]) + 1
     ends[inside] = origin[np.searchsorted(origin, origin[inside], "right")]
@@ -463,9 +452,9 @@ def _ends(origin: Any) -> Any:
 
 
 def _search(words: Words, raw: bytes) -> Any:
-    """Where each byte of the words is in a text that has them in order, in any case.
+    """Return where each byte of the words is in a text that has them in order, in any case.
 
-    What cannot be found is taken to be nothing at all, after the word before it.
+    A word that is not found gets the empty place after the word before it.
     """
     lower = decoded(raw).lower().encode("utf-8", "surrogatepass")
     texts = [raw, lower] if len(lower) == len(raw) else [raw]

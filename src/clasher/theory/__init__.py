@@ -1,11 +1,10 @@
 """The paper's theorems as calculators, in both directions.
 
-Each result is a small frozen class. Making one gives the dimensions and reads off the error that
-is guaranteed; ``for_error`` goes the other way and is the smallest one whose error is small
-enough. None stands for "no guarantee at this size": the result does not say anything there.
+Each result is a small class: it takes dimensions and returns the guaranteed error; ``for_error``
+finds the fewest dimensions for an error. None means "no guarantee at this size".
 
 =====================  =============================  ==========================================
-what is kept           the paper                      without its conditions
+preserved              the paper                      without its conditions
 =====================  =============================  ==========================================
 lengths                Theorem 1: `Norms`             second moments: `Spread`
 inner products         Eq. 8: `Products`              second moments: `Spread`
@@ -16,8 +15,8 @@ the decision           Lemma 2: `Decision`            `Decision` (``by_second_mo
 the error              Proposition 2: `TestError`
 =====================  =============================  ==========================================
 
-All probabilities are over the draw of the hash functions, that is over seeds, for one document or
-one word that was fixed before. ‖f‖ is the sum of all document frequencies.
+All probabilities are over the choice of the hash functions, that is over seeds, for one fixed
+document or word. ‖f‖ is the sum of all document frequencies.
 """
 
 from clasher.theory.bounds import CountMin, Decision, Idf, TestError

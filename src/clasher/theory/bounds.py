@@ -1,7 +1,4 @@
-"""What hashing does to decisions: Lemma 2 and Proposition 2.
-
-Document frequencies and IDF from a count-min sketch: Theorem 2 and Lemma 1.
-"""
+"""Bounds for counts, IDF and decisions: Theorem 2, Lemmas 1 and 2, Proposition 2."""
 
 from __future__ import annotations
 
@@ -16,9 +13,9 @@ from clasher.theory.geometry import largest_weight
 class CountMin:
     """Theorem 2 (Eq. 9 to 11): f ≤ f̂ always, and f̂ ≤ f + ε‖f‖ with probability 1 − δ.
 
-    ε = e/m and δ = exp(−L). Algorithm 3 counts a bucket once per document, even where several
-    words of the document share it: that is less than Eq. 9 would count, so the bound holds, and
-    still no less than f.
+    ε = e/m and δ = exp(−L). Algorithm 3 counts a bucket once per document, even if several words
+    of the document share it: that is at most the count of Eq. 9 and at least f, so
+    the bound holds.
 
     Parameters
     ----------
@@ -45,7 +42,7 @@ class CountMin:
 
     @classmethod
     def for_error(cls, error: float, confidence: float = 1.0 - math.exp(-1.0)) -> CountMin:
-        """The smallest sketch: m = ⌈e/ε⌉ and L = ⌈ln(1/δ)⌉."""
+        """Return the smallest sketch: m = ⌈e/ε⌉ and L = ⌈ln(1/δ)⌉."""
         checks.error("CountMin", error, math.inf)
         checks.number("CountMin", "confidence", confidence, 0.0, 1.0)
         rows = checks.up(-math.log(1.0 - confidence))
@@ -67,9 +64,7 @@ class CountMin:
         return self.error * total
 
     def mean_overcount(self, total: float, frequency: float = 0.0) -> float:
-        """The mean of f̂ − f over the draw of the hash is at most (‖f‖ − f)/m.
-
-        It is what the proof of Theorem 2 puts into Markov's inequality.
+        """Bound the mean of f̂ − f over hash functions: (‖f‖ − f)/m, as the proof of Theorem 2 does.
 
         >>> CountMin(1000).mean_overcount(50_000)
         50.0
@@ -84,11 +79,10 @@ class Idf:
     """Lemma 1 (Eq. 22 to 24): the IDF of a sketch is never too high, and rarely much too low.
 
     With IDF* that of the sketch, Theorem 2 gives IDF − ln(1 + ε‖f‖/f) ≤ IDF* ≤ IDF (Eq. 22): that
-    is ``error`` here. The lemma as it is stated drops the word's own frequency f and the
-    logarithm, which gives ε‖f‖: ``stated`` here. It is true for every f ≥ 1 (the proof asks for
-    f > 1 and does not need it), but as ‖f‖ grows with the stream it soon exceeds ln n, the largest
-    IDF there is, and says nothing. ``error`` depends on ‖f‖/f only, the words of a mean document
-    over the fraction of documents with the word, and so does not grow with the stream.
+    is ``error``. The lemma as stated drops the word's own frequency f and the logarithm, which
+    gives ε‖f‖: that is ``stated``. It is true for every f ≥ 1 (the proof assumes f > 1 without
+    need), but ‖f‖ grows with the stream, so it soon exceeds ln n, the largest possible IDF, and
+    says nothing. ``error`` depends on ‖f‖/f only and does not grow with the stream.
 
     Parameters
     ----------
@@ -97,9 +91,9 @@ class Idf:
     total
         ‖f‖, in documents.
     frequency
-        f, the documents that hold the word.
+        f, the documents with the word.
     depth
-        L; the lemma is about 1.
+        L; 1 in the lemma.
 
     Examples
     --------
@@ -124,7 +118,7 @@ class Idf:
 
     @classmethod
     def for_error(cls, error: float, total: float, frequency: float = 1.0, depth: int = 1) -> Idf:
-        """The fewest dimensions for an error of ln(1 + ε‖f‖/f)."""
+        """Return the fewest dimensions for an error of ln(1 + ε‖f‖/f)."""
         checks.error("Idf", error, 700.0)
         ratio = cls(1, total, frequency, depth).total / frequency
         return cls(max(1, checks.up(math.e * ratio / math.expm1(error))), total, frequency, depth)
@@ -136,12 +130,12 @@ class Idf:
 
     @property
     def stated(self) -> float:
-        """ε‖f‖: Lemma 1 to the letter, for frequencies that are counts of documents."""
+        """ε‖f‖: Lemma 1 as stated, for frequencies that are counts of documents."""
         return CountMin(self.dimensions).overcount(self.total)
 
     @property
     def expected(self) -> float:
-        """The mean over the draw of the hash is at most this (Jensen's inequality)."""
+        """A bound on the mean error over hash functions (Jensen's inequality)."""
         mean = CountMin(self.dimensions).mean_overcount(self.total, self.frequency)
         return math.log1p(mean / self.frequency)
 
@@ -152,7 +146,7 @@ class Idf:
 
 
 MOST_DOUBT = 0.3
-"""Lemma 2 asks for δ̄ < 0.1; its proof only for the δ̄/(3n_t) < 0.1 of Theorem 1: this is enough."""
+"""Lemma 2 assumes δ̄ < 0.1, but its proof only needs δ̄/(3n_t) < 0.1, as in Theorem 1."""
 
 
 @dataclass(frozen=True)
@@ -160,12 +154,11 @@ class Decision:
     """Lemma 2 (Eq. 18): a document with margin η̄ or more falls into the same region when hashed.
 
     The margin is relative, η̄ = η(x) / max_j ‖p̄_j − x‖² ≤ 1, with Euclidean regions as in Eq. 12.
-    It asks for m ≥ 48 η̄⁻² ln(3n_t/δ̄), n_t being the number of labels, and holds with probability
-    1 − δ̄. The lemma asks ‖x‖∞ ≤ 1/√c; what its proof needs is the condition of Eq. 6 for each
-    difference p̄_j − x, scaled to unit length: ``largest_weight`` is that 1/√c. (The proof ends with
-    δ = δ̄/n_t, where the lemma and the sum over events before it have δ̄/(3n_t).)
-    ``by_second_moments`` needs no such condition: Chebyshev's inequality for each of the n_t
-    distances gives √(8 n_t/(m δ̄)).
+    It needs m ≥ 48 η̄⁻² ln(3n_t/δ̄), where n_t is the number of labels, and holds with probability
+    1 − δ̄. The lemma assumes ‖x‖∞ ≤ 1/√c; its proof needs Eq. 6 for each difference p̄_j − x, scaled
+    to unit length: ``largest_weight`` is that 1/√c. (The proof ends with δ = δ̄/n_t, but the lemma
+    and the sum over events before it have δ̄/(3n_t).) ``by_second_moments`` needs no such
+    condition: Chebyshev's inequality for each of the n_t distances gives √(8 n_t/(m δ̄)).
 
     Parameters
     ----------
@@ -195,7 +188,7 @@ class Decision:
 
     @classmethod
     def for_margin(cls, margin: float, labels: int, confidence: float = 0.95) -> Decision:
-        """The fewest dimensions."""
+        """Return the fewest dimensions."""
         checks.number("Decision", "margin", margin, checks.SMALLEST, 1.0)
         log = math.log(1.0 / cls(1, labels, confidence).delta)
         return cls(checks.up(48.0 * margin**-2 * log), labels, confidence)
@@ -207,18 +200,18 @@ class Decision:
 
     @property
     def margin(self) -> float | None:
-        """η̄, the least that is safe; None where that is not below 1."""
+        """η̄, the least safe margin; None if that is not below 1."""
         return checks.below(math.sqrt(48.0 * math.log(1.0 / self.delta) / self.dimensions), 1.0)
 
     @property
     def by_second_moments(self) -> float | None:
-        """The least margin that is safe for documents of any kind; None where not below 1."""
+        """The least safe margin for documents of any kind; None if that is not below 1."""
         doubt = 1.0 - self.confidence
         return checks.below(math.sqrt(8.0 * self.labels / (self.dimensions * doubt)), 1.0)
 
     @property
     def largest_weight(self) -> float | None:
-        """1/√c with c = 32 η̄⁻¹ ln(3n_t/δ̄) ln²(3mn_t/δ̄); None where there is no guarantee."""
+        """1/√c with c = 32 η̄⁻¹ ln(3n_t/δ̄) ln²(3mn_t/δ̄); None without a guarantee."""
         if self.margin is None:
             return None
         return largest_weight(self.margin / 2.0, self.delta, self.dimensions)
@@ -229,11 +222,11 @@ class TestError:
     """Proposition 2 (Eq. 19, 20): how much error hashing can add on a test set.
 
     Pr(Err) ≤ Pr(Err*) + (1 − δ_η)δ̄ + δ_η with δ̄ ≤ 3 n_t exp(−m η²/(48 D⁴)), where Err* is the
-    error without hashing. In this proposition n_t also counts the test documents. The exponential
-    is Lemma 2 solved for δ̄, so its n_t is the number of *labels*; nothing in the proof depends on
-    the size of the test set. D is the diameter of a ball around the test documents; the proof
-    bounds ‖p̄_j − x‖ by it, so the prototypes have to lie in the ball too. Lemma 2's condition on
-    single words carries over.
+    error without hashing. The proposition calls n_t the number of test documents too, but the
+    exponential is Lemma 2 solved for δ̄, so here it is the number of *labels*; nothing in the proof
+    depends on the size of the test set. D is the diameter of a ball that holds the test documents
+    and, because the proof bounds ‖p̄_j − x‖ by it, the prototypes. Lemma 2's condition on single
+    words applies too.
 
     Parameters
     ----------
@@ -242,9 +235,9 @@ class TestError:
     labels
         n_t of Lemma 2.
     margin
-        η, the margin of Eq. 18, not divided by anything.
+        η, the margin of Eq. 18, not relative.
     diameter
-        D; √2 holds for documents of unit length with weights of at least 0, and their means.
+        D; √2 for documents of unit length without negative weights, and their means.
     below
         δ_η, the fraction of test documents with a smaller margin.
     original
@@ -259,7 +252,7 @@ class TestError:
     197932
     """
 
-    __test__ = False  # its name looks like a test to pytest
+    __test__ = False  # not a test of pytest
 
     dimensions: int
     labels: int
@@ -280,7 +273,7 @@ class TestError:
     def for_change(
         cls, change: float, labels: int, margin: float, diameter: float = math.sqrt(2.0)
     ) -> TestError:
-        """The fewest dimensions at which hashing changes at most this fraction of decisions."""
+        """Return the fewest dimensions with at most this fraction of changed decisions."""
         checks.number("TestError", "change", change, 0.0, MOST_DOUBT)
         relative = cls(1, labels, margin, diameter).relative_margin
         size = 48.0 * relative**-2 * math.log(3.0 * labels / change)
@@ -293,13 +286,13 @@ class TestError:
 
     @property
     def change(self) -> float | None:
-        """δ̄ of Eq. 20; None where that is not below 0.3."""
+        """δ̄ of Eq. 20; None if that is not below 0.3."""
         exponent = -self.dimensions * self.relative_margin**2 / 48.0
         return checks.below(3.0 * self.labels * math.exp(exponent), MOST_DOUBT)
 
     @property
     def bound(self) -> float | None:
-        """Eq. 19: the error in the hashed space, at most 1; None where there is no guarantee."""
+        """Eq. 19: the error in the hashed space, at most 1; None without a guarantee."""
         if self.change is None:
             return None
         return min(1.0, self.original + (1.0 - self.below) * self.change + self.below)

@@ -1,9 +1,8 @@
-"""How much hashing distorts real text: a bounded sample, counted word by word, beside its hashes.
+"""Measure how much hashing distorts a sample of text.
 
-The exact side is a plain vocabulary of the sample. The hashed side is what a model would hold
-after the same documents: Algorithm 2's signed counts, and Algorithm 3's frequencies and IDF.
-Both sides weigh documents as the model does: a pair of words counts ½, and the margin rule weighs
-the first words more.
+The exact side counts the words of the sample. The hashed side is what a model has after the same
+documents: the signed counts of Algorithm 2, the frequencies and IDF of Algorithm 3. Both weigh
+documents as the model does: a pair of words counts ½, and the margin rule weighs first words more.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ Floats = npt.NDArray[np.float64]
 class Vectors(NamedTuple):
     """Sparse rows: row ``d`` has ``values[indptr[d]:indptr[d + 1]]`` in these columns.
 
-    Entries keep the order in which the words of a document first appear.
+    Entries are in the order in which the words of a document first appear.
     """
 
     indptr: npt.NDArray[np.int64]
@@ -40,16 +39,16 @@ class Vectors(NamedTuple):
     values: Floats
 
     def totals(self, values: Floats) -> Floats:
-        """The sums of ``values``, one per entry, over each row."""
+        """Add up ``values``, one per entry, over each row."""
         rows = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
         return np.bincount(rows, values, len(self.indptr) - 1).astype(np.float64)
 
     def squared_lengths(self) -> Floats:
-        """‖x‖² of each row."""
+        """Return ‖x‖² of each row."""
         return self.totals(self.values**2)
 
     def products(self, pairs: npt.NDArray[np.int64]) -> Floats:
-        """⟨x, y⟩ of pairs of rows."""
+        """Return ⟨x, y⟩ of pairs of rows."""
         rows = [slice(*bounds) for bounds in zip(self.indptr, self.indptr[1:], strict=False)]
         dense = np.zeros(int(self.columns.max(initial=-1)) + 1)
         found = np.empty(len(pairs))
@@ -76,7 +75,7 @@ class Vectors(NamedTuple):
 
 
 class Sample:
-    """Documents counted word by word.
+    """Documents with exact counts of words.
 
     Parameters
     ----------
@@ -85,13 +84,13 @@ class Sample:
     analyzer
         How text is cut into words.
     idf
-        Whether documents are weighed by TF-IDF, or by TF alone.
+        Whether to weigh documents by TF-IDF, or by TF.
     log_tf
-        Whether a count above 1 weighs 1 + ln of itself. The theorems are about counts as they are.
+        Whether a count above 1 weighs 1 + ln(count). The theorems are about plain counts.
     lead
-        Whether the first words of a document weigh more, as they do for the margin rule.
+        Whether first words weigh more, as with the margin rule.
     seed
-        Which pairs of documents are compared.
+        Seed of the choice of pairs of documents.
 
     Examples
     --------
@@ -126,15 +125,14 @@ class Sample:
 
     @classmethod
     def of(cls, texts: Iterable[str], settings: Settings) -> Sample:
-        """Count documents for a model with these settings, weighed as the model weighs them.
+        """Make a sample that weighs documents as a model with these settings.
 
-        A weighting that depends on labels is measured without them: as TF-IDF where it has an
-        IDF, else as TF.
+        A weighting that uses labels is measured as TF-IDF if it has an IDF, else as TF.
         """
         return cls(texts, settings.analyzer, **weighing(settings))
 
     def is_of(self, settings: Settings) -> bool:
-        """Whether a model with these settings cuts and weighs documents like this sample."""
+        """Tell whether a model with these settings cuts and weighs documents like this sample."""
         own = {"idf": self.idf, "log_tf": self.log_tf, "lead": self.lead}
         return self.analyzer == settings.analyzer and own == weighing(settings)
 
@@ -153,7 +151,7 @@ class Sample:
             rows * max(1, len(numbers)) + self.words, return_index=True, return_inverse=True
         )
         counts = np.bincount(entries, weights, len(first)).astype(np.float64)
-        order = np.argsort(first)  # of appearance, which tells the first words of a document
+        order = np.argsort(first)  # of appearance
         columns = self.words[first[order]]
         indptr = np.searchsorted(rows[first[order]], np.arange(len(found) + 1))
         self.counts = Vectors(indptr, columns, counts[order])
@@ -161,7 +159,7 @@ class Sample:
 
     @property
     def documents(self) -> int:
-        """How many there are: n."""
+        """n, the number of documents."""
         return len(self.texts)
 
     @property
@@ -176,9 +174,9 @@ class Sample:
 
     @cached_property
     def rarity(self) -> float:
-        """ρ of `clasher.theory.TfIdfSpread`, its mean over the documents; 0 for TF.
+        """Mean ρ of `clasher.theory.TfIdfSpread` over the documents; 0 for TF.
 
-        With the mean the bound is about a document drawn at random from the sample.
+        With the mean, the bound is about a random document of the sample.
         """
         if not self.idf:
             return 0.0
@@ -189,12 +187,12 @@ class Sample:
 
     @cached_property
     def largest_weights(self) -> Floats:
-        """‖x‖∞ of each document that has a length, scaled to unit length (Eq. 6)."""
+        """‖x‖∞ of each document with a length, scaled to unit length (Eq. 6)."""
         return self._largest[self._has_length]
 
     @cached_property
     def pair_weights(self) -> Floats:
-        """Upper bounds of ‖x ± y‖∞ at unit length (Eq. 8), for the pairs that have lengths."""
+        """Upper bounds of ‖x ± y‖∞ at unit length (Eq. 8), for pairs with lengths."""
         pairs = self.pairs[self._has_length[self.pairs].all(axis=1)]
         lengths = np.sqrt(self.exact.squared_lengths())
         cosines = self.exact.products(pairs) / lengths[pairs].prod(axis=1)
@@ -214,7 +212,7 @@ class Sample:
         return np.array([values[a:b].max() / norm if norm > 0 else 0.0 for a, b, norm in rows])
 
     def to_dict(self) -> dict[str, Any]:
-        """What the sample is like, ready for JSON."""
+        """Describe the sample, ready for JSON."""
         return {
             "documents": self.documents,
             "words": len(self.frequencies),
@@ -224,13 +222,13 @@ class Sample:
         }
 
     def weigh(self, counts: Vectors, frequencies: npt.NDArray[np.int64]) -> Vectors:
-        """The weights of signed counts, the sample's IDF being log(n/f) of these frequencies."""
+        """Weigh signed counts, with the IDF log(n/f) of these frequencies."""
         idf = np.log(self.documents / np.maximum(frequencies, 1)) if self.idf else None
         return counts.weighed(idf, self.log_tf, self.lead)
 
 
 def weighing(settings: Settings) -> dict[str, bool]:
-    """Tell how a model with these settings weighs words, but for what labels tell of them."""
+    """Return how a model with these settings weighs words, apart from labels."""
     setting = settings.for_kernels()
     return {"idf": setting.idf, "log_tf": setting.log_tf, "lead": setting.lead}
 
@@ -244,20 +242,20 @@ class Errors:
 
     @classmethod
     def of(cls, values: Floats) -> Errors:
-        """Sort them."""
+        """Sort errors."""
         return cls(np.sort(values), values)
 
     def among(self, chosen: npt.NDArray[np.bool_]) -> Errors:
-        """Only the chosen ones, given in the order of ``each``."""
+        """Return the chosen errors, in the order of ``each``."""
         return Errors.of(self.each[chosen])
 
     @property
     def mean(self) -> float:
-        """Their mean, 0 where there are none."""
+        """The mean, 0 for no errors."""
         return float(self.values.mean()) if len(self.values) else 0.0
 
     def quantile(self, part: float) -> float:
-        """The least error that this part of them does not exceed.
+        """Return the least error that this part of the errors does not exceed.
 
         >>> errors = Errors.of(np.array([0.3, 0.1, 0.2, 0.4]))
         >>> errors.quantile(0.5), errors.quantile(0.51), errors.quantile(1.0)
@@ -268,29 +266,29 @@ class Errors:
         return float(self.values[max(1, math.ceil(part * len(self.values))) - 1])
 
     def to_dict(self) -> dict[str, float]:
-        """The figures that tell most."""
+        """Return the mean and some quantiles."""
         parts = {"median": 0.5, "q90": 0.9, "q99": 0.99, "max": 1.0}
         return {"mean": self.mean} | {name: self.quantile(at) for name, at in parts.items()}
 
 
 @dataclass(frozen=True, eq=False)
 class Distortion:
-    """What hashing did to a sample.
+    """The errors of hashing a sample.
 
     Attributes
     ----------
     dimensions : int
         m.
     lengths : Errors
-        | ‖φ(d)‖² / ‖x‖² − 1 |, for each document that has a length.
+        | ‖φ(d)‖² / ‖x‖² − 1 |, for each document with a length.
     products : Errors
         | ⟨φ(x), φ(y)⟩ − ⟨x, y⟩ | / (‖x‖ ‖y‖), for pairs of such documents.
     cosines : Errors
-        The same, each side divided by its own lengths: what a model with unit length compares.
+        The same with each side divided by its own lengths, as a model with unit length does.
     counts : Errors
-        (C_k − f) / ‖f‖, for each word: by how much its frequency is overestimated.
+        (C_k − f) / ‖f‖ for each word, the overestimate of its frequency.
     idf : Errors
-        IDF − IDF*, for each word: by how much its IDF is underestimated.
+        IDF − IDF* for each word, the underestimate of its IDF.
     """
 
     dimensions: int
@@ -301,15 +299,13 @@ class Distortion:
     idf: Errors
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         names = ("lengths", "products", "cosines", "counts", "idf")
         return {name: getattr(self, name).to_dict() for name in names}
 
 
 def measure(sample: Sample, dimensions: int, seed: int = 0) -> Distortion:
-    """Hash a sample to so many dimensions and compare it with what it is.
-
-    ``seed`` is that of the hash functions.
+    """Hash a sample and compare it with the exact counts; ``seed`` is that of the hash functions.
 
     Examples
     --------
@@ -330,13 +326,13 @@ def measure(sample: Sample, dimensions: int, seed: int = 0) -> Distortion:
 
 
 def length_errors(sample: Sample, dimensions: int, seed: int = 0) -> Errors:
-    """Measure lengths only, which is quick: the same as ``measure(…).lengths``."""
+    """Measure only the lengths, which is quick: the same as ``measure(…).lengths``."""
     hashed, _ = _hashed(sample, dimensions, seed)
     return _length_errors(sample, hashed)
 
 
 def _hashed(sample: Sample, dimensions: int, seed: int) -> tuple[Vectors, npt.NDArray[np.int64]]:
-    """Weigh the hashed documents by the frequencies of their buckets; return both."""
+    """Hash and weigh the documents; return them and the frequencies of buckets."""
     found = Hasher(dimensions, seed, sample.analyzer).hash_many(sample.texts)
     frequencies = np.bincount(found.buckets, minlength=dimensions)
     signed = Vectors(found.indptr, found.buckets.astype(np.int64), found.counts.astype(np.float64))
@@ -369,7 +365,7 @@ def _sketch(sample: Sample, estimates: npt.NDArray[np.int64]) -> tuple[Errors, E
 
 
 def _buckets_of_words(sample: Sample, hasher: Hasher) -> npt.NDArray[np.int64]:
-    """The bucket of each word of the vocabulary."""
+    """Return the bucket of each word."""
     buckets = np.zeros(len(sample.frequencies), np.int64)
     found = (word.bucket for text in sample.texts for word in hasher.words(text))
     buckets[sample.words] = np.fromiter(found, np.int64, len(sample.words))

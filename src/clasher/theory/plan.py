@@ -1,7 +1,7 @@
-"""Which dimensions to take: what fits into memory, what is guaranteed there, what is measured.
+"""Plan the dimensions of a model: by memory, by guarantees, by measurements.
 
-A result counts as a guarantee only where its premises hold for the planned model. Otherwise it
-says which premise fails.
+A result is a guarantee only if its premises hold for the planned model. Otherwise the plan says
+which premise fails.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from clasher.theory import (
 from clasher.theory.distortion import Distortion, Errors, Sample, length_errors, measure
 
 MOST_DIMENSIONS = 2**30
-AROUND = 2  # sizes that are shown on either side of the proposed one
-HALF = 0.5  # the confidence that Proposition 1 is asked with: it knows none above 0.632
-MEASURED_FROM = 2**16  # where the search for a size by measuring begins
-MOST_MEASURED = 2**24  # and where it ends
+AROUND = 2  # sizes shown on either side of the proposed one
+HALF = 0.5  # the confidence for Proposition 1, which has none above 0.632
+MEASURED_FROM = 2**16  # the first size to measure
+MOST_MEASURED = 2**24  # and the largest
 
 # Why a result guarantees nothing.
 TOO_SMALL = "says nothing at so few dimensions"
@@ -46,25 +46,25 @@ LINEAR = "for term frequencies: --rule centroid --weighting tf --tf count"
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What one result says at one size, beside what was measured.
+    """The guarantee of one result at one size, and the measured error.
 
     Attributes
     ----------
     what : str
-        What hashing keeps.
+        What hashing preserves.
     by : str
-        The result, in the paper or beside it.
+        The result.
     confidence : float
-        With what probability.
+        The probability of the guarantee.
     guaranteed : float or None
-        The error is at most this; None where the result says nothing about this model or size.
+        The bound on the error; None if the result says nothing about this model or size.
     measured : float or None
-        The error that this part of the sample did not exceed; None without a sample. Where the
-        result covers a ``share`` of the sample only, that share was measured.
+        The error that a part ``confidence`` of the sample does not exceed; None without a sample.
+        If the result covers a ``share`` of the sample only, that share was measured.
     share : float or None
-        The part of the sample, documents or pairs of them, that meets the result's premise.
+        The part of the documents or pairs of the sample that meets the result's premise.
     why : str or None
-        Which premise fails, or is unknown, where nothing is guaranteed.
+        The premise that fails or is unknown, if nothing is guaranteed.
     """
 
     what: str
@@ -78,7 +78,7 @@ class Guarantee:
 
 @dataclass(frozen=True)
 class Need:
-    """The size one result asks for; None, and ``why``, where it can give no guarantee."""
+    """The dimensions that one result needs; None, and ``why``, if it gives no guarantee."""
 
     what: str
     by: str
@@ -90,7 +90,7 @@ class Need:
 
 @dataclass(frozen=True)
 class Size:
-    """One row of a plan: so many dimensions, the model's bytes, and the distortion there."""
+    """One row of a plan: dimensions, bytes, guarantees and measured distortion."""
 
     dimensions: int
     nbytes: int
@@ -99,7 +99,7 @@ class Size:
     distortion: Distortion | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return {
             "dimensions": self.dimensions,
             "nbytes": self.nbytes,
@@ -111,14 +111,14 @@ class Size:
 
 @dataclass(frozen=True)
 class Planner:
-    """Plans a model for so many labels.
+    """Plan the size of a model.
 
     Parameters
     ----------
     settings
-        The settings but for the dimensions; their ``max_labels`` are the labels planned for.
+        The settings of the model, whose dimensions do not matter.
     confidence
-        The probability asked of a guarantee, more than 0.7.
+        The probability of a guarantee, more than 0.7.
     sample
         Documents to measure on.
 
@@ -139,17 +139,17 @@ class Planner:
         checks.number("a plan", "confidence", self.confidence, LEAST_CONFIDENCE, 1.0)
         if self.sample is not None and not self.sample.is_of(self.settings):
             raise SettingError(
-                "the sample is not weighed as the planned model weighs documents; make it with "
+                "the sample weighs documents differently from the planned model; make it with "
                 "Sample.of(texts, settings)"
             )
 
     def nbytes(self, dimensions: int) -> int:
-        """Bytes of a model with so many dimensions and all its labels."""
+        """Return the bytes of a model with this many dimensions and all its labels."""
         settings = replace(self.settings, dimensions=dimensions)
         return memory.nbytes(settings, settings.max_labels)
 
     def fitting(self, limit: int) -> int:
-        """The largest power of two whose model takes at most ``limit`` bytes."""
+        """Return the largest power of two whose model takes at most ``limit`` bytes."""
         dimensions = MOST_DIMENSIONS
         while self.nbytes(dimensions) > limit:
             dimensions //= 2
@@ -162,12 +162,12 @@ class Planner:
         return dimensions
 
     def sizes(self, dimensions: int) -> list[Size]:
-        """One size and its neighbours, twice and half as large."""
+        """Return a size and its neighbours, each twice as large as the one before."""
         around = (dimensions * 2.0**step for step in range(-AROUND, AROUND + 1))
         return [self.size(int(m)) for m in around if 2 <= m <= MOST_DIMENSIONS]
 
     def size(self, dimensions: int) -> Size:
-        """All there is to say about one size."""
+        """Return the bytes, guarantees and measurements of one size."""
         found = None
         if self.sample is not None:
             found = measure(self.sample, dimensions, self.settings.seed)
@@ -180,7 +180,7 @@ class Planner:
         )
 
     def needs(self, error: float) -> list[Need]:
-        """Ask each result for the size that keeps an error this small."""
+        """Return the dimensions that each result needs for an error."""
         checks.error("a plan", error)
         p, premises = self.confidence, self._premises
         sketch = CountMin.for_error(error, p)
@@ -207,24 +207,24 @@ class Planner:
 
     @property
     def guaranteed(self) -> bool:
-        """Whether `sufficient` rests on a bound that holds for this model, not on the sample."""
+        """Whether `sufficient` uses a proved bound, not the sample."""
         return self._premises.moments is None
 
     def sufficient(self, error: float) -> int:
         """Find the least power of two that keeps the lengths of documents within an error.
 
-        By second moments where they are proved for the model. Else by measuring: at this size, so
-        many documents of the sample as the confidence asks for keep their length.
+        By second moments if they are proved for the model. Otherwise by measuring the sample, of
+        which a part ``confidence`` must stay within the error.
         """
         checks.error("a plan", error)
         if self.guaranteed:
-            wanted = self._spread(error)
-            if wanted > MOST_DIMENSIONS:
+            needed = self._spread(error)
+            if needed > MOST_DIMENSIONS:
                 raise SettingError(
-                    f"an error of {error:g} asks for {wanted:.2g} dimensions, more than the "
-                    f"{MOST_DIMENSIONS:,} there can be; allow a larger error or less confidence"
+                    f"an error of {error:g} needs {needed:.2g} dimensions, more than the possible "
+                    f"{MOST_DIMENSIONS:,}; allow a larger error or less confidence"
                 )
-            return max(2, 1 << (wanted - 1).bit_length())
+            return max(2, 1 << (needed - 1).bit_length())
         if self.sample is None:
             raise SettingError(
                 f"no theorem bounds the error of this model ({self._premises.moments}); give a "
@@ -250,12 +250,12 @@ class Planner:
             if keeps(size):
                 return size
         raise SettingError(
-            f"the sample keeps no error of {error:g} with up to {MOST_MEASURED:,} dimensions; "
+            f"the sample exceeds an error of {error:g} even with {MOST_MEASURED:,} dimensions; "
             f"allow a larger error or less confidence"
         )
 
     def _spread(self, error: float) -> int:
-        """The size that second moments ask for."""
+        """Return the dimensions that second moments need."""
         return TfIdfSpread.for_error(error, self._rarity, self.confidence).dimensions
 
     @property
@@ -271,7 +271,7 @@ class Planner:
         return 0 if self.sample is None else self.sample.total
 
     def _sparse(self, bound: Norms | Products) -> tuple[npt.NDArray[np.bool_] | None, str | None]:
-        """Which documents, or pairs of them, meet Eq. 6; or why the bound says nothing."""
+        """Tell which documents, or pairs of them, meet Eq. 6, or why the bound says nothing."""
         why, room = self._premises.plain, bound.largest_weight
         if why is not None:
             return None, why
@@ -288,7 +288,7 @@ class Planner:
         return None, f"{allowed}; here one has {weights.min(initial=1.0):.2g} or more"
 
     def _sparse_need(self, what: str, by: str, bound: Norms | Products | None) -> Need:
-        assert bound is not None  # it is asked without a weight, so that Eq. 6 is left aside
+        assert bound is not None  # without a weight, Eq. 6 is skipped
         meets, why = self._sparse(bound)
         if meets is not None and not meets.all():
             why = f"only {meets.mean():.0%} of the sample meet Eq. 6"
@@ -323,9 +323,10 @@ class Planner:
         moments = premises.moments
         lines = [
             sparse("lengths", "Theorem 1", Norms(m, p)),
-            line("lengths", "second moments", p, moments, lambda: below(spread.error)),
+            line("lengths", "second moments", p, moments, lambda: checks.below(spread.error)),
             sparse("products", "Eq. 8", Products(m, p)),
-            line("products", "second moments", p, moments, lambda: below(spread.product_error)),
+            line("products", "second moments", p, moments,
+                 lambda: checks.below(spread.product_error)),
             line("cosines", "second moments", p, moments, lambda: spread.cosine_error),
             line("counts", "Theorem 2", sketch.confidence, premises.counts, lambda: sketch.error),
             line("decisions", "Lemma 2", p, premises.lemma_2, lambda: None),
@@ -339,15 +340,15 @@ class Planner:
             highest = 0.0 if self.sample is None else math.log(self.sample.documents)
             lines += [
                 line("idf", "Lemma 1", idf.confidence, premises.idf,
-                     lambda: below(idf.stated, highest)),
+                     lambda: checks.below(idf.stated, highest)),
                 line("idf", "Eq. 22", idf.confidence, premises.idf,
-                     lambda: below(idf.error, highest)),
+                     lambda: checks.below(idf.error, highest)),
                 line("lengths", "Proposition 1", HALF, PROPOSITION_1, lambda: None),
             ]  # fmt: skip
         return lines
 
     def _expected(self, m: int) -> dict[str, float]:
-        """Bound the mean errors, where the theory covers the model."""
+        """Bound the mean errors that the theory covers."""
         premises = self._premises
         expected: dict[str, float] = {}
         if premises.moments is None:
@@ -363,14 +364,14 @@ class Planner:
 
 @dataclass(frozen=True)
 class Premises:
-    """Why results do not cover a model; None where they do.
+    """Why results do not cover a model, or None if they do.
 
     Attributes
     ----------
     plain : str or None
         Theorem 1 and Eq. 8: a document's vector is a linear map of its counts (TF).
     moments : str or None
-        Second moments: the same, or TF-IDF of words whose rarity is known.
+        Second moments: the same, or TF-IDF with a known rarity of words.
     counts : str or None
         Theorem 2: words are counted in hashed buckets.
     idf : str or None
@@ -378,7 +379,7 @@ class Premises:
     regions : str or None
         Decisions: regions are Euclidean, prototypes means of vectors that are linear.
     lemma_2 : str
-        Lemma 2 asks Eq. 6 of prototypes, which are unknown before anything is learnt.
+        Lemma 2 needs Eq. 6 for prototypes, which are unknown before learning.
     """
 
     plain: str | None
@@ -390,7 +391,7 @@ class Premises:
 
     @classmethod
     def of(cls, settings: Settings, sample: Sample | None) -> Premises:
-        """Check the settings of a model, and whether there is a sample."""
+        """Find the premises that fail for these settings and this sample."""
         setting = settings.for_kernels()
         given = (
             "documents come with weights, no word is hashed"
@@ -427,10 +428,5 @@ def _regions(settings: Settings) -> str | None:
 def need(
     what: str, by: str, confidence: float, why: str | None, size: Callable[[], int], depth: int = 1
 ) -> Need:
-    """Ask for a size where the premises hold."""
+    """Return the need of a result, with its size if the premises hold."""
     return Need(what, by, confidence, size() if why is None else None, depth, why)
-
-
-def below(error: float | None, limit: float = 1.0) -> float | None:
-    """An error that says something; None where anything at all would fulfil it."""
-    return error if error is not None and error < limit else None
