@@ -1,4 +1,4 @@
-"""Write docs/reference/settings.md from the declaration of the settings: ``python -m tools.settings``."""
+"""Write docs/reference/settings.md: ``python -m tools.settings``."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The service under load: requests over loopback against ``clasher serve``, in one run."""
+"""Load tests of ``clasher serve`` over loopback, all in one run."""

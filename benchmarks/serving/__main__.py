@@ -1,7 +1,7 @@
 """Measure the service under load.
 
-python -m benchmarks.serving                    every study, into docs/reference/performance.md
-python -m benchmarks.serving single batches     some of them; the figures of others are kept
+python -m benchmarks.serving                    all studies, into docs/reference/performance.md
+python -m benchmarks.serving single batches     some studies; the other figures stay
 python -m benchmarks.serving soak --minutes 10
 """
 
@@ -15,14 +15,24 @@ from benchmarks.serving.studies import STUDIES, Plan
 from benchmarks.study import Study
 from support import corpora
 
-LIBRARIES = ("clasher", "numpy", "numba", "msgspec", "fastapi", "uvicorn", "uvloop", "apsw")
+LIBRARIES = (
+    "clasher",
+    "numpy",
+    "numba",
+    "msgspec",
+    "starlette",
+    "fastapi",
+    "uvicorn",
+    "uvloop",
+    "apsw",
+)
 STUDY = Study("serving", __doc__, "reference/performance.md", LIBRARIES)
 
 
 def main(arguments: list[str]) -> int:
     parser = STUDY.parser(60_000, STUDIES)
-    parser.add_argument("--seconds", type=float, default=10.0, help="of each load")
-    parser.add_argument("--minutes", type=float, default=10.0, help="of the soak")
+    parser.add_argument("--seconds", type=float, default=10.0, help="duration of each load")
+    parser.add_argument("--minutes", type=float, default=10.0, help="duration of the soak")
     given = parser.parse_args(arguments)
     corpus = corpora.beginning(given.data, "arxiv", given.limit)
     plan = Plan(corpus, given.seconds, given.minutes)

@@ -1,6 +1,6 @@
-"""A bounded asynchronous client: a few connections, one request at a time on each.
+"""A load client: a few connections, one request at a time on each.
 
-It speaks just enough HTTP/1.1 to cost little: the machine is shared with the server.
+It speaks a minimum of HTTP/1.1 to leave the machine to the server.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 @dataclass
 class Load:
-    """What came of a load."""
+    """The result of a load."""
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
@@ -24,16 +24,16 @@ class Load:
 
     @property
     def per_second(self) -> float:
-        """Answers a second."""
+        """Answers per second."""
         return len(self.latencies) / self.seconds if self.seconds else 0.0
 
     def percentile(self, share: float) -> float:
-        """The latency that this share of the requests did not pass, in milliseconds."""
+        """Return a percentile of the latencies, in milliseconds."""
         ordered = sorted(self.latencies)
         return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
     def figures(self) -> dict[str, Any]:
-        """As they are reported."""
+        """Return the figures to report."""
         return {
             "requests": len(self.latencies),
             "refused": self.refused,
@@ -45,7 +45,7 @@ class Load:
 
 
 def request(path: str, documents: Sequence[dict[str, Any]]) -> bytes:
-    """The bytes of a request with documents."""
+    """Encode a request with documents."""
     body = json.dumps({"documents": documents}).encode()
     head = (
         f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -55,7 +55,7 @@ def request(path: str, documents: Sequence[dict[str, Any]]) -> bytes:
 
 
 async def send_all(port: int, requests: Sequence[bytes]) -> None:
-    """Send each request once, one after the other; none may be refused."""
+    """Send each request once, in order; none may fail."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         for one in requests:
@@ -69,7 +69,7 @@ async def send_all(port: int, requests: Sequence[bytes]) -> None:
 async def load(
     port: int, requests: Sequence[bytes], clients: int, seconds: float, pause: float = 0.0
 ) -> Load:
-    """Send requests, one after the other on each of some connections, for some seconds."""
+    """Send requests over several connections for some seconds."""
     result = Load()
     turns = itertools.cycle(requests)
     start = time.perf_counter()
@@ -78,7 +78,7 @@ async def load(
     )
     result.seconds = time.perf_counter() - start
     if not result.latencies:
-        raise SystemExit("nothing was answered in the time that was given")
+        raise SystemExit("no request was answered in time")
     return result
 
 
@@ -87,11 +87,11 @@ async def _client(
 ) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
-        while (begun := time.perf_counter()) < until:
+        while (start := time.perf_counter()) < until:
             writer.write(next(turns))
             status = await _answer(reader)
             if status < 300:
-                result.latencies.append(time.perf_counter() - begun)
+                result.latencies.append(time.perf_counter() - start)
             elif status == 503:
                 result.refused += 1
                 await asyncio.sleep(0.1)

@@ -1,4 +1,4 @@
-"""The processes that are measured: the service, and a bare endpoint of the same framework."""
+"""The processes to measure: the service, and bare endpoints of two frameworks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,19 @@ from typing import IO
 from benchmarks.measure import psutil
 from support.corpora import PROJECT
 
-BARE = """
+BARE = {
+    "starlette": """
+import sys, uvicorn
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+
+async def nothing(request):
+    return Response(b"null", media_type="application/json")
+
+app = Starlette(routes=[Route("/", nothing, methods=["POST"])])
+""",
+    "fastapi": """
 import sys, uvicorn
 from fastapi import FastAPI
 
@@ -27,39 +39,40 @@ app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 @app.post("/")
 async def nothing() -> None:
     return None
-
-uvicorn.run(app, port=int(sys.argv[1]), access_log=False, log_level="error")
-"""
+""",
+}
+"""Endpoints that return nothing: the service's framework, and the yardstick of earlier figures."""
+RUN = 'uvicorn.run(app, port=int(sys.argv[1]), access_log=False, log_level="error")\n'
 
 
 class Running:
-    """A process that listens at a port."""
+    """A process that listens on a port."""
 
     def __init__(self, process: subprocess.Popen[str], port: int, seconds: float = 0.0) -> None:
         self._process = process
         self.port = port
         self.ready_seconds = seconds
-        """How long it took until it was ready."""
+        """Seconds until it was ready."""
 
     @property
     def memory(self) -> int:
-        """Bytes that it holds."""
+        """Its resident memory in bytes."""
         return int(psutil.Process(self._process.pid).memory_info().rss)
 
     def documents_learned(self) -> int:
-        """What it says of itself."""
+        """Return the number of documents learnt."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/v1/metrics") as answer:
             return int(json.load(answer)["documents_learned"])
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """Kill it, as a power cut would."""
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
 
 
 @contextmanager
 def service(folder: Path, *options: str) -> Iterator[Running]:
-    """``clasher serve`` on a data folder, ready."""
+    """Run ``clasher serve`` on a data folder and wait until it is ready."""
     command = [sys.executable, "-m", "clasher", "serve", "--data", str(folder), "--port", "0"]
     start = time.perf_counter()
     with _process([*command, *options]) as process:
@@ -69,18 +82,18 @@ def service(folder: Path, *options: str) -> Iterator[Running]:
 
 
 def _port(lines: IO[str]) -> int:
-    said = []
+    output = []
     for line in lines:
-        said.append(line)
+        output.append(line)
         if found := re.search(r"dashboard: http://\S+?:(\d+)", line):
             return int(found[1])
-    raise SystemExit("".join(said))
+    raise SystemExit("".join(output))
 
 
 @contextmanager
-def bare(port: int) -> Iterator[Running]:
-    """An endpoint that returns nothing."""
-    with _process([sys.executable, "-c", BARE, str(port)]) as process:
+def bare(framework: str, port: int) -> Iterator[Running]:
+    """Run an endpoint that returns nothing."""
+    with _process([sys.executable, "-c", BARE[framework] + RUN, str(port)]) as process:
         for _ in range(100):
             time.sleep(0.1)
             if any(one.laddr.port == port for one in _listening(process.pid)):

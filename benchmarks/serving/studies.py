@@ -1,4 +1,4 @@
-"""What is measured of a service."""
+"""The studies of a service under load."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from benchmarks.serving.client import Load, load, request, send_all
 from benchmarks.serving.servers import Running, bare, service
 from support.corpora import Corpus
 
-TAUGHT = 20_000  # documents that the model has learnt before anything is measured
+TAUGHT = 20_000  # documents that the model learns before the measurement
 CLIENTS = 64
 BATCH = 100
-TOGETHER = 500  # documents of a request that teaches: what is taught is a multiple of it
+TOGETHER = 500  # documents of a request that teaches
 BARE_PORT = 18731
 LOGS = (1_000, 5_000, 20_000)  # documents after the last snapshot
 
 
 class Plan:
-    """The documents, and how long each study lasts."""
+    """The documents, and the duration of each study."""
 
     def __init__(self, corpus: Corpus, seconds: float, minutes: float) -> None:
         self.seconds = seconds
@@ -35,14 +35,14 @@ class Plan:
         self.texts = [{"text": text} for text in texts]
 
     def batches(self, path: str, documents: list[dict[str, Any]], size: int) -> list[bytes]:
-        """Requests of so many documents each."""
+        """Encode requests of ``size`` documents each."""
         return [
             request(path, documents[at : at + size])
             for at in range(0, len(documents) - size + 1, size)
         ]
 
     def teach(self, running: Running, documents: int) -> None:
-        """Have so many documents learnt; raises where the service did not learn them all."""
+        """Teach documents; fail unless the service has learnt them all."""
         requests = self.batches("/v1/learn", self.documents[:documents], TOGETHER)
         asyncio.run(send_all(running.port, requests))
         if (learned := running.documents_learned()) != documents:
@@ -50,30 +50,36 @@ class Plan:
 
 
 def single(plan: Plan) -> dict[str, Any]:
-    """Single predictions against an endpoint that returns nothing, turn by turn."""
+    """Compare single predictions with endpoints that return nothing, in turn."""
     requests = plan.batches("/v1/predict", plan.texts[:2000], 1)
     nothing = plan.batches("/", plan.texts[:2000], 1)
-    with _taught(plan) as running, bare(BARE_PORT) as other:
+    with (
+        _taught(plan) as running,
+        bare("starlette", BARE_PORT) as starlette,
+        bare("fastapi", BARE_PORT + 1) as fastapi,
+    ):
         rounds = [
             (
-                _loaded(other.port, nothing, CLIENTS, plan.seconds),
+                _loaded(fastapi.port, nothing, CLIENTS, plan.seconds),
                 _loaded(running.port, requests, CLIENTS, plan.seconds),
+                _loaded(starlette.port, nothing, CLIENTS, plan.seconds),
             )
             for _ in range(3)
         ]
-    rounds.sort(key=lambda pair: pair[1].per_second / pair[0].per_second)
-    against, own = rounds[len(rounds) // 2]  # all figures are of the round of the median ratio
+    rounds.sort(key=lambda loads: loads[1].per_second / loads[0].per_second)
+    against, own, framework = rounds[len(rounds) // 2]  # the round of the median ratio
     return {
         "clients": CLIENTS,
         "bare": against.figures(),
+        "starlette": framework.figures(),
         "predict": own.figures(),
         "ratio": own.per_second / against.per_second,
-        "ratios": [own.per_second / against.per_second for against, own in rounds],
+        "ratios": [own.per_second / against.per_second for against, own, _ in rounds],
     }
 
 
 def batches(plan: Plan) -> dict[str, Any]:
-    """Predictions in batches of 100 while learning runs beside them."""
+    """Predict in batches of 100 while the service learns."""
     predicted = plan.batches("/v1/predict", plan.texts, BATCH)
     learnt = plan.batches("/v1/learn", plan.documents, 1)
 
@@ -92,7 +98,7 @@ def batches(plan: Plan) -> dict[str, Any]:
 
 
 def learning(plan: Plan) -> dict[str, Any]:
-    """Durable learning, a document a request."""
+    """Learn durably, one document per request."""
     requests = plan.batches("/v1/learn", plan.documents, 1)
     with _taught(plan) as running:
         return {
@@ -102,7 +108,7 @@ def learning(plan: Plan) -> dict[str, Any]:
 
 
 def soak(plan: Plan) -> dict[str, Any]:
-    """A moderate mixture for minutes: latencies, and the memory along the way."""
+    """Predict and learn at a moderate rate for minutes; record latencies and memory."""
     predicted = plan.batches("/v1/predict", plan.texts, 1)
     learnt = plan.batches("/v1/learn", plan.documents, 1)
     memory: list[tuple[float, int]] = []
@@ -134,7 +140,7 @@ def soak(plan: Plan) -> dict[str, Any]:
 
 
 def recovery(plan: Plan) -> dict[str, Any]:
-    """How long a start takes after a kill, by what the log holds since the last snapshot."""
+    """Measure the start after a kill, by the length of the log since the last snapshot."""
     rows = []
     for documents in LOGS:
         if documents > len(plan.documents):
@@ -161,7 +167,7 @@ STUDIES: dict[str, Callable[[Plan], dict[str, Any]]] = {
 
 
 class _taught:  # noqa: N801 (a context manager)
-    """A service that has learnt, in a folder of its own."""
+    """A service with a taught model, in its own folder."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan

@@ -8,17 +8,17 @@ from benchmarks.tables import markdown, provenance
 
 
 def table(study: dict[str, Any]) -> str:
-    """All figures that were measured, and how to measure them again."""
+    """Format all figures, with the commands that measured them."""
     found = study["figures"]
     rows = [row for name, render in _ROWS.items() if name in found for row in render(found[name])]
-    heads = ["what", "how much", "p50", "p99", "p99.9"]
+    heads = ["load", "throughput", "p50", "p99", "p99.9"]
     return (
         f"{markdown(heads, rows)}\n\n{_commands(found)}\n\n{study['corpus']}; {provenance(study)}"
     )
 
 
 def _commands(found: dict[str, Any]) -> str:
-    """What measured which rows, and how busy the machine was with other things before."""
+    """List the command of each study and the load of the machine before it."""
     return "\n".join(
         f"- {name}: `{one['command']}`, {one['date']}, load before {one['load_before']}"
         for name, one in found.items()
@@ -31,11 +31,15 @@ def _latencies(figures: dict[str, Any]) -> list[str]:
 
 def _single(found: dict[str, Any]) -> list[list[str]]:
     clients = found["clients"]
+    bare = {"a FastAPI endpoint that returns nothing": found["bare"]}
+    if "starlette" in found:
+        bare["a Starlette endpoint that returns nothing"] = found["starlette"]
     return [
-        [f"an endpoint that returns nothing, {clients} clients",
-         f"{found['bare']['per_second']:,.0f} requests/s", *_latencies(found["bare"])],
+        [f"{name}, {clients} clients", f"{one['per_second']:,.0f} requests/s", *_latencies(one)]
+        for name, one in bare.items()
+    ] + [
         [f"single predictions, {clients} clients",
-         f"{found['predict']['per_second']:,.0f} requests/s, {found['ratio']:.2f} of that",
+         f"{found['predict']['per_second']:,.0f} requests/s, {found['ratio']:.2f} of FastAPI's",
          *_latencies(found["predict"])],
     ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The benchmark of the service measures what it says it does."""
+"""The benchmark of the service measures what it claims."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support import corpora
 pytestmark = pytest.mark.compiled
 
 
-def test_figures_end_in_the_table_with_their_command(tmp_path: Path) -> None:
+def test_the_table_shows_figures_with_their_command(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("<!-- benchmark:serving -->\n<!-- /benchmark:serving -->\n")
     arguments = ["learning", "--data", str(tmp_path), "--limit", "1000", "--seconds", "0.5"]
@@ -29,7 +29,7 @@ def test_figures_end_in_the_table_with_their_command(tmp_path: Path) -> None:
     assert f"- learning: `python -m benchmarks.serving {' '.join(arguments)}`" in page.read_text()
 
 
-def test_what_is_taught_is_learnt_or_it_is_told(
+def test_teaching_fails_unless_all_documents_are_learnt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = Plan(corpora.synthetic(1000, labels=5), 1.0, 1.0)

@@ -3,8 +3,8 @@
 An annotation below declares a setting: its type, valid values, a sentence of help and its default.
 Validation, the docstring of :class:`Settings`, the constructor of ``Clasher``, the options of the
 command line, the parameters of the scikit-learn and River estimators and the table in
-``docs/reference/settings.md`` all follow from it. The command line imports this module for its help, so it
-must not import NumPy.
+``docs/reference/settings.md`` all follow from it. The command line imports this module for its
+help, so it must not import NumPy.
 """
 
 import functools

@@ -99,11 +99,17 @@ class Bounded:
             await self._app(scope, receive, send)
             return
         body = Body(self, scope, receive)
+        start: Message | None = None
 
         async def send_in_time(message: Message) -> None:
-            if message["type"] == "http.response.start" and not body.is_complete:
-                message = await body.give_up(message)
+            nonlocal start
+            if message["type"] == "http.response.start":  # sent with the first piece
+                start = message if body.is_complete else await body.give_up(message)
+                return
             async with asyncio.timeout(self.limits.send_seconds):
+                if start is not None:
+                    await send(start)
+                    start = None
                 await send(message)
 
         try:

@@ -7,7 +7,7 @@ endpoint checks the token, decodes the request, calls the handler and encodes th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +20,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Send
 
 from clasher.errors import ClasherError
 from clasher.server.limits import (
@@ -45,13 +46,15 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _encoder = msgspec.json.Encoder()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Call:
     """A request to an operation: what handlers need besides the decoded values."""
 
     request: Request
     service: Service
     holder: Holder
+    media_type: str
+    """The media type of the body."""
 
     @property
     def engine(self) -> Engine:
@@ -72,7 +75,7 @@ class Call:
     def wants_lines(self) -> bool:
         """Whether to answer with JSON lines: requested, or sent without requesting JSON."""
         accepted = self.request.headers.get("accept", "*/*")
-        return LINES in accepted or (sends(self.request, LINES) and JSON not in accepted)
+        return LINES in accepted or (JSON not in accepted and self.media_type == LINES)
 
     async def run(self, work: Callable[..., T], *args: Any, **named: Any) -> T:
         """Run blocking work in a thread."""
@@ -135,38 +138,51 @@ class Operation:
 
     def route(self, service: Service) -> Route:
         """Make the route that serves this operation."""
-
-        async def endpoint(request: Request) -> Response:
-            start = perf_counter()
-            try:
-                holder = authorize(request, service.setup.tokens, self.scope)
-                if self.needs_engine:
-                    _ = service.engine
-                values = await self._decode(request)
-                answer = await self.handler(Call(request, service, holder), **values)
-                response = answer if isinstance(answer, Response) else json_response(answer)
-            except ClasherError as error:
-                response = as_http(error).response
-            service.meters.add_request(self.name, response.status_code, perf_counter() - start)
-            return response
-
         path = self.path.replace("{id}", "{id:path}")  # ids may contain slashes
-        return Route(path, endpoint, methods=[self.method], name=self.name)
+        return Route(path, Endpoint(self, service), methods=[self.method], name=self.name)
 
-    async def _decode(self, request: Request) -> dict[str, Any]:
+
+class Endpoint:
+    """An operation as an ASGI application: authorize, decode, handle, encode, count."""
+
+    def __init__(self, operation: Operation, service: Service) -> None:
+        self._operation = operation
+        self._service = service
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Handle a request."""
+        one, service = self._operation, self._service
+        start = perf_counter()
+        try:
+            request = Request(scope, receive, send)
+            holder = authorize(request, service.setup.tokens, one.scope)
+            kind = media_type(request.headers.get("content-type", ""))
+            call = Call(request, service, holder, kind)
+            if one.needs_engine:
+                _ = service.engine
+            answer = await one.handler(call, **await self._decode(call))
+            response = answer if isinstance(answer, Response) else json_response(answer)
+        except ClasherError as error:
+            response = as_http(error).response
+        service.meters.add_request(one.name, response.status_code, perf_counter() - start)
+        await response(scope, receive, send)
+
+    async def _decode(self, call: Call) -> dict[str, Any]:
+        one, request = self._operation, call.request
         values = {}
-        if self.path_type is not None:
-            values["path"] = convert(request.path_params, self.path_type, "path")
-        if self.query is not None:
-            values["query"] = convert(dict(request.query_params), self.query, "query")
-        if self.body_type == FORM:
-            values["body"] = await read_form(request, self.body)
-        elif self.line is not None:
-            values["body"] = await read_documents(request, self.body, self.line)
-        elif self.body is not None and self.body_type == JSON:
-            if sends(request, LINES):
+        if one.path_type is not None:
+            values["path"] = convert(request.path_params, one.path_type, "path")
+        if one.query is not None:
+            query = dict(request.query_params) if request.scope["query_string"] else {}
+            values["query"] = convert(query, one.query, "query")
+        if one.body_type == FORM:
+            values["body"] = await read_form(call, one.body)
+        elif one.line is not None:
+            values["body"] = await read_documents(call, one.body, one.line)
+        elif one.body is not None and one.body_type == JSON:
+            if call.media_type == LINES:
                 raise unsupported(f"{LINES} is not supported here", JSON)
-            values["body"] = decode(await request.body() or b"{}", self.body)
+            values["body"] = decode(await request.body() or b"{}", one.body)
         return values
 
 
@@ -189,11 +205,6 @@ def operation(
 
 
 # ── requests ─────────────────────────────────────────────────────────────────────────────────
-
-
-def sends(request: Request, kind: str) -> bool:
-    """Tell whether a request's body has this media type."""
-    return media_type(request.headers.get("content-type", "")) == kind
 
 
 def unsupported(detail: str, remedy: str) -> HttpError:
@@ -222,13 +233,13 @@ def convert(values: dict[str, Any], shape: Any, where: str) -> Any:
         raise invalid(error, where) from error
 
 
-async def read_form(request: Request, shape: Any) -> Any:
+async def read_form(call: Call, shape: Any) -> Any:
     """Read a form; of repeated fields the last counts."""
-    if not sends(request, FORM):
+    if call.media_type != FORM:
         raise unsupported("this path takes a form", FORM)
     try:
         fields = parse_qsl(
-            (await request.body()).decode(), keep_blank_values=True, errors="strict",
+            (await call.request.body()).decode(), keep_blank_values=True, errors="strict",
             max_num_fields=MOST_FIELDS,
         )  # fmt: skip
     except ValueError as error:
@@ -237,11 +248,11 @@ async def read_form(request: Request, shape: Any) -> Any:
     return convert(dict(fields), shape, "$")
 
 
-async def read_documents(request: Request, shape: Any, line: Any) -> Any:
+async def read_documents(call: Call, shape: Any, line: Any) -> Any:
     """Read documents: a batch, a single document, or JSON lines."""
-    if sends(request, LINES):
-        return shape(documents=[document async for document in _read_lines(request, line)])
-    body = await request.body()
+    if call.media_type == LINES:
+        return shape(documents=[document async for document in _read_lines(call.request, line)])
+    body = await call.request.body()
     try:
         return _decoder(shape).decode(body)
     except msgspec.ValidationError as error:

@@ -113,7 +113,7 @@ def test_an_answer_that_could_not_be_sent_is_kept(
     fragile[0].stop()
     for _ in range(2):
         page.keyboard.press("Enter")
-        page.locator(".note", has_text="cannot be reached").last.wait_for()
+        page.locator(".note", has_text="Cannot reach the service").last.wait_for()
         page.locator(".receipts > li.failed").wait_for()
         assert text(page) == first
         assert names(page, "yes") == wanted
@@ -160,14 +160,14 @@ def test_an_answer_outlives_its_lease(visit: Any, own: Server) -> None:
     seen.go("Teach")
     opened(seen)
     first, wanted, lessons = text(page), edited(page), len(own.lessons())
-    page.locator(LEFT, has_text="Your time is over").wait_for()
+    page.locator(LEFT, has_text="Your time is up").wait_for()
     page.unroute("**/v1/teach")
     name = id_of(own, first)
     page.evaluate(RELEASE, [name])
     assert own.post("v1/teach", {"ids": [name]})["items"]  # somebody else has it now
     page.unroute("**/v1/teach/renew")
     page.keyboard.press("ArrowDown")  # somebody is back
-    page.locator(LEFT, has_text="No longer yours").wait_for()
+    page.locator(LEFT, has_text="Somebody else has this document").wait_for()
     page.keyboard.press("Escape")
     page.locator(SHOWN).click()
     page.keyboard.press("Enter")
@@ -233,7 +233,7 @@ def test_labels_that_look_like_numbers_keep_their_order(visit: Any, numbered: Se
         page.keyboard.press(digit)
     assert set(names(page, "yes")) == said ^ {best[0], best[2]}
     shown = visit("try", url=numbered.url).page
-    shown.get_by_label("A text").fill("topic310 word topic2024")
+    shown.get_by_label("Text", exact=True).fill("topic310 word topic2024")
     shown.locator(".choice").nth(3).wait_for()
     tried = shown.locator(".choice .name bdi").all_inner_texts()
     assert tried == best

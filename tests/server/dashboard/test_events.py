@@ -67,7 +67,7 @@ def test_it_comes_back_after_a_restart(visit: Any, tmp_path: Path) -> None:
     second = Server(tmp_path / "service", port=port)
     try:
         seen.page.wait_for_selector(LIVE, timeout=40_000)
-        seen.page.locator(".facts", has_text="647 documents so far").wait_for()
+        seen.page.locator(".facts", has_text="647 documents in total").wait_for()
     finally:
         second.stop()
     seen.errors.clear()  # the browser notes down that nobody answered

@@ -68,7 +68,7 @@ def test_rename_merge_pin_and_retire(visit: Any, own: Server) -> None:
     page.get_by_role("heading", level=1, name="Labels").wait_for()
     page.get_by_role("link", name="grain").click()
     page.get_by_role("button", name="Retire").click()
-    page.get_by_role("button", name="Retire it").click()
+    page.get_by_role("button", name="Retire label").click()
     page.get_by_role("heading", level=1, name="Labels").wait_for()
     names = {name for _, name, *_ in own.get("v1/names")["names"]}
     assert names & {*SUBJECTS, "<b>vessels</b>"} == {"oil", "<b>vessels</b>"}
@@ -95,7 +95,9 @@ def test_thousands_of_labels(visit: Any, many: Server) -> None:
 
 def test_try_as_one_types(visit: Any) -> None:
     page = visit("try").page
-    page.get_by_label("A text").press_sequentially("crude barrel and a wheat harvest 😀 opec")
+    page.get_by_label("Text", exact=True).press_sequentially(
+        "crude barrel and a wheat harvest 😀 opec"
+    )
     page.locator(".choice.predicted").first.wait_for()
     page.locator(".highlighted", has_text="opec").wait_for()
     page.get_by_role("radio", name="oil").check()
@@ -109,7 +111,7 @@ def test_try_as_one_types(visit: Any) -> None:
 def test_trying_leaves_nothing_behind(visit: Any, own: Server) -> None:
     before = own.get("v1/metrics")
     page = visit("try", url=own.url).page
-    page.get_by_label("A text").fill("crude barrel")
+    page.get_by_label("Text", exact=True).fill("crude barrel")
     page.locator(".choice").first.wait_for()
     after = own.get("v1/metrics")
     assert (after["awaiting"], after["version"]) == (before["awaiting"], before["version"])

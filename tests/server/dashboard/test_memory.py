@@ -34,9 +34,9 @@ def test_the_labels_that_fade_and_the_one_that_goes_next(visit: Any, fading: Ser
     assert rows.get_by_role("link").all_inner_texts() == list(SUBJECTS)
     for place, text in enumerate(told):
         assert f"{120 - 40 * place} documents ago" in text
-        assert ("makes room next" in text) == (place == 0)
+        assert ("replaced next" in text) == (place == 0)
     left = fading.get("v1/labels?sort=unseen&most=1")["labels"][0]["weight"]
-    assert f"{formatted(page, 'percent', left)} of what it was taught is left" in told[0]
+    assert f"{formatted(page, 'percent', left)} remembered" in told[0]
 
 
 def test_a_pinned_label_does_not_go_next(visit: Any, fading: Server) -> None:
@@ -44,7 +44,7 @@ def test_a_pinned_label_does_not_go_next(visit: Any, fading: Server) -> None:
     page.get_by_role("combobox", name="Pin a label").fill("grain")
     page.get_by_role("option", name="grain").first.wait_for()
     page.keyboard.press("Enter")
-    page.locator(".fades li", has_text="oil").get_by_text("makes room next").wait_for()
+    page.locator(".fades li", has_text="oil").get_by_text("replaced next").wait_for()
     page.locator(".fades li", has_text="grain").get_by_text("pinned").wait_for()
     page.get_by_role("button", name="Unpin grain").click()
-    page.locator(".fades li", has_text="grain").get_by_text("makes room next").wait_for()
+    page.locator(".fades li", has_text="grain").get_by_text("replaced next").wait_for()

@@ -41,7 +41,7 @@ def test_too_little_evidence_is_said(visit: Any, own: Server) -> None:
     page.get_by_label("Find a label").fill("rare one")
     row = page.get_by_role("row", name="rare one")
     row.wait_for()
-    assert row.get_by_text("not enough evidence yet").count() == 3
+    assert row.get_by_text("too few judged documents").count() == 3
 
 
 def test_curves_move(visit: Any) -> None:
@@ -49,7 +49,7 @@ def test_curves_move(visit: Any) -> None:
     wait_for_points(page, 2)
     points = page.evaluate(POINTS)
     wait_for_points(page, points + 1)
-    for title in ("F1", "Documents a second", "Time to predict", "Memory"):
+    for title in ("F1", "Documents per second", "Prediction time", "Memory"):
         assert chart(page, title).count() == 1
 
 
@@ -61,7 +61,7 @@ def test_pause_and_go_on(visit: Any) -> None:
     before = page.evaluate(path)
     seen.wait_for_figures(2)
     assert page.evaluate(path) == before
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Resume").click()
     page.wait_for_function(f"before => {path} !== before", arg=before)
 
 
@@ -93,11 +93,11 @@ def test_zoom_and_tooltip_stay_through_updates(visit: Any) -> None:
 def test_curves_by_keyboard(visit: Any) -> None:
     page = visit("now").page
     wait_for_points(page, 4)
-    plot = chart(page, "Documents a second").locator(".plot")
+    plot = chart(page, "Documents per second").locator(".plot")
     plot.focus()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
-    assert chart(page, "Documents a second").locator(".tip").is_visible()
+    assert chart(page, "Documents per second").locator(".tip").is_visible()
     page.keyboard.press("+")
     page.get_by_role("button", name="Zoom out").wait_for()
     page.keyboard.press("Escape")

@@ -67,7 +67,7 @@ def test_hostile_labels_and_texts_are_only_text(visit: Any, server: Server) -> N
         seen.page.get_by_role("heading", level=1, name=name, exact=True).wait_for()
     seen.go("Try")
     for text in HOSTILE:
-        seen.page.get_by_label("A text").fill(f"{text} hostile words")
+        seen.page.get_by_label("Text", exact=True).fill(f"{text} hostile words")
         seen.page.locator(".highlighted", has_text=text).wait_for()
     seen.go("Teach")
     for text in HOSTILE[:3]:
@@ -84,7 +84,7 @@ def test_keyboard_reaches_the_content_at_once(visit: Any) -> None:
     seen = visit("labels")
     seen.page.wait_for_selector(PAGES["labels"])
     seen.page.keyboard.press("Tab")
-    assert seen.page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    assert seen.page.evaluate("document.activeElement.textContent") == "Skip to content"
     seen.page.keyboard.press("Enter")
     seen.page.keyboard.press("Tab")
     assert seen.page.evaluate("document.activeElement.id") == "search"

@@ -186,7 +186,7 @@ def test_a_receipt_tells_what_changed(desk: Any) -> None:
     told = receipt(page).inner_text()
     assert "brandnew" in told
     assert "threshold" in told
-    assert "would now be labelled otherwise" in told
+    assert "labels of recent documents stay the same" in told
 
 
 def test_two_people_never_get_the_same(desk: Any, visit: Any, own: Server) -> None:
@@ -232,7 +232,7 @@ def test_a_lease_that_is_over_is_told_of(visit: Any, own: Server) -> None:
     seen.go("Teach")
     seen.page.wait_for_selector(SHOWN)
     before = text(seen.page)
-    seen.page.locator(".note", has_text="time for this document is over").wait_for()
+    seen.page.locator(".note", has_text="time for this document is up").wait_for()
     seen.page.wait_for_function(OTHER, arg=before)
 
 

@@ -1,12 +1,12 @@
-// What somebody says of a document: yes, no or unknown, label by label.
+// An answer: yes, no or unknown for each label of a document.
 
 export const YES = "yes";
 export const NO = "no";
 export const UNKNOWN = "unknown";
 
 /**
- * The rows of an item keep their places: first what was suggested, the best first, then what was
- * added. It begins with a draft, or with the prediction: its labels and no others.
+ * Rows keep their order: suggestions by probability, then added labels. An answer starts from a
+ * draft, or from the prediction: its labels and no others.
  */
 export class Answer {
   constructor(item, draft = null) {
@@ -22,12 +22,12 @@ export class Answer {
     this.wantsOthers = draft?.wantsOthers ?? false;
   }
 
-  /** What `constructor` takes up again. */
+  /** The draft for the constructor. */
   get draft() {
     return { rows: this.rows.map(({ name, said }) => [name, said]), wantsOthers: this.wantsOthers };
   }
 
-  /** Yes becomes no, everything else yes. */
+  /** Switch yes to no, and anything else to yes. */
   toggle(place) {
     const row = this.rows[place];
     if (row) row.said = row.said === YES ? NO : YES;
@@ -37,7 +37,7 @@ export class Answer {
     if (this.rows[place]) this.rows[place].said = said;
   }
 
-  /** Say yes to a label, wherever it stands; returns its place. */
+  /** Set a label to yes, adding it if necessary; return its row number. */
   add(name) {
     const place = this.rows.findIndex((row) => row.name === name);
     if (place < 0) return this.rows.push({ name, probability: null, isPredicted: false, said: YES }) - 1;
@@ -45,7 +45,7 @@ export class Answer {
     return place;
   }
 
-  /** Whether labels that are not listed may apply too, for all that is known. */
+  /** Whether labels that are not listed are unknown. */
   get areOthersUnknown() {
     return this.wantsOthers || this.rows.some((row) => row.said === UNKNOWN);
   }
@@ -58,19 +58,19 @@ export class Answer {
     return this.rows.filter((row) => row.said === said).map((row) => row.name);
   }
 
-  /** As the service takes it: a list says all labels, a mapping yes or no to some. Null: nothing. */
+  /** The labels as the API takes them: a list of all, or a mapping of some to yes or no; null: no answer. */
   get labels() {
     if (!this.areOthersUnknown) return this.with(YES);
     const known = this.rows.filter((row) => row.said !== UNKNOWN);
     return known.length ? Object.fromEntries(known.map((row) => [row.name, row.said === YES])) : null;
   }
 
-  /** The same in words. */
+  /** The answer in words. */
   get words() {
     const [yes, no] = [this.with(YES), this.with(NO)];
-    if (this.labels === null) return "nothing: every label is unknown";
-    if (!this.areOthersUnknown) return yes.length ? `${yes.join(", ")} – and no others` : "no label at all";
-    const told = [yes.length && `yes to ${yes.join(", ")}`, no.length && `no to ${no.join(", ")}`];
+    if (this.labels === null) return "none: all labels are unknown";
+    if (!this.areOthersUnknown) return yes.length ? `${yes.join(", ")}, no others` : "no labels";
+    const told = [yes.length && `yes: ${yes.join(", ")}`, no.length && `no: ${no.join(", ")}`];
     return [...told.filter(Boolean), "all others unknown"].join("; ");
   }
 }

@@ -1,14 +1,14 @@
-// The API: JSON in, JSON out, and errors that say what to do.
+// Requests to the API.
 
 import { askForToken, token, who } from "./session.js";
 
 export const base = new URL("../", import.meta.url);
 const TRIES = 4;
 
-/** What the service answered in place of what was asked for. */
+/** An error response. */
 export class Problem extends Error {
   constructor(status, { title, detail, remedy } = {}) {
-    super([detail || title || `The service answered ${status}.`, remedy].filter(Boolean).join(" "));
+    super([detail || title || `The service answered with status ${status}.`, remedy].filter(Boolean).join(" "));
     this.status = status;
   }
 }
@@ -16,15 +16,15 @@ export class Problem extends Error {
 export function get(path, parameters = {}, { signal } = {}) {
   const url = new URL(`v1/${path}`, base);
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
-  return ask(url, { signal });
+  return send(url, { signal });
 }
 
-/** With a `key`, the same request may be sent again: it counts once. */
+/** With a `key`, a request that is sent again counts once. */
 export function post(path, body, { signal, keepalive = false, key = null } = {}) {
   const headers = { "Content-Type": "application/json", "X-Clasher-Who": encodeURIComponent(who()) };
   if (key) headers["Idempotency-Key"] = key;
   const request = { method: "POST", headers, body: JSON.stringify(body), signal, keepalive };
-  return ask(new URL(`v1/${path}`, base), request);
+  return send(new URL(`v1/${path}`, base), request);
 }
 
 export function newKey() {
@@ -32,7 +32,7 @@ export function newKey() {
   return Array.from(numbers, (number) => number.toString(16).padStart(8, "0")).join("");
 }
 
-async function ask(url, request) {
+async function send(url, request) {
   for (let tries = 1; ; tries += 1) {
     const headers = { Accept: "application/json", ...request.headers };
     if (token()) headers.Authorization = `Bearer ${token()}`;
@@ -48,4 +48,10 @@ async function ask(url, request) {
 
 function pause(seconds) {
   return new Promise((resolve) => setTimeout(resolve, 1000 * Math.min(seconds, 10)));
+}
+
+/** The user's name and scope. A token fixes the name; without one, users choose it. */
+export async function me() {
+  const { who: name, scope } = await get("about");
+  return token() ? { name, scope, isFixed: true } : { name: who(), scope, isFixed: false };
 }

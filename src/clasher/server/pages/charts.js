@@ -1,6 +1,6 @@
-// Curves that move: raw values as straight lines, a cursor and a zoom that stay while they do.
+// Live line charts of raw values, with a cursor and zoom.
 //
-// Charts side by side share a `TimeView`: what is zoomed or pointed at in one is in all of them.
+// Charts that share a `TimeView` share zoom and cursor.
 
 import { h, s, say, show } from "./dom.js";
 import { time } from "./format.js";
@@ -8,18 +8,18 @@ import { nearest, roundStep, trace } from "./lines.js";
 
 const MARGIN = { left: 60, right: 12, top: 10, bottom: 24 };
 const HEIGHT = 200;
-const DRAG = 6; // pixels that make a movement a choice
+const DRAG = 6; // pixels: a longer movement selects a range
 
-/** What part of time is looked at, and the moment that is pointed at. */
+/** The visible time range and the cursor. */
 export class TimeView {
   constructor() {
-    this.last = 300; // seconds up to now, moving on
-    this.range = null; // a part of them that was chosen, and stays
+    this.last = 300; // seconds up to now
+    this.range = null; // a selected range, which does not move
     this.cursor = null;
     this.watchers = new Set();
   }
 
-  /** From when to when. */
+  /** Return the first and last visible moment. */
   over(at) {
     const [first, last] = [at[0] ?? 0, at.at(-1) ?? 1];
     return this.range ?? [Math.max(first, last - this.last), last];
@@ -31,7 +31,7 @@ export class TimeView {
   }
 }
 
-/** Lines over time; `lines` have a name, a class for their colour, and perhaps are `dashed`. */
+/** A chart; each of `lines` has a name and a class for its colour, and may be `dashed`. */
 export class LineChart {
   constructor({ title, lines, write, floor = null, ceiling = null, least = 0 }, view) {
     Object.assign(this, { title, lines, write, floor, ceiling, least, view });
@@ -48,7 +48,7 @@ export class LineChart {
     this.tip = h("div", { class: "tip", hidden: true });
     this.element = h("figure", { class: "chart" },
       h("figcaption", {}, h("h2", {}, title), this.legend()), h("div", { class: "canvas" }, this.svg, this.tip));
-    this.isPointed = false; // others show where the cursor is, this one also at what
+    this.isPointed = false; // this chart shows the values at the cursor; others only the cursor
     this.isKeyed = false;
     this.handle();
     this.sizes = new ResizeObserver(([entry]) => {
@@ -64,7 +64,7 @@ export class LineChart {
     this.view.watchers.delete(this.redraw);
   }
 
-  /** Draw these values; `columns` in the order of the lines. */
+  /** Draw values; `columns` in the order of the lines. */
   update(at, columns) {
     this.at = at;
     this.columns = columns;
@@ -79,7 +79,7 @@ export class LineChart {
 
   spoken() {
     const told = this.lines.map((line, i) => `${line.name} ${this.told(this.columns[i].at(-1))}`);
-    return `${this.title}: ${told.join(", ")}. Left and right move a cursor, plus and minus zoom, Escape zooms out.`;
+    return `${this.title}: ${told.join(", ")}. Left and right move the cursor, plus and minus zoom, Escape resets.`;
   }
 
   legend() {
@@ -90,7 +90,7 @@ export class LineChart {
   draw() {
     const { at, svg, width } = this;
     svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
-    this.area.setAttribute("width", this.inner); // lines end where the area does
+    this.area.setAttribute("width", this.inner); // clips the lines
     this.area.setAttribute("viewBox", `${MARGIN.left} 0 ${this.inner} ${HEIGHT}`);
     const [from, to] = this.view.over(at);
     this.from = from;
@@ -113,7 +113,7 @@ export class LineChart {
     return this.width - MARGIN.left - MARGIN.right;
   }
 
-  /** The bounds of the values that are seen, and round numbers between them. */
+  /** Return the bounds of the visible values and round ticks between them. */
   heights(from, to) {
     let [low, high] = [Infinity, -Infinity];
     this.at.forEach((moment, i) => {
@@ -136,7 +136,7 @@ export class LineChart {
     return [low, high, ticks];
   }
 
-  /** The cursor and what it points at. */
+  /** Show the cursor and the values at it. */
   point(x) {
     const seen = this.at.filter((moment) => moment >= this.from && moment <= this.from + this.span);
     const isSeen = this.view.cursor !== null && seen.length > 0;

@@ -1,15 +1,15 @@
-// Questions before something is done.
+// Dialogs.
 
 import { h } from "./dom.js";
 
-/** A line of text, or null. */
-export async function askText(title, label, { value = "", type = "text", about = null, yes = "Do it" } = {}) {
+/** Ask for a line of text; null if cancelled. */
+export async function askText(title, label, { value = "", type = "text", about = null, yes = "OK" } = {}) {
   const input = h("input", { id: "asked", type, value, required: true, maxlength: 1000, autocomplete: "off" });
   const content = [about && h("p", { class: "quiet" }, about), h("label", { for: "asked" }, label), input];
   return (await ask(title, content, yes, "main")) ? input.value.trim() || null : null;
 }
 
-/** Whether to do it. */
+/** Ask for confirmation. */
 export function confirm(title, text, yes) {
   return ask(title, [h("p", {}, text)], yes, "danger");
 }

@@ -1,32 +1,32 @@
-// Elements without markup: what comes from the stream is text, wherever it stands.
+// Create DOM elements. Texts from the server never become markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
- * An element. Properties are attributes, but for `on` (listeners), `vars` (custom properties of its
- * style) and those that are false or missing; children are elements, or text, or lists of both.
+ * Create an element. Properties are attributes, except `on` (listeners) and `vars` (CSS custom
+ * properties); false and missing ones are left out. Children are elements, texts, or lists of both.
  */
 export function h(tag, properties = {}, ...children) {
   return fill(document.createElement(tag), properties, children);
 }
 
-/** The same in a drawing. */
+/** Create an SVG element. */
 export function s(tag, properties = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), properties, children);
 }
 
-/** Text of the stream: its direction is its own, and does not turn what stands around it. */
+/** Isolate the direction of a text from the server. */
 export function bdi(text) {
   return h("bdi", {}, text);
 }
 
-/** Put these children in place of those that were there. */
+/** Replace the children of an element. */
 export function show(element, ...children) {
-  element.replaceChildren(...children.flat(Infinity).filter(isThere));
+  element.replaceChildren(...children.flat(Infinity).filter(isPresent));
   return element;
 }
 
-/** Change a text only where it is another one, so that nothing is announced or drawn in vain. */
+/** Set a text only if it changed, so that screen readers do not repeat it. */
 export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -34,14 +34,14 @@ export function say(element, text) {
 function fill(element, { on = {}, vars = {}, ...attributes }, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === true) element.setAttribute(name, "");
-    else if (isThere(value)) element.setAttribute(name, value);
+    else if (isPresent(value)) element.setAttribute(name, value);
   }
   for (const [name, value] of Object.entries(vars)) element.style.setProperty(`--${name}`, value);
   for (const [name, listener] of Object.entries(on)) element.addEventListener(name, listener);
-  element.append(...children.flat(Infinity).filter(isThere));
+  element.append(...children.flat(Infinity).filter(isPresent));
   return element;
 }
 
-function isThere(value) {
+function isPresent(value) {
   return value !== null && value !== undefined && value !== false;
 }

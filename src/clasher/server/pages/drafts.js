@@ -1,27 +1,27 @@
-// Answers that were begun and not sent yet: kept in this tab, also through a reload.
+// Answers not sent yet; this tab keeps them, also after a reload.
 
 const PLACE = "clasher.drafts";
-const MOST = 50; // the oldest make room
+const MOST = 50; // older ones are dropped
 
-/** Rows of [id, digest of the text, draft], the oldest first. */
+/** List rows of [id, digest of the text, draft], oldest first. */
 function all() {
   try {
     return JSON.parse(sessionStorage.getItem(PLACE)) ?? [];
   } catch {
-    return []; // written by another version, or storage is forbidden
+    return []; // another version's data, or no access to storage
   }
 }
 
 function write(rows) {
   try {
     sessionStorage.setItem(PLACE, JSON.stringify(rows.slice(-MOST)));
-  } catch { /* the page still has it */ }
+  } catch { /* the open page still has it */ }
 }
 
 const isOf = (item) => ([id, digest]) => id === item.id && digest === item.digest;
 const without = (item) => all().filter((row) => !isOf(item)(row));
 
-/** What was begun for this text, null where nothing was. */
+/** Return the draft for this text, or null. */
 export function draftOf(item) {
   return all().find(isOf(item))?.[2] ?? null;
 }
@@ -34,12 +34,12 @@ export function dropDraft(item) {
   write(without(item));
 }
 
-/** Ask for these documents no more; what was begun for them stays. */
+/** Skip these documents from now on, but keep their drafts. */
 export function setAside(ids) {
   write(all().map(([id, digest, draft]) => [id, digest, ids.includes(id) ? { ...draft, isSkipped: true } : draft]));
 }
 
-/** The ids of documents with an answer that was begun, but for those that were skipped. */
+/** List the ids of documents with a draft, except skipped ones. */
 export function draftedIds() {
   return all().filter(([, , draft]) => !draft.isSkipped).map(([id]) => id);
 }

@@ -1,4 +1,4 @@
-// Drift: what has changed, in words, what to teach next, and whether it got better since.
+// The Drift page: alarms, what changed, what to teach next, and the recovery since.
 
 import { get } from "./api.js";
 import { bdi, h, show } from "./dom.js";
@@ -7,21 +7,21 @@ import * as write from "./format.js";
 import { numbersByName } from "./names.js";
 import { attempt } from "./notes.js";
 
-const CALM = 5000; // milliseconds between two looks
+const CALM = 5000; // milliseconds between two updates
 const EXCERPT = 160; // characters
-const STEADY = 0.2; // a label's share of documents that changes by less than this part of it is called steady
+const STEADY = 0.2; // relative change of a label's frequency below which it counts as unchanged
 
 export function openDrift(root) {
   const place = h("div", { class: "alarms" });
   const asked = new AbortController();
   show(root, h("h1", {}, "Drift"), h("p", { class: "lead" },
-    "An alarm rings when a label's errors have risen by more than chance explains, and enough documents were seen to tell. The model then gives up most of that label's past, and learns it anew."), place);
+    "The model raises an alarm when the errors of a label rise significantly. It then forgets most of what it learnt about that label and learns it again."), place);
   const load = () => attempt(async () => {
     const { alarms } = await get("alarms", {}, { signal: asked.signal });
     const [texts, numbers] = await Promise.all([textsOf(alarms, asked.signal), numbersByName()]);
-    if (place.contains(document.activeElement)) return; // nobody loses their place
+    if (place.contains(document.activeElement)) return; // keep the user's focus
     show(place, alarms.length ? alarms.map((alarm) => card(alarm, texts, numbers))
-      : h("p", { class: "notice calm" }, "No alarm so far: labels mean what they meant."));
+      : h("p", { class: "notice calm" }, "No alarms so far."));
   });
   load();
   const stop = listenCalmly(["metrics"], CALM, load);
@@ -31,9 +31,9 @@ export function openDrift(root) {
   };
 }
 
-let known = new Map(); // texts by id, of the alarms of now: null where it is gone
+let known = new Map(); // texts of the current alarms by id; null: no longer available
 
-/** The texts that alarms ask to be taught, by id; each is asked for once. */
+/** Fetch the texts worth teaching, each once. */
 async function textsOf(alarms, signal) {
   const ids = [...new Set(alarms.flatMap((alarm) => alarm.teach))];
   known = new Map(await Promise.all(ids.map(async (id) => [id, known.has(id) ? known.get(id) : await textOf(id, signal)])));
@@ -44,7 +44,7 @@ async function textOf(id, signal) {
   try {
     return (await get(`documents/${encodeURIComponent(id)}`, {}, { signal })).text;
   } catch (error) {
-    if (error.status === 404 || error.status === 403) return null; // gone, or not for us to see
+    if (error.status === 404 || error.status === 403) return null; // dropped, or hidden from this token
     throw error;
   }
 }
@@ -54,15 +54,15 @@ function card(alarm, texts, numbers) {
   const name = label === null ? "All labels" : numbers.has(label) ? h("a", { href: `#/labels/${numbers.get(label)}` }, bdi(label)) : bdi(label);
   const teach = alarm.teach.filter((id) => texts.get(id));
   return h("article", { class: "panel alarm" },
-    h("h2", {}, name, " got harder"),
+    h("h2", {}, name, ": more errors"),
     h("p", {}, "Errors rose from ", h("b", {}, write.percent(alarm.error_before)), " to ", h("b", {}, write.percent(alarm.error_after)),
-      h("span", { class: "quiet" }, ` of ${label === null ? "the" : "its"} documents: ${write.count(100 * (alarm.error_after - alarm.error_before))} points, noticed at document ${write.count(alarm.document)}${alarm.at === null ? "" : `, ${write.moment(alarm.at)}`}.`)),
+      h("span", { class: "quiet" }, ` of ${label === null ? "the" : "its"} documents: ${write.count(100 * (alarm.error_after - alarm.error_before))} points; noticed at document ${write.count(alarm.document)}${alarm.at === null ? "" : `, ${write.moment(alarm.at)}`}.`)),
     often(alarm),
     h("div", { class: "change", "aria-hidden": "true", vars: { before: alarm.error_before, after: alarm.error_after } }, h("i"), h("b")),
-    words("Written more:", alarm.gained, "yes"), words("Written less:", alarm.lost, "no"),
+    words("More frequent words:", alarm.gained, "yes"), words("Less frequent words:", alarm.lost, "no"),
     h("p", {}, "Since then: ", alarm.recovered
       ? [h("b", {}, `F1 ${write.ratio(alarm.recovered.value)}`), h("span", { class: "quiet" }, ` (${write.interval(alarm.recovered)})`)]
-      : h("span", { class: "quiet" }, "not enough evidence yet")),
+      : h("span", { class: "quiet" }, "too few judged documents")),
     teach.length > 0 && [
       h("h3", {}, "Teach these next"),
       h("ul", { class: "next" }, teach.map((id) => h("li", { dir: "auto" }, texts.get(id).slice(0, EXCERPT)))),
@@ -71,11 +71,11 @@ function card(alarm, texts, numbers) {
     ]);
 }
 
-/** Whether the label of an alarm rises or falls, where enough was judged to tell. */
+/** Describe how the frequency of the label changed, if enough documents were judged. */
 function often({ label, frequency_before: before, frequency: now }) {
   if (label === null || before === null || now === null) return null;
-  if (Math.abs(now - before) < STEADY * Math.max(now, before)) return h("p", {}, `It is as frequent as before: ${write.percent(now)} of documents have it.`);
-  return h("p", {}, h("b", {}, now > before ? "It rises" : "It falls"), ` from ${write.percent(before)} to ${write.percent(now)} of documents.`);
+  if (Math.abs(now - before) < STEADY * Math.max(now, before)) return h("p", {}, `Its frequency is unchanged: ${write.percent(now)} of documents.`);
+  return h("p", {}, h("b", {}, now > before ? "More frequent:" : "Less frequent:"), ` from ${write.percent(before)} to ${write.percent(now)} of documents.`);
 }
 
 function words(title, list, look) {

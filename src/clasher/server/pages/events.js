@@ -1,25 +1,25 @@
-// What happens, as it happens: one connection for all tabs of a browser.
+// Events from the server: one connection for all tabs of a browser.
 //
-// Where workers cannot be shared, a tab has a connection of its own while it is to be seen.
+// Without shared workers, each visible tab has a connection of its own.
 
 import { base } from "./api.js";
 import { token } from "./session.js";
 import { openStream } from "./stream.js";
 
-const BEAT = 30_000; // milliseconds between two signs of life to the worker
+const BEAT = 30_000; // milliseconds between two messages that keep the tab registered
 const handlers = new Map(); // kind → set of functions
 const watchers = new Set();
 let status = "connecting";
 let hello = null;
 
-/** Call `handler(data, event)` at every event of a kind; returns how to stop. */
+/** Call `handler(data, event)` for every event of a kind; return a function that stops it. */
 export function listen(kind, handler) {
   if (!handlers.has(kind)) handlers.set(kind, new Set());
   handlers.get(kind).add(handler);
   return () => handlers.get(kind).delete(handler);
 }
 
-/** Call `handler()` when events of these kinds come, but not again within so many milliseconds; returns how to stop. */
+/** Call `handler()` for events of these kinds, at most once per `milliseconds`; return a function that stops it. */
 export function listenCalmly(kinds, milliseconds, handler) {
   let heard = Date.now();
   const hear = () => {
@@ -31,13 +31,13 @@ export function listenCalmly(kinds, milliseconds, handler) {
   return () => stops.forEach((stop) => stop());
 }
 
-/** Call `watcher(status)` now and at every change. */
+/** Call `watcher(status)` now and on every change. */
 export function watchStatus(watcher) {
   watchers.add(watcher);
   watcher(status);
 }
 
-/** Begin; again, with a token that was not there before. */
+/** Connect, or reconnect with a new token. */
 export function connect() {
   hello ??= window.SharedWorker ? shareWorker() : standAlone();
   hello();
@@ -57,7 +57,7 @@ function shareWorker() {
   const start = () => {
     if (!port) {
       const worker = new SharedWorker(new URL("./shared.js", import.meta.url), { type: "module", name: `clasher ${base.pathname}` });
-      worker.onerror = () => { // no modules in workers here
+      worker.onerror = () => { // this browser has no module workers
         hello = standAlone();
         hello();
       };

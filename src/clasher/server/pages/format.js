@@ -1,4 +1,4 @@
-// Numbers, times and estimates in words.
+// Format numbers, times and estimates.
 
 import { h } from "./dom.js";
 
@@ -32,14 +32,14 @@ export function duration(seconds) {
 
 export const interval = (estimate) => `${ratio(estimate.low)}–${ratio(estimate.high)}`;
 
-/** An estimate in a few characters, or a dash where too little was observed. */
+/** Format an estimate, or a dash if too few documents were judged. */
 export function briefly(estimate) {
   if (estimate.is_enough) return h("span", { title: `95 % interval ${interval(estimate)}` }, ratio(estimate.value));
-  return h("span", { class: "quiet", title: "not enough evidence yet" },
-    h("span", { "aria-hidden": "true" }, "–"), h("span", { class: "unseen" }, "not enough evidence yet"));
+  return h("span", { class: "quiet", title: "too few judged documents" },
+    h("span", { "aria-hidden": "true" }, "–"), h("span", { class: "unseen" }, "too few judged documents"));
 }
 
-/** Where on the scale from 0 to 1 an estimate and its interval lie. */
+/** Draw an estimate and its interval on a scale from 0 to 1. */
 export function reach(estimate) {
   const { low, high, value } = estimate;
   return h("div", { class: "reach", "aria-hidden": "true", vars: { low, high, value } }, h("i"), h("b"));

@@ -1,12 +1,12 @@
-// A text with the words marked that spoke for a label, and against it.
+// Highlight the words of a text that speak for a label and against it.
 
 import { h } from "./dom.js";
 
 const LEVELS = 5;
 
 /**
- * Pieces of a text with the weight of each. Stretches are in characters as the service counts them
- * (code points) and may overlap: one over several words gives each its part by length.
+ * Split a text into pieces with weights. Stretches count code points and may overlap; one that
+ * covers several pieces is divided by their length.
  */
 export function pieces(text, stretches) {
   const characters = Array.from(text);
@@ -26,7 +26,7 @@ export function pieces(text, stretches) {
   }));
 }
 
-/** The text as elements; the stronger a word spoke, the stronger its mark. */
+/** Mark words; more evidence makes a stronger mark. */
 export function marked(parts) {
   const most = Math.max(...parts.map(({ weight }) => Math.abs(weight)), 1e-9);
   return parts.map(({ text, weight }) => {
@@ -37,7 +37,7 @@ export function marked(parts) {
   });
 }
 
-/** The words that weigh most, each once, by sign. */
+/** Return the words with the most evidence for (1) or against (-1). */
 export function weightiest(parts, sign, most = 8) {
   const sums = new Map();
   for (const { text, weight } of parts) {

@@ -1,4 +1,4 @@
-// The recent past as the page keeps it: raw values, a fixed number of them.
+// The history of metrics for charts: a bounded number of raw values.
 
 import { get } from "./api.js";
 import { listen } from "./events.js";
@@ -10,8 +10,8 @@ const NAMES = [
 ];
 
 /**
- * Columns of equal length, the oldest point first. Past `most` points, every other one of the older
- * half goes: the last minutes are whole, and the further back, the fewer are left.
+ * Columns of equal length, oldest point first. Beyond `most` points, every other one of the older
+ * half is dropped: recent minutes stay complete, older ones get sparser.
  */
 export class History {
   constructor(names, most = MOST) {
@@ -20,7 +20,7 @@ export class History {
     this.columns = Object.fromEntries(names.map((name) => [name, []]));
   }
 
-  /** Add a point; those from before the last one are not taken. */
+  /** Add a point, unless it is older than the last one. */
   add(at, values) {
     if (this.at.length && at <= this.at.at(-1)) return;
     this.at.push(at);
@@ -34,7 +34,7 @@ export class History {
     for (const name of Object.keys(this.columns)) this.columns[name] = this.columns[name].filter(keep);
   }
 
-  /** How fast a counter grew between points; nothing where it began anew. */
+  /** Return the growth of a counter between points; null where it restarted. */
   rates(name) {
     const column = this.columns[name];
     return column.map((value, i) => {
@@ -43,7 +43,7 @@ export class History {
     });
   }
 
-  /** What was so at this moment, to look at while more comes in. */
+  /** Copy the current state. */
   copy() {
     const other = new History([], this.most);
     other.at = [...this.at];
@@ -53,13 +53,13 @@ export class History {
 }
 
 export const past = new History(NAMES);
-export let latest = null; // the last figures
-let ahead = 0; // seconds by which the clock of the service is ahead of ours
+export let latest = null; // the last metrics
+let ahead = 0; // seconds by which the server's clock is ahead
 
-/** The time by the clock of the service. */
+/** The time by the server's clock. */
 export const serverNow = () => Date.now() / 1000 + ahead;
 
-/** Take what the service remembers, then follow it. */
+/** Load the history from the service, then follow its events. */
 export async function follow() {
   listen("metrics", (metrics, event) => {
     latest = metrics;
@@ -67,7 +67,7 @@ export async function follow() {
     past.add(event.at, pointOf(metrics));
   });
   latest ??= await get("metrics").catch(() => null);
-  const { points } = await get("history").catch(() => ({ points: [] })); // curves may begin now as well
+  const { points } = await get("history").catch(() => ({ points: [] })); // charts can also start empty
   const newer = past.copy();
   const all = new History(NAMES);
   for (const [at, ...values] of points) {

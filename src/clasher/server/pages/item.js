@@ -1,4 +1,4 @@
-// One document to teach: its text, and a row for each label with yes, no and unknown.
+// A document to teach: its text, and a row for each label with yes, no and unknown.
 
 import { NO, UNKNOWN, YES } from "./answer.js";
 import { bdi, h, say, show } from "./dom.js";
@@ -6,32 +6,32 @@ import { percent } from "./format.js";
 import { secondsLeft } from "./queue.js";
 
 const REASONS = {
-  uncertain: ["uncertain", "Picked because the model is unsure of it."],
-  diverse: ["diverse", "Picked because documents like it were asked about least."],
-  random: ["random", "Picked at random: these tell how good the model is."],
+  uncertain: ["uncertain", "The model is unsure of it."],
+  diverse: ["diverse", "Few documents like it have been taught."],
+  random: ["random", "Picked at random, to measure quality."],
 };
 const STATES = [[YES, "Yes"], [NO, "No"], [UNKNOWN, "?"]];
 
-/** Draws an item; every change goes through `onChange(act)`, which does it and draws again. */
+/** Show an item; every change goes through `onChange(act)`, which runs `act` and updates the view. */
 export class ItemView {
   constructor(item, answer, onChange) {
     Object.assign(this, { item, answer, onChange });
     const [reason, why] = REASONS[item.reason] ?? REASONS.random;
     this.left = h("span", { class: "quiet left", role: "status" });
-    this.lost = ""; // why it is no longer ours
+    this.lost = ""; // why the lease was lost
     this.rows = [];
     this.list = h("ol", { class: "answers", "aria-label": "Labels" });
     this.others = h("button", { class: "others", "aria-pressed": "false", on: { click: () => onChange(() => answer.toggleOthers()) } });
     this.words = h("bdi");
-    this.text = h("p", { class: "text", dir: "auto", tabindex: "0", "aria-label": "The document" }, item.text);
+    this.text = h("p", { class: "text", dir: "auto", tabindex: "0", "aria-label": "Document" }, item.text);
     this.head = h("p", { class: "why" }, h("span", { class: `mark ${reason}` }, reason), ` ${why} `, this.left);
-    this.body = h("section", { class: "panel", "aria-label": "Its labels" }, this.list, this.others,
-      h("p", { class: "sentence", role: "status" }, h("span", { class: "quiet" }, "Enter says "), this.words));
+    this.body = h("section", { class: "panel", "aria-label": "Labels of the document" }, this.list, this.others,
+      h("p", { class: "sentence", role: "status" }, h("span", { class: "quiet" }, "Your answer: "), this.words));
     this.update();
     this.tick();
   }
 
-  /** How long it is ours, or why it is not. */
+  /** Show how long the lease lasts, or why it was lost. */
   tick() {
     this.head.classList.toggle("lost", Boolean(this.lost));
     if (this.lost) {
@@ -70,7 +70,7 @@ export class ItemView {
     return line;
   }
 
-  /** Put the focus on the row above or below. */
+  /** Focus the row above or below. */
   step(by) {
     const at = this.rows.findIndex(({ line }) => line.contains(document.activeElement));
     const to = at < 0 ? (by > 0 ? 0 : this.rows.length - 1) : at + by;

@@ -1,18 +1,18 @@
-// What the keys of Teach mean.
+// Keyboard commands of the Teach page.
 
 import { UNKNOWN } from "./answer.js";
 
-/** The keys and what they do, for the help below Teach. */
+/** The keys and their actions, for the help. */
 export const KEYS = [
-  ["1 – 9", "yes or no to a label"], ["Shift + 1 – 9", "unknown"], ["0", "may other labels apply?"],
-  ["letters", "find any label, Enter adds it"], ["Enter", "accept and go on"], ["→", "skip"],
-  ["↑ ↓", "walk the labels, space for yes or no"], ["Ctrl + Z", "undo"], ["Ctrl + Y", "redo"],
+  ["1 – 9", "switch a label between yes and no"], ["Shift + 1 – 9", "mark a label unknown"], ["0", "switch all other labels between no and unknown"],
+  ["letters", "search all labels; Enter adds one"], ["Enter", "accept and continue"], ["→", "skip"],
+  ["↑ ↓", "move between labels; Space switches yes and no"], ["Ctrl + Z", "undo"], ["Ctrl + Y", "redo"],
 ];
 
-/** Keys that go on while they are held down. */
+/** Keys that repeat while held down. */
 export const STEPS = new Set(["ArrowUp", "ArrowDown"]);
 
-/** What a key means here; letters go to the search, so commands are none. */
+/** Return the action of a key. Letters go to the search box. */
 export function actionOf(event, desk) {
   const { key, code, target, shiftKey: isShifted } = event;
   const isTyping = target.matches("input, textarea");
@@ -31,6 +31,6 @@ export function actionOf(event, desk) {
   const isScrolling = target.matches(".text");
   if (!isScrolling && (key === "ArrowDown" || key === "ArrowUp")) return () => desk.view.step(key === "ArrowDown" ? 1 : -1);
   if (key === "/") return () => desk.picker.input.focus();
-  if (/^\p{L}$/u.test(key)) desk.picker.input.focus(); // and the letter goes there
+  if (/^\p{L}$/u.test(key)) desk.picker.input.focus(); // the letter is typed there
   return null;
 }

@@ -1,12 +1,11 @@
-// A label's page: how good it is, its words, its neighbours, its recent documents; what can be done.
+// The page of a label: quality, words, neighbours, recent documents, actions.
 
-import { get, newKey, post } from "./api.js";
+import { get, me, newKey, post } from "./api.js";
 import { askText, confirm } from "./dialogs.js";
 import { documentRow } from "./documents.js";
 import { bdi, h, show } from "./dom.js";
 import * as write from "./format.js";
 import { marks } from "./labels.js";
-import { me } from "./me.js";
 import { numbersByName } from "./names.js";
 import { attempt, note } from "./notes.js";
 import { sparkline } from "./spark.js";
@@ -28,11 +27,11 @@ async function tell(place, number, reload, signal) {
     show(place, head(page.label, scope === "admin" && reload), measures(page.label), columns(page, numbers), recent(page));
   } catch (error) {
     if (error.status !== 404) throw error;
-    show(place, h("h1", {}, "No such label"), h("p", { class: "notice" }, "It was retired or merged, or there never was one."));
+    show(place, h("h1", {}, "No such label"), h("p", { class: "notice" }, "It was retired or merged, or never existed."));
   }
 }
 
-/** Its name and, for those who may do it, what can be done. */
+/** Show the name and, for admins, the actions. */
 function head(label, reload) {
   const title = h("h1", {}, bdi(label.name), marks(label));
   return h("div", { class: "title" }, title, reload && actions(label, reload));
@@ -49,30 +48,30 @@ function actions(label, reload) {
   return h("p", { class: "actions" },
     button(label.is_pinned ? "Unpin" : "Pin", () => act(label.is_pinned ? "unpin" : "pin")),
     button("Rename", async () => {
-      const into = await askText("Rename this label", "Its new name", { value: label.name, yes: "Rename it" });
+      const into = await askText("Rename this label", "New name", { value: label.name, yes: "Rename" });
       if (into && into !== label.name) act("rename", into);
     }),
     button("Merge", async () => {
-      const into = await askText("Merge this label into another one", "The name of the other label", { yes: "Merge them" });
+      const into = await askText("Merge this label into another one", "Name of the other label", { yes: "Merge" });
       if (into) act("merge", into);
     }),
     button("Retire", async () => {
-      if (await confirm("Retire this label?", "It will not be predicted any more, and what it was taught is given up.", "Retire it")) act("retire");
+      if (await confirm("Retire this label?", "The model will forget it and no longer predict it.", "Retire label")) act("retire");
     }, "danger"));
 }
 
-const DONE = { pin: "pinned", unpin: "no longer pinned", rename: "now called", merge: "merged into", retire: "retired" };
+const DONE = { pin: "pinned", unpin: "unpinned", rename: "renamed to", merge: "merged into", retire: "retired" };
 
 function measures(label) {
   const one = (title, estimate, look) => h("article", { class: `card ${look}` }, h("h2", {}, title),
     h("p", { class: "figure" }, estimate.is_enough ? write.ratio(estimate.value) : "–"),
     estimate.is_enough ? write.reach(estimate) : h("div", { class: "reach" }),
-    h("p", {}, estimate.is_enough ? write.interval(estimate) : "not enough evidence yet"),
+    h("p", {}, estimate.is_enough ? write.interval(estimate) : "too few judged documents"),
     h("p", {}, write.plural(estimate.observations, "observation", "observations")));
   return h("section", { class: "cards", "aria-label": "Quality" },
     one("F1", label.f1, "macro"), one("Precision", label.precision, "micro"), one("Recall", label.recall, "frequent"),
     h("article", { class: "card rare" }, h("h2", {}, "Support"), h("p", { class: "figure" }, write.count(label.support)),
-      sparkline(label.history), h("p", {}, "F1 lately")));
+      sparkline(label.history), h("p", {}, "F1 over time")));
 }
 
 function columns({ label, neighbours }, numbers) {
@@ -80,17 +79,17 @@ function columns({ label, neighbours }, numbers) {
   const bar = (name, share, told, href) => h("li", { vars: { share } },
     h("span", { class: "name" }, href ? h("a", { href }, bdi(name)) : bdi(name)), h("span", { class: "quiet" }, told));
   return h("div", { class: "columns" },
-    h("section", { class: "panel" }, h("h2", {}, "Words that speak for it"), label.words.length
+    h("section", { class: "panel" }, h("h2", {}, "Top words"), label.words.length
       ? h("ol", { class: "bars" }, label.words.map(([word, weight]) => bar(word, weight / most, write.short(weight))))
-      : h("p", { class: "quiet" }, "None are known: nothing was learnt yet, or the model keeps no words.")),
-    h("section", { class: "panel" }, h("h2", {}, "Labels that come with it"), neighbours.length
+      : h("p", { class: "quiet" }, "None: the model has learnt nothing yet, or does not store words.")),
+    h("section", { class: "panel" }, h("h2", {}, "Often together with"), neighbours.length
       ? h("ol", { class: "bars second" }, neighbours.map(([name, share]) => bar(name, share, write.percent(share), numbers.has(name) && `#/labels/${numbers.get(name)}`)))
-      : h("p", { class: "quiet" }, "It has come alone so far.")));
+      : h("p", { class: "quiet" }, "None so far.")));
 }
 
 function recent({ recent: documents }) {
-  if (documents === null) return h("p", { class: "quiet" }, "Its recent documents are shown to those whose token may teach.");
-  return h("section", { class: "panel" }, h("h2", {}, "Its recent documents"), documents.length
+  if (documents === null) return h("p", { class: "quiet" }, "To see its recent documents, use a token with scope teach.");
+  return h("section", { class: "panel" }, h("h2", {}, "Recent documents"), documents.length
     ? h("ul", { class: "documents" }, documents.map(documentRow))
-    : h("p", { class: "quiet" }, "None among the documents that are kept."));
+    : h("p", { class: "quiet" }, "None of the kept documents."));
 }

@@ -1,4 +1,4 @@
-// Labels: a table to search and to sort, a page of it at a time, however many there are.
+// The Labels page: a table with search, sorting and pages.
 
 import { get } from "./api.js";
 import { bdi, h, say, show } from "./dom.js";
@@ -8,10 +8,10 @@ import { attempt } from "./notes.js";
 import { sparkline } from "./spark.js";
 
 const ROWS = 50;
-const CALM = 3000; // milliseconds between two looks at what has changed
+const CALM = 3000; // milliseconds between two updates
 const COLUMNS = [
   { title: "Label", sort: "name", class: "text", first: "asc" },
-  { title: "Lately", class: "lately" },
+  { title: "Recent F1", class: "lately" },
   { title: "F1", sort: "f1", first: "desc" },
   { title: "Precision", sort: "precision", first: "desc", class: "wide" },
   { title: "Recall", sort: "recall", first: "desc", class: "wide" },
@@ -19,7 +19,7 @@ const COLUMNS = [
   { title: "Words", class: "text wide" },
 ];
 
-// What was looked for stays when one comes back from a label.
+// The search survives visits of other pages.
 const wanted = { query: "", sort: "support", order: "desc", start: 0 };
 
 export function openLabels(root) {
@@ -51,7 +51,7 @@ class LabelTable {
       h("nav", { class: "turn", "aria-label": "Pages of the table" }, this.before, this.after));
   }
 
-  /** Whether somebody is in the rows, who would lose their place. */
+  /** Whether an update would take the user's focus or selection. */
   get isBusy() {
     return this.body.contains(document.activeElement) || !getSelection().isCollapsed;
   }
@@ -91,7 +91,7 @@ class LabelTable {
       this.heads[i].setAttribute("aria-sort", isSorted ? `${wanted.order}ending` : "none");
     });
     show(this.body, labels.length ? labels.map(row) : h("tr", {}, h("td", { class: "text quiet", colspan: COLUMNS.length },
-      query ? "No label has this in its name." : "No labels yet: they appear as they are taught.")));
+      query ? "No label matches." : "No labels yet. They appear when the model learns them.")));
     const range = labels.length ? `${write.count(start + 1)}–${write.count(start + labels.length)} of ` : "";
     say(this.found, `${range}${write.plural(total, "label", "labels")}`);
     this.before.disabled = start === 0;
@@ -111,7 +111,7 @@ function row(label) {
     h("td", { class: "text wide quiet words" }, label.words.map(([word]) => [bdi(word), " "])));
 }
 
-/** What there is to know of a label at a glance. */
+/** Show that a label has drifted or is pinned. */
 export function marks(label) {
   return [
     label.has_drifted && h("a", { class: "mark drifted", href: "#/drift" }, "drift"),

@@ -1,6 +1,6 @@
-// Places on a chart: paths through values, round steps, the nearest moment.
+// Geometry of charts.
 
-/** A path through the values, broken where there are none. */
+/** Make a path through the values, with gaps where they are missing. */
 export function trace(at, column, x, y, from, to) {
   let path = "";
   let isDown = false;
@@ -17,13 +17,13 @@ export function trace(at, column, x, y, from, to) {
   return path;
 }
 
-/** The smallest round number that is no less than this. */
+/** Return the smallest round number that is at least `least`. */
 export function roundStep(least) {
   const power = 10 ** Math.floor(Math.log10(least));
   return [1, 2, 2.5, 5, 10].find((step) => step * power >= least * 0.999) * power;
 }
 
-/** The place of the moment that is nearest. */
+/** Return the index of the nearest moment. */
 export function nearest(sorted, wanted) {
   let [low, high] = [0, sorted.length - 1];
   while (low < high) {

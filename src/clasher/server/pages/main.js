@@ -1,4 +1,4 @@
-// Which page is open, and whether it is live.
+// The frame of the dashboard: navigation between pages, and the connection status.
 
 import { show, say } from "./dom.js";
 import { connect, watchStatus } from "./events.js";
@@ -12,7 +12,7 @@ import { openNow } from "./now.js";
 import { openTeach } from "./teach.js";
 import { openTry } from "./try.js";
 
-// Each takes the place to draw in and what follows in the address, and returns how to close it.
+// Each page gets its root element and the rest of the address, and returns a function that closes it.
 const PAGES = {
   now: ["Now", openNow],
   labels: ["Labels", (root, number) => (number ? openLabel : openLabels)(root, number)],
@@ -21,7 +21,7 @@ const PAGES = {
   drift: ["Drift", openDrift],
   memory: ["Memory", openMemory],
 };
-const SAID = { live: "live", connecting: "connecting …", refused: "not let in" };
+const STATUS = { live: "live", connecting: "connecting …", refused: "no access" };
 
 const content = document.getElementById("content");
 let close = () => {};
@@ -46,7 +46,7 @@ addEventListener("hashchange", () => {
   if (!content.contains(document.activeElement)) content.focus({ preventScroll: true });
 });
 document.querySelector(".skip").addEventListener("click", (event) => {
-  event.preventDefault(); // the address tells which page is open
+  event.preventDefault(); // the hash holds the open page
   content.focus();
 });
 addEventListener("pagehide", () => close());
@@ -55,7 +55,7 @@ addEventListener("pageshow", (event) => event.persisted && open());
 watchStatus(async (status) => {
   const place = document.getElementById("connection");
   place.dataset.status = status;
-  say(place, SAID[status]);
+  say(place, STATUS[status]);
   if (status === "refused" && await askForToken()) connect();
 });
 connect();

@@ -1,4 +1,4 @@
-// The names of all labels: fetched again when there may be others.
+// The names of all labels, fetched again when they may have changed.
 
 import { get } from "./api.js";
 import { listen } from "./events.js";
@@ -16,7 +16,7 @@ function forget() {
   known = null;
 }
 
-/** Every label: id, name, support, isPinned; the best known first. */
+/** List all labels: id, name, support, isPinned; the most frequent first. */
 export function allNames() {
   known ??= get("names").then(
     ({ names }) => names
@@ -30,17 +30,17 @@ export function allNames() {
   return known;
 }
 
-/** The numbers of labels by their names. */
+/** Map label names to their numbers. */
 export async function numbersByName() {
   return new Map((await allNames()).map(({ id, name }) => [name, id]));
 }
 
-/** Without case and accents. */
+/** Remove case and accents. */
 export function plain(text) {
   return text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 }
 
-/** All names with this text in them: the same one first, then those that begin so, or a word of theirs. */
+/** Find labels that contain a text: exact matches first, then beginnings of the name, then of a word. */
 export function search(names, text) {
   const wanted = plain(text.trim());
   if (!wanted) return names;

@@ -1,11 +1,11 @@
-// Short messages at the foot of the page, also spoken by screen readers.
+// Short messages at the bottom of the page, also for screen readers.
 
 import { h } from "./dom.js";
 
 const SHOWN = 7000; // milliseconds
 const MOST = 3;
 
-/** Say something; it goes away by itself. */
+/** Show a message for some seconds. */
 export function note(text, kind = "") {
   const list = document.getElementById("notes");
   const line = h("p", { class: `note ${kind}` }, text);
@@ -14,7 +14,7 @@ export function note(text, kind = "") {
   setTimeout(() => line.remove(), SHOWN);
 }
 
-/** Run `work`, and say what went wrong; what was given up on purpose did not. */
+/** Run `work` and show its errors, except cancelled requests. */
 export async function attempt(work) {
   try {
     return await work();

@@ -1,4 +1,4 @@
-// Now: how good, how fast, how large; and the curves of the last minutes.
+// The Now page: quality, speed, size, and charts.
 
 import { LineChart, TimeView } from "./charts.js";
 import { h, say, show } from "./dom.js";
@@ -7,27 +7,27 @@ import * as write from "./format.js";
 import { latest, past } from "./history.js";
 
 const QUALITY = [
-  ["macro_f1", "Macro F1", "macro", "the mean over labels: each counts the same"],
-  ["micro_f1", "Micro F1", "micro", "over all decisions: each counts the same"],
-  ["frequent_f1", "Frequent labels", "frequent", "macro F1 of the labels that make up most of it"],
-  ["rare_f1", "Rare labels", "rare", "macro F1 of all others"],
+  ["macro_f1", "Macro F1", "macro", "mean over labels"],
+  ["micro_f1", "Micro F1", "micro", "over all decisions"],
+  ["frequent_f1", "Frequent labels", "frequent", "macro F1 of the most frequent labels"],
+  ["rare_f1", "Rare labels", "rare", "macro F1 of the other labels"],
 ];
 
 const SPANS = [["5 min", 300], ["1 h", 3600], ["All", Infinity]];
 
 const CHARTS = [
   [{ title: "F1", write: write.ratio, floor: 0, ceiling: 1, least: 0.05, lines: [
-    { name: "macro, lately", class: "macro" }, { name: "micro, lately", class: "micro" },
-    { name: "macro, ever", class: "macro", dashed: true }, { name: "micro, ever", class: "micro", dashed: true },
+    { name: "macro, recent", class: "macro" }, { name: "micro, recent", class: "micro" },
+    { name: "macro, total", class: "macro", dashed: true }, { name: "micro, total", class: "micro", dashed: true },
   ] }, (points) => ["recentMacro", "recentMicro", "macro", "micro"].map((name) => points.columns[name])],
-  [{ title: "Documents a second", write: write.short, floor: 0, lines: [
+  [{ title: "Documents per second", write: write.short, floor: 0, lines: [
     { name: "learnt", class: "rare" }, { name: "predicted", class: "micro" },
   ] }, (points) => [points.rates("learned"), points.rates("predicted")]],
-  [{ title: "Time to predict", write: write.milliseconds, floor: 0, lines: [
-    { name: "half within", class: "micro" }, { name: "99 % within", class: "frequent" },
+  [{ title: "Prediction time", write: write.milliseconds, floor: 0, lines: [
+    { name: "median", class: "micro" }, { name: "99th percentile", class: "frequent" },
   ] }, (points) => [points.columns.p50, points.columns.p99]],
   [{ title: "Memory", write: write.bytes, floor: 0, lines: [
-    { name: "of the process", class: "macro" },
+    { name: "process", class: "macro" },
   ] }, (points) => [points.columns.memory]],
 ];
 
@@ -37,16 +37,16 @@ export function openNow(root) {
   const facts = new Facts();
   const charts = CHARTS.map(([options, columns]) => [new LineChart(options, view), columns]);
   const empty = h("p", { class: "notice", hidden: true },
-    "Nothing has been learnt yet. Send documents to ", h("code", {}, "v1/learn"), " or ", h("code", {}, "v1/predict"),
-    " (", h("a", { href: "docs" }, "how"), "), and this page comes alive.");
+    "No documents yet. Send some to ", h("code", {}, "v1/learn"), " or ", h("code", {}, "v1/predict"),
+    " (", h("a", { href: "docs" }, "API"), ").");
   const pause = h("button", { "aria-pressed": "false", on: { click: () => turn(!frozen) } }, "Pause");
   const whole = h("button", { hidden: true, on: { click: () => view.set({ range: null }) } }, "Zoom out");
-  let frozen = null; // the past as it was when paused
+  let frozen = null; // the history when paused
 
   function turn(isPaused) {
     frozen = isPaused ? past.copy() : null;
     pause.setAttribute("aria-pressed", String(isPaused));
-    say(pause, isPaused ? "Go on" : "Pause");
+    say(pause, isPaused ? "Resume" : "Pause");
     draw();
   }
   function draw() {
@@ -68,13 +68,13 @@ export function openNow(root) {
   marked();
 
   show(root,
-    h("div", { class: "title" }, h("h1", {}, "Now"), h("p", { class: "actions" }, whole, h("span", { class: "group", role: "group", "aria-label": "How much of the past" }, spans), pause)),
+    h("div", { class: "title" }, h("h1", {}, "Now"), h("p", { class: "actions" }, whole, h("span", { class: "group", role: "group", "aria-label": "Time range" }, spans), pause)),
     empty,
     h("section", { class: "cards", "aria-label": "Quality" }, cards.map((card) => card.element)),
-    h("p", { class: "told" }, "Measured on documents that were predicted before they were learnt, and not picked for being uncertain. Large: lately, with its 95 % interval."),
+    h("p", { class: "told" }, "Measured on documents predicted before they were learnt, excluding those picked as uncertain. Large number: recent value with its 95 % confidence interval."),
     facts.element,
-    h("section", { class: "charts", "aria-label": "The last minutes" }, charts.map(([chart]) => chart.element)),
-    h("p", { class: "told" }, "Raw values, one point a second; further back, fewer are left. Drag over a curve to zoom in, double-click to zoom out."));
+    h("section", { class: "charts", "aria-label": "Charts" }, charts.map(([chart]) => chart.element)),
+    h("p", { class: "told" }, "One point per second; older points are thinned out. Drag over a chart to zoom in, double-click to zoom out."));
   if (latest) tell(latest);
   draw();
   const stop = listen("metrics", tell);
@@ -84,13 +84,13 @@ export function openNow(root) {
   };
 }
 
-/** One measure: lately, and ever. */
+/** A quality measure: recent and total. */
 class QualityCard {
   constructor(name, title, look, about) {
     this.name = name;
     this.figure = h("p", { class: "figure" }, "–");
     this.reach = h("div", { class: "reach" });
-    this.lately = h("p", { class: "parts" }, "not enough evidence yet");
+    this.lately = h("p", { class: "parts" }, "too few judged documents");
     this.ever = h("p", { class: "parts" });
     this.element = h("article", { class: `card ${look}` },
       h("h2", { title: about }, title), this.figure, this.reach, this.lately, this.ever);
@@ -104,8 +104,8 @@ class QualityCard {
     this.reach = reach;
     parts(this.lately, now.is_enough
       ? [write.interval(now), `of ${this.size(recent)}`]
-      : ["not enough evidence yet:", `${write.plural(recent.documents, "document", "documents")} judged`]);
-    parts(this.ever, ever.is_enough ? [`ever ${write.ratio(ever.value)}`, `(${write.interval(ever)})`] : []);
+      : ["too few judged documents:", write.count(recent.documents)]);
+    parts(this.ever, ever.is_enough ? [`total ${write.ratio(ever.value)}`, `(${write.interval(ever)})`] : []);
   }
 
   size(recent) {
@@ -115,28 +115,28 @@ class QualityCard {
   }
 }
 
-/** Texts side by side, none of which is broken into lines. */
+/** Show texts side by side, each unbroken. */
 function parts(element, texts) {
   if (element.textContent !== texts.join("")) show(element, texts.map((text) => h("span", {}, text)));
 }
 
-/** Everything else that is a number. */
+/** The other numbers. */
 class Facts {
   constructor() {
     this.cells = new Map();
-    this.element = h("dl", { class: "facts", "aria-label": "Figures" });
+    this.element = h("dl", { class: "facts", "aria-label": "Numbers" });
   }
 
   update(metrics) {
     const latency = metrics.latency_ms?.predict;
     const lastRate = (name) => past.rates(name).at(-1) ?? null;
     const rate = (name) => (lastRate(name) === null ? "–" : write.rate(lastRate(name)));
-    this.set("Learning", rate("learned"), `${write.count(metrics.documents_learned)} documents so far`);
+    this.set("Learning", rate("learned"), `${write.count(metrics.documents_learned)} documents in total`);
     this.set("Predicting", rate("predicted"), `${write.count(metrics.documents_predicted)} since the start`);
-    this.set("Time to predict", latency ? write.milliseconds(latency[0]) : "–", latency ? `99 % within ${write.milliseconds(latency[1])}` : "nothing predicted lately");
+    this.set("Prediction time", latency ? write.milliseconds(latency[0]) : "–", latency ? `99th percentile ${write.milliseconds(latency[1])}` : "no recent predictions");
     this.set("Labels", write.count(metrics.labels), `${write.plural(metrics.documents_taught, "answer", "answers")} learnt`);
-    this.set("Memory", write.bytes(metrics.memory_bytes), `${write.bytes(metrics.model_bytes)} of it the model`);
-    this.set("Up for", write.duration(metrics.uptime_seconds), `version ${write.count(metrics.version)}`);
+    this.set("Memory", write.bytes(metrics.memory_bytes), `model: ${write.bytes(metrics.model_bytes)}`);
+    this.set("Uptime", write.duration(metrics.uptime_seconds), `version ${write.count(metrics.version)}`);
   }
 
   set(name, value, more) {

@@ -1,18 +1,18 @@
-// A box to find a label among all there are, by keyboard; or to name a new one.
+// A search box for labels, usable by keyboard; it can also name a new one.
 
 import { bdi, h, say, show } from "./dom.js";
 import { count } from "./format.js";
 import { allNames, search } from "./names.js";
 import { attempt } from "./notes.js";
 
-const STEP = 60; // options that are drawn at a time: the rest follows as one goes down
+const STEP = 60; // options to draw at a time; more follow on scrolling
 
 export class Picker {
-  /** `onPick(name)` when a label is chosen, `onLeave()` when the box is left without. */
+  /** `onPick(name)` is called for a chosen label, `onLeave()` when the user cancels. */
   constructor({ id, label, onPick, onLeave = () => {}, allowsNew = false }) {
     Object.assign(this, { onPick, onLeave, allowsNew });
     this.list = h("ul", { role: "listbox", id: `${id}-list`, "aria-label": label, hidden: true,
-      on: { scroll: () => this.grow(), mousedown: (event) => event.preventDefault() } }); // the box keeps the focus
+      on: { scroll: () => this.grow(), mousedown: (event) => event.preventDefault() } }); // keep the focus in the box
     this.input = h("input", { id, type: "text", role: "combobox", autocomplete: "off", spellcheck: "false", maxlength: 256,
       "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": `${id}-list`,
       on: { input: () => this.look(), keydown: (event) => this.key(event), blur: () => this.hide() } });
@@ -38,7 +38,7 @@ export class Picker {
     this.grow(STEP);
     this.list.hidden = !this.options.length;
     this.input.setAttribute("aria-expanded", String(Boolean(this.options.length)));
-    say(this.status, found.length ? `${count(found.length)} found` : "no such label");
+    say(this.status, found.length ? `${count(found.length)} found` : "no label matches");
     this.mark();
   }
 

@@ -1,32 +1,32 @@
-// The documents that are ours to teach for a while.
+// Documents that this user holds leases on.
 
 import { post } from "./api.js";
 import { serverNow } from "./history.js";
 
-const AHEAD = 3; // items, the one that is shown included
+const AHEAD = 3; // items, including the one shown
 const MOST_SKIPPED = 50;
-const MARGIN = 5; // seconds before a lease ends in which nothing is begun
+const MARGIN = 5; // seconds: do not start an item whose lease ends sooner
 
 export class Queue {
   constructor() {
     this.items = [];
-    this.skipped = []; // kept until we leave, or they would be given to us again
+    this.skipped = []; // held until the page closes, so that we do not get them again
     this.asking = null;
   }
 
-  /** Lease these documents, if nobody else has them. */
+  /** Lease documents that nobody else holds. */
   async lease(ids) {
     return (await post("teach", { ids })).items;
   }
 
-  /** Teach these documents before all others; returns those that we got. */
+  /** Lease documents and put them first; return those leased. */
   async want(ids) {
     const items = await this.lease(ids);
     this.items.unshift(...items);
     return items;
   }
 
-  /** Prolong the leases of this item and of those that follow; returns whether it is still ours. */
+  /** Renew the leases of this item and of the next; return whether we still hold it. */
   async renew(item) {
     const items = [item, ...this.items];
     const { leases } = await post("teach/renew", { ids: items.map(({ id }) => id) });
@@ -35,7 +35,7 @@ export class Queue {
     return item.leased_until > 0;
   }
 
-  /** Get a lease back that was lost; returns whether that went well. */
+  /** Try to get a lost lease back; return whether it worked. */
   async regain(item) {
     if (await this.renew(item)) return true;
     const [again] = await this.lease([item.id]);
@@ -44,16 +44,16 @@ export class Queue {
     return true;
   }
 
-  /** The next item, null where there is none. */
+  /** Return the next item, or null. */
   async next() {
     this.items = this.items.filter((item) => secondsLeft(item) > MARGIN);
     if (!this.items.length) await this.fetch();
     const item = this.items.shift() ?? null;
-    if (item && this.items.length < AHEAD - 1) this.fetch().catch(() => {}); // asked again when it is needed
+    if (item && this.items.length < AHEAD - 1) this.fetch().catch(() => {}); // tried again when needed
     return item;
   }
 
-  /** Take leases along when somebody gets another name: what they hold is held under a name. */
+  /** Move the leases to the user's new name. */
   async handOver(item, rename) {
     const items = item ? [item, ...this.items] : this.items;
     const ids = [...items, ...this.skipped].map(({ id }) => id);
@@ -65,18 +65,18 @@ export class Queue {
     this.skipped = [];
   }
 
-  /** Put an item first. */
+  /** Put an item back as the next one. */
   back(item) {
     this.items.unshift(item);
   }
 
-  /** Leave an item to others. */
+  /** Skip an item. */
   skip(item) {
     this.skipped.push(item);
     if (this.skipped.length > MOST_SKIPPED) this.release([this.skipped.shift()]);
   }
 
-  /** Give everything back, so that others can have it at once. */
+  /** Release all leases, so that others get the documents at once. */
   close() {
     this.release([...this.items, ...this.skipped]);
     this.items = this.skipped = [];
@@ -84,7 +84,7 @@ export class Queue {
 
   release(items) {
     const ids = items.map((item) => item.id);
-    if (ids.length) post("teach/release", { ids }, { keepalive: true }).catch(() => {}); // their leases end anyway
+    if (ids.length) post("teach/release", { ids }, { keepalive: true }).catch(() => {}); // the leases expire anyway
   }
 
   fetch() {

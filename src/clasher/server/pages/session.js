@@ -1,4 +1,4 @@
-// Who sits here, and the token that lets them in.
+// The user's name and token.
 
 import { askText } from "./dialogs.js";
 
@@ -10,12 +10,12 @@ export const who = () => localStorage.getItem(NAME) || "anonymous";
 export const setWho = (name) => localStorage.setItem(NAME, name);
 export const token = () => sessionStorage.getItem(TOKEN);
 
-/** Ask for a token, once however many need it; resolves with whether there is a new one. */
+/** Ask for a token, once for all requests that need it; resolves with whether there is a new one. */
 export function askForToken() {
-  asking ??= askText("A token, please", "Token", {
+  asking ??= askText("Enter your token", "Token", {
     type: "password",
-    about: "This service lets in those who have one. It is kept until this tab is closed.",
-    yes: "Use it",
+    about: "This service needs a token. This tab keeps it until you close it.",
+    yes: "Continue",
   }).then((given) => {
     asking = null;
     if (given) sessionStorage.setItem(TOKEN, given);

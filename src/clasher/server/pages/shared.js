@@ -1,10 +1,10 @@
-// A worker that all tabs of a browser share: it holds the one connection for all of them.
+// The shared worker: one event stream for all tabs of a browser.
 
 import { openStream } from "./stream.js";
 
 const url = new URL("../v1/events", import.meta.url);
-const GONE = 180_000; // milliseconds: hidden tabs are allowed one timer a minute
-const tabs = new Map(); // port → when it was last heard of
+const GONE = 180_000; // milliseconds: browsers give hidden tabs one timer a minute
+const tabs = new Map(); // port → time of its last message
 let close = null;
 let token = null;
 let status = "connecting";

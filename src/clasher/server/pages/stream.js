@@ -1,12 +1,12 @@
-// Server-sent events by fetch, which can carry a token: read, watched over, and opened again.
+// Server-sent events over fetch, which can send a token; reconnects by itself.
 
-const SILENCE = 40_000; // milliseconds without even a heartbeat
+const SILENCE = 40_000; // milliseconds without a heartbeat before reconnecting
 const LONGEST = 1 << 20; // characters of one event
-const PATIENCE = 15_000; // between two attempts
+const PATIENCE = 15_000; // milliseconds between two attempts at most
 
 /**
- * Events from `url` until the returned function is called: `onEvent(kind, data)`, and `onStatus` is
- * told "live", "connecting" or "refused".
+ * Read events from `url` until the returned function is called. `onStatus` gets "live",
+ * "connecting" or "refused".
  */
 export function openStream(url, token, onEvent, onStatus) {
   const closing = new AbortController();
@@ -15,7 +15,7 @@ export function openStream(url, token, onEvent, onStatus) {
 }
 
 async function run(url, token, onEvent, onStatus, closing) {
-  const seen = { id: "" }; // what came while we were away is sent again
+  const seen = { id: "" }; // the server sends the events after this one again
   for (let failures = 0; !closing.aborted; failures += 1) {
     onStatus("connecting");
     try {
@@ -63,14 +63,14 @@ async function once(url, token, seen, onEvent, onOpen, closing) {
   }
 }
 
-/** A function that takes pieces of a stream and tells `onFields` of every whole event in them. */
+/** Return a function that takes pieces of a stream and calls `onFields` for every complete event. */
 export function parser(onFields) {
   let rest = "";
   return (piece) => {
     rest += piece.replaceAll("\r", "");
     const blocks = rest.split("\n\n");
     rest = blocks.pop();
-    if (rest.length > LONGEST) throw new Error("an event without end");
+    if (rest.length > LONGEST) throw new Error("an event is too long");
     for (const block of blocks) {
       const fields = { event: "message", data: "", id: "" };
       for (const line of block.split("\n")) {

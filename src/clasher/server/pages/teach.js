@@ -1,7 +1,7 @@
-// Teach: one document after the other, by keyboard alone.
+// The Teach page: label documents one by one, by keyboard.
 
 import { Answer } from "./answer.js";
-import { newKey, post, Problem } from "./api.js";
+import { me, newKey, post, Problem } from "./api.js";
 import { askText } from "./dialogs.js";
 import { draftedIds, draftOf, dropDraft, keepDraft, setAside } from "./drafts.js";
 import { h, say, show } from "./dom.js";
@@ -9,19 +9,18 @@ import { listen } from "./events.js";
 import { plural } from "./format.js";
 import { ItemView } from "./item.js";
 import { actionOf, KEYS, STEPS } from "./keys.js";
-import { me } from "./me.js";
 import { attempt, note } from "./notes.js";
 import { Picker } from "./picker.js";
 import { Queue, secondsLeft } from "./queue.js";
 import { receiptCard } from "./receipts.js";
 import { setWho } from "./session.js";
 
-const KEPT = 20; // answers that can be taken back here
-const RENEW = 60_000; // milliseconds between two renewals, while somebody works
-const SOON = 30; // seconds before the end of a lease in which it is renewed at once
-const LAPSED = "Your time is over: others may get this document. Your answer is kept here.";
-const LOST = "No longer yours: somebody else has this document or has answered it. Your answer is kept here and was not sent.";
-const UNREACHED = "The service cannot be reached. Your answer is kept here: press Enter to send it again.";
+const KEPT = 20; // answers that can be undone here
+const RENEW = 60_000; // milliseconds between two renewals while the user works
+const SOON = 30; // seconds before the end of a lease: renew at once
+const LAPSED = "Your time is up: others may get this document. Your answer is still here.";
+const LOST = "Somebody else has this document or has answered it. Your answer is still here and was not sent.";
+const UNREACHED = "Cannot reach the service. Your answer is still here: press Enter to send it again.";
 
 export function openTeach(root, rest) {
   const desk = new Desk(root);
@@ -43,21 +42,21 @@ export function openTeach(root, rest) {
   };
 }
 
-/** A document that somebody else has by now. */
+/** Somebody else has the document now. */
 class Lost extends Error {}
 
 class Desk {
   constructor(root) {
     this.queue = new Queue();
-    this.entries = []; // answers given, the newest first
-    this.undone = []; // those taken back, the last one last
-    this.sending = Promise.resolve(); // answers reach the service in the order they were given
+    this.entries = []; // answers, newest first
+    this.undone = []; // undone answers, newest last
+    this.sending = Promise.resolve(); // answers are sent in order
     this.view = null;
-    this.isSending = false; // an answer is on its way, and nothing may change meanwhile
-    this.worked = this.renewed = 0; // when something was done here, and leases were renewed
-    this.isLooking = true; // until `start` has asked for what was wanted
+    this.isSending = false; // an answer is being sent; block changes
+    this.worked = this.renewed = 0; // when the user last did something, and when leases were renewed
+    this.isLooking = true; // until `start` has fetched documents
     this.picker = new Picker({
-      id: "find", label: "Find any label", allowsNew: true,
+      id: "find", label: "Add a label", allowsNew: true,
       onPick: (name) => { this.change(() => this.view.answer.add(name)); this.focus(); }, onLeave: () => this.focus(),
     });
     this.text = h("div", { class: "item", tabindex: "-1", "aria-live": "polite" });
@@ -74,7 +73,7 @@ class Desk {
         h("div", {}, this.told, this.text),
         h("div", { class: "side" }, this.labels, this.picker.element,
           h("p", { class: "actions" }, this.accepts, this.skips, this.undoes, this.redoes)),
-        h("section", { class: "panel said" }, h("h2", {}, "What your answers changed"), this.receipts),
+        h("section", { class: "panel said" }, h("h2", {}, "Effects of your answers"), this.receipts),
         h("details", { class: "panel keys" }, h("summary", {}, "Keys"),
           h("dl", {}, KEYS.map(([keys, does]) => h("div", {}, h("dt", {}, h("kbd", {}, keys)), h("dd", {}, does)))))));
     this.tell();
@@ -86,7 +85,7 @@ class Desk {
     const wanted = [...new Set([...ids, ...drafted])];
     const got = wanted.length ? await attempt(() => this.queue.want(wanted)) : [];
     const lost = got ? drafted.filter((id) => !got.some((item) => item.id === id)) : [];
-    if (lost.length) note(`Not sent: ${plural(lost.length, "answer", "answers")} of yours. Somebody else has the document or has answered it.`);
+    if (lost.length) note(`${plural(lost.length, "answer was", "answers were")} not sent: somebody else has the document or has answered it.`);
     setAside(lost);
     await this.advance();
   }
@@ -96,7 +95,7 @@ class Desk {
     this.queue.close();
   }
 
-  /** Whether there was nothing to do when we last looked. */
+  /** Whether there was no document at the last look. */
   get isIdle() {
     return !this.view && !this.isLooking;
   }
@@ -112,7 +111,7 @@ class Desk {
   open(item, answer) {
     this.view = item ? new ItemView(item, answer, (act) => this.change(act)) : null;
     this.told.hidden = Boolean(item);
-    say(this.told, item ? "" : "Nothing to teach right now: every recent document has its answer, or is with somebody else. New ones appear here by themselves.");
+    say(this.told, item ? "" : "Nothing to teach right now: all recent documents are answered or held by others. New ones appear automatically.");
     show(this.text, item && [this.view.head, this.view.text]);
     show(this.labels, item && this.view.body);
     this.picker.element.hidden = !item;
@@ -137,7 +136,7 @@ class Desk {
     keepDraft(this.view.item, this.view.answer.draft);
   }
 
-  /** Somebody is here: what ran out may still be theirs. */
+  /** The user is active: try to get an expired lease back. */
   work() {
     this.worked = Date.now();
     if (this.view?.lost === LAPSED) this.renew();
@@ -158,22 +157,22 @@ class Desk {
       this.lose(LAPSED);
       return;
     }
-    note("The time for this document is over: others may get it now.");
+    note("Your time for this document is up: others may get it now.");
     this.advance();
   }
 
-  /** Prolong the lease of what is shown, or tell that it was lost. */
+  /** Renew the lease, or show that it was lost. */
   async renew() {
     const { view } = this;
     this.renewed = Date.now();
-    const isOurs = await this.queue.renew(view.item).catch(() => null); // null: the service cannot be reached now
+    const isOurs = await this.queue.renew(view.item).catch(() => null); // null: cannot reach the service
     if (this.view !== view || isOurs === null) return;
     if (!isOurs) this.lose(LOST);
     else if (view.lost) this.lose("");
     else view.tick();
   }
 
-  /** Say why what is shown is no longer ours; nothing, where it is again. */
+  /** Show why the lease was lost; an empty text: it was regained. */
   lose(why) {
     if (why && why !== this.view.lost) note(why);
     this.view.lost = why;
@@ -185,7 +184,7 @@ class Desk {
     const { view } = this;
     const { item, answer } = view;
     if (answer.labels === null) {
-      note("Every label is unknown, so there is nothing to learn: skip it instead.");
+      note("All labels are unknown, so there is nothing to learn: skip this document.");
       return;
     }
     const entry = { item, answer, receipt: null, state: "sending" };
@@ -199,7 +198,7 @@ class Desk {
       view.lost = "";
       const body = { documents: [{ id: item.id, digest: item.digest, labels: answer.labels }] };
       const said = JSON.stringify(body);
-      if (said !== view.said) Object.assign(view, { said, key: newKey() }); // the same again counts once
+      if (said !== view.said) Object.assign(view, { said, key: newKey() }); // sent again, it counts once
       const { receipts: [receipt] } = await post("feedback", body, { key: view.key });
       Object.assign(entry, { receipt, state: "taught" });
       dropDraft(item);
@@ -223,7 +222,7 @@ class Desk {
       entry.receipt = await post("undo", { version: entry.receipt.version });
       entry.state = "undone";
       this.undone.push(entry);
-      const [item] = await this.queue.lease([entry.item.id]); // nobody else is to get it meanwhile
+      const [item] = await this.queue.lease([entry.item.id]); // so that nobody else gets it
       if (!item) return;
       if (this.view) this.queue.back(this.view.item);
       this.open(item, entry.answer);
@@ -241,7 +240,7 @@ class Desk {
     });
   }
 
-  /** One after the other; what failed stays on the desk as it was answered, to be sent again. */
+  /** Send in order; a failed answer stays open, to be sent again. */
   send(entry, work) {
     this.sending = this.sending.then(async () => {
       try {
@@ -266,19 +265,19 @@ class Desk {
     const turn = (entry) => (entry.state === "taught" ? this.undo(entry) : this.redo(entry));
     show(this.receipts, this.entries.length
       ? this.entries.map((entry) => receiptCard(entry, turn))
-      : h("li", { class: "quiet" }, "After each answer: which probabilities moved, and which recent documents would now be labelled otherwise."));
+      : h("li", { class: "quiet" }, "After each answer, this shows which probabilities changed and which recent documents would get other labels."));
     this.undoes.disabled = !this.entries.some(({ state }) => state === "taught" || state === "sending");
     this.redoes.disabled = !this.undone.length;
   }
 
-  /** Say who is teaching; without a token one can be called otherwise. */
+  /** Show who is teaching; without a token, the name can be changed. */
   async introduce() {
     const { name, isFixed } = await me();
     show(this.name, isFixed ? name : h("button", { class: "link", on: { click: () => this.rename(name) } }, name));
   }
 
   async rename(value) {
-    const name = await askText("Who is teaching?", "Your name, as it stands in the log", { value, yes: "That is me" });
+    const name = await askText("Who is teaching?", "Your name in the log", { value, yes: "Save" });
     if (name) await attempt(() => this.queue.handOver(this.view?.item, () => setWho(name)));
     await this.introduce();
   }
@@ -286,7 +285,7 @@ class Desk {
   key(event) {
     if (event.defaultPrevented || event.isComposing || document.querySelector("dialog[open]")) return;
     const act = actionOf(event, this);
-    const isHeld = event.repeat && (act ? !STEPS.has(event.key) : event.key === "Enter"); // a key that is held down decides once
+    const isHeld = event.repeat && (act ? !STEPS.has(event.key) : event.key === "Enter"); // a held key acts once
     if (!act && !isHeld) return;
     event.preventDefault();
     if (!isHeld) act();

@@ -1,4 +1,4 @@
-// Try: labels as one types, and the words that decided.
+// The Try page: labels as you type, and the words behind them.
 
 import { get, post } from "./api.js";
 import { bdi, h, say, show } from "./dom.js";
@@ -6,11 +6,11 @@ import * as write from "./format.js";
 import { marked, pieces, weightiest } from "./highlight.js";
 import { attempt } from "./notes.js";
 
-const CALM = 150; // milliseconds after the last key
+const CALM = 150; // milliseconds after the last key press
 const TOP = 8;
 
-let limits = null; // of what the service explains
-let kept = ""; // stays while one looks at other pages
+let limits = null; // of explanations
+let kept = ""; // survives visits of other pages
 
 export function openTry(root) {
   const trial = new Trial();
@@ -31,7 +31,7 @@ class Trial {
     this.status = h("p", { class: "quiet", role: "status" });
     this.detail = h("section", { class: "panel", hidden: true }, this.head = h("h2"), this.words, this.sides);
     this.element = h("div", { class: "try" },
-      h("div", {}, h("label", { for: "text" }, "A text"), this.input),
+      h("div", {}, h("label", { for: "text" }, "Text"), this.input),
       h("section", { class: "panel labels" }, h("h2", {}, "Labels"), this.status, this.labels), this.detail);
     this.chosen = null; // a label's name
   }
@@ -89,7 +89,7 @@ class Trial {
     input.checked = true;
     show(this.head, isPredicted ? "Why " : "Why not ", bdi(label));
     if (!words) {
-      show(this.words, "This text is too long to explain this label.");
+      show(this.words, "The text is too long to explain this label.");
       show(this.sides);
       return;
     }
@@ -99,7 +99,7 @@ class Trial {
   }
 }
 
-/** The labels with their reasons, as far as the service explains a text of this length. */
+/** Explain as many labels as the service allows for a text of this length. */
 async function explained(text, labels, probabilities, signal) {
   limits ??= (await get("about", {}, { signal })).limits;
   const length = Array.from(text).length;
@@ -114,19 +114,19 @@ async function explained(text, labels, probabilities, signal) {
 
 function told(text, explanations, labels) {
   if (!text.trim()) return "Labels appear as you type.";
-  if (!explanations.length) return "The model knows no labels yet.";
-  return labels.length ? `${write.plural(labels.length, "label", "labels")} predicted` : "No label passes the threshold";
+  if (!explanations.length) return "The model has no labels yet.";
+  return labels.length ? `${write.plural(labels.length, "label", "labels")} predicted` : "No label predicted";
 }
 
 function side(title, words, look) {
   return h("div", {}, h("h3", {}, title), words.length
     ? h("ul", { class: "weights" }, words.map(([word, weight]) => h("li", {}, h("mark", { class: `${look} level-2` }, bdi(word)), ` ${signed(weight)}`)))
-    : h("p", { class: "quiet" }, "no word"));
+    : h("p", { class: "quiet" }, "none"));
 }
 
 function rest(other) {
   const rows = Object.entries(other);
-  return rows.length > 0 && h("div", {}, h("h3", {}, "Beside words"),
+  return rows.length > 0 && h("div", {}, h("h3", {}, "Other evidence"),
     h("ul", { class: "weights" }, rows.map(([name, weight]) => h("li", {}, `${name} ${signed(weight)}`))));
 }
 

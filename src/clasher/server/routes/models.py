@@ -14,7 +14,6 @@ from clasher.server.operations import (
     encode_lines,
     lines_response,
     operation,
-    sends,
     unsupported,
 )
 from clasher.server.schemas import LogQuery
@@ -62,7 +61,7 @@ async def download_model(call: Call) -> Response:
 )  # fmt: skip
 async def replace_model(call: Call) -> Receipt:
     """Replace the model with a file written by clasher."""
-    if not sends(call.request, BYTES):
+    if call.media_type != BYTES:
         raise unsupported("a model is a binary file", BYTES)
     with tempfile.TemporaryFile(dir=call.engine.folder.path) as file:
         async for piece in call.request.stream():
