@@ -98,7 +98,7 @@ def test_the_longest_unseen_label():
 
 
 def test_an_endless_stream_takes_no_more_memory():
-    """Labels come until they are all there, words never stop coming."""
+    """All labels appear, and new words never stop."""
     model = Clasher(64, max_labels=40)
     rng = np.random.default_rng(5)
     sizes = []

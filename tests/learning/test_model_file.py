@@ -47,7 +47,7 @@ def original(path):
 
 @every_rule
 @pytest.mark.parametrize("times", [0, 1, 3])
-def test_what_is_loaded_is_what_was_saved(rule, times, path):
+def test_a_loaded_model_equals_the_saved_one(rule, times, path):
     model = taught(rule, times=times)
     data = saved(model, path)
     loaded = Clasher.load(path)
@@ -103,8 +103,8 @@ def test_two_runs_give_the_same_bytes(rule, path):
 
 
 @every_rule
-def test_bytes_do_not_depend_on_the_room_there_was(rule, path):
-    """One model has had room for 90 labels all along, the other grew to it step by step."""
+def test_bytes_do_not_depend_on_the_capacity(rule, path):
+    """One model has room for 90 labels from the start, the other grows to it."""
     labels = [{f"label {i}"} for i in range(90)]
     texts = [f"text {i % 7} on {i % 5}" for i in range(90)]
     roomy, grown = (Clasher(16, rule=rule, max_labels=200) for _ in range(2))
@@ -173,7 +173,7 @@ def test_permissions_are_kept(path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-def test_what_is_no_ordinary_file_is_left_alone(tmp_path):
+def test_special_files_are_not_replaced(tmp_path):
     model = taught(times=1)
     pipe, folder = tmp_path / "pipe", tmp_path / "folder"
     os.mkfifo(pipe)
@@ -308,7 +308,7 @@ def test_every_flipped_bit_of_the_arrays_is_found(path, original):
 
 
 def forged(original, change):
-    """The file with something else in its header, and the right checksum."""
+    """Change the header of a file and correct its checksum."""
     header, body = mutations.parse(original)
     about = mutations.about(header)
     change(header, about)

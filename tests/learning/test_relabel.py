@@ -24,7 +24,7 @@ def a_model(rule="centroid", **how):
 
 
 def by_name(model, name):
-    """All that is known of each label, whatever its number."""
+    """Return an array in the order of the label names."""
     index = [model._index.numbers[label] for label in sorted(model.labels)]
     array = getattr(model.state, name)
     if not array.size:
@@ -67,7 +67,7 @@ def test_retiring_touches_no_other_label(rule, label):
 
 
 @every_rule
-def test_the_room_of_a_retired_label_is_as_new(rule):
+def test_the_arrays_of_a_retired_label_are_cleared(rule):
     model, fresh = taught(rule), taught(rule)
     for label in fresh.labels:
         model.retire_label(label)
@@ -97,7 +97,7 @@ def test_a_retired_label_may_come_again_as_a_new_one(rule, tmp_path):
 
 @given(strategies.streams(), st.lists(st.sampled_from(strategies.NAMES), max_size=4), st.data())
 @EXAMPLES
-def test_the_regions_of_other_labels_go_on_as_before(stream, retired, data):
+def test_regions_of_other_labels_learn_on_unchanged(stream, retired, data):
     """A model with the label retired learns on like one that keeps it."""
     kept, without = a_model(), a_model()
     for words, labels in stream:
@@ -132,8 +132,8 @@ def test_the_regions_of_other_labels_go_on_as_before(stream, retired, data):
     strategies.label_free_settings(),
 )
 @EXAMPLES
-def test_labels_that_never_met_merge_exactly(rule, stream, how):
-    """As if every document had carried the one label from the start."""
+def test_labels_without_common_documents_merge_exactly(rule, stream, how):
+    """The result equals learning every document with the one label."""
     model, renamed = a_model(rule, **how), a_model(rule, **how)
     for words, (one, others) in stream:
         text = strategies.text(words)
@@ -173,7 +173,7 @@ def test_documents_of_both_labels_count_once(rule):
 @every_rule
 @given(strategies.streams(), strategies.settings())
 @EXAMPLES
-def test_merged_labels_stay_possible(rule, stream, how):
+def test_statistics_of_merged_labels_stay_in_range(rule, stream, how):
     model = a_model(rule, **how)
     for words, labels in stream:
         model.learn(strategies.text(words), labels)
@@ -212,7 +212,7 @@ def test_linear_weights_become_the_mean_by_documents():
 
 
 @every_rule
-def test_merging_labels_is_deterministic_and_goes_on(rule):
+def test_merging_labels_is_deterministic_and_learning_continues(rule):
     model, twin = taught(rule), taught(rule)
     for each in (model, twin):
         each.merge_labels("corn", "grain")

@@ -1,4 +1,4 @@
-"""Parts that begin where a model stands, and what they hand back."""
+"""Parts that start from a model, and the differences they return."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WEIGHTS = ("bias", "squares", "shared")
 
 
 def in_parts(model, parts):
-    """Learn parts side by side, each knowing the words of those before it, and take them over."""
+    """Learn parts side by side, each with the word counts of earlier parts, and add them."""
     before, found = Sketch.of(model.state), []
     for texts, labels in parts:
         part = deltas.begin(model, before)
@@ -39,10 +39,10 @@ def in_parts(model, parts):
 @every_rule
 @given(st.data(), strategies.settings())
 @EXAMPLES
-def test_one_part_taken_over_is_as_if_learnt(rule, data, how):
-    """Begun and handed back, whatever was known before.
+def test_adding_one_part_equals_learning_it(rule, data, how):
+    """This holds whatever the model knew before.
 
-    Centroids begin with nothing, so they do not know how often an unknown label came with others.
+    Centroid parts start empty, so they do not know how often an unknown label came with others.
     """
     labels = strategies.any_labels if rule != "centroid" else strategies.complete_labels
     first, second = (data.draw(strategies.streams(labels)) for _ in range(2))
@@ -57,8 +57,8 @@ def test_one_part_taken_over_is_as_if_learnt(rule, data, how):
 
 @given(strategies.streams(strategies.complete_labels), st.data())
 @EXAMPLES
-def test_parts_of_centroids_are_one_pass_with_tfidf_too(stream, data):
-    """Every part knows the words of those before it, so each document is weighed as in one pass."""
+def test_centroid_parts_equal_one_pass_with_tfidf(stream, data):
+    """Parts know the word counts of earlier parts, so weights equal those of one pass."""
     cuts = data.draw(strategies.cuts(len(stream)))
     parts = [
         ([strategies.text(words) for words, _ in stream[cut]], [own for _, own in stream[cut]])
@@ -73,7 +73,7 @@ def test_parts_of_centroids_are_one_pass_with_tfidf_too(stream, data):
 
 
 @every_rule
-def test_what_parts_begin_with_stays_as_it_is(rule):
+def test_the_starting_model_is_not_changed(rule):
     model = taught(rule)
     before = state_bytes(model)
     part = deltas.begin(model, Sketch.of(model.state))
@@ -89,7 +89,7 @@ def test_parts_that_learnt_nothing_change_nothing():
     assert state_bytes(model) == before
 
 
-def test_histograms_fade_by_what_came_since():
+def test_histograms_fade_by_the_documents_since():
     model = Clasher(64, max_labels=4)
     stream = synthetic(EVERY // 2, 3, words=10)
     model.learn_many(stream.texts, stream.labels)
@@ -104,7 +104,7 @@ def test_histograms_fade_by_what_came_since():
     np.testing.assert_allclose(model.state.bests, old_bests * FADE**0.5 + new_bests)
 
 
-def test_labels_that_were_counted_far_are_halved_before_parts_go_on():
+def test_large_counts_are_halved_before_parts_start():
     model = taught("margin")
     model.state.counts[0] = COUNT_LIMIT * 0.75
     before = model.state.rows[:, 0, 0].copy()
@@ -113,7 +113,7 @@ def test_labels_that_were_counted_far_are_halved_before_parts_go_on():
     np.testing.assert_array_equal(model.state.rows[:, 0, 0], before / 2)
 
 
-def test_a_part_that_counts_too_far_is_refused():
+def test_a_part_beyond_the_count_limit_is_refused():
     model = taught("margin")
     part = deltas.begin(model, Sketch.of(model.state))
     part.state.counts[0] = COUNT_LIMIT - 1

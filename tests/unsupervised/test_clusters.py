@@ -26,7 +26,7 @@ def topical(documents, seed=0):
 
 
 def check_by_hand(texts, k, threshold, patience, found, half_life=None):
-    """Follow the choices that were made, and check that each of them is right."""
+    """Check every choice against plain online k-means."""
     vectors = HashedTfidf(M, half_life=half_life)
     rows = vectors.step_arrays(texts).to_dense(M).astype(float)
     sums, fed = [], []
@@ -61,14 +61,14 @@ def test_clusters_are_those_of_online_k_means(documents, k, threshold):
 
 
 @given(streams, st.sampled_from([1.0, 3.5, 50.0]))
-def test_what_is_old_weighs_less(documents, half_life):
+def test_old_documents_count_less(documents, half_life):
     texts = [text(document) for document in documents]
     found = Clusters(3, M, half_life=half_life).learn_many(texts)
     check_by_hand(texts, 3, 0.2, math.inf, found, half_life)
 
 
 def test_clusters_that_forget_go_on_for_ever(tmp_path):
-    """Past the documents after which all sums are scaled down."""
+    """Learn long enough that all sums are scaled down."""
     clusters = Clusters(3, M, half_life=1.0)
     texts, _ = topical(150)
     found = [clusters.learn_many(texts[at : at + 50]) for at in (0, 50)]
@@ -90,7 +90,7 @@ def test_stale_clusters_make_room(documents, k):
     check_by_hand(texts, k, 0.5, 2 * k, found)
 
 
-def test_a_stale_cluster_is_given_to_something_new():
+def test_a_new_topic_replaces_a_stale_cluster():
     first = ["corn", *["wheat harvest"] * 3, *["bank loan"] * (2 * PATIENCE + 5), "oil gas barrel"]
     kept, given = (Clusters(2, M, recycle=recycle) for recycle in (False, True))
     assert kept.learn_many(first).clusters[-1] >= 0
@@ -101,7 +101,7 @@ def test_a_stale_cluster_is_given_to_something_new():
     assert given.predict("bank") == 1
 
 
-def test_topics_are_told_apart():
+def test_clusters_separate_topics():
     texts, topics = topical(150)
     found = Clusters(6, 1024, threshold=0.1).learn_many(texts).clusters
     for cluster in range(found.max() + 1):
@@ -110,7 +110,7 @@ def test_topics_are_told_apart():
 
 
 @given(st.data(), streams)
-def test_however_a_stream_is_cut_the_clusters_are_the_same(data, documents):
+def test_clusters_do_not_depend_on_batches(data, documents):
     texts = [text(document) for document in documents]
     whole, parts = Clusters(4, M), Clusters(4, M)
     expected = whole.learn_many(texts)
@@ -149,7 +149,7 @@ def test_memory_never_grows():
     assert len(clusters) <= 5
 
 
-def test_saving_and_going_on(tmp_path):
+def test_loaded_clusters_learn_on(tmp_path):
     texts, _ = topical(80)
     clusters = Clusters(4, M, threshold=0.3, recycle=True, seed=2, tf="count")
     clusters.learn_many(texts[:40])
@@ -183,7 +183,7 @@ def test_a_model_with_labels_is_no_file_of_clusters(tmp_path):
         Clusters.load(tmp_path / "model")
 
 
-def test_words_that_draw_into_a_cluster(tmp_path):
+def test_top_words_of_a_cluster(tmp_path):
     texts, _ = topical(120)
     clusters = Clusters(3, 4096, threshold=0.1)
     clusters.learn_many(["and so on", *(f"{t} and" for t in texts)])
@@ -218,5 +218,5 @@ def test_settings_out_of_range(wrong):
         Clusters(**wrong)
 
 
-def test_what_they_say_of_themselves():
+def test_properties_and_repr():
     assert repr(Clusters(3, M)) == "<Clusters 0 of 3, documents=0>"

@@ -14,7 +14,7 @@ streams = st.lists(words, min_size=1, max_size=30)
 
 
 def by_hand(texts, window, entries):
-    """For each document: the cosines with those that are remembered when it comes, by number."""
+    """Return, for each document, its cosines with the documents remembered then."""
     rows = HashedTfidf(M).step_arrays(texts).to_dense(M).astype(float)
     sizes = (rows != 0).sum(axis=1)
     made = []
@@ -27,7 +27,7 @@ def by_hand(texts, window, entries):
 
 
 def remembering(window, per_document):
-    """A memory with room for so many entries per document, but at least for one document."""
+    """Patch the room per document; at least one document fits."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("clasher.unsupervised.similar.ENTRIES_PER_DOCUMENT", per_document)
         return Similar(window, M)
@@ -64,7 +64,7 @@ def test_all_similar_ones_are_found(documents, last, window, per_document):
 
 
 @given(st.data(), streams, st.integers(1, 9))
-def test_however_a_stream_is_cut_the_matches_are_the_same(data, documents, window):
+def test_matches_do_not_depend_on_batches(data, documents, window):
     texts = [text(document) for document in documents]
     expected = Similar(window, M).add_many(texts)
     parts = Similar(window, M)
@@ -72,7 +72,7 @@ def test_however_a_stream_is_cut_the_matches_are_the_same(data, documents, windo
     assert [match for part in found for match in part] == expected
 
 
-def test_near_duplicates_have_names():
+def test_near_duplicates_are_named_by_id():
     similar = Similar(100, 4096)
     texts = ["first of all", "oil prices rise", "wheat falls", "Oil, prices rise.", "gold"]
     found = similar.near_duplicates(texts, ids=["a", "b", "c", "d", "e"], threshold=0.99)
@@ -81,14 +81,14 @@ def test_near_duplicates_have_names():
     assert [(copy.id, copy.of) for copy in later] == [(5, "c"), (6, "c")]
 
 
-def test_what_left_the_window_is_forgotten():
+def test_documents_outside_the_window_are_forgotten():
     similar = Similar(2, 4096)
     similar.add_many(["first of all", "oil prices", "wheat", "corn"])
     assert len(similar) == 2
     assert [match.id for match in similar.most_similar("oil wheat corn")] == [2, 3]
 
 
-def test_asking_changes_nothing():
+def test_most_similar_changes_nothing():
     similar = Similar(10, M)
     similar.add_many(["first of all", "oil prices", "wheat corn"])
     before = [array.tobytes() for array in similar._ring]
@@ -106,7 +106,7 @@ def test_memory_never_grows():
     assert len(similar._ids) == 20
 
 
-def test_documents_hashed_ahead_are_taken():
+def test_documents_may_be_hashed_ahead():
     similar, other = Similar(5, M), Similar(5, M)
     texts = ["first of all", "oil prices", "oil"]
     assert similar.add_many(similar.hash_many(texts)) == other.add_many(texts)

@@ -44,7 +44,7 @@ def dense(rows):
 
 
 @given(streams, label_free_weightings, tfs, norms)
-def test_a_stream_is_weighed_as_the_paper_says(documents, weighting, tf, norm):
+def test_weights_equal_those_of_algorithm_3(documents, weighting, tf, norm):
     vectors = HashedTfidf(M, weighting=weighting, tf=tf, norm=norm)
     found = vectors.step_arrays(map(text, documents)).to_dense(M)
     np.testing.assert_allclose(found, dense(plain(documents, weighting, tf, norm)), atol=1e-5)
@@ -52,7 +52,7 @@ def test_a_stream_is_weighed_as_the_paper_says(documents, weighting, tf, norm):
 
 
 @given(streams, words)
-def test_to_weigh_a_document_is_to_take_it_for_the_next(documents, last):
+def test_transform_weights_a_document_as_the_next_one(documents, last):
     vectors = HashedTfidf(M).partial_fit([text(document) for document in documents])
     found = vectors.to_dense([text(last)])
     expected = dense(plain([*documents, last], "tfidf", "log", "l2"))[-1:]
@@ -61,7 +61,7 @@ def test_to_weigh_a_document_is_to_take_it_for_the_next(documents, last):
 
 
 @given(st.data(), streams)
-def test_however_a_stream_is_cut_the_weights_are_the_same(data, documents):
+def test_weights_do_not_depend_on_batches(data, documents):
     texts = [text(document) for document in documents]
     whole, parts = HashedTfidf(M), HashedTfidf(M)
     expected = whole.step_arrays(texts)
@@ -80,7 +80,7 @@ def test_sparse_and_dense_agree():
     assert vectors.transform([]).shape == (0, M)
 
 
-def test_fit_transform_goes_on():
+def test_fit_transform_continues():
     vectors, other = HashedTfidf(M), HashedTfidf(M)
     texts = ["wheat corn", "corn oil", "oil wheat"]
     first, second = vectors.fit_transform(texts[:1]), vectors.fit_transform(texts[1:])
@@ -90,7 +90,7 @@ def test_fit_transform_goes_on():
     assert second.nnz
 
 
-def test_a_model_weighs_the_same(tmp_path):
+def test_a_model_gives_the_same_weights(tmp_path):
     """A model file without labels; the word statistics of one with labels."""
     texts = ["wheat corn", "corn oil", "oil and gas", "gas and wheat"]
     model = Clasher(M, max_labels=8, analyzer=Analyzer())
@@ -127,7 +127,7 @@ def test_memory_is_that_of_the_sketch():
     assert vectors.nbytes == before
 
 
-def test_documents_hashed_ahead_are_taken():
+def test_documents_may_be_hashed_ahead():
     vectors = HashedTfidf(M).partial_fit(["wheat corn", "oil"])
     hashed = vectors.hash_many(["corn oil"])
     assert (
@@ -138,7 +138,7 @@ def test_documents_hashed_ahead_are_taken():
         vectors.partial_fit(HashedTfidf(M * 2).hash_many(["corn"]))
 
 
-def test_without_scipy_there_are_still_arrays(monkeypatch):
+def test_arrays_need_no_scipy(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.sparse", None)
     vectors = HashedTfidf(M).partial_fit(["wheat", "corn"])
     with pytest.raises(MissingExtraError, match=r"clasher\[sparse\]"):
@@ -146,7 +146,7 @@ def test_without_scipy_there_are_still_arrays(monkeypatch):
     assert vectors.to_dense(["wheat"]).any()
 
 
-def test_what_it_says_of_itself():
+def test_properties_and_repr():
     assert repr(HashedTfidf(M)) == "<HashedTfidf dimensions=32 documents=0>"
 
 
@@ -156,6 +156,6 @@ def test_settings_out_of_range(wrong):
         HashedTfidf(**wrong)
 
 
-def test_weightings_that_ask_for_labels_are_refused():
+def test_weightings_that_need_labels_are_refused():
     with pytest.raises(SettingError, match="'weighting' parameter of HashedTfidf must be 'tfidf'"):
         HashedTfidf(weighting="chi2")
