@@ -26,7 +26,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from benchmarks.study import Study
 from clasher.cli.commands.run import calm_collector
 from clasher.evaluate import evaluate
-from clasher.flow import Flow, Options, Outlet
+from clasher.flow import Flow, FlowOptions, Outlet
 from clasher.io import open_stream
 from clasher.io.connectors.kafka.cluster import QUEUE
 from clasher.io.registry import commit_as_one, sink_at, source_at
@@ -136,7 +136,7 @@ def _flow(
     read, written = source_at(source), sink_at(sink or str(out))
     if transactional:
         commit_as_one(read, [written])
-    flow = Flow(here / "model", read, [Outlet(written)], options=Options(chunk=READ, idle=0.0))
+    flow = Flow(here / "model", read, [Outlet(written)], options=FlowOptions(chunk=READ, idle=0.0))
     start = time.perf_counter()
     figures = flow.run()
     seconds = time.perf_counter() - start

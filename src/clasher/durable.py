@@ -1,23 +1,24 @@
-"""Write files that survive a power cut: the one place that flushes and renames.
+"""Write files that survive a power cut: the only module that flushes and renames.
 
-``replaced`` writes a file whole or not at all: a temporary file beside it, flushed, renamed, and
-the folder flushed. ``write``, ``rename`` and ``flush_folder`` are its
-steps, for folders of many files.
+``replaced`` writes a file whole or not at all: to a temporary file beside it, which is flushed and
+renamed; then the folder is flushed. The other functions are its steps, for data folders.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 @contextmanager
 def replaced(path: str | os.PathLike[str], *, flushed: bool = True) -> Iterator[str]:
-    """Give the name of a temporary file, and put that file in the place of ``path`` at the end.
+    """Yield the name of a temporary file, then put that file in the place of ``path``.
 
     The new file keeps the permissions of the old one. If the block raises, ``path`` stays as it
     was. ``flushed=False`` skips the flushes, for files that need not survive a power cut.
@@ -38,7 +39,7 @@ def replaced(path: str | os.PathLike[str], *, flushed: bool = True) -> Iterator[
         with open(scratch, "rb+") as file:
             os.chmod(scratch, stat.S_IMODE(mode))
             if flushed:
-                os.fsync(file.fileno())
+                flush(file.fileno())
         os.replace(scratch, target)
     finally:
         if os.path.exists(scratch):
@@ -57,12 +58,27 @@ def replace_text(path: str | os.PathLike[str], text: str) -> None:
         file.write(text)
 
 
+def replace_bytes(path: Path, content: bytes) -> None:
+    """Replace a file of a locked folder; a crash leaves one scratch file, which the next reuses."""
+    scratch = path.with_name(f"{path.name}.tmp")
+    scratch.unlink(missing_ok=True)
+    write(scratch, content)
+    rename(scratch, path)
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a new file for writing and flush it; its name is durable after ``flush_folder``."""
+    with path.open("xb") as file:
+        yield file
+        file.flush()
+        flush(file.fileno())
+
+
 def write(path: Path, content: bytes) -> None:
     """Write a new file and flush it; its name is durable after ``flush_folder``."""
-    with path.open("xb") as file:
+    with new_file(path) as file:
         file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def rename(source: Path, target: Path) -> None:
@@ -71,13 +87,33 @@ def rename(source: Path, target: Path) -> None:
     flush_folder(target.parent)
 
 
+def link(source: Path, path: Path) -> None:
+    """Give a file a second name, in place of the file that has it; not flushed."""
+    scratch = path.with_name(f"{path.name}.tmp")
+    scratch.unlink(missing_ok=True)
+    os.link(source, scratch)
+    scratch.replace(path)
+
+
+def delete_folder(folder: Path) -> None:
+    """Delete a folder; rename it to ``*.tmp`` first, so that half of it never looks whole."""
+    gone = folder.with_suffix(".tmp")
+    folder.rename(gone)
+    shutil.rmtree(gone)
+
+
+def flush(descriptor: int) -> None:
+    """Flush an open file."""
+    os.fsync(descriptor)
+
+
 def flush_folder(folder: str | os.PathLike[str]) -> None:
     """Flush the names in a folder: new, renamed and deleted files. Windows cannot."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(descriptor)
+        flush(descriptor)
     finally:
         os.close(descriptor)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from clasher.flow import Figures, Flow, Options, Outlet, Route
+from clasher.flow import Figures, Flow, FlowOptions, Outlet, Route
 from clasher.io.records import Fields
 from clasher.io.registry import commit_as_one, sink_at, source_at
 from clasher.settings import Settings
@@ -32,7 +32,7 @@ def flow(
     enough: int | None = None,
     **options: Any,
 ) -> Flow:
-    """A flow that ends when there is nothing more; the options are those of ``Options``.
+    """A flow that ends when there is nothing more; the options are those of ``FlowOptions``.
 
     One that knows how many documents are ``enough`` ends with them.
     """
@@ -50,7 +50,7 @@ def flow(
         labels=None if labels is None else source_at(labels, Fields(text=None)),
         letters=None if letters is None else sink_at(letters),
         settings=None if (folder / "model.clasher").exists() else settings,
-        options=Options(**OFTEN | options),
+        options=FlowOptions(**OFTEN | options),
         tell=(lambda line: None) if told is None else told.append,
         on_progress=lambda figures: made.stop() if figures.documents == enough else None,
     )

@@ -10,7 +10,7 @@ import pytest
 
 from clasher import Clasher
 from clasher.errors import FolderError, SettingError, StreamError, UnreachableError
-from clasher.flow import Flow, Options, Outlet
+from clasher.flow import Flow, FlowOptions, Outlet
 from clasher.runtime import folder as locking
 from clasher.service.engine import Engine
 from clasher.settings import Settings
@@ -28,7 +28,7 @@ def lists(folder, source, sink=None, *, told=None, **options):
         source,
         [Outlet(sink or ListSink())],
         settings=None if (folder / "model.clasher").exists() else SETTINGS,
-        options=Options(**OFTEN | options),
+        options=FlowOptions(**OFTEN | options),
         tell=(lambda line: None) if told is None else told.append,
     )
 
@@ -429,7 +429,7 @@ def test_snapshots_are_as_frequent_as_a_party_needs_them(folder):
     for kind in (AgreedSource, Hasty):
         going = Flow(
             folder / kind.__name__, kind(records(200), {}), [], settings=SETTINGS,
-            options=Options(chunk=20, idle=0.0),
+            options=FlowOptions(chunk=20, idle=0.0),
         )  # fmt: skip
         figures[kind] = going.run()
     assert figures[AgreedSource].snapshot == 2
@@ -438,7 +438,7 @@ def test_snapshots_are_as_frequent_as_a_party_needs_them(folder):
 
 def test_snapshots_that_a_party_would_never_agree_to_are_refused(folder):
     with pytest.raises(SettingError, match="--snapshot-every 9: a transaction ends after 0 s"):
-        Flow(folder, Hasty(records(2), {}), [], options=Options(snapshot_seconds=9))
+        Flow(folder, Hasty(records(2), {}), [], options=FlowOptions(snapshot_seconds=9))
 
 
 @pytest.mark.parametrize(("said", "what"), [(0, "agreed was set back"), (99, "is older than what")])
@@ -486,8 +486,8 @@ def test_a_flow_needs_room_for_documents_to_wait(folder):
 
 @pytest.mark.parametrize("wrong", [{"chunk": 0}, {"ahead": 0}, {"remember": -1}])
 def test_bounds_that_make_no_sense_are_refused(wrong):
-    with pytest.raises(SettingError, match="parameter of Options must be"):
-        Options(**wrong)
+    with pytest.raises(SettingError, match="parameter of FlowOptions must be"):
+        FlowOptions(**wrong)
 
 
 def test_figures_are_those_of_a_moment(folder):

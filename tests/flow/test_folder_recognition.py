@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from clasher.errors import FolderError, StreamError
-from clasher.flow import Flow, Options
+from clasher.flow import Flow, FlowOptions
 from tests.flow import plain
 from tests.flow.doubles import ListSink, ListSource
 from tests.flow.plain import SETTINGS, records
@@ -31,7 +31,7 @@ def going(folder, source, told=None, **options):
     return Flow(
         folder, source, [], letters=ListSink(),
         settings=None if (folder / "model.clasher").exists() else SETTINGS,
-        options=Options(**OFTEN | options), tell=(told if told is not None else []).append,
+        options=FlowOptions(**OFTEN | options), tell=(told if told is not None else []).append,
     ).run()  # fmt: skip
 
 

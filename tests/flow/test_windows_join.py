@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from clasher.flow import Flow, Options, Outlet
+from clasher.flow import Flow, FlowOptions, Outlet
 from clasher.settings import Settings
 from tests.flow import plain
 from tests.flow.doubles import HesitantSource, ListSink, ListSource, RaggedSource
@@ -151,7 +151,7 @@ def test_what_waits_is_kept_with_the_model(folder, stop_at):
         flow = Flow(
             folder, first, [], labels=late, letters=ListSink(),
             settings=None if (folder / "model.clasher").exists() else WAITING,
-            options=Options(**OFTEN | {"snapshot_documents": 40}),
+            options=FlowOptions(**OFTEN | {"snapshot_documents": 40}),
         )  # fmt: skip
         if source:
             late.before_read = lambda late: flow.stop() if late.reads >= stop_at else None
@@ -168,7 +168,7 @@ def joined(folder, documents, late, **options):
     flow = Flow(
         folder, documents, [Outlet(sink)], labels=late, letters=ListSink(),
         settings=None if (folder / "model.clasher").exists() else WAITING,
-        options=Options(**OFTEN | options),
+        options=FlowOptions(**OFTEN | options),
     )  # fmt: skip
     return flow, sink
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clasher.flow.windows import DIGEST, UNKNOWN, Seen, of_label_sets
+from clasher.flow.windows import DIGEST, UNKNOWN, Seen, label_set_digests
 from clasher.labels import LabelSets
 from tests.flow import plain
 from tests.flow.plain import lines, records
@@ -38,11 +38,11 @@ def test_what_an_earlier_version_kept_is_known_whatever_its_labels():
 
 def test_labels_are_the_same_in_any_order_and_no_others():
     given = [["a", "b"], ["b", "a"], ["a"], [], None, {"a": True, "b": False}, {"b": False}]
-    found = of_label_sets(LabelSets.of(given))
+    found = label_set_digests(LabelSets.of(given))
     assert found[0] == found[1]
     assert len(set(found)) == len(given) - 1
     assert found[4] == UNKNOWN
-    assert of_label_sets(LabelSets.of([["b", "c", "a"], ["a"]]))[1] == found[2]
+    assert label_set_digests(LabelSets.of([["b", "c", "a"], ["a"]]))[1] == found[2]
 
 
 def test_a_correction_is_learnt_and_a_repetition_is_not(folder, tmp_path):

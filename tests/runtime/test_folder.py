@@ -11,8 +11,8 @@ import pytest
 
 HOLDER = """
 import sys
-from clasher.runtime.folder import DataFolder
-folder = DataFolder(sys.argv[1])
+from clasher.runtime.folder import LockedFolder
+folder = LockedFolder(sys.argv[1])
 print("held", flush=True)
 sys.stdin.read()
 """
@@ -22,9 +22,9 @@ from clasher.errors import FolderError
 if len(sys.argv) > 2:
     import fcntl
     fcntl.flock = lambda *given: None
-from clasher.runtime.folder import DataFolder
+from clasher.runtime.folder import LockedFolder
 try:
-    DataFolder(sys.argv[1])
+    LockedFolder(sys.argv[1])
 except FolderError as error:
     sys.exit(str(error))
 """
@@ -51,7 +51,7 @@ def test_a_second_process_is_refused_also_while_the_first_is_paused(holder, fold
         os.kill(holder.pid, pause)
         refused = intrude(folder)
         assert refused.returncode == 1
-        assert f"in use by process {holder.pid}; stop that one first" in refused.stderr
+        assert f"in use by process {holder.pid}; stop that process first" in refused.stderr
 
 
 def test_the_folder_is_free_when_the_first_has_died(holder, folder):

@@ -11,7 +11,7 @@ from clasher.server.routes.models import LESSONS, PIECE
 from clasher.server.service import Workers
 from clasher.service.export import TOGETHER, read_folder, replay
 from clasher.service.log import PAGE
-from clasher.service.state import State
+from clasher.service.state import ServiceState
 from clasher.settings import Settings
 from tests.server.servers import Served, serve
 
@@ -67,6 +67,6 @@ def test_exports_of_many_pages_are_complete(folder: Path) -> None:
         (folder / "downloaded").write_bytes(file)
         assert Clasher.load(folder / "downloaded").documents == DOCUMENTS
     assert [lesson.text for lesson in read_folder(folder)] == texts()
-    state = State(Clasher(1024))
+    state = ServiceState(Clasher(1024))
     assert replay(read_folder(folder), state).lessons == DOCUMENTS
     assert state.learned == DOCUMENTS

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clasher.service.engine import Engine
-from clasher.service.options import Options
+from clasher.service.options import EngineOptions
 from clasher.settings import Settings
 
 SMALL = Settings(dimensions=256, max_labels=16, words=True)
@@ -55,7 +55,7 @@ def opened(folder: Path, clock: Clock) -> Iterator[Callable[..., Engine]]:
             engine = Engine(
                 folder,
                 settings,
-                options=Options(**options),
+                options=EngineOptions(**options),
                 clock=clock,
                 timer=clock.timer,
                 **given,

@@ -71,9 +71,9 @@ def test_feedback_needs_a_document_and_labels(engine):
 
 
 def test_documents_that_await_feedback_are_bounded_by_number_and_age(opened, clock):
-    from clasher.service.documents import Bounds
+    from clasher.service.options import QueueBounds
 
-    engine = opened(SMALL, awaiting=Bounds(documents=3, seconds=100.0))
+    engine = opened(SMALL, awaiting=QueueBounds(documents=3, seconds=100.0))
     for name in "abcde":
         predicted(engine, id=name)
     assert [document.id for document in engine.recent()] == ["e", "d", "c"]

@@ -86,9 +86,9 @@ def test_answers_that_nobody_asked_for_judge_the_first_prediction(engine):
 def test_the_work_for_a_lease_is_bounded(opened, monkeypatch):
     engine, asked = opened(SMALL), []
     engine.predict([document("wheat", id=str(place)) for place in range(documents.SAMPLE + 50)])
-    again = engine._teaching._predict
+    again = engine._leases._predict
     monkeypatch.setattr(
-        engine._teaching, "_predict", lambda texts: asked.append(list(texts)) or again(texts)
+        engine._leases, "_predict", lambda texts: asked.append(list(texts)) or again(texts)
     )
     engine.teach("ann", 1)
     monkeypatch.setattr(documents, "SAMPLE_TEXT", 12)
@@ -161,9 +161,9 @@ def test_the_same_text_predicted_again_leaves_a_lease_as_it_was(engine):
 
 
 def test_texts_that_were_shown_make_room_as_others_do(opened):
-    from clasher.service.documents import Bounds
+    from clasher.service.options import QueueBounds
 
-    engine = opened(SMALL, awaiting=Bounds(documents=3))
+    engine = opened(SMALL, awaiting=QueueBounds(documents=3))
     item = leased(engine)
     engine.predict([document("spam", id="a")])
     assert engine.metrics().awaiting == 2
@@ -174,7 +174,7 @@ def test_texts_that_were_shown_make_room_as_others_do(opened):
     with pytest.raises(ConflictError, match="another text"):
         engine.feedback("a", ["grain"], who="ann", digest=item.digest)
     engine.close()
-    engine = opened(awaiting=Bounds(documents=3))
+    engine = opened(awaiting=QueueBounds(documents=3))
     assert [one.id for one in engine.recent()] == ["a", "d", "c"]
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from clasher.service.documents import Bounds
+from clasher.service.options import QueueBounds
 from tests.service.conftest import SMALL
 from tests.service.lines import GRAIN, document
 
 DAY = 86400.0
-WEEK = {"awaiting": Bounds(seconds=7 * DAY), "key_seconds": 7 * DAY, "lease_seconds": 600.0}
+WEEK = {"awaiting": QueueBounds(seconds=7 * DAY), "key_seconds": 7 * DAY, "lease_seconds": 600.0}
 
 
 def start(opened):

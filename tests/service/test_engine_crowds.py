@@ -8,9 +8,9 @@ import pytest
 
 from clasher.errors import BusyError, FolderError, SettingError, StoppedError
 from clasher.service.engine import Engine
-from clasher.service.log import LibraryError, Log
-from clasher.service.options import Options
-from clasher.service.state import State
+from clasher.service.log import DatabaseError, Log
+from clasher.service.options import EngineOptions
+from clasher.service.state import ServiceState
 from tests.service.conftest import SMALL
 from tests.service.lines import GRAIN, METAL, document
 from tests.service.plain import file_bytes
@@ -60,7 +60,7 @@ def test_the_queue_is_bounded_by_bytes_too(opened, monkeypatch):
 
 def test_predictions_do_not_wait_for_learning(engine, monkeypatch):
     taught(engine)
-    gate = Gate(monkeypatch, State, "apply")
+    gate = Gate(monkeypatch, ServiceState, "apply")
     learning = engine.learn([GRAIN])
     assert gate.reached.wait(60)
     assert engine.predict([GRAIN])[0].version == 1
@@ -114,7 +114,7 @@ def test_after_an_error_of_the_log_nothing_is_acknowledged(opened, monkeypatch):
     subscription = engine.subscribe()
 
     def failing(self, *given):
-        raise LibraryError("disk I/O error")
+        raise DatabaseError("disk I/O error")
 
     monkeypatch.setattr(Log, "append", failing)
     with pytest.raises(StoppedError, match="disk I/O error"):
@@ -132,8 +132,8 @@ def test_after_an_error_of_the_log_nothing_is_acknowledged(opened, monkeypatch):
 
 
 def test_options_are_checked():
-    with pytest.raises(SettingError, match="'waiting_requests' parameter of Options"):
-        Options(waiting_requests=0)
+    with pytest.raises(SettingError, match="'waiting_requests' parameter of EngineOptions"):
+        EngineOptions(waiting_requests=0)
 
 
 def test_an_engine_is_a_context(folder):

@@ -23,9 +23,9 @@ from hypothesis.stateful import (
 from clasher.errors import LabelError, UnknownDocumentError
 from clasher.service import recovery
 from clasher.service.answers import Answer
-from clasher.service.documents import Awaiting
+from clasher.service.documents import DocumentQueue
 from clasher.service.engine import Engine
-from clasher.service.options import Options
+from clasher.service.options import EngineOptions
 from clasher.service.structs import Document
 from clasher.settings import Settings
 from tests.service.plain import file_bytes, model_of
@@ -63,7 +63,7 @@ class Service(RuleBasedStateMachine):
         self.engine = self.open()
 
     def open(self):
-        options = Options(snapshot_documents=5, log_bytes=1)
+        options = EngineOptions(snapshot_documents=5, log_bytes=1)
         return Engine(self.base / str(self.number), self.settings, options=options)
 
     @rule(said=st.lists(st.tuples(texts, st.none() | label_sets | partial), max_size=3))
@@ -112,7 +112,7 @@ class Service(RuleBasedStateMachine):
     @rule(answer=consumes(answered))
     def undo(self, answer):
         version, name, text, before, after = answer
-        if self.engine._awaiting.get(name).taught_by != version:
+        if self.engine._queue.get(name).taught_by != version:
             return
         try:
             self.engine.undo(version).result()
@@ -203,7 +203,7 @@ def forgets_answers(monkeypatch):
 
 def loses_documents(monkeypatch):
     """Documents that were predicted do not survive."""
-    monkeypatch.setattr(Awaiting, "load", lambda self, bodies: None)
+    monkeypatch.setattr(DocumentQueue, "load", lambda self, bodies, now: None)
 
 
 def replays_nothing(monkeypatch):

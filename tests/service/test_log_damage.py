@@ -11,13 +11,13 @@ import pytest
 
 from clasher import durable
 from clasher.errors import ConflictError, FolderError, RefusedError
-from clasher.runtime.folder import DataFolder
 from clasher.runtime.snapshots import Snapshots
-from clasher.service.documents import Awaiting, Bounds
+from clasher.service.documents import DocumentQueue
 from clasher.service.engine import Engine
 from clasher.service.export import read_folder
 from clasher.service.log import Log
-from clasher.service.recovery import recover
+from clasher.service.options import QueueBounds
+from clasher.service.recovery import ServiceFolder, recover
 from clasher.settings import Settings
 from tests.service.lines import GRAIN, METAL, document
 from tests.service.plain import file_bytes
@@ -70,12 +70,12 @@ def spoilt(images, tmp_path):
 
 def contents(path):
     """All that a service reads from a folder at its start."""
-    folder = DataFolder(path)
+    folder = ServiceFolder(path)
     try:
         log = Log(folder.log)
         try:
             found = recover(folder, log, Snapshots(folder.snapshots), None)
-            awaiting = Awaiting(Bounds())
+            awaiting = DocumentQueue(QueueBounds())
             awaiting.load(log.documents(), log.elapsed())
             keys = [log.key(f"key {number}") for number in range(3)]
             return (
@@ -203,11 +203,11 @@ def test_a_journal_that_is_gone_after_a_snapshot_is_told(tmp_path):
         Engine(tmp_path / "killed")
     with Engine(tmp_path / "killed", accept_loss=True) as engine:
         assert engine.metrics().documents_learned == 3  # as in the snapshot
-        assert "the loss is accepted" in engine.told[0]
-        assert "are lost; the model has learnt them" in engine.told[1]
+        assert "the loss is accepted" in engine.notes[0]
+        assert "are lost; the model has learnt them" in engine.notes[1]
         assert engine.learn([GRAIN]).result().version == 4
     with Engine(tmp_path / "killed") as engine:
-        assert (engine.told, engine.metrics().documents_learned) == ([], 4)
+        assert (engine.notes, engine.metrics().documents_learned) == ([], 4)
         assert [lesson.version for lesson in engine.log()] == [4]
 
 
@@ -237,10 +237,10 @@ def test_a_loss_that_is_accepted_is_told_once(spoilt):
     (folder / "log.sqlite-wal").unlink()
     with Engine(folder, TINY, accept_loss=True) as engine:
         assert engine.metrics().documents_learned == 0
-        assert len(engine.told) == 1
+        assert len(engine.notes) == 1
         engine.learn([GRAIN]).result()
     with Engine(folder) as engine:
-        assert (engine.told, engine.metrics().documents_learned) == ([], 1)
+        assert (engine.notes, engine.metrics().documents_learned) == ([], 1)
 
 
 def test_damaged_keys_and_documents_are_dropped_where_the_loss_is_accepted(spoilt):
@@ -250,12 +250,12 @@ def test_damaged_keys_and_documents_are_dropped_where_the_loss_is_accepted(spoil
     log._db.execute("UPDATE keys SET key = 'kex 1' WHERE key = 'key 1'")
     log.close()
     with Engine(folder, accept_loss=True) as engine:
-        assert len(engine.told) == 2
+        assert len(engine.notes) == 2
         assert [one.id for one in engine.recent()] == ["doc 2", "doc 0"]
         assert engine.learn([GRAIN, METAL], key="key 0").result().is_duplicate
         assert not engine.learn([GRAIN, METAL], key="key 1").result().is_duplicate
     with Engine(folder) as engine:
-        assert engine.told == []
+        assert engine.notes == []
 
 
 def test_a_kill_at_any_step_of_the_first_start_is_no_loss(tmp_path, monkeypatch):
@@ -281,7 +281,7 @@ def test_a_kill_at_any_step_of_the_first_start_is_no_loss(tmp_path, monkeypatch)
             break
         shutil.copytree(folder, tmp_path / "left", dirs_exist_ok=True)
         with Engine(tmp_path / "left", TINY) as engine:
-            assert (engine.told, engine.version) == ([], 0)
+            assert (engine.notes, engine.version) == ([], 0)
         shutil.rmtree(tmp_path / "left")
     assert last > 5
 

@@ -10,12 +10,11 @@ import pytest
 
 from clasher.errors import ClasherError, ConflictError, FolderError, StoppedError
 from clasher.runtime import snapshots
-from clasher.runtime.folder import DataFolder
-from clasher.runtime.snapshots import BESIDE, MODEL, Snapshots
+from clasher.runtime.snapshots import MODEL, STATE, Snapshots
 from clasher.service.engine import Engine
 from clasher.service.log import Log
-from clasher.service.options import Options
-from clasher.service.recovery import recover
+from clasher.service.options import EngineOptions
+from clasher.service.recovery import ServiceFolder, recover
 from clasher.settings import Settings
 from tests.service.lines import GRAIN, METAL, STREAM, document
 from tests.service.plain import file_bytes
@@ -26,7 +25,7 @@ SAMPLE = 60  # places of each file that are tried; make torture tries them all
 
 def fill(folder, **options):
     """A folder with two snapshots and a log that goes on after them; what it holds."""
-    with Engine(folder, TINY, options=Options(**options)) as engine:
+    with Engine(folder, TINY, options=EngineOptions(**options)) as engine:
         for key, said in (("first", STREAM), ("second", [GRAIN, METAL])):
             engine.learn(said, key=key).result()
             engine.model_file().result().close()  # makes a snapshot
@@ -40,11 +39,11 @@ def told(state):
 
 
 def recovered(path):
-    folder = DataFolder(path)
+    folder = ServiceFolder(path)
     log = Log(folder.log)
     try:
         found = recover(folder, log, Snapshots(folder.snapshots), None)
-        return told(found.state), found.told
+        return told(found.state), found.notes
     finally:
         log.close()
         folder.close()
@@ -52,7 +51,7 @@ def recovered(path):
 
 def test_a_stop_ends_a_recovery_and_loses_nothing(tmp_path):
     expected = fill(tmp_path)
-    with pytest.raises(StoppedError, match="told to stop before it had recovered"):
+    with pytest.raises(StoppedError, match="stopped before it had recovered"):
         Engine(tmp_path, is_stopping=lambda: True)
     assert recovered(tmp_path) == (expected, [])
 
@@ -107,7 +106,7 @@ def survivals(copy, expected, spoil, file):
     return wrong
 
 
-@pytest.mark.parametrize("file", [MODEL, BESIDE])
+@pytest.mark.parametrize("file", [MODEL, STATE])
 @pytest.mark.parametrize("spoil", [truncated, flipped])
 def test_a_spoilt_snapshot_falls_back_to_the_one_before(kept, spoil, file, caplog):
     copy, expected = kept
@@ -121,8 +120,8 @@ def test_a_start_that_believes_every_snapshot_is_caught(kept, spoil, monkeypatch
     copy, expected = kept
     believing = snapshots.msgspec.json.decode
     monkeypatch.setattr(snapshots, "_unsealed", lambda raw: believing(raw.partition(b"\n")[2]))
-    monkeypatch.setattr(snapshots, "Damaged", KeyError)
-    assert caught(lambda: survivals(copy, expected, spoil, BESIDE))
+    monkeypatch.setattr(snapshots, "DamagedSnapshotError", KeyError)
+    assert caught(lambda: survivals(copy, expected, spoil, STATE))
 
 
 def caught(look):
@@ -132,7 +131,7 @@ def caught(look):
         return True
 
 
-@pytest.mark.parametrize("file", [MODEL, BESIDE])
+@pytest.mark.parametrize("file", [MODEL, STATE])
 def test_a_missing_file_falls_back(kept, file):
     copy, expected = kept
     folder = copy()
@@ -152,7 +151,7 @@ def test_two_spoilt_snapshots_are_told_and_nothing_is_thrown_away(kept):
     copy, _ = kept
     folder = copy()
     for path in (folder / "snapshots").iterdir():
-        (path / BESIDE).write_bytes(b"")
+        (path / STATE).write_bytes(b"")
     with pytest.raises(FolderError, match="no snapshot is whole, and the log no longer reaches"):
         recovered(folder)
     assert len(list((folder / "snapshots").glob("*.damaged"))) == 2
@@ -169,11 +168,11 @@ def test_a_log_that_reaches_back_to_the_beginning_is_enough(tmp_path):
 def test_a_damaged_snapshot_is_kept_until_there_are_others(kept):
     copy, _ = kept
     folder = copy()
-    (newest(folder) / BESIDE).write_bytes(b"")
+    (newest(folder) / STATE).write_bytes(b"")
     for _ in range(2):
         with Engine(folder) as engine:
             engine.learn([GRAIN]).result()
-        (newest_whole(folder) / BESIDE).write_bytes(b"")
+        (newest_whole(folder) / STATE).write_bytes(b"")
     recovered(folder)
     assert len(list((folder / "snapshots").glob("*.damaged"))) <= 2
 
@@ -191,17 +190,17 @@ def test_half_a_snapshot_is_swept_away(kept):
 
 
 def test_the_log_is_needed_as_long_as_there_is_one_snapshot(tmp_path):
-    with Engine(tmp_path, TINY, options=Options(log_bytes=1)) as engine:
+    with Engine(tmp_path, TINY, options=EngineOptions(log_bytes=1)) as engine:
         engine.learn(STREAM).result()
         expected = told(engine._copies.front)
-    (newest(tmp_path) / BESIDE).write_bytes(b"")
+    (newest(tmp_path) / STATE).write_bytes(b"")
     state, notes = recovered(tmp_path)
     assert state == expected
     assert len(notes) == 1
 
 
 def test_the_log_is_compacted_behind_snapshots_and_says_so(tmp_path):
-    with Engine(tmp_path, TINY, options=Options(log_bytes=1)) as engine:
+    with Engine(tmp_path, TINY, options=EngineOptions(log_bytes=1)) as engine:
         for _ in range(4):
             engine.learn(STREAM).result()
             engine.model_file().result().close()
@@ -215,7 +214,7 @@ def test_the_log_is_compacted_behind_snapshots_and_says_so(tmp_path):
 
 def test_an_export_that_the_log_is_shortened_under_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(Log.rows, "__defaults__", (0, 1))  # an entry is a page
-    with Engine(tmp_path, TINY, options=Options(log_bytes=1)) as engine:
+    with Engine(tmp_path, TINY, options=EngineOptions(log_bytes=1)) as engine:
         engine.learn([GRAIN]).result()
         export = engine.log()
         assert next(export).version == 1
@@ -228,7 +227,7 @@ def test_an_export_that_the_log_is_shortened_under_is_told(tmp_path, monkeypatch
 
 
 def test_the_log_keeps_what_fits_its_budget(tmp_path):
-    with Engine(tmp_path, TINY, options=Options(snapshot_documents=1)) as engine:
+    with Engine(tmp_path, TINY, options=EngineOptions(snapshot_documents=1)) as engine:
         for _ in range(5):
             engine.learn(STREAM).result()
     with Engine(tmp_path) as engine:
@@ -237,7 +236,7 @@ def test_the_log_keeps_what_fits_its_budget(tmp_path):
 
 def test_disk_use_is_bounded(tmp_path):
     """Three times as much does not take more room."""
-    options = Options(snapshot_bytes=400_000, log_bytes=400_000)
+    options = EngineOptions(snapshot_bytes=400_000, log_bytes=400_000)
     sizes = []
     with Engine(tmp_path, TINY, options=options) as engine:
         for _ in range(30):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from clasher import Clasher
 from clasher.errors import LabelError
 from clasher.service.log import Entry, Feedback, Learn, Relabel, Taught, decode, encode
-from clasher.service.state import State
+from clasher.service.state import ServiceState
 from clasher.settings import Settings
 from tests.service.plain import file_bytes, model_of
 
@@ -55,7 +55,7 @@ def test_alarms_have_the_time_of_the_entry_that_rang_them(together):
     mixed = [Taught("wheat", ["grain"]), Taught("gold", ["metal"]), Taught("nothing")]
     turned = [Taught("gold", ["grain"]), Taught("wheat", ["metal"]), Taught("nothing")]
     entries = entries_of([Learn(mixed)] * 300 + [Learn(turned)] * 300)
-    state = State(model_of(Settings(dimensions=32, detector="window")))
+    state = ServiceState(model_of(Settings(dimensions=32, detector="window")))
     for start in range(0, len(entries), together):
         state.apply(entries[start : start + together])
     rang = {alarm.document for alarm in state.model.alarms}
@@ -68,9 +68,9 @@ def test_alarms_have_the_time_of_the_entry_that_rang_them(together):
 @given(settings, bodies, st.data())
 def test_any_cut_gives_the_same(given_settings, said, data):
     entries = entries_of(said)
-    whole = State(model_of(given_settings))
+    whole = ServiceState(model_of(given_settings))
     refused = whole.apply(entries)
-    parts, start, refused_in_parts = State(model_of(given_settings)), 0, {}
+    parts, start, refused_in_parts = ServiceState(model_of(given_settings)), 0, {}
     while start < len(entries):
         stop = data.draw(st.integers(start + 1, len(entries)))
         refused_in_parts |= parts.apply(entries[start:stop])
@@ -84,7 +84,11 @@ def test_any_cut_gives_the_same(given_settings, said, data):
 @pytest.mark.compiled
 @given(settings, bodies)
 def test_hashes_of_one_copy_serve_the_other(given_settings, said):
-    first, second, hashes = State(model_of(given_settings)), State(model_of(given_settings)), {}
+    first, second, hashes = (
+        ServiceState(model_of(given_settings)),
+        ServiceState(model_of(given_settings)),
+        {},
+    )
     assert first.apply(entries_of(said), hashes) == second.apply(entries_of(said), hashes)
     assert told(first) == told(second)
 
@@ -92,7 +96,7 @@ def test_hashes_of_one_copy_serve_the_other(given_settings, said):
 @pytest.mark.compiled
 @given(settings, bodies)
 def test_names_and_numbers_stay_one_to_one(given_settings, said):
-    state = State(model_of(given_settings))
+    state = ServiceState(model_of(given_settings))
     state.apply(entries_of(said))
     assert set(state.labels.numbers) == set(state.model.labels)
     assert len(set(state.labels.numbers.values())) == len(state.labels.numbers)
@@ -109,7 +113,7 @@ def test_entries_are_read_as_they_were_written(said):
 
 
 def test_a_refused_entry_changes_nothing_and_the_others_are_done():
-    state = State(Clasher(64, max_labels=2))
+    state = ServiceState(Clasher(64, max_labels=2))
     flood = Learn([Taught("a", ["x"]), Taught("b", ["y", "z"])])
     said = [Learn([Taught("a", ["x"])]), flood, Learn([Taught("b", ["y"])])]
     refused = state.apply(entries_of(said))
@@ -119,7 +123,7 @@ def test_a_refused_entry_changes_nothing_and_the_others_are_done():
 
 
 def test_an_answer_whose_labels_are_gone_is_learnt_all_the_same():
-    state = State(Clasher(64))
+    state = ServiceState(Clasher(64))
     taught = Feedback(id="d", text="wheat", predicted=[], after=["grain"])
     retired = Relabel(action="retire", label="grain")
     corrected = Feedback(id="d", text="wheat", predicted=[], before=["grain"], after=["metal"])
@@ -128,7 +132,7 @@ def test_an_answer_whose_labels_are_gone_is_learnt_all_the_same():
 
 
 def test_labels_of_two_merged_ones_count_as_one():
-    state = State(Clasher(64))
+    state = ServiceState(Clasher(64))
     both = Learn([Taught("wheat", ["grain", "cereals"]), Taught("wheat", ["grain"])] * 5)
     state.apply(entries_of([both, Relabel(action="merge", label="grain", into="cereals")]))
     assert state.labels.translate(["grain"]) == ["cereals"]
@@ -136,6 +140,6 @@ def test_labels_of_two_merged_ones_count_as_one():
 
 
 def test_an_unknown_label_cannot_be_pinned():
-    state = State(Clasher(64))
+    state = ServiceState(Clasher(64))
     with pytest.raises(LabelError, match="knows no label 'oil'"):
         state._pin("oil", True)

@@ -1,7 +1,4 @@
-"""The runner: read, predict, write, learn, and now and then a snapshot.
-
-Who must agree to the snapshots of a flow: one at most.
-"""
+"""The runner: read, predict, write, learn, and save a snapshot now and then."""
 
 from __future__ import annotations
 
@@ -15,69 +12,51 @@ from typing import Any, Final
 
 from clasher.errors import CommitRefusedError, SettingError, StoppedError, StreamError
 from clasher.flow import learner
-from clasher.flow.folder import FlowFolder, check_settings, model_of, recognise
-from clasher.flow.options import Options
+from clasher.flow.folder import FlowFolder, recognise
+from clasher.flow.options import FlowOptions
 from clasher.flow.outlets import Outlet, Outlets
-from clasher.flow.reader import Patience, Reader, Settling
-from clasher.flow.state import ROLES, Figures, Meter, State
+from clasher.flow.reader import CommitRequest, Patience, Reader
+from clasher.flow.state import ROLES, Figures, FlowState, Meter
 from clasher.io.connectors.files import FileSink
 from clasher.io.protocol import Caller, Party, Sink, Source
 from clasher.model import Clasher
-from clasher.runtime.snapshots import Beginning
+from clasher.runtime.folder import check_settings, new_model
+from clasher.runtime.snapshots import InitialModel
 from clasher.settings import Settings
 from clasher.text.analyzer import Tokenizer
 
-
-def only_party(documents: Source, labels: Source | None, sinks: Sequence[Sink]) -> Party | None:
-    """The one party that must agree to snapshots; two could not agree in one step."""
-    if labels is not None and labels.party is not None:
-        raise SettingError(
-            f"{labels.name}: labels cannot come from a group; leave the group out, then their "
-            f"position is kept with the model"
-        )
-    parties = [documents.party, *(sink.party for sink in sinks)]
-    distinct = list({party.name: party for party in parties if party is not None}.values())
-    if len(distinct) > 1:
-        names = " and ".join(party.name for party in distinct)
-        raise SettingError(
-            f"{names} would each have to agree to every snapshot, which only one can; read without "
-            f"a group, or write without transactions"
-        )
-    return distinct[0] if distinct else None
-
-
-TICK: Final = 0.1  # seconds after which a flow that waits looks at the clock
+TICK: Final = 0.1  # seconds between two looks at the clock while a flow waits
 SLOW: Final = 3.0  # seconds of a snapshot that a stop does not wait for
 
 
 class Flow:
-    r"""Learns a stream, each document once, and writes what it predicts.
+    r"""Learn a stream, each document once, and write the predictions.
 
     Parameters
     ----------
     folder
-        Where the model and its snapshots are kept, for one process at a time.
+        The folder of the model and its snapshots, for one process at a time.
     documents
         The source of documents.
     outlets
-        Where predictions go.
+        The sinks of predictions.
     labels
-        A source of labels that come late, joined by id; the model must have room for documents to
-        wait (``Settings.pending``).
+        A source of labels that come late, joined by id; the model must have room for waiting
+        documents (``Settings.pending``).
     letters
-        Where arrivals go that are no records; by default to a file in the folder.
+        The sink of arrivals that are not records; by default a file in the folder.
     settings, begin_with
-        The model of a folder that is new: its settings, or the model itself.
-    begun
-        The file of ``begin_with``, noted in a folder that is new.
+        The model of a new folder: its settings, or the model itself.
+    initial_model
+        The file of ``begin_with``, noted in a new folder.
     tokenizer
-        The function that cuts text, where the model has one.
+        The function that splits text, if the model has one.
     options
         The bounds.
-    tell
-        Told what happens on the way, in single lines.
+    on_note
+        Gets single lines about what happens on the way.
     on_progress
-        Shown the figures about twice a second.
+        Gets the figures about twice a second.
 
     Examples
     --------
@@ -102,57 +81,29 @@ class Flow:
         letters: Sink | None = None,
         settings: Settings | None = None,
         begin_with: Clasher | None = None,
-        begun: Beginning | None = None,
+        initial_model: InitialModel | None = None,
         tokenizer: Tokenizer | None = None,
-        options: Options | None = None,
-        tell: Callable[[str], object] = lambda line: None,
+        options: FlowOptions | None = None,
+        on_note: Callable[[str], object] = lambda line: None,
         on_progress: Callable[[Figures], object] = lambda figures: None,
     ) -> None:
-        self.options = Options() if options is None else options
+        self.options = FlowOptions() if options is None else options
         self._path, self._tokenizer = folder, tokenizer
         self._documents, self._labels = documents, labels
         self._given, self._letters = outlets, letters
-        self._settings, self._begin_with, self._begun = settings, begin_with, begun
-        self._tell, self._on_progress = tell, on_progress
+        self._settings, self._begin_with = settings, begin_with
+        self._initial_model = initial_model
+        self._on_note, self._on_progress = on_note, on_progress
         self._patience = Patience(self._note_trouble, self.options.give_up)
         sinks = [outlet.sink for outlet in outlets] + ([] if letters is None else [letters])
         self._party = only_party(documents, labels, sinks)
         self._within = None if self._party is None else self._party.within
         self._interval = self.options.interval(self._within)
         self._bell = threading.Condition()
+        self._readers = self._make_readers()
         self._meter = Meter()
         self._news = 0  # arrivals since the last snapshot
         self._active_at = self._snapshot_at = self._snapshot_took = 0.0
-
-    @property
-    def figures(self) -> Figures:
-        """How it was doing about half a second ago; from any thread."""
-        return self._meter.figures
-
-    def stop(self) -> None:
-        """Have ``run`` finish what is in hand and return; from any thread, or a signal handler."""
-        self._patience.is_stopping = True
-
-    def run(self) -> Figures:
-        """Run until the streams end, or somebody says to stop; returns the last figures."""
-        self._folder = FlowFolder(self._path, self.options.remember, self._tokenizer)
-        try:
-            self._caller = Caller(self._folder.runner(), tell=self._note_trouble)
-            letters = self._letters or FileSink.to(self._folder.dead_letters)
-            self._outlets = Outlets(self._given, letters, self._patience, texts=self.options.texts)
-            self._readers = self._make_readers()
-            try:
-                self._open()
-                self._flow()
-            except StoppedError as error:
-                self._tell(f"{error}; what came after the last snapshot is done again next time")
-            finally:
-                self._close()
-        finally:
-            self._folder.close()
-        return self._meter.figures
-
-    # ── beginning, and beginning again ───────────────────────────────────────────────────────
 
     def _make_readers(self) -> list[Reader[Any]]:
         turn = None if self._labels is None else self.options.chunk
@@ -167,52 +118,80 @@ class Flow:
             readers.append(Reader(self._labels, lambda chunk: chunk, *shared))
         return readers
 
+    @property
+    def figures(self) -> Figures:
+        """The figures of about half a second ago; from any thread."""
+        return self._meter.figures
+
+    def stop(self) -> None:
+        """Make ``run`` finish its work and return; from any thread, or a signal handler."""
+        self._patience.is_stopping = True
+
+    def run(self) -> Figures:
+        """Run until the streams end or ``stop`` is called; return the last figures."""
+        self._folder = FlowFolder(self._path, self.options.remember, self._tokenizer)
+        try:
+            self._caller = Caller(self._folder.runner(), tell=self._note_trouble)
+            letters = self._letters or FileSink.to(self._folder.dead_letters)
+            self._outlets = Outlets(self._given, letters, self._patience, texts=self.options.texts)
+            try:
+                self._open()
+                self._loop()
+            except StoppedError as error:
+                self._on_note(f"{error}; the next start repeats what came after the last snapshot")
+            finally:
+                self._close()
+        finally:
+            self._folder.close()
+        return self._meter.figures
+
+    # ── opening and closing ──────────────────────────────────────────────────────────────────
+
     def _open(self) -> None:
-        """Take up the snapshot that counts, and open every stream where it left it."""
+        """Load the snapshot that counts, and open every stream at its position."""
         if self._folder.is_new:
-            model = self._begin_with or model_of(self._settings or Settings())
-            self._check_room(model)
-            self._state = self._folder.begin(model, self._begun)
+            model = self._begin_with or new_model(self._settings or Settings())
+            self._check_pending(model)
+            self._state = self._folder.begin(model, self._initial_model)
             self._recognise(self._state)
         else:
             what = "" if self._party is None else self._party.name
             self._state = self._patience.until(
                 what, lambda: self._folder.recover(self._party, self._caller, self._recognise)
             )
-            check_settings(self._state, self._settings, self._folder.path)
-            self._check_room(self._state.model)
-        for line in self._folder.told:
-            self._tell(line)
-        # A new sink is noted before anything is written to it, so that it can be cut back.
+            check_settings(self._folder.path, self._state.model, self._settings)
+            self._check_pending(self._state.model)
+        for line in self._folder.notes:
+            self._on_note(line)
+        # Note a new sink before anything is written to it, so that it can be cut back.
         if self._outlets.open(self._state, self._caller) and not self._commit(always=True):
-            return  # went back, and opened everything anew
+            return  # went back, and opened everything again
         for reader, arrived in zip(self._readers, self._state.arrived, strict=False):
             position = self._state.positions.get(reader.source.name)
             reader.start(position, self._caller.id, arrived)
         self._news = 0
         self._active_at = self._snapshot_at = time.monotonic()
 
-    def _recognise(self, state: State) -> None:
-        """Find the streams in a state, whatever their addresses are spelt like."""
+    def _recognise(self, state: FlowState) -> None:
+        """Find the streams in a state, under any of their addresses."""
         for role, reader in zip(ROLES, self._readers, strict=False):
-            source = reader.source
-            new = self.options.new_stream
+            source, new = reader.source, self.options.new_stream
             self._patience.until(
-                source.name, partial(recognise, state, role, source, self._tell, new=new)
+                source.name, partial(recognise, state, role, source, self._on_note, new=new)
             )
 
     def _note_identities(self) -> None:
-        """Note what streams say of themselves that could not say anything when they were opened."""
+        """Note the identities of streams that had none when they were opened."""
         for role, reader in zip(ROLES, self._readers, strict=False):
             kept, source = self._state.streams[role], reader.source
             if kept.get(source.name) is None:
                 with suppress(StreamError):
                     kept[source.name] = source.identity()
 
-    def _check_room(self, model: Clasher) -> None:
+    def _check_pending(self, model: Clasher) -> None:
         if self._labels is not None and not model.settings.pending:
             raise SettingError(
-                f"{self._folder.path}: its model has no room for documents to wait for labels; "
+                f"{self._folder.path}: its model has no room for documents that wait for labels; "
                 f"begin a new folder with --pending N"
             )
 
@@ -225,28 +204,31 @@ class Flow:
 
     # ── the loop ─────────────────────────────────────────────────────────────────────────────
 
-    def _flow(self) -> None:
+    def _loop(self) -> None:
         while not self._patience.is_stopping:
             self._take_turn()
             if self._is_due():
                 self._commit()
             if self._has_ended() and self._commit():
                 break
-            self._wait_for_more()
-            self._show()
+            with self._bell:
+                if all(reader.is_idle for reader in self._readers):
+                    self._bell.wait_for(lambda: any(r.has_something for r in self._readers), TICK)
+            if self._meter.is_due():
+                self._show()
         if self._patience.is_stopping:
             if self._snapshot_took > SLOW:
                 raise StoppedError(f"a snapshot takes {self._snapshot_took:.0f} s")
             self._commit()
-        self._show(at_once=True)
+        self._show()
 
     def _take_turn(self) -> None:
         """Process a chunk of the source whose turn it is.
 
-        A turn is a fixed number of arrivals, or ends where the source has no more now. A source
+        A turn is a fixed number of arrivals, or ends when the source has no more for now. A source
         that does not know whether it has more is waited for. So the order in which a backlog is
-        learnt depends on the streams alone, not on the moment or the size of chunks. Whose turn it
-        is, and how much of it is left, stands in the snapshot.
+        learnt depends on the streams alone, not on time or the size of chunks. The snapshot holds
+        whose turn it is, and how much of it is left.
         """
         reader = self._readers[self._state.turn % len(self._readers)]
         try:
@@ -259,13 +241,18 @@ class Flow:
             self._go_back(error)
             return
         except StreamError:
-            with suppress(StreamError):  # it may be the party that has failed
+            with suppress(StreamError):  # the party itself may have failed
                 self._commit()
             raise
-        if item is not None:
-            self._process(reader, item)
-        else:
+        if item is None:
             self._state.turn += 1
+        elif isinstance(item, CommitRequest):
+            self._commit()
+            with self._bell:
+                item.is_done = True
+                self._bell.notify_all()
+        else:
+            self._process(reader, item)
 
     def _has_ended(self) -> bool:
         with self._bell:
@@ -276,35 +263,22 @@ class Flow:
             is_enough = self.options.idle is not None and silence >= self.options.idle
             return is_enough or all(reader.is_over for reader in self._readers)
 
-    def _wait_for_more(self) -> None:
-        with self._bell:
-            if all(reader.is_idle for reader in self._readers):
-                self._bell.wait_for(lambda: any(r.has_something for r in self._readers), TICK)
-
     def _process(self, reader: Reader[Any], item: Any) -> None:
-        if isinstance(item, Settling):
-            self._commit()
-            with self._bell:
-                item.is_done = True
-                self._bell.notify_all()
-            return
-        self._count(reader, len(item.chunk if isinstance(item, learner.Documents) else item))
-        if isinstance(item, learner.Documents):
-            joining = self._labels is not None
-            predicted = learner.learn(self._state, item, reader.source.name, joining=joining)
-            self._news += max(1, len(item.chunk))  # a position alone is worth keeping, too
-            self._outlets.write(predicted)
-        else:
-            poison = learner.join(self._state, item, reader.source.name)
-            self._news += max(1, len(item))
-            self._outlets.write_letters(poison)
-
-    def _count(self, reader: Reader[Any], arrivals: int) -> None:
-        """Count arrivals; the next source has its turn where that of this one is over."""
+        state, name = self._state, reader.source.name
+        is_labels = reader.source is self._labels
+        arrivals = len(item if is_labels else item.chunk)
         at, turn = self._readers.index(reader), self.options.chunk
-        before = self._state.arrived[at]
-        self._state.arrived[at] += arrivals
-        self._state.turn += before // turn != self._state.arrived[at] // turn
+        before = state.arrived[at]
+        state.arrived[at] += arrivals
+        state.turn += before // turn != state.arrived[at] // turn  # the next source's turn
+        if is_labels:
+            poison = learner.join(state, item, name)
+            self._news += max(1, arrivals)  # a new position alone is worth a snapshot, too
+            self._outlets.write_letters(poison)
+        else:
+            predicted = learner.learn(state, item, name, joining=self._labels is not None)
+            self._news += max(1, arrivals)
+            self._outlets.write(predicted)
 
     # ── snapshots ────────────────────────────────────────────────────────────────────────────
 
@@ -318,7 +292,7 @@ class Flow:
         return self._news >= self.options.snapshot_documents or elapsed >= interval
 
     def _commit(self, *, always: bool = False) -> bool:
-        """Make what was learnt since the last snapshot last, in two phases; whether it does."""
+        """Save what was learnt since the last snapshot, in two phases; return False if refused."""
         if not self._news and not always:
             return True
         began, state, party = time.monotonic(), self._state, self._party
@@ -342,20 +316,37 @@ class Flow:
         return True
 
     def _go_back(self, error: CommitRefusedError) -> None:
-        """Forget what was learnt since the last snapshot: it belongs to somebody else by now."""
+        """Forget what was learnt since the last snapshot: another process has it by now."""
         self._meter.refused += 1
         self._close()
         self._folder.discard()
         self._open()
-        self._tell(f"{error}; went back to snapshot {self._state.seq}")
+        self._on_note(f"{error}; went back to snapshot {self._state.seq}")
 
-    # ── what is told ─────────────────────────────────────────────────────────────────────────
+    # ── notes and figures ────────────────────────────────────────────────────────────────────
 
     def _note_trouble(self, line: str) -> None:
         self._meter.troubles += 1
-        self._tell(line)
+        self._on_note(line)
 
-    def _show(self, *, at_once: bool = False) -> None:
-        if self._meter.is_due() or at_once:
-            self._meter.read(self._state, self._readers[0].lag, self._snapshot_took)
-            self._on_progress(self._meter.figures)
+    def _show(self) -> None:
+        self._meter.read(self._state, self._readers[0].lag, self._snapshot_took)
+        self._on_progress(self._meter.figures)
+
+
+def only_party(documents: Source, labels: Source | None, sinks: Sequence[Sink]) -> Party | None:
+    """Return the one party that must agree to snapshots; two could not agree in one step."""
+    if labels is not None and labels.party is not None:
+        raise SettingError(
+            f"{labels.name}: labels cannot come from a group; leave the group out, then the model "
+            f"keeps their position"
+        )
+    parties = [documents.party, *(sink.party for sink in sinks)]
+    distinct = list({party.name: party for party in parties if party is not None}.values())
+    if len(distinct) > 1:
+        names = " and ".join(party.name for party in distinct)
+        raise SettingError(
+            f"{names} would each have to agree to every snapshot, but only one can; read without a "
+            f"group, or write without transactions"
+        )
+    return distinct[0] if distinct else None

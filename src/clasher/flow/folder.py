@@ -1,17 +1,15 @@
-"""The folder of a flow: the lock, who it is to others, its snapshots, and which of them counts.
+"""The folder of a flow: its lock, its name for brokers, its snapshots, and which of them counts.
 
-lock              held by the process, for its whole life
-begun.json        the model file that it began with, where there was one
-runner            its name, under which consumers and transactions are known to brokers
-snapshots/        the model and the positions of its streams, the last two
-model.clasher     the model of the newest snapshot
-dead-letters.jsonl   what was no record, unless that goes elsewhere
+lock                 held by the process as long as it lives
+begun.json           the model file that it began with, if any
+runner               its name, by which brokers know its consumers and transactions
+snapshots/           the model and the positions of its streams, the last two
+model.clasher        the model of the newest snapshot
+dead-letters.jsonl   arrivals that are not records, unless they go elsewhere
 
-Recognise a stream, whatever its address is spelt like.
-
-A snapshot keeps a position for each address, and beside it what the stream says of itself
-(``Source.identity``). A stream that is given under another address is found again by that, so that
-nothing is learnt twice. A stream that a folder does not know must be allowed by the user.
+A snapshot keeps a position for each address, with the identity of the stream
+(``Source.identity``). The identity finds a stream under another address, so that nothing is learnt
+twice. The user must allow a stream that the folder does not know.
 """
 
 from __future__ import annotations
@@ -23,106 +21,33 @@ from pathlib import Path
 from typing import Any
 
 from clasher import durable
-from clasher.errors import FolderError, SettingError, StreamError
-from clasher.flow.state import State
+from clasher.errors import FolderError, StreamError
+from clasher.flow.state import FlowState
 from clasher.io.protocol import Caller, Party, Source
 from clasher.model import Clasher
 from clasher.runtime.folder import LockedFolder
-from clasher.runtime.snapshots import MODEL, Beginning, Snapshots
-from clasher.settings import Settings
+from clasher.runtime.snapshots import MODEL, InitialModel, Snapshots
 from clasher.text.analyzer import Tokenizer
 
 OPTION = "--new-stream"
 
 
-def recognise(
-    state: State, role: str, source: Source, tell: Callable[[str], object], *, new: bool
-) -> None:
-    """Let a state know a source: under its address, an earlier one, or as a new stream.
-
-    Parameters
-    ----------
-    state
-        What is changed: the positions and identities of its streams.
-    role
-        ``documents`` or ``labels``.
-    source
-        The stream that will be read, not open yet.
-    tell
-        Told of another address, or of a new stream.
-    new
-        Whether a stream that the folder does not know is welcome.
-    """
-    identity, kept = source.identity(), state.streams[role]
-    if source.name in state.positions:
-        before = kept.get(source.name)
-        if before is not None and identity is not None and not source.same(before):
-            _welcome_other(state, source, tell, new=new)
-    else:
-        known = [name for name in kept if name in state.positions]
-        earlier = None if identity is None else _earlier(source, kept, known)
-        if earlier is not None:
-            _move(state, role, earlier, source.name)
-            tell(f"{source.name}: is the stream that was read as {earlier}; goes on where it was")
-        elif known:
-            _welcome_new(state, role, source, known, tell, new=new)
-    kept[source.name] = kept.get(source.name) if identity is None else identity
-
-
-def _earlier(source: Source, kept: dict[str, str | None], known: list[str]) -> str | None:
-    """The address under which a stream was read before."""
-    for name in known:
-        identity = kept[name]
-        if identity is not None and source.same(identity):
-            return name
-    return None
-
-
-def _move(state: State, role: str, earlier: str, name: str) -> None:
-    """Go on under another address; the party may be the source itself, and is named like it."""
-    state.positions[name] = state.positions.pop(earlier)
-    state.streams[role][name] = state.streams[role].pop(earlier)
-    if earlier in state.agreed:
-        state.agreed[name] = state.agreed.pop(earlier)
-
-
-def _welcome_other(
-    state: State, source: Source, tell: Callable[[str], object], *, new: bool
-) -> None:
-    if not new:
-        raise StreamError(
-            f"{source.name}: is not the stream that was read before: it was set back, replaced or "
-            f"made again. Restore it, or learn it from its beginning as a new one: {OPTION}"
-        )
-    tell(f"{source.name}: is not the stream that was read before; begins with it as a new one")
-    del state.positions[source.name]
-    if source.party is not None:
-        state.agreed.pop(source.party.name, None)
-
-
-def _welcome_new(
-    state: State, role: str, source: Source, known: list[str], tell: Callable[[str], object],
-    *, new: bool,
-) -> None:  # fmt: skip
-    if not new:
-        raise StreamError(
-            f"{source.name}: this folder has learnt {role} of {', '.join(known)}, and does not "
-            f"know this stream. To learn it as well, from its beginning: {OPTION}"
-        )
-    tell(f"{source.name}: begins with it as a new stream, after {', '.join(known)}")
-
-
 class FlowFolder(LockedFolder):
-    """Where a flow lives, and the two phases in which its snapshots come to count.
+    """The folder of a flow, with snapshots that count after two phases.
 
     Parameters
     ----------
     path
-        The folder; made where there is none.
+        The folder; made if missing.
     remember
         How many documents a state remembers.
     tokenizer
-        The function that cuts text, where the model has one.
+        The function that splits text, if the model has one.
+
+    Attributes
+    ----------
+    notes : list of str
+        Problems found: damaged snapshots.
     """
 
     def __init__(
@@ -133,8 +58,7 @@ class FlowFolder(LockedFolder):
         super().__init__(path)
         self._remember = remember
         self._snapshots = Snapshots(self.snapshots, tokenizer)
-        self.told: list[str] = []
-        """What was found amiss: damaged snapshots."""
+        self.notes: list[str] = []
 
     @property
     def is_new(self) -> bool:
@@ -143,127 +67,174 @@ class FlowFolder(LockedFolder):
 
     @property
     def dead_letters(self) -> Path:
-        """Where dead letters go that nobody wants elsewhere."""
+        """The default file for dead letters."""
         return self.path / "dead-letters.jsonl"
 
     def runner(self) -> str:
-        """The name of whoever uses this folder, made up once."""
+        """Return the name of this folder's user for brokers, drawn once."""
         path = self.path / "runner"
         if not path.exists():
-            scratch = path.with_suffix(".tmp")
-            scratch.unlink(missing_ok=True)
-            durable.write(scratch, f"clasher-{secrets.token_hex(8)}\n".encode())
-            durable.rename(scratch, path)
+            durable.replace_bytes(path, f"clasher-{secrets.token_hex(8)}\n".encode())
         return path.read_text(encoding="ascii").strip()
 
-    def begin(self, model: Clasher, begun: Beginning | None = None) -> State:
-        """The state of a new folder, kept as snapshot 0, and the file that it begins with."""
-        if begun is not None:
-            begun.keep(self.path)
-        state = State(model, self._remember)
+    def begin(self, model: Clasher, initial_model: InitialModel | None = None) -> FlowState:
+        """Make the state of a new folder, and save it as snapshot 0."""
+        if initial_model is not None:
+            initial_model.keep(self.path)
+        state = FlowState(model, self._remember)
         self._snapshots.write(state)
-        self._show_model(0)
+        self._link_model(0)
         return state
 
     def recover(
         self,
         party: Party | None,
         caller: Caller,
-        recognise: Callable[[State], object] = lambda state: None,
-    ) -> State:
-        """The state of the snapshot that counts; ``recognise`` finds the streams in it.
+        recognise: Callable[[FlowState], object] = lambda state: None,
+    ) -> FlowState:
+        """Load the snapshot that counts; ``recognise`` finds the streams in it.
 
         Raises
         ------
         FolderError
-            No snapshot is whole, or those that are do not fit what the other party says.
+            No snapshot is intact, or none fits what the other party has committed.
         """
         prepared = self._snapshots.prepared()
-        said = None if party is None else party.committed(caller)
+        committed = None if party is None else party.committed(caller)
         if prepared is not None:
-            self._decide(prepared, party, said)
-        state, self.told = self._snapshots.load(self._revive)
+            self._decide(prepared, party, committed)
+        state, self.notes = self._snapshots.load(self._revive)
         if state is None:
             raise FolderError(
-                f"{self.path}: no snapshot is whole: {'; '.join(self.told)}. Restore the folder "
+                f"{self.path}: no snapshot is intact: {'; '.join(self.notes)}. Restore the folder "
                 f"from a backup, or begin a new one."
             )
         recognise(state)
-        if party is not None and said is not None:
-            self._compare(state, party, said)
-        self._show_model(state.seq)
+        if party is not None and committed is not None:
+            self._compare(state, party, committed)
+        self._link_model(state.seq)
         return state
 
-    def keep(self, state: State, party: Party | None) -> None:
-        """The first phase: have the next snapshot on disk; without a party it counts at once."""
+    def keep(self, state: FlowState, party: Party | None) -> None:
+        """Save the next snapshot (first phase); without a party it counts at once."""
         state.seq += 1
         if party is None:
             self._snapshots.write(state)
-            self._show_model(state.seq)
+            self._link_model(state.seq)
         else:
             state.agreed[party.name] = state.seq
             self._snapshots.prepare(state)
 
-    def confirm(self, state: State) -> None:
-        """The second phase: the other party agreed, the snapshot that was prepared counts."""
+    def confirm(self, state: FlowState) -> None:
+        """Make the prepared snapshot count, because the other party agreed (second phase)."""
         self._snapshots.confirm(state.seq)
-        self._show_model(state.seq)
+        self._link_model(state.seq)
 
     def discard(self) -> None:
-        """The other party refused: the snapshot that was prepared never counts."""
+        """Delete the prepared snapshot, because the other party refused."""
         prepared = self._snapshots.prepared()
         if prepared is not None:
             self._snapshots.discard(prepared)
 
-    def _decide(self, prepared: int, party: Party | None, said: int | None) -> None:
-        """Whether a snapshot that was prepared before a crash counts."""
+    def _decide(self, prepared: int, party: Party | None, committed: int | None) -> None:
+        """Decide whether a snapshot that was prepared before a crash counts."""
         if party is None:
             raise FolderError(
-                f"{self.path}: a broker has not said yet whether snapshot {prepared} counts; go on "
-                f"with the streams of the last run first"
+                f"{self.path}: a broker has not decided yet whether snapshot {prepared} counts; "
+                f"go on with the streams of the last run first"
             )
-        if said == prepared:
+        if committed == prepared:
             self._snapshots.confirm(prepared)
         else:
             self._snapshots.discard(prepared)
 
-    def _compare(self, state: State, party: Party, said: int) -> None:
-        """Refuse to go on where the other party remembers something else."""
+    def _compare(self, state: FlowState, party: Party, committed: int) -> None:
+        """Refuse to go on if the other party has committed another snapshot."""
         expected = state.agreed.get(party.name, 0)
-        if said == expected:
+        if committed == expected:
             return
-        if said < expected:
-            what = f"{party.name} was set back: it remembers snapshot {said} of this model, which "
-            what += f"has gone on to {expected}; entries may be missing or come twice"
+        if committed < expected:
+            what = (
+                f"{party.name} was set back: it knows snapshot {committed} of this model, which "
+                f"has gone on to {expected}; entries may be missing or come twice"
+            )
         else:
-            what = f"{self.path} is older than what {party.name} knows of it: snapshot {expected}, "
-            what += f"where {said} was agreed to"
+            what = (
+                f"{self.path} is older than {party.name} expects: it has snapshot {expected}, but "
+                f"{committed} was agreed to"
+            )
         raise StreamError(
             f"{what}. Restore the other side of the two, or begin a new folder, and a new group, "
             f"with this model: --begin-with {self.path / MODEL}"
         )
 
-    def _revive(self, plain: dict[str, Any], model: Clasher) -> State:
+    def _revive(self, plain: dict[str, Any], model: Clasher) -> FlowState:
         try:
-            return State.of(plain, model, self._remember)
+            return FlowState.of(plain, model, self._remember)
         except FolderError as error:
             raise FolderError(f"{self.path}: {error}") from error
 
-    def _show_model(self, number: int) -> None:
-        """Let the newest model be found under one name."""
+    def _link_model(self, number: int) -> None:
         self._snapshots.link_model(number, self.path / MODEL)
 
 
-def check_settings(state: State, wanted: Settings | None, folder: Path) -> None:
-    """Refuse settings that are not those of the model that is there."""
-    if wanted is not None and wanted != state.model.settings:
-        names = ", ".join(state.model.settings.differences(wanted))
-        raise SettingError(
-            f"{folder}: its model was made with other settings ({names}); leave them out to go on "
-            f"with it, or name another folder"
+def recognise(
+    state: FlowState, role: str, source: Source, warn: Callable[[str], object], *, new: bool
+) -> None:
+    """Find a source in a state: by its address, by its identity, or as a new stream.
+
+    Parameters
+    ----------
+    state
+        Changed: the positions and identities of its streams.
+    role
+        ``documents`` or ``labels``.
+    source
+        The stream to read, not open yet.
+    warn
+        Gets a line about another address or a new stream.
+    new
+        Whether to accept a stream that the folder does not know.
+    """
+    name, identity, kept = source.name, source.identity(), state.streams[role]
+    if name in state.positions:
+        before = kept.get(name)
+        if before is not None and identity is not None and not source.same(before):
+            _restart(state, source, warn, new=new)
+    elif known := [one for one in kept if one in state.positions]:
+        earlier = None if identity is None else _earlier_address(source, kept, known)
+        if earlier is not None:
+            state.positions[name] = state.positions.pop(earlier)
+            kept[name] = kept.pop(earlier)
+            if earlier in state.agreed:  # the party may be the source itself, and has its name
+                state.agreed[name] = state.agreed.pop(earlier)
+            warn(f"{name}: is the stream that was read as {earlier}; goes on where it was")
+        elif new:
+            warn(f"{name}: begins with it as a new stream, after {', '.join(known)}")
+        else:
+            raise StreamError(
+                f"{name}: this folder has learnt {role} of {', '.join(known)}, and does not know "
+                f"this stream. To learn it as well, from its beginning: {OPTION}"
+            )
+    kept[name] = kept.get(name) if identity is None else identity
+
+
+def _earlier_address(source: Source, kept: dict[str, str | None], known: list[str]) -> str | None:
+    for name in known:
+        identity = kept[name]
+        if identity is not None and source.same(identity):
+            return name
+    return None
+
+
+def _restart(state: FlowState, source: Source, warn: Callable[[str], object], *, new: bool) -> None:
+    """Read a stream that was replaced from its beginning, if that is allowed."""
+    if not new:
+        raise StreamError(
+            f"{source.name}: is not the stream that was read before: it was set back, replaced or "
+            f"made again. Restore it, or learn it from its beginning as a new one: {OPTION}"
         )
-
-
-def model_of(settings: Settings) -> Clasher:
-    """A model that has learnt nothing."""
-    return Clasher(**{name: getattr(settings, name) for name in settings.__dataclass_fields__})
+    warn(f"{source.name}: is not the stream that was read before; begins with it as a new one")
+    del state.positions[source.name]
+    if source.party is not None:
+        state.agreed.pop(source.party.name, None)

@@ -1,4 +1,4 @@
-"""What arrivals do to a state: documents are predicted and learnt, labels find their documents."""
+"""Apply arrivals to the state: predict and learn documents, join labels to documents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from clasher.errors import LabelCapacityError, NotLearntError
 from clasher.flow import windows
-from clasher.flow.state import State
+from clasher.flow.state import FlowState
 from clasher.io.protocol import Chunk, Poison
 from clasher.io.records import Batch, Id
 from clasher.io.writers import sorted_lists
@@ -19,7 +19,7 @@ from clasher.text.hashing import Hashed
 
 
 class Documents(NamedTuple):
-    """A chunk of documents, hashed, and what each and its labels are known again by."""
+    """A chunk of documents, hashed, with digests of the documents and their labels."""
 
     chunk: Chunk
     hashed: Hashed
@@ -28,7 +28,7 @@ class Documents(NamedTuple):
 
 
 class Predicted(NamedTuple):
-    """What is to be written: documents with their labels, and what goes to the dead letters."""
+    """The outputs: documents with their predicted labels, and dead letters."""
 
     records: Batch
     labels: list[list[str]]
@@ -36,22 +36,22 @@ class Predicted(NamedTuple):
 
 
 def prepare(chunk: Chunk, source: str, model: Clasher, remember: int) -> Documents:
-    """All that can be done to documents before it is their turn; reads no state."""
+    """Hash and digest documents ahead of their turn, without the state."""
     records = chunk.records
-    digests = windows.of_documents(records, source) if remember else [b""] * len(records)
-    labels = windows.of_label_sets(records.labels) if remember else []
+    digests = windows.document_digests(records, source) if remember else [b""] * len(records)
+    labels = windows.label_set_digests(records.labels) if remember else []
     return Documents(chunk, model.hash_many(records.texts), digests, labels)
 
 
-def learn(state: State, documents: Documents, source: str, *, joining: bool) -> Predicted:
-    """Predict documents, then learn them; those without labels may wait for theirs.
+def learn(state: FlowState, documents: Documents, source: str, *, joining: bool) -> Predicted:
+    """Predict documents, then learn them; unlabelled ones may wait for their labels.
 
     Parameters
     ----------
     state
-        What is changed, the position of the source included.
+        Changed, with the position of the source.
     documents
-        What came, in order.
+        The documents in order.
     source
         The name of the stream.
     joining
@@ -73,11 +73,11 @@ def learn(state: State, documents: Documents, source: str, *, joining: bool) -> 
     return Predicted(records, lists, poison)
 
 
-def join(state: State, chunk: Chunk, source: str) -> list[Poison]:
-    """Learn the labels of documents that wait; returns what goes to the dead letters."""
+def join(state: FlowState, chunk: Chunk, source: str) -> list[Poison]:
+    """Learn the labels of waiting documents; return dead letters."""
     records = chunk.records
     poison = list(chunk.poison)
-    new = state.seen_labels.new(windows.of_labels(records, source))
+    new = state.seen_labels.new(windows.label_digests(records, source))
     state.counts.duplicates += len(records) - len(new)
     for at in new:
         poison += _join_one(state, records.ids[at], records.labels[at : at + 1], source)
@@ -86,8 +86,8 @@ def join(state: State, chunk: Chunk, source: str) -> list[Poison]:
     return poison
 
 
-def _new(state: State, documents: Documents) -> tuple[Batch, Hashed]:
-    """The documents that had not come before, or not with these labels."""
+def _new(state: FlowState, documents: Documents) -> tuple[Batch, Hashed]:
+    """Drop documents that came before with the same labels."""
     records = documents.chunk.records
     places = state.seen.new(documents.digests, documents.labels)
     if len(places) == len(records):
@@ -97,8 +97,8 @@ def _new(state: State, documents: Documents) -> tuple[Batch, Hashed]:
     return records, state.model.hash_many(records.texts)
 
 
-def _with_early_labels(state: State, records: Batch) -> Batch:
-    """Give documents that have no labels those that came before them."""
+def _with_early_labels(state: FlowState, records: Batch) -> Batch:
+    """Give unlabelled documents the labels that came before them."""
     sets = records.labels
     if not state.window.early:
         return records
@@ -114,9 +114,14 @@ def _with_early_labels(state: State, records: Batch) -> Batch:
 
 
 def _step(
-    state: State, hashed: Hashed, records: Batch, source: str, poison: list[Poison], joining: bool
+    state: FlowState,
+    hashed: Hashed,
+    records: Batch,
+    source: str,
+    poison: list[Poison],
+    joining: bool,
 ) -> tuple[Batch, list[list[str]]]:
-    """Learn documents together; one by one where there are too many labels, without those."""
+    """Learn documents together; if there are too many labels, one by one without the offenders."""
     sets = records.labels
     ids = [str(own) for own in records.ids] if joining else None
     try:
@@ -134,7 +139,7 @@ def _step(
     return records.only(kept), lists
 
 
-def _join_one(state: State, own: Id, truth: LabelSets, source: str) -> list[Poison]:
+def _join_one(state: FlowState, own: Id, truth: LabelSets, source: str) -> list[Poison]:
     """Learn the labels of one document, or let them wait for it."""
     labels = truth.as_given(0)
     if labels is None:
@@ -155,7 +160,7 @@ def _join_one(state: State, own: Id, truth: LabelSets, source: str) -> list[Pois
     return []
 
 
-def _keep(state: State, own: Id, labels: Labels, source: str) -> list[Poison]:
+def _keep(state: FlowState, own: Id, labels: Labels, source: str) -> list[Poison]:
     plain = labels if isinstance(labels, dict) else sorted(labels or [])
     gone = state.window.keep(own, plain, source)
     if gone is None:

@@ -1,4 +1,4 @@
-"""What a flow can be told beside its streams and the settings of its model, and the defaults."""
+"""The bounds of a flow."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ EVERY: Final = 30.0  # seconds between two snapshots
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class FlowOptions:
     """The bounds of a flow.
 
     Parameters
     ----------
     chunk
-        Arrivals that are read, and learnt, at a time.
+        Arrivals to read, and to learn, at a time.
     ahead
-        Chunks of a source that may be read before they are needed.
+        Chunks of a source to read ahead.
     snapshot_documents, snapshot_seconds
-        How much is learnt, or how much time goes by, between two snapshots: the most that a start
-        has to do again. By default 30 seconds, or less where a transaction would end before.
+        Documents, or seconds, between two snapshots: the most that a start has to repeat. By
+        default 30 seconds, or less if a broker's transaction would end before.
     remember
-        How many of the last documents are known again when they come twice; 0: none.
+        How many of the last documents to remember, to skip them when they come twice; 0: none.
     idle
         Seconds without any arrival after which the flow ends; None: never.
     give_up
         Seconds after which a stream that does not answer ends the flow; None: never.
     texts
-        Whether outputs hold the text of the document too.
+        Whether outputs include the text of the document.
     new_stream
-        Whether a folder that has learnt other streams may begin with one that it does not know.
+        Whether a folder that has learnt other streams may start to learn an unknown one.
     """
 
     chunk: int = 4000
@@ -48,21 +48,20 @@ class Options:
     def __post_init__(self) -> None:
         for name in ("chunk", "ahead", "snapshot_documents"):
             if getattr(self, name) < 1:
-                raise SettingError.of(name, "at least 1", getattr(self, name), "Options")
+                raise SettingError.of(name, "at least 1", getattr(self, name), "FlowOptions")
         for name in ("snapshot_seconds", "remember"):
             if (getattr(self, name) or 0) < 0:
-                raise SettingError.of(name, "0 or more", getattr(self, name), "Options")
+                raise SettingError.of(name, "0 or more", getattr(self, name), "FlowOptions")
 
     def interval(self, within: float | None) -> float:
-        """Seconds between two snapshots, where a party refuses what it gets after ``within``.
+        """Return the seconds between two snapshots; a party refuses those later than ``within``.
 
-        >>> Options().interval(None), Options().interval(10.0)
+        >>> FlowOptions().interval(None), FlowOptions().interval(10.0)
         (30.0, 5.0)
-        >>> Options(snapshot_seconds=600).interval(300.0)  # doctest: +NORMALIZE_WHITESPACE
+        >>> FlowOptions(snapshot_seconds=600).interval(300.0)  # doctest: +NORMALIZE_WHITESPACE
         Traceback (most recent call last):
-        clasher.errors.SettingError: --snapshot-every 600: a transaction ends after 300 s, and would
-        never hold a snapshot; say 150 or less, or raise transaction.timeout.ms in the address of
-        the sink
+        clasher.errors.SettingError: --snapshot-every 600: a transaction ends after 300 s, before
+        the snapshot; use 150 or less, or raise transaction.timeout.ms in the address of the sink
         """
         most = float("inf") if within is None else within / 2
         if self.snapshot_seconds is None:
@@ -70,7 +69,7 @@ class Options:
         if self.snapshot_seconds > most:
             raise SettingError(
                 f"--snapshot-every {self.snapshot_seconds:g}: a transaction ends after {within:g} "
-                f"s, and would never hold a snapshot; say {most:g} or less, or raise "
-                f"transaction.timeout.ms in the address of the sink"
+                f"s, before the snapshot; use {most:g} or less, or raise transaction.timeout.ms in "
+                f"the address of the sink"
             )
         return self.snapshot_seconds

@@ -1,13 +1,13 @@
-"""Where outputs go: one sink for all, others for those that a rule picks, one for dead letters.
+"""The outputs of a flow: sinks for documents, each with an optional rule, and one for dead letters.
 
-Rules that pick documents by their labels: the sub-streams of a stream.
+A rule picks documents by their labels:
 
-    markets             those with the label markets
-    oil|gas             with one of them
-    markets&!sport      with the one and without the other
-    energy/*            with a label that begins so
-    "R&D"               a label with signs in it that mean something here
-    !*                  without any label
+    markets             the label markets
+    oil|gas             one of two labels
+    markets&!sport      one label without another
+    energy/*            a label that begins with energy/
+    "R&D"               a label with special characters
+    !*                  no label at all
 
 ``&`` binds less than ``|``: ``oil|gas&markets`` is (oil or gas) and markets.
 """
@@ -25,18 +25,21 @@ import msgspec
 from clasher.errors import SettingError
 from clasher.flow.learner import Predicted
 from clasher.flow.reader import Patience
-from clasher.flow.state import State
-from clasher.io.protocol import Caller, Output, Party, Poison, Sink
+from clasher.flow.state import FlowState
+from clasher.io.protocol import Caller, Output, Poison, Sink
 from clasher.io.records import Id
 from clasher.io.writers import letter
 
 _TERM: Final = re.compile(r'(?P<no>!)?(?:"(?P<quoted>[^"]+)"|(?P<bare>[^"|&!=]+))(?P<end>[|&=]|$)')
 
+KEY: Final = 200  # characters of a dead letter's key
+
+_encoder = msgspec.json.Encoder()
 _Test: TypeAlias = Callable[[Collection[str]], bool]
 
 
 class Route(NamedTuple):
-    """A rule, and the address of what it picks.
+    """A rule, and the address of the sink for the documents that it picks.
 
     Examples
     --------
@@ -54,7 +57,7 @@ class Route(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Route:
-        """Read a rule and an address as people write them."""
+        """Parse ``RULE=ADDRESS``."""
         every: list[tuple[_Test, ...]] = []
         some: list[_Test] = []
         at = 0
@@ -71,26 +74,21 @@ class Route(NamedTuple):
         raise SettingError(f"route {text!r}: write RULE=ADDRESS, such as markets=markets.jsonl")
 
     def picks(self, labels: Collection[str]) -> bool:
-        """Whether a document with these labels is picked."""
+        """Whether the rule picks a document with these labels."""
         return all(any(test(labels) for test in some) for some in self.tests)
 
 
 def _test(term: re.Match[str]) -> _Test:
     name = term["quoted"] or term["bare"].strip()
-    is_wanted = term["no"] is None
+    expected = term["no"] is None
     if term["quoted"] is None and "*" in name:
         matches = re.compile(translate(name)).match
-        return lambda labels: any(map(matches, labels)) == is_wanted
-    return lambda labels: (name in labels) == is_wanted
-
-
-_encoder = msgspec.json.Encoder()
-
-KEY: Final = 200  # characters of a place that a dead letter is keyed by
+        return lambda labels: any(map(matches, labels)) == expected
+    return lambda labels: (name in labels) == expected
 
 
 class Line(msgspec.Struct, omit_defaults=True, gc=False):
-    """One output."""
+    """The JSON of one output."""
 
     id: Id
     labels: list[str]
@@ -98,23 +96,23 @@ class Line(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 class Outlet(NamedTuple):
-    """A sink, and which documents go there; None: all."""
+    """A sink, and the rule that picks its documents; None: all."""
 
     sink: Sink
     route: Route | None = None
 
 
 class Outlets:
-    """The sinks of a flow, each given what is for it, as often as it takes.
+    """The sinks of a flow; writes are repeated until they succeed.
 
     Parameters
     ----------
     outlets
-        Sinks of documents.
+        The sinks of documents.
     letters
         The sink of dead letters.
     texts
-        Whether outputs hold the text of the document too.
+        Whether outputs include the text of the document.
     """
 
     def __init__(
@@ -127,25 +125,14 @@ class Outlets:
             self._sinks[self._free_name(sink)] = sink
 
     def _free_name(self, sink: Sink) -> str:
-        """Return the name a sink's position is kept under: several may write to one place."""
+        """Return a unique name for a sink's position: several may write to one place."""
         others = [one.name for one in self._sinks.values()].count(sink.name)
         return f"{sink.name}#{others + 1}" if others else sink.name
 
-    @property
-    def sinks(self) -> list[Sink]:
-        """All sinks."""
-        return list(self._sinks.values())
-
-    @property
-    def parties(self) -> list[Party]:
-        """The sinks that must agree to snapshots."""
-        return [sink.party for sink in self._sinks.values() if sink.party is not None]
-
-    def open(self, state: State, caller: Caller) -> bool:
-        """Go on after what a state knows of; whether there is a sink that it does not know."""
+    def open(self, state: FlowState, caller: Caller) -> bool:
+        """Open all sinks at their positions; return whether one is new."""
         for name, sink in self._sinks.items():
-            opening = partial(sink.open, state.sinks.get(name), caller)
-            self._patience.until(name, opening)
+            self._patience.until(name, partial(sink.open, state.sinks.get(name), caller))
         return not self._sinks.keys() <= state.sinks.keys()
 
     def write(self, predicted: Predicted) -> None:
@@ -160,15 +147,15 @@ class Outlets:
         self.write_letters(predicted.poison)
 
     def write_letters(self, poison: Sequence[Poison]) -> None:
-        """Write what was no record."""
+        """Write dead letters."""
         if not poison:
             return
         room = self._patience.until(self._letters.name, self._letters.room)
         letters = [Output(str(one.place)[:KEY], letter(*one, room)) for one in poison]
         self._give(self._letters, letters)
 
-    def flush(self, state: State) -> None:
-        """Have all that was written safe, and note where each sink is."""
+    def flush(self, state: FlowState) -> None:
+        """Flush all sinks, and note their positions."""
         for name, sink in self._sinks.items():
             state.sinks[name] = self._patience.until(name, sink.flush)
 

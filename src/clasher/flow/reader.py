@@ -1,9 +1,7 @@
-"""Reading ahead: a thread for each source, which reads, decodes and hashes what is needed next.
+"""Read sources ahead: one thread per source reads, decodes and hashes the next chunks.
 
-No more than a few chunks wait: where they are not taken, nothing more is read, and the broker keeps
-what is to come.
-
-Waiting: for a stream that does not answer now, until somebody says to stop.
+Only a few chunks wait. While nobody takes them, nothing more is read, and the broker keeps the
+rest. ``Patience`` tries again while a stream does not answer.
 """
 
 from __future__ import annotations
@@ -17,31 +15,34 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from clasher.errors import StoppedError, StreamError, UnreachableError
-from clasher.flow.options import Options
+from clasher.flow.options import FlowOptions
 from clasher.io.formats import BATCH_BYTES
 from clasher.io.protocol import Caller, Chunk, Position, Source
 
 FIRST: Final = 0.1  # seconds before the second try
 LONGEST: Final = 10.0  # seconds between two tries
-SLICE: Final = 0.05  # seconds after which a wait looks whether to stop
+SLICE: Final = 0.05  # seconds between two looks at whether to stop
+WAIT: Final = 0.25  # seconds that a read may wait: how soon a thread notices that it is to end
+LAG: Final = 1.0  # seconds between two requests for the lag
+JOIN: Final = 1.0  # seconds for a thread to end: it may wait for a server
 
 T = TypeVar("T")
 
 
 class Patience:
-    """Tries again, less and less often, and says so.
+    """Try again, less and less often.
 
     Parameters
     ----------
-    tell
-        Told, in one line, of a stream that does not answer, and when it does again.
+    warn
+        Gets a line when a stream does not answer, and when it answers again.
     give_up
-        Seconds after which it is enough; None: never.
+        Seconds after which to give up; None: never.
 
     Attributes
     ----------
     is_stopping : bool
-        Set from anywhere, also from a signal handler: waits end within a moment.
+        Set it from anywhere, also from a signal handler, to end waits within a moment.
 
     Examples
     --------
@@ -56,12 +57,12 @@ class Patience:
     'here'
     """
 
-    def __init__(self, tell: Callable[[str], object], give_up: float | None = None) -> None:
+    def __init__(self, warn: Callable[[str], object], give_up: float | None = None) -> None:
         self.is_stopping = False
-        self.tell, self._give_up = tell, give_up
+        self.warn, self._give_up = warn, give_up
 
     def until(self, what: str, work: Callable[[], T]) -> T:
-        """Do some work, as often as it takes; ``StoppedError`` where it was to stop meanwhile."""
+        """Do some work until it succeeds; raise ``StoppedError`` if asked to stop meanwhile."""
         delay, began = FIRST, 0.0
         while True:
             try:
@@ -69,59 +70,45 @@ class Patience:
             except UnreachableError as error:
                 if not began:
                     began = time.monotonic()
-                    self.tell(f"{error}; trying again")
+                    self.warn(f"{error}; trying again")
                 if self._give_up is not None and time.monotonic() - began >= self._give_up:
                     raise StreamError(f"{error}; gave up after {self._give_up:g} s") from error
                 if self.wait(delay):
-                    raise StoppedError(f"told to stop while waiting for {what}") from error
+                    raise StoppedError(f"stopped while waiting for {what}") from error
                 delay = min(2 * delay, LONGEST)
             else:
                 if began:
-                    self.tell(f"{what} answers again")
+                    self.warn(f"{what} answers again")
                 return result
 
     def wait(self, seconds: float) -> bool:
-        """Wait, unless it is to stop; whether it is."""
+        """Wait; return at once, with True, if asked to stop."""
         until = time.monotonic() + seconds
         while not self.is_stopping and (left := until - time.monotonic()) > 0:
             time.sleep(min(left, SLICE))
         return self.is_stopping
 
 
-WAIT: Final = 0.25  # seconds that a read may wait: how soon a thread hears that it is to end
-LAG: Final = 1.0  # seconds between two questions of how much waits
-JOIN: Final = 1.0  # seconds that a thread is given to end: it may wait for a server
-
-
 @dataclass
-class Settling:
-    """A source that must have all that it delivered committed before it goes on."""
+class CommitRequest:
+    """A source's request to commit all that it has delivered before it goes on."""
 
     is_done: bool = False
 
 
 class Reader(Generic[T]):
-    """Reads a source ahead.
+    """Read a source ahead.
 
     Parameters
     ----------
     source
-        What is read.
+        The source.
     prepare
         Applied to each chunk, in the thread.
     bell
-        Rung when there is something to look at; readers of one flow share it.
+        Notified of every change; the readers of one flow share it.
     turn
-        Arrivals of a turn, where sources take turns: no chunk goes beyond the end of one.
-
-    Attributes
-    ----------
-    is_idle : bool
-        Whether the source had nothing more when it was last asked.
-    is_at_end : bool
-        Whether it also knew that there was nothing more.
-    is_over : bool
-        Whether its end was reached, and everything was taken.
+        Arrivals of a turn, if sources take turns: no chunk crosses the end of a turn.
     """
 
     def __init__(
@@ -130,28 +117,29 @@ class Reader(Generic[T]):
         prepare: Callable[[Chunk], T],
         bell: threading.Condition,
         patience: Patience,
-        options: Options,
+        options: FlowOptions,
         turn: int | None = None,
     ) -> None:
         self.source = source
         self._prepare, self._bell, self._patience = prepare, bell, patience
         self._options = options
-        self._ready: deque[T | Settling] = deque()
+        self._ready: deque[T | CommitRequest] = deque()
         self._is_idle = self._has_ended = self._knows_end = self._is_closing = False
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
-        self._lag: int | None = None
+        self.lag: int | None = None
+        """Arrivals that waited in the source when it was last asked."""
         self._lag_at = 0.0
-        self._most = options.chunk  # fewer where texts are long
+        self._most = options.chunk  # fewer if texts are long
         self._turn, self._arrived = turn, 0
 
     def start(self, position: Position, caller_id: str, arrived: int = 0) -> None:
-        """Open the source and read on after a position, up to which so many had arrived."""
-        caller = Caller(caller_id, self._settle, self._patience.tell)
-        while self._thread is not None:  # the one before still reads
+        """Open the source and read on after a position, up to which ``arrived`` had arrived."""
+        caller = Caller(caller_id, self._commit, self._patience.warn)
+        while self._thread is not None:  # the previous one is still reading
             if self._patience.wait(JOIN):
-                raise StoppedError(f"told to stop while {self.source.name} was being read")
-            self._end()
+                raise StoppedError(f"stopped while {self.source.name} was being read")
+            self._join()
         self._patience.until(self.source.name, lambda: self.source.open(position, caller))
         self._ready.clear()
         self._is_idle = self._has_ended = self._knows_end = self._is_closing = False
@@ -161,28 +149,28 @@ class Reader(Generic[T]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing now, to the best of anybody's knowledge."""
+        """Whether the source had nothing more when it was last asked."""
         return not self._ready and (self._is_idle or self._has_ended) and self._error is None
 
     @property
     def is_at_end(self) -> bool:
-        """Whether there is nothing now, and the source knows."""
+        """Whether the source also knew that there was nothing more."""
         return self.is_idle and self._knows_end
 
     @property
-    def lag(self) -> int | None:
-        """What waited in the source and here when it was last asked."""
-        return self._lag
-
-    @property
     def is_over(self) -> bool:
-        """Whether there will be nothing any more."""
+        """Whether the source has ended, and everything was taken."""
         return self._has_ended and not self._ready and self._error is None
 
-    def take(self) -> T | Settling | None:
-        """The next chunk, or a wish; None where there is none. Raises what went wrong.
+    @property
+    def has_something(self) -> bool:
+        """Whether ``take`` would return or raise something."""
+        return bool(self._ready) or self._error is not None
 
-        With the bell held.
+    def take(self) -> T | CommitRequest | None:
+        """Take the next chunk or request, None if there is none; raise errors of the thread.
+
+        The caller must hold the bell.
         """
         if self._ready:
             item = self._ready.popleft()
@@ -192,27 +180,22 @@ class Reader(Generic[T]):
             raise self._error
         return None
 
-    @property
-    def has_something(self) -> bool:
-        """Whether ``take`` would give or raise something."""
-        return bool(self._ready) or self._error is not None
-
     def ask_to_end(self) -> None:
-        """Have the thread end when it has read what it is reading."""
+        """Ask the thread to end after the current read."""
         with self._bell:
             self._is_closing = True
             self._bell.notify_all()
 
     def close(self) -> None:
-        """End the thread and close the source; one that is still being read ends with the process.
+        """End the thread after ``ask_to_end``, and close the source.
 
-        After ``ask_to_end``.
+        A source that is still being read is closed by the end of the process.
         """
-        self._end()
+        self._join()
         if self._thread is None:
             self.source.close()
 
-    def _end(self) -> None:
+    def _join(self) -> None:
         if self._thread is not None:
             self._thread.join(JOIN)
             if not self._thread.is_alive():
@@ -227,20 +210,22 @@ class Reader(Generic[T]):
                 self._ask_lag(at_once=chunk is None)
                 if chunk is not None:
                     self._put(self._prepare(chunk))
-                elif self.source.is_over:
-                    self._note_silence(ended=True)
+                    continue
+                has_ended, knows_end = self.source.is_over, self.source.knows_end
+                with self._bell:
+                    self._is_idle, self._has_ended, self._knows_end = True, has_ended, knows_end
+                    self._bell.notify_all()
+                if has_ended:
                     return
-                else:
-                    self._note_silence()
         except StoppedError:
             return
-        except BaseException as error:  # whatever it is, it belongs to the flow
+        except BaseException as error:  # the flow raises it
             with self._bell:
                 self._error = error
                 self._bell.notify_all()
 
     def _read(self) -> Chunk | None:
-        """Without waiting at first, so that it is soon known whether there is anything."""
+        """Read a chunk; wait only if the last read found nothing."""
         most = self._most
         if self._turn is not None:
             most = min(most, self._turn - self._arrived % self._turn)
@@ -255,29 +240,24 @@ class Reader(Generic[T]):
         if at_once or time.monotonic() - self._lag_at >= LAG:
             self._lag_at = time.monotonic()
             with suppress(StreamError):
-                self._lag = self.source.lag()
+                self.lag = self.source.lag()
 
     def _wait_for_room(self) -> bool:
         with self._bell:
             self._bell.wait_for(lambda: self._is_closing or len(self._ready) < self._options.ahead)
             return not self._is_closing
 
-    def _put(self, item: T | Settling) -> None:
+    def _put(self, item: T | CommitRequest) -> None:
         with self._bell:
             self._ready.append(item)
             self._is_idle = False
             self._bell.notify_all()
 
-    def _note_silence(self, *, ended: bool = False) -> None:
-        knows_end = self.source.knows_end
+    def _commit(self) -> None:
+        """Have the flow commit all that was delivered; the source calls this."""
+        request = CommitRequest()
+        self._put(request)
         with self._bell:
-            self._is_idle, self._has_ended, self._knows_end = True, ended, knows_end
-            self._bell.notify_all()
-
-    def _settle(self) -> None:
-        wish = Settling()
-        self._put(wish)
-        with self._bell:
-            self._bell.wait_for(lambda: wish.is_done or self._is_closing)
-        if not wish.is_done:
-            raise StoppedError(f"{self.source.name}: the flow ended before all was committed")
+            self._bell.wait_for(lambda: request.is_done or self._is_closing)
+        if not request.is_done:
+            raise StoppedError(f"{self.source.name}: the flow ended before the commit")

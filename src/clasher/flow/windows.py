@@ -1,13 +1,12 @@
-"""The last documents, known again when they come twice: producers that repeat themselves do that.
+"""Bounded windows of a flow: what waits to be joined, and what came before.
 
-A document is the same where stream, id, text and whether it has labels are the same. One that comes
-again with other labels than the last time is a correction: it is new. Only digests are kept, so
-that each takes the same room.
+Documents and labels on two streams are joined by id. The model keeps the waiting documents, hashed
+(``pending``); ``JoinWindow`` keeps their predictions, to be judged when the labels come, and labels
+that came before their documents.
 
-Documents and their labels on two streams, joined by id within a bounded window.
-
-The model itself keeps the documents that wait (``pending``), hashed; here is what was predicted of
-them, to be judged when the truth comes, and the labels that came before their documents.
+``Seen`` recognises repeated documents by digest. A document is the same if stream, id, text and
+whether it has labels are the same. If it comes again with other labels, it is a correction and
+counts as new.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from collections import OrderedDict, deque
 from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import repeat
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -25,14 +24,14 @@ from clasher.labels import UNLABELLED, LabelSets
 
 
 class Early(NamedTuple):
-    """Labels that wait for their document, and where they stood."""
+    """Labels that wait for their document, and their stream."""
 
     labels: LabelValue
     source: str
 
 
-class Window:
-    """What waits to be joined.
+class JoinWindow:
+    """Predictions that wait for labels, and labels that wait for documents.
 
     Parameters
     ----------
@@ -41,7 +40,7 @@ class Window:
 
     Examples
     --------
-    >>> window = Window(most=1)
+    >>> window = JoinWindow(most=1)
     >>> window.predict("a", ["oil"])
     >>> window.take_prediction("a"), window.take_prediction("a")
     (['oil'], None)
@@ -58,53 +57,51 @@ class Window:
 
     @property
     def early(self) -> int:
-        """How many labels wait for their document."""
+        """The number of labels that wait for their document."""
         return len(self._early)
 
     def predict(self, own: Id, labels: Sequence[str]) -> None:
-        """Note what was predicted of a document that waits."""
+        """Keep the prediction of a waiting document."""
         self._predicted.pop(str(own), None)
         self._predicted[str(own)] = labels
         if len(self._predicted) > self.most:
             self._predicted.popitem(last=False)
 
     def take_prediction(self, own: Id) -> Sequence[str] | None:
-        """What was predicted of a document; None where it does not wait, or not any more."""
+        """Take the prediction of a document; None if it does not wait."""
         return self._predicted.pop(str(own), None)
 
     def keep(self, own: Id, labels: LabelValue, source: str) -> tuple[str, Early] | None:
-        """Let labels wait for their document; returns those that had to make room."""
+        """Let labels wait for their document; return those that had to make room."""
         self._early.pop(str(own), None)
         self._early[str(own)] = Early(labels, source)
         return self._early.popitem(last=False) if len(self._early) > self.most else None
 
     def take_labels(self, own: Id) -> Early | None:
-        """The labels that wait for a document."""
+        """Take the labels that wait for a document."""
         return self._early.pop(str(own), None)
 
     def to_plain(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values for JSON."""
         early = [[own, kept.labels, kept.source] for own, kept in self._early.items()]
         return {"predicted": list(self._predicted.items()), "early": early}
 
     @classmethod
-    def of(cls, plain: dict[str, Any], most: int) -> Window:
-        """What ``to_plain`` gave."""
+    def of(cls, plain: dict[str, Any], most: int) -> JoinWindow:
+        """Restore what ``to_plain`` returned."""
         window = cls(most)
         window._predicted.update((own, labels) for own, labels in plain["predicted"])
         window._early.update((own, Early(labels, source)) for own, labels, source in plain["early"])
         return window
 
 
-Plain: TypeAlias = str | list[str]
-
-DIGEST: Final = 8  # bytes: among the last 10,000, one in 10^15 is taken for another
+DIGEST: Final = 8  # bytes: among 10,000 documents, one in 10^15 is taken for another
 UNKNOWN: Final = bytes(DIGEST)
 YES, NO, LABELLED = np.uint64(1), np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 
 
-def of_documents(batch: Batch, source: str) -> list[bytes]:
-    """What documents of a stream are known again by."""
+def document_digests(batch: Batch, source: str) -> list[bytes]:
+    """Digest the documents of a stream."""
     texts = batch.texts.to_pylist()
     return [
         _digest(f"{source}\0{own}\0{known}\0{text}")
@@ -112,10 +109,10 @@ def of_documents(batch: Batch, source: str) -> list[bytes]:
     ]
 
 
-def of_label_sets(labels: LabelSets) -> list[bytes]:
-    """Digests of the labels of documents, whatever their order; of none, ``UNKNOWN``.
+def label_set_digests(labels: LabelSets) -> list[bytes]:
+    """Digest the labels of documents, in any order; ``UNKNOWN`` for unlabelled documents.
 
-    >>> one, other, none = of_label_sets(LabelSets.of([["oil", "gas"], ["gas", "oil"], None]))
+    >>> one, other, none = label_set_digests(LabelSets.of([["oil", "gas"], ["gas", "oil"], None]))
     >>> one == other, none == UNKNOWN
     (True, True)
     """
@@ -125,12 +122,11 @@ def of_label_sets(labels: LabelSets) -> list[bytes]:
     np.cumsum(own, out=sums[1:])
     found = sums[labels.indptr[1:]] - sums[labels.indptr[:-1]] + LABELLED
     found[labels.known == UNLABELLED] = 0
-    raw = found.astype("<u8").tobytes()
-    return [raw[at : at + DIGEST] for at in range(0, len(raw), DIGEST)]
+    return _pieces(found.astype("<u8").tobytes())
 
 
-def of_labels(batch: Batch, source: str) -> list[bytes]:
-    """What labels of documents, on a stream of their own, are known again by."""
+def label_digests(batch: Batch, source: str) -> list[bytes]:
+    """Digest the records of a stream of labels."""
     labels = batch.labels
     return [
         _digest(f"{source}\0{own}\0{sorted(labels.as_given(at) or [])}\0{sorted(labels[at])}")
@@ -142,8 +138,12 @@ def _digest(text: str) -> bytes:
     return blake2b(text.encode(), digest_size=DIGEST).digest()
 
 
+def _pieces(raw: bytes) -> list[bytes]:
+    return [raw[at : at + DIGEST] for at in range(0, len(raw), DIGEST)]
+
+
 class Seen:
-    """The digests of the last documents, and of what labels they came with.
+    """The digests of the last documents and of their labels.
 
     Examples
     --------
@@ -163,7 +163,7 @@ class Seen:
         self._known = dict(zip(digests, labels or repeat(UNKNOWN), strict=False))
 
     def new(self, digests: Sequence[bytes], labels: Sequence[bytes] = ()) -> list[int]:
-        """The places of documents that were not there yet, or with other labels the last time."""
+        """Return the places of documents that are new, or have other labels than the last time."""
         if not self.most or self._took_all(digests, labels):
             return list(range(len(digests)))
         found = []
@@ -182,7 +182,7 @@ class Seen:
         return found
 
     def _took_all(self, digests: Sequence[bytes], labels: Sequence[bytes]) -> bool:
-        """Take digests at once where all are new, as nearly always; whether they were."""
+        """Take all digests at once if all are new, as nearly always; return whether they were."""
         fresh = dict(zip(digests, labels or repeat(UNKNOWN), strict=False))
         if len(fresh) < len(digests) or not self._known.keys().isdisjoint(fresh):
             return False
@@ -192,21 +192,16 @@ class Seen:
             del self._known[self._order.popleft()]
         return True
 
-    def to_plain(self) -> Plain:
-        """Plain texts, ready for JSON, the oldest first: documents, and their labels."""
+    def to_plain(self) -> str | list[str]:
+        """Return plain texts for JSON, oldest first: documents, and their labels."""
         labels = map(self._known.__getitem__, self._order)
         return [b"".join(self._order).hex(), b"".join(labels).hex()]
 
     @classmethod
-    def of(cls, plain: Plain, most: int) -> Seen:
-        """Restore what ``to_plain`` gave; drop the oldest where fewer are wanted.
+    def of(cls, plain: str | list[str], most: int) -> Seen:
+        """Restore what ``to_plain`` returned; drop the oldest beyond ``most``.
 
-        Earlier versions gave one text: of those documents the labels are unknown.
+        Earlier versions wrote one text, without the labels.
         """
         texts = [plain] if isinstance(plain, str) else plain
-        return cls(most, *(_pieces(text)[-most:] if most else [] for text in texts))
-
-
-def _pieces(text: str) -> list[bytes]:
-    raw = bytes.fromhex(text)
-    return [raw[at : at + DIGEST] for at in range(0, len(raw), DIGEST)]
+        return cls(most, *(_pieces(bytes.fromhex(text))[-most:] if most else [] for text in texts))

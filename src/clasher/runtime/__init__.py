@@ -1,0 +1,1 @@
+"""The layer below ``service``, ``flow`` and the Spark adapter: folders, snapshots, quality."""

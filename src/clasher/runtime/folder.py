@@ -1,4 +1,4 @@
-"""The data folder: what lies where, and the lock that keeps a second process out."""
+"""A data folder with snapshots, which one process uses at a time."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import os
 from pathlib import Path
 
 from clasher import durable
-from clasher.errors import FolderError
+from clasher.errors import FolderError, SettingError
+from clasher.model import Clasher
+from clasher.settings import Settings
 
 
 class LockedFolder:
     """A folder that one process uses at a time, with snapshots in it.
 
-    The lock is the system's, on an open file: it ends with the process however that ends, and not
-    before, however long the process is paused.
+    The operating system locks an open file: the lock ends when the process ends, however it ends,
+    and not before, however long the process is paused.
 
     Examples
     --------
@@ -35,15 +37,15 @@ class LockedFolder:
             durable.make_folder(self.path)
             self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
-            raise FolderError(f"{path}: no data folder can be there: {error.strerror}") from error
+            raise FolderError(f"{path}: cannot be a data folder: {error.strerror}") from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             holder = os.pread(self._lock, 32, 0).decode("ascii", "replace").strip()
             os.close(self._lock)
             raise FolderError(
-                f"{path}: in use by process {holder or '(unknown)'}; stop that one first, or name "
-                f"another folder"
+                f"{path}: in use by process {holder or '(unknown)'}; stop that process first, or "
+                f"name another folder"
             ) from error
         os.ftruncate(self._lock, 0)
         os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
@@ -55,29 +57,25 @@ class LockedFolder:
         return self.path / "snapshots"
 
     def bytes_on_disk(self) -> int:
-        """Bytes of all that lies here."""
+        """Add up the sizes of all files in the folder."""
         return durable.size(self.path)
 
     def close(self) -> None:
-        """Let others in."""
+        """Release the lock."""
         os.close(self._lock)
 
 
-class DataFolder(LockedFolder):
-    """The folder of a service."""
+def new_model(settings: Settings) -> Clasher:
+    """Make an empty model with these settings."""
+    return Clasher(**{name: getattr(settings, name) for name in settings.__dataclass_fields__})
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        if Path(path, "runner").exists():
-            raise FolderError(f"{path}: is the folder of clasher run; name another one")
-        super().__init__(path)
-        durable.make_folder(self.models)
 
-    @property
-    def log(self) -> Path:
-        """The database with the log."""
-        return self.path / "log.sqlite"
-
-    @property
-    def models(self) -> Path:
-        """The folder of models that were put in place of others."""
-        return self.path / "models"
+def check_settings(
+    folder: Path, model: Clasher, settings: Settings | None, remedy: str = "name another folder"
+) -> None:
+    """Refuse settings that differ from those of the folder's model."""
+    if settings is not None and (names := model.settings.differences(settings)):
+        raise SettingError(
+            f"{folder}: its model was made with other settings ({', '.join(names)}); leave them "
+            f"out to go on with it, or {remedy}"
+        )

@@ -1,9 +1,8 @@
-"""A model whose predictions are judged, label by label, as their truth comes.
+"""A model whose predictions are judged, label by label, when their true labels come.
 
-Labels keep their identity: a number that stays when a label is renamed.
-
-A name that was given up, by renaming or merging, goes on to mean the same label, so that a feed
-which has not heard of it does not bring the old label back; a label that bears the name wins.
+Labels are identified by a number that survives renaming. A former name, given up by renaming or
+merging, still means the same label, so that a feed which uses it does not bring the old label back;
+a label that bears the name now takes precedence.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from clasher.text.hashing import Hashed
 from clasher.text.label_names import normal_name, settled_names
 
 Labels: TypeAlias = list[str] | dict[str, bool] | None
-"""A list: these labels and no others; a mapping: yes and no, the rest unknown; None: unlabelled."""
-MOST_FORMER = 10_000  # names given up that are remembered
+"""A list: these labels and no others; a mapping: yes or no, the rest unknown; None: unlabelled."""
+MOST_FORMER = 10_000  # former names that are remembered
 
 
 class Identities:
-    """The numbers of labels, the names they had, and which of them are pinned.
+    """The numbers of labels, their former names, and which of them are pinned.
 
     Examples
     --------
@@ -43,7 +42,7 @@ class Identities:
         self.last = 0
 
     def adopt(self, names: Iterable[str]) -> None:
-        """Give names that are new the next numbers."""
+        """Number new names."""
         for name in names:
             if name not in self.numbers:
                 self.last += 1
@@ -51,11 +50,11 @@ class Identities:
                 self.former.pop(name, None)
 
     def number(self, name: str) -> int:
-        """The number of a label that there is."""
+        """Return the number of a label."""
         return self.numbers[name]
 
     def now(self, name: str) -> str:
-        """What a label is called now; a name that is not known means itself."""
+        """Return the current name of a label; return an unknown name as it is."""
         if name in self.numbers:
             return name
         name = normal_name(name)
@@ -64,31 +63,31 @@ class Identities:
         return self.names()[self.former[name]]
 
     def translate(self, labels: Labels) -> Labels:
-        """Labels under their names of now."""
+        """Replace former names by current ones."""
         if not labels or (not self.former and all(map(self.numbers.__contains__, labels))):
             return labels
-        # Old logs may hold blank names, which mean nothing.
+        # Old logs may hold blank names; ignore them.
         if isinstance(labels, dict):
             return {own: yes for name, yes in labels.items() if (own := self.now(name))}
         return [own for name in labels if (own := self.now(name))]
 
     def known(self, labels: Iterable[str]) -> list[str]:
-        """Names of now of those labels that there still are."""
+        """Return the current names of labels that still exist."""
         return [name for name in map(self.now, labels) if name in self.numbers]
 
     def names(self) -> dict[int, str]:
-        """Names by number."""
+        """Return the names by number."""
         return {number: name for name, number in self.numbers.items()}
 
     def rename(self, old: str, new: str) -> None:
-        """Call a label by another name."""
+        """Rename a label."""
         number = self.numbers.pop(old)
         self.numbers[new] = number
         self._give_up(old, number)
         self.former.pop(new, None)
 
     def merge(self, source: str, target: str) -> None:
-        """Let all names of one label mean another."""
+        """Make all names of one label mean another one."""
         gone, stays = self.numbers.pop(source), self.numbers[target]
         for name, number in self.former.items():
             if number == gone:
@@ -97,7 +96,7 @@ class Identities:
         self.pinned.discard(gone)
 
     def drop(self, name: str) -> int:
-        """Forget a label and all its names; the number that it had."""
+        """Forget a label and all its names; return its number."""
         number = self.numbers.pop(name)
         self.former = {old: of for old, of in self.former.items() if of != number}
         self.pinned.discard(number)
@@ -110,13 +109,13 @@ class Identities:
             del self.former[next(iter(self.former))]
 
     def to_plain(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values for JSON."""
         pinned = sorted(self.pinned)
         return {"numbers": self.numbers, "former": self.former, "pinned": pinned, "last": self.last}
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> Identities:
-        """What ``to_plain`` gave."""
+        """Read what ``to_plain`` returned."""
         labels = cls()
         numbers: dict[str, int] = plain["numbers"]
         labels.numbers = dict(zip(settled_names(numbers), numbers.values(), strict=True))
@@ -126,7 +125,7 @@ class Identities:
 
 
 class Judged:
-    """A model, the identities of its labels, and how good it is, in panes of judged documents.
+    """A model with the numbers of its labels and the quality of its predictions.
 
     Examples
     --------
@@ -147,9 +146,9 @@ class Judged:
     def step(
         self, hashed: Hashed, sets: LabelSets, ids: Sequence[Id | None] | None = None
     ) -> LabelSets:
-        """Predict each document, learn it, and judge what was predicted: all, or nothing.
+        """Predict each document, learn it and judge the prediction: all documents or none.
 
-        Unlabelled documents that have an id wait for their labels.
+        Unlabelled documents with an id wait for their labels.
         """
         if not self._may_evict(sets):
             return self._step(hashed, sets, ids)
@@ -177,25 +176,25 @@ class Judged:
         return len(self.labels.numbers) + len(new) > self.model.settings.max_labels
 
     def _check_room(self, sets: LabelSets) -> None:
-        """Refuse labels that find no room beside the pinned ones, before one is learnt."""
+        """Refuse labels that do not fit beside the pinned ones, before learning any document."""
         pinned, most = self.model.pinned, self.model.settings.max_labels
         for at in range(len(sets)):
             inside = slice(int(sets.indptr[at]), int(sets.indptr[at + 1]))
             own = {sets.names[i] for i in sets.ids[inside].tolist()}
             if len(pinned | own) > most:
                 raise LabelCapacityError(
-                    f"document {at} has {len(own)} labels, and {len(pinned)} of {most} are "
+                    f"document {at} has {len(own)} labels, but {len(pinned)} of {most} places are "
                     f"pinned; unpin some, or raise max_labels"
                 )
 
     def adopt(self) -> None:
-        """Give labels that the model has met their identity."""
+        """Number the labels that are new to the model."""
         names = self.model.labels
         if len(names) != len(self.labels.numbers) or self.model.settings.on_full == "evict":
             self.labels.adopt(names)
 
     def drop_evicted(self) -> None:
-        """Forget labels that the model has given up."""
+        """Forget the labels that the model has evicted."""
         names = self.model.labels
         if len(names) < len(self.labels.numbers):
             for name in sorted(self.labels.numbers.keys() - set(names)):

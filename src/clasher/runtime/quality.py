@@ -1,14 +1,11 @@
-"""How good the predictions are: counts per label, over all that was judged and over the last of it.
+"""The quality of predictions: counts per label, over all judged documents and over the last ones.
 
-A document is judged when its labels come after its prediction. The recent past are the last panes
-of a fixed number of judged documents, so that the figures do not depend on how entries were cut
-into batches, and a replay gives the same.
+A document is judged when its labels come after its prediction. The recent past is the last panes of
+a fixed number of judged documents each, so a replay gives the same figures however it batches.
 
-Measures with intervals: Wilson's for proportions, the delta method for means of F1.
-
-F1 grows with the share J = tp / (tp + fp + fn) of right ones among all that was true or predicted,
-F1 = 2J / (1 + J), so the bounds of J are those of F1. The labels of one document are not
-independent: the micro average has no more observations than documents.
+Proportions have Wilson intervals, means of F1 intervals by the delta method. F1 grows with the
+share J = tp / (tp + fp + fn), F1 = 2J / (1 + J), so the bounds of J give those of F1. The labels of
+one document are not independent: the micro average has at most as many observations as documents.
 """
 
 from __future__ import annotations
@@ -25,13 +22,21 @@ from clasher import metrics
 from clasher.kernels.labels import FN, FP, JUDGED, TP
 from clasher.labels import LabelSets
 
+PANE = 250  # judged documents
+PANES = 8  # in the recent past, the open one included
+FREQUENT = 0.8  # share of all true labels that the frequent labels make up
 Z = 1.959964  # 95 %
 ENOUGH = 20  # observations of a proportion
 ENOUGH_DOCUMENTS = 100  # for an average over labels
 
+Counts: TypeAlias = tuple[int, int, int]
+"""True positives, false positives, false negatives."""
+
+NONE: Counts = (0, 0, 0)
+
 
 class Estimate(Struct, frozen=True, kw_only=True):
-    """A measure with its 95 % interval, from so many observations; whether they are enough."""
+    """A measure with its 95 % interval, and whether it has enough observations."""
 
     value: float
     low: float
@@ -41,7 +46,7 @@ class Estimate(Struct, frozen=True, kw_only=True):
 
 
 class Measures(Struct, frozen=True, kw_only=True):
-    """How good the predictions are, over some judged documents."""
+    """The quality of predictions over some judged documents."""
 
     documents: int
     macro_f1: Estimate
@@ -52,12 +57,8 @@ class Measures(Struct, frozen=True, kw_only=True):
     rare_labels: int
 
 
-Counts: TypeAlias = tuple[int, int, int]
-"""Hits, false alarms, misses."""
-
-
 def ratio(hits: int, trials: int) -> Estimate:
-    """A proportion with Wilson's interval.
+    """Estimate a proportion with Wilson's interval.
 
     >>> estimate = ratio(8, 10)
     >>> round(estimate.low, 2), estimate.value, round(estimate.high, 2), estimate.is_enough
@@ -71,20 +72,20 @@ def ratio(hits: int, trials: int) -> Estimate:
 
 
 def estimate_f1(counts: Counts) -> Estimate:
-    """The F1 of one label."""
+    """Estimate the F1 of one label."""
     trials = sum(counts)
     return _of_share(counts[0] / trials if trials else 0.0, trials, trials >= ENOUGH)
 
 
 def estimate_micro(rows: Sequence[Counts], documents: int) -> Estimate:
-    """F1 of the summed counts."""
+    """Estimate the F1 of the summed counts."""
     trials = sum(map(sum, rows))
     share = sum(row[0] for row in rows) / trials if trials else 0.0
     return _of_share(share, min(trials, documents), documents >= ENOUGH_DOCUMENTS)
 
 
 def estimate_macro(rows: Sequence[Counts]) -> Estimate:
-    """The mean F1 of labels; shares are drawn towards a half where there are few observations."""
+    """Estimate the mean F1 of labels; the variance shrinks shares of few observations to 1/2."""
     if not rows:
         return Estimate(value=0.0, low=0.0, high=1.0, observations=0, is_enough=False)
     value = sum(_f1(row[0] / sum(row)) for row in rows) / len(rows)
@@ -119,56 +120,49 @@ def _wilson(share: float, trials: int) -> tuple[float, float]:
     reach = Z * sqrt(share * (1 - share) / trials + Z * Z / (4 * trials * trials))
     below = 1 + Z * Z / trials
     low, high = (centre - reach) / below, (centre + reach) / below
-    return max(0.0, min(low, share)), min(1.0, max(high, share))  # which rounding may miss
-
-
-PANE = 250  # judged documents
-PANES = 8  # of the recent past, the open one included
-FREQUENT = 0.8  # of all true labels are those of the frequent ones
-
-NONE: Counts = (0, 0, 0)
+    return max(0.0, min(low, share)), min(1.0, max(high, share))  # despite rounding
 
 
 class Pane:
-    """The judged documents of a stretch: hits, false alarms and misses of each label."""
+    """Counts of each label over a number of judged documents."""
 
     def __init__(self, documents: int = 0, counts: dict[int, Counts] | None = None) -> None:
         self.documents = documents
         self.counts = {} if counts is None else counts
 
     def add(self, label: int, counts: Counts, sign: int = 1) -> None:
-        """Count for a label; ``sign`` −1 takes back, and never below nothing."""
+        """Count for a label; ``sign`` −1 takes counts back, never below 0."""
         old, (tp, fp, fn) = self.counts.get(label, NONE), counts
         self.counts[label] = (
             max(0, old[0] + sign * tp), max(0, old[1] + sign * fp), max(0, old[2] + sign * fn),
         )  # fmt: skip
 
     def support(self, label: int) -> int:
-        """How many of the documents have a label."""
-        hits, _, misses = self.counts.get(label, NONE)
-        return hits + misses
+        """Count the documents that have a label."""
+        tp, _, fn = self.counts.get(label, NONE)
+        return tp + fn
 
     def drop(self, label: int, into: int | None = None) -> None:
-        """Forget a label, or count it as another one."""
+        """Forget a label, or add its counts to another one."""
         counts = self.counts.pop(label, None)
         if into is not None and counts is not None:
             self.add(into, counts)
 
     def to_plain(self) -> list[Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values for JSON."""
         return [self.documents, [[label, *self.counts[label]] for label in sorted(self.counts)]]
 
     @classmethod
     def of(cls, plain: list[Any]) -> Pane:
-        """A pane from plain values."""
+        """Read what ``to_plain`` returned."""
         documents, rows = plain
         return cls(documents, {label: (tp, fp, fn) for label, tp, fp, fn in rows})
 
 
 class Quality:
-    """Judges predictions, by the numbers under which labels keep their identity.
+    """Judge predictions; labels are counted by number, so that they can be renamed.
 
-    ``pane`` is the number of judged documents of a pane.
+    ``pane`` is the number of judged documents in a pane.
 
     Examples
     --------
@@ -186,11 +180,11 @@ class Quality:
     def judge(
         self, truth: LabelSets, predicted: LabelSets, number: Callable[[str], int], sign: int = 1
     ) -> None:
-        """Count predictions; ``number`` tells the identity of a label."""
+        """Count predictions; ``number`` maps a label to its number."""
         start = 0
         while start < len(truth):
             room = self.pane - self.panes[-1].documents if sign > 0 else len(truth)
-            stop = min(len(truth), start + _first_judged(truth, start, room))
+            stop = min(len(truth), start + _documents_until(truth, start, room))
             self._count(truth[start:stop], predicted[start:stop], number, sign)
             start = stop
 
@@ -201,9 +195,9 @@ class Quality:
         measured.update_many(truth, predicted)
         judged = sign * int(measured.totals[JUDGED])
         counts = measured.counts[[TP, FP, FN]]
-        concerned = np.flatnonzero(counts.any(axis=0))
-        labels = [number(measured.names[at]) for at in concerned.tolist()]
-        rows = counts[:, concerned].T.tolist()
+        touched = np.flatnonzero(counts.any(axis=0))
+        labels = [number(measured.names[at]) for at in touched.tolist()]
+        rows = counts[:, touched].T.tolist()
         for pane in (self.all, self.panes[-1]):
             pane.documents = max(0, pane.documents + judged)
             for label, row in zip(labels, rows, strict=True):
@@ -212,12 +206,12 @@ class Quality:
             self.panes = [*self.panes, Pane()][-PANES:]
 
     def drop(self, label: int, into: int | None = None) -> None:
-        """Forget a label, or count it as another one from now on."""
+        """Forget a label, or add its counts to another one."""
         for pane in (self.all, *self.panes):
             pane.drop(label, into)
 
     def recent(self) -> Pane:
-        """The recent past as one."""
+        """Sum up the panes."""
         sums: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
         for pane in self.panes:
             for label, counts in pane.counts.items():
@@ -227,22 +221,22 @@ class Quality:
         return Pane(sum(pane.documents for pane in self.panes), rows)
 
     def label(self, number: int) -> tuple[Estimate, Estimate, Estimate]:
-        """Precision, recall and F1 of a label."""
+        """Estimate precision, recall and F1 of a label."""
         tp, fp, fn = self.all.counts.get(number, NONE)
         return ratio(tp, tp + fp), ratio(tp, tp + fn), estimate_f1((tp, fp, fn))
 
     def history(self, number: int) -> list[float | None]:
-        """The F1 of a label pane by pane, None where it did not come up."""
+        """Return the F1 of a label in each pane, None where it has no counts."""
         rows = (pane.counts.get(number, NONE) for pane in self.panes)
         return [estimate_f1(row).value if any(row) else None for row in rows]
 
     def to_plain(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values for JSON."""
         return {"all": self.all.to_plain(), "panes": [pane.to_plain() for pane in self.panes]}
 
     @classmethod
     def of(cls, plain: dict[str, Any], pane: int = PANE) -> Quality:
-        """What ``to_plain`` gave."""
+        """Read what ``to_plain`` returned."""
         quality = cls(pane)
         quality.all = Pane.of(plain["all"])
         quality.panes = [Pane.of(pane) for pane in plain["panes"]]
@@ -250,7 +244,7 @@ class Quality:
 
 
 def figures(pane: Pane) -> Measures:
-    """All measures of a stretch; the frequent labels make up most of what is true."""
+    """Compute all measures of a pane; frequent labels make up 80 % of all true labels."""
     counts = {label: row for label, row in pane.counts.items() if row[0] + row[2]}
     by_support = sorted(counts, key=lambda label: -(counts[label][0] + counts[label][2]))
     support = np.array([counts[label][0] + counts[label][2] for label in by_support], np.int64)
@@ -268,7 +262,6 @@ def figures(pane: Pane) -> Measures:
     )
 
 
-def _first_judged(truth: LabelSets, start: int, wanted: int) -> int:
-    """How many documents from ``start`` on have ``wanted`` judged ones among them, or all."""
-    judged = np.cumsum(truth.known[start:] != 0)
-    return int(np.searchsorted(judged, wanted)) + 1
+def _documents_until(truth: LabelSets, start: int, judged: int) -> int:
+    """Count the documents from ``start`` up to the one that is the ``judged``-th judged."""
+    return int(np.searchsorted(np.cumsum(truth.known[start:] != 0), judged)) + 1

@@ -1,10 +1,8 @@
-"""Snapshots: the model and all beside it as of one version, in a folder of its own.
+"""Snapshots: the model and its state as of one version, each in a folder of its own.
 
-A snapshot is written under another name, flushed, and renamed: it is there as a whole or not at
-all. Two are kept, so that one that was torn or altered has another behind it. One that somebody
-else must agree to first is *prepared*: it is on disk, and not among the versions until then.
-
-Which model file a folder was begun with, so that the same command can be started again.
+A snapshot is written under another name, flushed and renamed, so it exists whole or not at all. Two
+are kept: if one is damaged, the other is used. A *prepared* snapshot is on disk but does not count
+until another party (a broker) has agreed to it.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ import logging
 import os
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -24,65 +23,17 @@ from clasher.errors import ClasherError, FolderError, SettingError
 from clasher.model import Clasher
 from clasher.text.analyzer import Tokenizer
 
-NAME = "begun.json"
-
-
-class Beginning(msgspec.Struct, frozen=True):
-    """A model file: where it was, and the digest of its content."""
-
-    path: str
-    digest: str
-
-    @classmethod
-    def of(cls, path: str | os.PathLike[str]) -> Beginning:
-        """Describe a model file."""
-        return cls(os.path.abspath(path), digest_of(Path(path)))
-
-    def keep(self, folder: Path) -> None:
-        """Note in a new folder what it begins with, before it has its first snapshot."""
-        scratch = folder / f"{NAME}.tmp"
-        scratch.unlink(missing_ok=True)
-        durable.write(scratch, msgspec.json.encode(self))
-        durable.rename(scratch, folder / NAME)
-
-
-def check_beginning(
-    folder: str | os.PathLike[str], path: str, tell: Callable[[str], object]
-) -> None:
-    """Refuse a model file that is not what a folder was begun with.
-
-    The same content is fine wherever it is now. So is a file that was there and has changed, or is
-    gone, since: the folder goes on with its own model, and ``tell`` says so.
-    """
-    try:
-        begun = msgspec.json.decode(Path(folder, NAME).read_bytes(), type=Beginning)
-    except FileNotFoundError:
-        raise SettingError(
-            f"--begin-with {path}: {folder} has a model already, which did not begin with a file; "
-            f"leave it out, or name another folder"
-        ) from None
-    if os.path.exists(path) and digest_of(Path(path)) == begun.digest:
-        return
-    if os.path.abspath(path) != begun.path:
-        raise SettingError(
-            f"--begin-with {path}: {folder} has a model already, which began with {begun.path}; "
-            f"leave it out, or name another folder"
-        )
-    tell(f"--begin-with {path}: has changed since; {folder} goes on with its own model")
-
-
 KEPT = 2
-MODEL, BESIDE = "model.clasher", "state.json"
+MODEL, STATE, INITIAL = "model.clasher", "state.json", "begun.json"
 DAMAGED, PREPARED = ".damaged", ".prepared"
-PIECE = 2**20
 
 T = TypeVar("T")
 
 logger = logging.getLogger("clasher.service")
 
 
-class Kept(Protocol):
-    """What a snapshot is made of."""
+class Snapshotted(Protocol):
+    """A model with state that a snapshot can hold."""
 
     @property
     def seq(self) -> int:
@@ -93,10 +44,10 @@ class Kept(Protocol):
         """The model."""
 
     def to_plain(self) -> dict[str, Any]:
-        """All but the model as plain values, its version as ``seq`` among them."""
+        """Return all but the model as plain values, with the version as ``seq``."""
 
 
-class Damaged(ClasherError):  # noqa: N818
+class DamagedSnapshotError(ClasherError):
     """A snapshot is not what was written."""
 
 
@@ -110,128 +61,159 @@ class Snapshots:
             shutil.rmtree(scratch)
 
     def versions(self) -> list[int]:
-        """The versions of which there are snapshots, the newest first."""
+        """Return the versions that have a snapshot, newest first."""
         return sorted((int(path.name) for path in self.folder.glob("[0-9]" * 16)), reverse=True)
 
-    def write(self, state: Kept) -> int:
+    def write(self, state: Snapshotted) -> int:
         """Write a snapshot, then delete those it replaces.
 
-        Returns the version whose log is not needed any more: there is none before there are two
-        snapshots.
+        Return the version up to which the log is no longer needed: 0 until there are two snapshots.
         """
         target = self._path(state.seq)
         if not target.exists():
             self._make(state, target)
-        return self._tidy_up()
+        return self._delete_old()
 
-    def prepare(self, state: Kept) -> None:
-        """Write a snapshot that does not count yet: ``confirm`` it, or ``discard`` it."""
+    def prepare(self, state: Snapshotted) -> None:
+        """Write a snapshot that does not count yet: ``confirm`` or ``discard`` it later."""
         self._make(state, self._path(state.seq).with_suffix(PREPARED))
 
     def prepared(self) -> int | None:
-        """The version that is prepared."""
+        """Return the version of the prepared snapshot."""
         return next((int(path.stem) for path in self.folder.glob(f"*{PREPARED}")), None)
 
     def confirm(self, version: int) -> None:
-        """Let the snapshot that was prepared count, and delete those it replaces."""
+        """Make the prepared snapshot count, and delete those it replaces."""
         durable.rename(self._path(version).with_suffix(PREPARED), self._path(version))
-        self._tidy_up()
+        self._delete_old()
 
     def discard(self, version: int) -> None:
-        """Throw away the snapshot that was prepared."""
-        self._delete(self._path(version).with_suffix(PREPARED))
+        """Delete the prepared snapshot."""
+        durable.delete_folder(self._path(version).with_suffix(PREPARED))
         durable.flush_folder(self.folder)
-
-    def _make(self, state: Kept, target: Path) -> None:
-        scratch = target.with_suffix(".tmp")
-        scratch.mkdir()
-        state.model.save(scratch / MODEL)
-        durable.write(scratch / BESIDE, _sealed(state, scratch / MODEL))
-        durable.flush_folder(scratch)
-        durable.rename(scratch, target)
-
-    def _tidy_up(self) -> int:
-        kept = self.versions()
-        for damaged in sorted(self.folder.glob(f"*{DAMAGED}"))[:-1]:
-            shutil.rmtree(damaged)
-        for version in kept[KEPT:]:
-            self._delete(self._path(version))
-        durable.flush_folder(self.folder)
-        return kept[KEPT - 1] if len(kept) >= KEPT else 0
 
     def load(self, revive: Callable[[dict[str, Any], Clasher], T]) -> tuple[T | None, list[str]]:
-        """The newest snapshot that is whole, and what there is to tell of others.
+        """Load the newest intact snapshot; return it with notes about damaged ones.
 
-        ``revive`` makes what was kept of plain values and a model.
+        ``revive`` makes the state from plain values and a model.
         """
-        told: list[str] = []
+        notes: list[str] = []
         for version in self.versions():
             try:
-                return self._read(version, revive), told
-            except FolderError:  # it is whole, and for another version
+                return self._read(version, revive), notes
+            except FolderError:  # intact, but written by a later version of clasher
                 raise
             except (ClasherError, OSError) as error:
-                told.append(f"snapshot {version} is damaged and was put aside: {error}")
-                logger.critical(told[-1])
+                notes.append(f"snapshot {version} is damaged and was put aside: {error}")
+                logger.critical(notes[-1])
                 self._put_aside(version)
-        return None, told
+        return None, notes
 
     def model_file(self, version: int) -> Path:
-        """Where the model of a snapshot is."""
+        """Return the path of a snapshot's model."""
         return self._path(version) / MODEL
 
     def link_model(self, version: int, path: Path) -> None:
-        """Let a model be found under another name; whoever replaces that spoils no snapshot."""
-        scratch = path.with_name(f"{path.name}.tmp")
-        scratch.unlink(missing_ok=True)
-        os.link(self.model_file(version), scratch)
-        scratch.replace(path)
+        """Give a snapshot's model another name; replacing that file leaves the snapshot intact."""
+        durable.link(self.model_file(version), path)
+
+    def _make(self, state: Snapshotted, target: Path) -> None:
+        scratch = target.with_suffix(".tmp")
+        scratch.mkdir()
+        state.model.save(scratch / MODEL)
+        durable.write(scratch / STATE, _sealed(state, scratch / MODEL))
+        durable.flush_folder(scratch)
+        durable.rename(scratch, target)
+
+    def _delete_old(self) -> int:
+        versions = self.versions()
+        for damaged in sorted(self.folder.glob(f"*{DAMAGED}"))[:-1]:
+            shutil.rmtree(damaged)
+        for version in versions[KEPT:]:
+            durable.delete_folder(self._path(version))
+        durable.flush_folder(self.folder)
+        return versions[KEPT - 1] if len(versions) >= KEPT else 0
 
     def _read(self, version: int, revive: Callable[[dict[str, Any], Clasher], T]) -> T:
         path = self._path(version)
-        beside = _unsealed((path / BESIDE).read_bytes())
-        if beside["state"]["seq"] != version:
-            raise Damaged(f"{path}: holds another version")
-        if digest_of(path / MODEL) != beside["model"]:
-            raise Damaged(f"{path / MODEL}: is not the file that was written")
+        content = _unsealed((path / STATE).read_bytes())
+        if content["state"]["seq"] != version:
+            raise DamagedSnapshotError(f"{path}: holds another version")
+        if file_digest(path / MODEL) != content["model"]:
+            raise DamagedSnapshotError(f"{path / MODEL}: is not the file that was written")
         model = Clasher.load(path / MODEL, tokenizer=self._tokenizer)
-        return revive(beside["state"], model)
+        return revive(content["state"], model)
 
     def _put_aside(self, version: int) -> None:
-        """Keep a damaged snapshot for whoever wants to look at it, until there are others."""
+        """Keep the last damaged snapshot, for people to look at."""
         aside = self._path(version).with_suffix(DAMAGED)
         if aside.exists():
             shutil.rmtree(aside)
         durable.rename(self._path(version), aside)
 
-    @staticmethod
-    def _delete(path: Path) -> None:
-        gone = path.with_suffix(".tmp")  # half of one must not look like one
-        path.rename(gone)
-        shutil.rmtree(gone)
-
     def _path(self, version: int) -> Path:
         return self.folder / f"{version:016d}"
 
 
-def _sealed(state: Kept, model: Path) -> bytes:
-    """All but the model, with digests of it and of itself."""
-    content = msgspec.json.encode({"state": state.to_plain(), "model": digest_of(model)})
+def _sealed(state: Snapshotted, model: Path) -> bytes:
+    """Encode the state with a digest of the model, behind a digest of both."""
+    content = msgspec.json.encode({"state": state.to_plain(), "model": file_digest(model)})
     return hashlib.blake2b(content, digest_size=32).hexdigest().encode() + b"\n" + content
 
 
 def _unsealed(raw: bytes) -> dict[str, Any]:
     claimed, _, content = raw.partition(b"\n")
     if hashlib.blake2b(content, digest_size=32).hexdigest().encode() != claimed:
-        raise Damaged(f"{BESIDE}: is not the file that was written")
-    beside: dict[str, Any] = msgspec.json.decode(content)
-    return beside
+        raise DamagedSnapshotError(f"{STATE}: is not the file that was written")
+    decoded: dict[str, Any] = msgspec.json.decode(content)
+    return decoded
 
 
-def digest_of(path: Path) -> str:
-    """The digest of a file's content."""
-    digest = hashlib.blake2b(digest_size=32)
+def file_digest(path: Path, size: int = 32) -> str:
+    """Return the BLAKE2b digest of a file, in hexadecimal."""
     with path.open("rb") as file:
-        while piece := file.read(PIECE):
-            digest.update(piece)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=size)).hexdigest()
+
+
+class InitialModel(msgspec.Struct, frozen=True):
+    """The model file that a folder began with: its path, and the digest of its content.
+
+    It lets the same command start again on the folder that it made.
+    """
+
+    path: str
+    digest: str
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> InitialModel:
+        """Describe a model file."""
+        return cls(os.path.abspath(path), file_digest(Path(path)))
+
+    def keep(self, folder: Path) -> None:
+        """Note it in a new folder, before the first snapshot."""
+        durable.replace_bytes(folder / INITIAL, msgspec.json.encode(self))
+
+
+def check_initial_model(
+    folder: str | os.PathLike[str], path: str, warn: Callable[[str], object]
+) -> None:
+    """Refuse a model file other than the one that a folder began with.
+
+    The same content is fine at any path. A file that has changed or is gone since is fine too: the
+    folder goes on with its own model, and ``warn`` says so.
+    """
+    try:
+        initial = msgspec.json.decode(Path(folder, INITIAL).read_bytes(), type=InitialModel)
+    except FileNotFoundError:
+        raise SettingError(
+            f"--begin-with {path}: {folder} already has a model, which did not begin with a file; "
+            f"leave the option out, or name another folder"
+        ) from None
+    if os.path.exists(path) and file_digest(Path(path)) == initial.digest:
+        return
+    if os.path.abspath(path) != initial.path:
+        raise SettingError(
+            f"--begin-with {path}: {folder} already has a model, which began with {initial.path}; "
+            f"leave the option out, or name another folder"
+        )
+    warn(f"--begin-with {path}: has changed since; {folder} goes on with its own model")

@@ -1,5 +1,5 @@
-"""A model that many share and that outlives the process: everything but HTTP.
+"""A model that many people share and that survives crashes: everything but HTTP.
 
-``Engine`` is the whole of it. What is said to it is written to a log before it is learnt and before
-anyone is told that it was; a start reads the newest snapshot and what the log says since.
+``Engine`` is the entry point. It writes each request to a log before it learns it, and learns it
+before it replies. A start loads the newest snapshot and replays the log after it.
 """

@@ -1,4 +1,4 @@
-"""What may be said: checked before it is written, so that the log holds nothing that cannot be."""
+"""Check requests before they are written, so that the log holds only entries that can be learnt."""
 
 from __future__ import annotations
 
@@ -7,35 +7,40 @@ from collections.abc import Iterable, Sequence
 from clasher.errors import LabelError, RefusedError, SettingError, TextError
 from clasher.runtime.judged import Labels
 from clasher.service.log import Taught
-from clasher.service.state import State
+from clasher.service.state import ServiceState
 from clasher.service.structs import Document
 from clasher.text import label_names
 
-LONGEST_NAME = 1024  # characters of an id, of a key, of who
+LONGEST_NAME = 1024  # characters of an id, a key or a person's name
 
 
-def taught(documents: Sequence[Document]) -> list[Taught]:
-    """Documents as the log holds them; raises where one cannot be learnt."""
-    checked: list[Taught] = []
+def check_documents(documents: Iterable[Document]) -> None:
+    """Refuse invalid texts and ids."""
     for place, document in enumerate(documents):
         check_text(document.text, f"document {place}: ")
         if document.id is not None:
             check_name("id", document.id)
-        labels = _check_labels(document.labels, f"document {place}: ")
-        checked.append(Taught(document.text, labels, document.id))
-    return checked
+
+
+def taught(documents: Sequence[Document]) -> list[Taught]:
+    """Return documents as the log holds them; refuse one that cannot be learnt."""
+    check_documents(documents)
+    return [
+        Taught(one.text, _normal_labels(one.labels, f"document {place}: "), one.id)
+        for place, one in enumerate(documents)
+    ]
 
 
 def check_labels(labels: Labels) -> list[str] | dict[str, bool]:
-    """Normalise the labels of an answer; refuse unknown ones and those of the wrong kind."""
-    checked = _check_labels(labels)
+    """Return the normalised labels of an answer; refuse null and values of the wrong type."""
+    checked = _normal_labels(labels)
     if checked is None:
-        raise LabelError("an answer needs labels: [] says that there are none, null says nothing")
+        raise LabelError("an answer needs labels; send [] if the document has none")
     return checked
 
 
-def _check_labels(labels: object, where: str = "") -> Labels:
-    """Refuse what ``clasher.LabelSets`` refuses, without making arrays of one document."""
+def _normal_labels(labels: object, where: str = "") -> Labels:
+    """Refuse what ``clasher.LabelSets`` refuses, without making arrays for one document."""
     if labels is None:
         return None
     if not isinstance(labels, list | tuple | set | frozenset | dict):
@@ -55,7 +60,7 @@ def _check_labels(labels: object, where: str = "") -> Labels:
 
 
 def check_text(text: object, where: str = "") -> None:
-    """Refuse what is not text, or cannot be written as such."""
+    """Refuse a value that is not text, or cannot be encoded."""
     if not isinstance(text, str):
         raise TextError(f"{where}must be text (str). Got {type(text).__name__} instead.")
     try:
@@ -65,22 +70,22 @@ def check_text(text: object, where: str = "") -> None:
 
 
 def check_name(what: str, name: object) -> None:
-    """Refuse an id, a key or the name of a person that cannot be one."""
+    """Refuse an invalid id, key or name of a person."""
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
         raise SettingError.of(what, f"text of 1 to {LONGEST_NAME} characters", name, "Engine")
     check_text(name, f"{what} ")
 
 
-def check_room(state: State, labels: Iterable[Labels]) -> None:
+def check_room(state: ServiceState, labels: Iterable[Labels]) -> None:
     """Refuse labels past ``max_labels`` before anything is written."""
     settings = state.model.settings
     if settings.on_full != "error":
         return
-    names = {state.labels.now(name) for some in labels for name in some or ()}
-    new = names - state.labels.numbers.keys()
-    if len(state.labels.numbers) + len(new) > settings.max_labels:
+    known = state.labels.numbers
+    new = {state.labels.now(name) for some in labels for name in some or ()} - known.keys()
+    if len(known) + len(new) > settings.max_labels:
         raise RefusedError(
-            f"{len(new)} new labels would make {len(state.labels.numbers) + len(new)}, and "
-            f"max_labels is {settings.max_labels}; retire or merge some, or rebuild the model with "
-            f"more: clasher replay"
+            f"{len(new)} new labels would make {len(known) + len(new)}, but max_labels is "
+            f"{settings.max_labels}; retire or merge some, or rebuild the model with a larger "
+            f"max_labels: clasher replay"
         )

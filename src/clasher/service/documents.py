@@ -1,14 +1,12 @@
-"""Which documents people are asked about: the uncertain, the diverse, and a random share.
+"""Predicted documents: the queue that keeps them for feedback, and leases for those who teach.
 
-The model has learnt since the documents were predicted, so they are predicted again when somebody
-asks for some: a random sample of the queue, bounded in documents and characters, from which the
-lease is picked. The random share is therefore a random share of the whole queue, and its answers
-judge the model of the moment at which it was handed out.
+The queue is bounded by number, bytes and age; the oldest documents make room. It lives in memory
+and is on disk about a second later.
 
-Documents that were predicted: those that await feedback, and those that have had it.
-
-Bounded by number, by bytes and by age; the oldest make room. They lie in memory and, within a
-second or so, on disk. Whoever teaches gets a lease on a document, so that nobody else gets it.
+People are asked about uncertain, diverse and random documents. The model has learnt since the
+documents were predicted, so a random sample of the queue, bounded in documents and characters, is
+predicted again for each lease. The random ones are thus a random sample of the whole queue, and
+answers to them measure the current model.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ import random
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import accumulate, islice, takewhile, zip_longest
 from typing import NamedTuple, TypeAlias
@@ -26,12 +23,13 @@ import msgspec
 
 from clasher.errors import ConflictError, FolderError, UnknownDocumentError
 from clasher.runtime.judged import Labels
+from clasher.service.options import QueueBounds
 from clasher.service.structs import Leased, Reason, Recent, TeachItem
 
 OVERHEAD = 600  # bytes of a document beside its text
 
-Key: TypeAlias = str | tuple[str, str]
-"""The id of a document; with the digest of its text where the id stands for another text now."""
+DocumentKey: TypeAlias = str | tuple[str, str]
+"""The id of a document; with the digest of its text if the id now stands for another text."""
 
 
 def digest_of(text: str) -> str:
@@ -43,10 +41,10 @@ def digest_of(text: str) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-class Predicted(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A document, what was predicted, and what became of it."""
+class PredictedDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A document with its prediction, its lease and the answer to it."""
 
-    seq: int = 0  # its place in the order in which they came
+    seq: int = 0  # its place in the order of arrival
     id: str
     at: float
     text: str
@@ -56,34 +54,34 @@ class Predicted(msgspec.Struct, kw_only=True, omit_defaults=True):
     margin: float = 0.0
     reason: Reason | None = None
     taught: Labels = None
-    taught_by: int | None = None  # the entry that said so
+    taught_by: int | None = None  # the log entry with the answer
     holder: str | None = None
     leased_until: float = 0.0  # by the same clock as ``since``
-    since: float = -1.0  # when it came, in seconds that the log was in use; below 0: not known
-    is_former: bool = False  # predicted again with another text while somebody was shown this one
+    since: float = -1.0  # arrival, in seconds that the log was in use; below 0: unknown
+    is_former: bool = False  # predicted again with another text while this one was leased
 
     @property
     def digest(self) -> str:
-        """Identifies its text."""
+        """The digest of the text."""
         return digest_of(self.text)
 
     @property
-    def key(self) -> Key:
-        """What it is kept under."""
+    def key(self) -> DocumentKey:
+        """The key in the queue."""
         return (self.id, self.digest) if self.is_former else self.id
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
+        """The approximate size in bytes."""
         return OVERHEAD + len(self.text)
 
-    def take_prediction(self, other: Predicted) -> None:
-        """Take over what was predicted of the same text at another time."""
+    def take_prediction(self, other: PredictedDocument) -> None:
+        """Take over another prediction of the same text."""
         self.labels, self.probabilities = other.labels, other.probabilities
         self.version, self.margin = other.version, other.margin
 
     def recent(self) -> Recent:
-        """As it is shown."""
+        """Return what people are shown."""
         return Recent(
             id=self.id, at=self.at, text=self.text, predicted=self.labels,
             probabilities=list(self.probabilities.items()), taught=self.taught,
@@ -91,174 +89,164 @@ class Predicted(msgspec.Struct, kw_only=True, omit_defaults=True):
         )  # fmt: skip
 
 
-class Changes(NamedTuple):
-    """Documents to write, by their numbers, and those to delete: some, and all ``before`` one."""
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(PredictedDocument)
+
+
+class QueueChanges(NamedTuple):
+    """Documents to write, by number, and those to delete: some, and all ``before`` one."""
 
     rows: list[tuple[int, bytes]]
     gone: list[int]
     before: int
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """How many documents are kept, how many bytes of them, and for how many seconds."""
-
-    documents: int = 10_000
-    bytes: int = 64 * 2**20
-    seconds: float = 7 * 86400.0
-
-
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Predicted)
-
-
-class Awaiting:
-    """The documents that were predicted, by id, in the order in which they came.
-
-    Every method may be called from any thread.
+class DocumentQueue:
+    """The predicted documents, by id, in order of arrival; safe to use from any thread.
 
     Examples
     --------
-    >>> kept = Awaiting(Bounds(documents=1))
+    >>> queue = DocumentQueue(QueueBounds(documents=1))
     >>> for name in ("a", "b"):
-    ...     kept.add([Predicted(id=name, at=0, text="", labels=[], probabilities={}, version=0)])
-    >>> kept.get("b").id, kept.dropped
+    ...     queue.add(
+    ...         [PredictedDocument(id=name, at=0, text="", labels=[], probabilities={}, version=0)]
+    ...     )
+    >>> queue.get("b").id, queue.dropped
     ('b', 1)
     """
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: QueueBounds) -> None:
         self.bounds = bounds
         self.dropped = 0
         self.lock = threading.RLock()
-        self._documents: OrderedDict[Key, Predicted] = OrderedDict()  # ascending by seq
+        self._documents: OrderedDict[DocumentKey, PredictedDocument] = OrderedDict()  # by seq
         self._bytes = 0
-        self._last = self._written = 0  # those after number ``_written`` were never written
-        self._former: dict[str, list[Key]] = {}  # by id, those that were shown with another text
-        self._touched: dict[Key, None] = {}
+        self._last = self._written = 0  # documents after number ``_written`` were never written
+        self._former: dict[str, list[DocumentKey]] = {}  # by id: leased with a former text
+        self._touched: dict[DocumentKey, None] = {}
         self._replaced: list[int] = []
         self._has_dropped = False
 
     def load(self, bodies: Iterable[bytes], now: float = 0.0) -> None:
-        """Take up what was on disk, the oldest first.
+        """Load the documents on disk, oldest first.
 
-        Documents that an earlier version kept count from ``now`` on, and are free.
+        Documents of older folders have no time: they count from ``now``, and nobody holds them.
         """
         with self.lock:
             for body in bodies:
                 document = _decoded(body)
                 if document.since < 0:
                     document.since, document.holder, document.leased_until = now, None, 0.0
-                self._keep(document)
+                self._insert(document)
                 self._last = self._written = document.seq
             self._make_room()
 
-    def add(self, documents: Iterable[Predicted], now: float = 0.0) -> None:
-        """Keep documents; those of the same ids and the oldest make room.
+    def add(self, documents: Iterable[PredictedDocument], now: float = 0.0) -> None:
+        """Add documents; they replace those of the same ids, and the oldest make room.
 
-        What was said of a document still holds when the same text is predicted again. A text that
-        somebody holds a lease on is kept beside another text of the same id: they may answer to it.
+        Answers stay if the same text is predicted again. A leased text stays beside a new text of
+        the same id, because its holder may still answer.
         """
         with self.lock:
             for document in documents:
                 document.since = now
                 if document.id in self._documents:
                     self._replace(document)
-                self._put(document)
+                self._append(document)
             self._make_room()
 
     def expire(self, now: float) -> None:
-        """Drop what is too old; ``now`` is by the clock that ``add`` was given."""
+        """Drop documents that are too old; ``now`` is by the clock of ``add``."""
         with self.lock:
             while self._documents:
                 if next(iter(self._documents.values())).since >= now - self.bounds.seconds:
                     break
                 self._drop_oldest()
 
-    def find(self, name: str, digest: str | None = None) -> Predicted | None:
-        """The document under an id, of this text if a digest is given; None where it is not kept.
+    def find(self, name: str, digest: str | None = None) -> PredictedDocument | None:
+        """Find a document by id, and by the digest of its text if given; None if it is not kept.
 
-        Without a digest, the text that was predicted last.
+        Without a digest, the text that was predicted last counts.
         """
         found = self._documents.get(name)
         if digest is None or (found is not None and found.digest == digest):
             return found
         return self._documents.get((name, digest))
 
-    def find_shown(self, name: str, digest: str | None, who: str, now: float) -> Predicted:
-        """The document that somebody answers to; raises where it is not clear which text it is."""
+    def find_shown(self, name: str, digest: str | None, who: str, now: float) -> PredictedDocument:
+        """Find the document that a person answers; raise if its text is ambiguous."""
         if digest is not None:
             found = self.find(name, digest)
             if found is None:
                 self.get(name)
                 raise ConflictError(
-                    f"document {name!r} has another text now than the one that was answered to; "
-                    f"get it again and answer to that, or send the text with its labels to learn"
+                    f"document {name!r} has another text now than the one you answered; get it "
+                    f"again and answer that, or send the text with its labels to learn"
                 )
             return found
         if any(one.is_former and one.leased_until > now for one in self.held(name, who)):
             raise ConflictError(
                 f"document {name!r} was predicted again with another text since it was leased to "
-                f"{who!r}; answer with the digest of the text that you mean"
+                f"{who!r}; send the digest of the text that you mean"
             )
         return self.get(name)
 
-    def held(self, name: str, who: str) -> list[Predicted]:
-        """The documents of an id that somebody was given and has not answered."""
+    def held(self, name: str, who: str) -> list[PredictedDocument]:
+        """Return the unanswered documents of an id that a person holds."""
         with self.lock:
-            keys: list[Key] = [name, *self._former.get(name, ())]
+            keys: list[DocumentKey] = [name, *self._former.get(name, ())]
             found = [self._documents[key] for key in keys if key in self._documents]
             return [one for one in found if one.holder == who and one.taught is None]
 
-    def get(self, name: str) -> Predicted:
-        """The document under an id."""
+    def get(self, name: str) -> PredictedDocument:
+        """Find a document by id; raise if it is not kept."""
         found = self.find(name)
         if found is None:
             raise UnknownDocumentError(
                 f"no document {name!r} is kept: it was never predicted here, or had to make room "
-                f"(the last {self.bounds.documents:,} are kept, {self.bounds.seconds / 86400:g} "
-                f"days at most); send its text with its labels to learn"
+                f"(the last {self.bounds.documents:,} are kept, for at most "
+                f"{self.bounds.seconds / 86400:g} days); send its text with its labels to learn"
             )
         return found
 
-    def touch(self, document: Predicted) -> None:
-        """Note that a document was changed, so that it is written again."""
+    def touch(self, document: PredictedDocument) -> None:
+        """Note that a document has changed, so that it is written again."""
         with self.lock:
             if self._documents.get(document.key) is document:
                 self._touched[document.key] = None
 
-    def newest(self, most: int) -> list[Predicted]:
-        """The last documents, the newest first."""
+    def newest(self, most: int) -> list[PredictedDocument]:
+        """Return the last documents, newest first."""
         with self.lock:
-            newest: Iterator[Predicted] = reversed(self._documents.values())
+            newest: Iterator[PredictedDocument] = reversed(self._documents.values())
             return list(islice((one for one in newest if not one.is_former), most))
 
-    def untaught(self, now: float) -> list[Predicted]:
-        """Documents that nobody has spoken of, and nobody holds a lease on, the oldest first."""
+    def untaught(self, now: float) -> list[PredictedDocument]:
+        """Return the documents without an answer or a lease, oldest first."""
         with self.lock:
-            return [
-                document for document in self._documents.values() if self.is_open(document, now)
-            ]
+            return [one for one in self._documents.values() if self.is_open(one, now)]
 
-    def is_open(self, document: Predicted, now: float) -> bool:
-        """Whether anybody may be given a document: nobody has answered it, or holds it."""
+    def is_open(self, document: PredictedDocument, now: float) -> bool:
+        """Whether a document is current, unanswered and not leased."""
         is_current = self._documents.get(document.id) is document
         return is_current and document.taught is None and document.leased_until <= now
 
-    def take_changes(self, most: int) -> Changes:
-        """What to write to disk and to delete there: of those that are new, ``most`` at most.
+    def take_changes(self, most: int) -> QueueChanges:
+        """Return what to write and to delete on disk: at most ``most`` new documents.
 
-        What was said of documents is always among it: it is to be on disk with what was said.
+        Answered documents are always among them, to be saved together with the answer.
         """
         with self.lock:
             touched = [self._documents[key] for key in self._touched]
             rows = {one.seq: _encoder.encode(one) for one in (*touched, *self._take_new(most))}
-            before = self._oldest if self._has_dropped else 0
-            changes = Changes(list(rows.items()), self._replaced, before)
+            oldest = next((one.seq for one in self._documents.values()), self._last + 1)
+            before = oldest if self._has_dropped else 0
+            changes = QueueChanges(list(rows.items()), self._replaced, before)
             self._touched, self._replaced, self._has_dropped = {}, [], False
             return changes
 
-    def _take_new(self, most: int) -> list[Predicted]:
-        """The oldest of those that were never written."""
+    def _take_new(self, most: int) -> list[PredictedDocument]:
+        """Return the oldest documents that were never written."""
         if not most:
             return []
         newest_first = reversed(self._documents.values())
@@ -267,35 +255,28 @@ class Awaiting:
         return new[:most]
 
     @property
-    def _oldest(self) -> int:
-        """The number of the oldest document, or of the next one."""
-        return next((one.seq for one in self._documents.values()), self._last + 1)
-
-    @property
     def behind(self) -> int:
-        """How many documents, at most, were never written."""
+        """An upper bound of the documents that were never written."""
         return self._last - self._written
 
     @property
     def has_changes(self) -> bool:
-        """Whether something is to be written or deleted."""
+        """Whether ``take_changes`` would return anything."""
         return bool(self.behind or self._touched or self._replaced or self._has_dropped)
 
     def __len__(self) -> int:
         return len(self._documents)
 
     def leased(self, now: float) -> int:
-        """How many documents somebody holds a lease on."""
+        """Count the leased documents."""
         with self.lock:
             return sum(document.leased_until > now for document in self._documents.values())
 
-    def _replace(self, document: Predicted) -> None:
-        """Take out the document of the same id, and take over what was said of it.
-
-        While somebody holds a lease, what they were shown stays as it was.
-        """
-        old = self._take_out(document.id)
-        assert old is not None
+    def _replace(self, document: PredictedDocument) -> None:
+        """Take out the document of the same id; its answer and lease stay if the text is equal."""
+        old = self._documents.pop(document.id)
+        self._forget(document.id, old)
+        self._replaced.append(old.seq)
         is_leased = old.leased_until > document.since
         if old.text == document.text:
             document.taught, document.taught_by = old.taught, old.taught_by
@@ -305,31 +286,25 @@ class Awaiting:
                 document.take_prediction(old)
         elif is_leased:
             old.is_former = True
-            self._take_out(old.key)
-            self._put(old)
+            if (same := self._documents.pop(old.key, None)) is not None:
+                self._forget(old.key, same)
+                self._replaced.append(same.seq)
+            self._append(old)
             self._touched[old.key] = None
-        self._touched[document.id] = None  # to be written when the old one is deleted
+        self._touched[document.id] = None  # write it in the commit that deletes the old one
 
-    def _take_out(self, key: Key) -> Predicted | None:
-        document = self._documents.pop(key, None)
-        if document is not None:
-            self._gone(key, document)
-            self._replaced.append(document.seq)
-        return document
-
-    def _put(self, document: Predicted) -> None:
+    def _append(self, document: PredictedDocument) -> None:
         self._last += 1
         document.seq = self._last
-        self._keep(document)
+        self._insert(document)
 
-    def _keep(self, document: Predicted) -> None:
+    def _insert(self, document: PredictedDocument) -> None:
         self._documents[document.key] = document
         self._bytes += document.size
         if document.is_former:
             self._former.setdefault(document.id, []).append(document.key)
 
-    def _gone(self, key: Key, document: Predicted) -> None:
-        """Forget what is known of a document beside itself."""
+    def _forget(self, key: DocumentKey, document: PredictedDocument) -> None:
         self._bytes -= document.size
         self._touched.pop(key, None)
         if document.is_former:
@@ -344,11 +319,11 @@ class Awaiting:
     def _drop_oldest(self) -> None:
         key, document = self._documents.popitem(last=False)
         self.dropped += document.taught is None and not document.is_former
-        self._gone(key, document)
+        self._forget(key, document)
         self._has_dropped = True
 
 
-def _decoded(body: bytes) -> Predicted:
+def _decoded(body: bytes) -> PredictedDocument:
     try:
         return _decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -359,27 +334,27 @@ def _decoded(body: bytes) -> Predicted:
 
 
 SHARES: tuple[Reason, ...] = ("uncertain", "random", "uncertain", "diverse")
-"""Why documents are picked, in turn. Of these the random ones alone say how good the model is."""
+"""Why documents are picked, in turn. Only the random ones measure the quality of the model."""
 
 SAMPLE = 200  # documents of the queue that are predicted again for a lease
-SAMPLE_TEXT = 1_000_000  # characters of them: longer ones make it a smaller sample
+SAMPLE_TEXT = 1_000_000  # characters of the sample
 
 
-class Teaching:
-    """Hands out documents to teach; each to one person at a time, who has ``seconds`` to answer.
+class Leases:
+    """Hand out documents to teach, each to one person at a time, who has ``seconds`` to answer.
 
-    A document is uncertain by how near its labels are to the threshold, and diverse where its best
-    label was handed out least. ``predict`` predicts texts with the model of now.
+    A document is uncertain if its probabilities are near the threshold, and diverse if its best
+    label was handed out least. ``predict`` predicts texts with the current model.
     """
 
     def __init__(
         self,
-        awaiting: Awaiting,
+        queue: DocumentQueue,
         seconds: float,
-        predict: Callable[[Sequence[str]], Sequence[Predicted]],
+        predict: Callable[[Sequence[str]], Sequence[PredictedDocument]],
         seed: int | None = None,
     ) -> None:
-        self._awaiting = awaiting
+        self._queue = queue
         self._seconds = seconds
         self._predict = predict
         self._random = random.Random(seed)
@@ -387,86 +362,87 @@ class Teaching:
         self._turn = 0
 
     def lease_these(self, who: str, names: Iterable[str], now: float) -> list[TeachItem]:
-        """Those of these documents that nobody has spoken of, and no other holds.
+        """Lease those of the named documents that are unanswered and held by nobody else.
 
-        They were asked for, so they say nothing about how good predictions are.
+        They are not a random sample, so answers to them do not measure the quality.
         """
-        asked = list(filter(None, map(self._awaiting.find, dict.fromkeys(names))))
+        asked = list(filter(None, map(self._queue.find, dict.fromkeys(names))))
         predicted = self._predict_again(asked)
-        with self._awaiting.lock:
+        with self._queue.lock:
             return [
-                self._hand(document, fresh, "uncertain", who, now)
+                self._hand_out(document, fresh, "uncertain", who, now)
                 for document, fresh in zip_longest(asked, predicted)
-                if self._awaiting.is_open(document, now) or self._is_own(document, who)
+                if self._queue.is_open(document, now)
+                or any(one is document for one in self._queue.held(document.id, who))
             ]
 
     def lease(self, who: str, most: int, now: float) -> list[TeachItem]:
-        """Documents for somebody to teach, none that another holds."""
-        with self._awaiting.lock:
-            waiting = self._awaiting.untaught(now)
+        """Lease documents that nobody else holds."""
+        with self._queue.lock:
+            waiting = self._queue.untaught(now)
             sample = self._random.sample(waiting, min(SAMPLE, len(waiting)))
         pairs = list(zip(sample, self._predict_again(sample), strict=False))
-        with self._awaiting.lock:
-            left = [pair for pair in pairs if self._awaiting.is_open(pair[0], now)]
+        with self._queue.lock:
+            left = [pair for pair in pairs if self._queue.is_open(pair[0], now)]
             items: list[TeachItem] = []
             while left and len(items) < most:
                 reason = SHARES[self._turn % len(SHARES)]
                 self._turn += 1
                 place = self._pick([fresh for _, fresh in left], reason)
-                items.append(self._hand(*left.pop(place), reason, who, now))
+                items.append(self._hand_out(*left.pop(place), reason, who, now))
             return items
 
     def renew(self, who: str, names: Iterable[str], now: float) -> list[Leased]:
-        """Prolong somebody's leases, also those that ran out if nobody else has taken them."""
-        with self._awaiting.lock:
-            held = [one for name in dict.fromkeys(names) for one in self._awaiting.held(name, who)]
+        """Prolong a person's leases, also expired ones that nobody else has taken."""
+        with self._queue.lock:
+            held = [one for name in dict.fromkeys(names) for one in self._queue.held(name, who)]
             for document in held:
                 document.leased_until = now + self._seconds
-                self._awaiting.touch(document)
+                self._queue.touch(document)
             return [
                 Leased(id=one.id, digest=one.digest, leased_until=one.leased_until) for one in held
             ]
 
     def release(self, name: str, who: str) -> None:
-        """Give a document back unanswered; one that another holds stays with them."""
-        with self._awaiting.lock:
-            self._awaiting.get(name)
-            for document in self._awaiting.held(name, who):
+        """End a person's lease of a document without an answer."""
+        with self._queue.lock:
+            self._queue.get(name)
+            for document in self._queue.held(name, who):
                 document.holder, document.leased_until = None, 0.0
-                self._awaiting.touch(document)
+                self._queue.touch(document)
 
-    def _predict_again(self, documents: Sequence[Predicted]) -> Sequence[Predicted]:
-        """Predict documents with the model of now: the first ones that are not too long together.
-
-        It holds no lock, so that nobody who predicts waits for it.
-        """
+    def _predict_again(self, documents: Sequence[PredictedDocument]) -> Sequence[PredictedDocument]:
+        """Predict the first documents, up to ``SAMPLE_TEXT`` characters; holds no lock."""
         lengths = accumulate(len(document.text) for document in documents)
         number = max(1, sum(length <= SAMPLE_TEXT for length in lengths))
         return self._predict([document.text for document in documents[:number]])
 
-    def _is_own(self, document: Predicted, who: str) -> bool:
-        return any(one is document for one in self._awaiting.held(document.id, who))
-
-    def _pick(self, left: Sequence[Predicted], reason: Reason) -> int:
-        """The place of the document that is handed out next."""
+    def _pick(self, left: Sequence[PredictedDocument], reason: Reason) -> int:
+        """Return the place of the document to hand out next."""
         if reason == "uncertain":
             return min(range(len(left)), key=lambda place: left[place].margin)
         if reason == "diverse":
             return min(range(len(left)), key=lambda place: self._handed[_best(left[place])])
         return 0  # the sample is in random order
 
-    def _hand(
-        self, document: Predicted, fresh: Predicted | None, reason: Reason, who: str, now: float
+    def _hand_out(
+        self,
+        document: PredictedDocument,
+        fresh: PredictedDocument | None,
+        reason: Reason,
+        who: str,
+        now: float,
     ) -> TeachItem:
-        """Lease a document; what was predicted of it now is what its answer judges."""
-        if fresh is not None and document.leased_until <= now:  # else it was shown already
+        """Lease a document; its answer judges the fresh prediction, unless it is leased already."""
+        if fresh is not None and document.leased_until <= now:
             document.take_prediction(fresh)
-        document.reason = reason if document.reason is None else _worse(document.reason, reason)
+        if is_fair(document.reason):  # once picked for being uncertain, it stays so
+            document.reason = reason
         document.holder, document.leased_until = who, now + self._seconds
         self._handed[_best(document)] += 1
         if len(self._handed) > 10_000:
             self._handed.clear()
-        self._awaiting.touch(document)
+        self._queue.touch(document)
         return TeachItem(
             id=document.id, text=document.text, digest=document.digest, labels=document.labels,
             probabilities=list(document.probabilities.items()), reason=reason,
@@ -475,7 +451,7 @@ class Teaching:
 
 
 def is_fair(reason: Reason | None) -> bool:
-    """Whether a document that was picked for this reason says how good predictions are.
+    """Whether a document picked for this reason measures the quality of predictions.
 
     >>> is_fair(None), is_fair("random"), is_fair("uncertain")
     (True, True, False)
@@ -483,10 +459,5 @@ def is_fair(reason: Reason | None) -> bool:
     return reason in (None, "random")
 
 
-def _worse(before: Reason, now: Reason) -> Reason:
-    """A document that was once picked for being uncertain stays one."""
-    return now if is_fair(before) else before
-
-
-def _best(document: Predicted) -> str:
+def _best(document: PredictedDocument) -> str:
     return next(iter(document.probabilities), "")

@@ -1,4 +1,4 @@
-"""News for those who watch: each has a small buffer, and who does not keep up is let go."""
+"""Events for subscribers: each has a small buffer, and one that does not keep up is dropped."""
 
 from __future__ import annotations
 
@@ -17,43 +17,39 @@ MOST = 64  # subscribers
 
 
 class Subscription:
-    """The events since somebody subscribed.
+    """The events since a subscription began.
 
-    ``notify`` is called, from another thread, when something has come: it must return at once.
+    ``notify`` is called from another thread when an event has come; it must return at once.
     """
 
-    def __init__(self, bus: Events, notify: Callable[[], None] | None, buffer: int) -> None:
-        self._bus = bus
+    def __init__(self, events: Events, notify: Callable[[], None] | None, buffer: int) -> None:
+        self._source = events
         self._notify = notify
         self._buffer = buffer
         self._events: deque[Event] = deque()
         self._came = threading.Condition()
         self.is_over = False
-        """Whether nothing will come any more: the service closed, or the buffer was full."""
+        """Whether no more events will come: the service closed, or the buffer was full."""
 
     def take(self) -> list[Event]:
-        """What has come since, at once."""
+        """Take all waiting events, without waiting."""
         with self._came:
             events = list(self._events)
             self._events.clear()
             return events
 
     def get(self, timeout: float | None = None) -> Event | None:
-        """The next event; None where none comes in time, or none will."""
+        """Wait for the next event; None if none comes in time, or none will."""
         with self._came:
             self._came.wait_for(lambda: bool(self._events) or self.is_over, timeout)
             return self._events.popleft() if self._events else None
 
-    def close(self) -> None:
-        """Want no more."""
-        self._bus.remove(self)
-        self._end()
-
-    def _put(self, event: Event) -> bool:
-        """Whether there was room."""
+    def put(self, event: Event) -> bool:
+        """Add an event; return False if the buffer is full. Adjacent ``learned`` events merge."""
         with self._came:
-            if self._events and _are_alike(self._events[-1], event):
-                event = _joined(self._events.pop(), event)
+            if self._events and self._events[-1].kind == event.kind == LEARNED:
+                documents = self._events.pop().data["documents"] + event.data["documents"]
+                event = replace(event, data={**event.data, "documents": documents})
             if len(self._events) >= self._buffer:
                 return False
             self._events.append(event)
@@ -62,26 +58,22 @@ class Subscription:
             self._notify()
         return True
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """Note that no more events will come."""
         with self._came:
             self.is_over = True
             self._came.notify_all()
         if self._notify is not None:
             self._notify()
 
-
-def _are_alike(last: Event, event: Event) -> bool:
-    """Whether one event can tell of both: a stream that is learnt must not fill the buffers."""
-    return last.kind == event.kind == LEARNED
-
-
-def _joined(last: Event, event: Event) -> Event:
-    documents = last.data["documents"] + event.data["documents"]
-    return replace(event, data={**event.data, "documents": documents})
+    def close(self) -> None:
+        """Unsubscribe."""
+        self._source.remove(self)
+        self.end()
 
 
 class Events:
-    """Tells all who want to know; never waits for any of them.
+    """Publish events to all subscribers, without waiting for any of them.
 
     Examples
     --------
@@ -103,7 +95,7 @@ class Events:
     def subscribe(
         self, notify: Callable[[], None] | None = None, buffer: int = BUFFER
     ) -> Subscription:
-        """Hear of everything from now on; the oldest of too many subscribers is let go."""
+        """Subscribe to all events from now on; the oldest of too many subscribers is dropped."""
         subscription = Subscription(self, notify, buffer)
         with self._lock:
             if self._is_closed:
@@ -112,21 +104,21 @@ class Events:
             self._subscriptions.append(subscription)
             surplus = self._subscriptions[:-MOST]
         for late in surplus:
-            self._let_go(late)
+            self._drop(late)
         return subscription
 
     def publish(self, kind: str, **data: Any) -> None:
-        """Tell all; those whose buffer is full hear no more."""
+        """Send an event to all; drop subscribers whose buffer is full."""
         with self._lock:
             self._number += 1
             event = Event(number=self._number, at=self._clock(), kind=kind, data=data)
             subscriptions = list(self._subscriptions)
         for subscription in subscriptions:
-            if not subscription._put(event):
-                self._let_go(subscription)
+            if not subscription.put(event):
+                self._drop(subscription)
 
     def remove(self, subscription: Subscription) -> None:
-        """Tell somebody no more."""
+        """Send no more events to a subscriber."""
         with self._lock:
             if subscription in self._subscriptions:
                 self._subscriptions.remove(subscription)
@@ -141,8 +133,8 @@ class Events:
             subscriptions = list(self._subscriptions)
             self._subscriptions.clear()
         for subscription in subscriptions:
-            subscription._end()
+            subscription.end()
 
-    def _let_go(self, subscription: Subscription) -> None:
+    def _drop(self, subscription: Subscription) -> None:
         self.dropped += 1
         subscription.close()

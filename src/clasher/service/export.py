@@ -1,7 +1,4 @@
-"""A model from what was taught: the export read back, with settings of one's own.
-
-The export: what people taught, a line for each document or label.
-"""
+"""The export: one line for each document or label that people taught, and its replay."""
 
 from __future__ import annotations
 
@@ -14,26 +11,28 @@ from typing import NamedTuple
 import msgspec
 
 from clasher.errors import FolderError, RecordError
-from clasher.runtime.folder import DataFolder
 from clasher.service.log import (
     Body,
+    DatabaseError,
     Entry,
     Feedback,
     Learn,
-    LibraryError,
     Log,
     Relabel,
     Row,
     Taught,
 )
-from clasher.service.state import State
+from clasher.service.recovery import ServiceFolder
+from clasher.service.state import ServiceState
 from clasher.service.structs import Lesson
+
+TOGETHER = 1000  # lessons to replay at a time
 
 _decoder = msgspec.json.Decoder(Lesson)
 
 
 def lessons(row: Row) -> Iterator[Lesson]:
-    """The lines of one entry of the log."""
+    """Yield the lines of one entry of the log."""
     seq, at, who, body = row.entry.seq, row.entry.at, row.entry.who, row.entry.body
     refused = row.refused
     if isinstance(body, Learn):
@@ -46,9 +45,8 @@ def lessons(row: Row) -> Iterator[Lesson]:
         before = body.predicted if body.before is None else body.before
         yield Lesson(
             version=seq, at=at, who=who, kind="feedback" if body.undoes is None else "undo",
-            id=body.id, text=body.text, before=before,
-            after=body.after, was_taught=body.before is not None, model_version=body.version,
-            refused=refused,
+            id=body.id, text=body.text, before=before, after=body.after,
+            was_taught=body.before is not None, model_version=body.version, refused=refused,
         )  # fmt: skip
     elif isinstance(body, Relabel):
         yield Lesson(
@@ -60,13 +58,13 @@ def lessons(row: Row) -> Iterator[Lesson]:
 
 
 def read_folder(path: str | os.PathLike[str], after: int = 0) -> Iterator[Lesson]:
-    """What was taught in a data folder that no process uses, oldest first.
+    """Yield the lessons of a data folder that no process uses, oldest first.
 
-    Raises ``FolderError`` where there is none, or where it is in use.
+    Raises ``FolderError`` if there is no such folder, or if it is in use.
     """
     if not (Path(path) / "log.sqlite").is_file():
-        raise FolderError(f"{os.fspath(path)}: is no data folder of a service: it has no log")
-    folder = DataFolder(path)
+        raise FolderError(f"{os.fspath(path)}: is not the data folder of a service: it has no log")
+    folder = ServiceFolder(path)
     try:
         log = Log(folder.log)
         try:
@@ -74,7 +72,7 @@ def read_folder(path: str | os.PathLike[str], after: int = 0) -> Iterator[Lesson
                 for row in rows:
                     yield from lessons(row)
                 after = rows[-1].entry.seq
-        except LibraryError as error:
+        except DatabaseError as error:
             log.abandon()
             raise FolderError(f"{folder.log}: the log cannot be read: {error}") from error
         finally:
@@ -84,7 +82,7 @@ def read_folder(path: str | os.PathLike[str], after: int = 0) -> Iterator[Lesson
 
 
 def read_lines(source: Iterable[bytes], name: str) -> Iterator[Lesson]:
-    """What was taught, from the lines of an export.
+    """Yield the lessons of an export's lines.
 
     >>> line = b'{"version": 1, "at": 0, "who": "ann", "kind": "model"}'
     >>> [lesson.who for lesson in read_lines([line], "-")]
@@ -99,28 +97,24 @@ def read_lines(source: Iterable[bytes], name: str) -> Iterator[Lesson]:
                 raise RecordError(name, place, str(error), remedy, line) from error
 
 
-TOGETHER = 1000  # lessons at a time
-
-
 class Replayed(NamedTuple):
-    """How many lessons were learnt, and how many could not be: what the first of them said."""
+    """The numbers of learnt and skipped lessons, and why the first was skipped."""
 
     lessons: int
     passed_over: int
     first: str | None
 
 
-def replay(lessons: Iterable[Lesson], state: State) -> Replayed:
-    """Teach the same again.
+def replay(lessons: Iterable[Lesson], state: ServiceState) -> Replayed:
+    """Teach the same lessons again, to a model with other settings.
 
-    Documents are predicted before they are learnt, so ``state.quality`` says how good a model with
-    these settings would have been. Lessons that were refused are left out, models that were put in
-    the place of others are passed over.
+    Each document is predicted before it is learnt, so ``state.quality`` measures how good a model
+    with these settings would have been. Refused lessons and replacing models are skipped.
 
     Examples
     --------
     >>> from clasher.model import Clasher
-    >>> state = State(Clasher(1024, rule="centroid"))
+    >>> state = ServiceState(Clasher(1024, rule="centroid"))
     >>> lesson = Lesson(version=1, at=0.0, who="ann", kind="learn", text="wheat", after=["grain"])
     >>> replay([lesson], state).lessons, state.model.labels
     (1, ['grain'])
@@ -134,13 +128,12 @@ def replay(lessons: Iterable[Lesson], state: State) -> Replayed:
             body = _body(lesson)
             if body is None:
                 passed_over += 1
-                first = first or f"version {lesson.version} put another model in place"
+                first = first or f"version {lesson.version} replaced the model"
             else:
-                done += 1
                 entries.append(Entry(state.seq + len(entries) + 1, lesson.at, lesson.who, body))
         refusals = state.apply(entries)
+        done += len(entries) - len(refusals)
         passed_over += len(refusals)
-        done -= len(refusals)
         first = first or next(iter(refusals.values()), None)
     return Replayed(done, passed_over, first)
 

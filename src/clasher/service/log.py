@@ -1,13 +1,11 @@
-"""The log: a SQLite database that one connection, of one thread, writes and checkpoints.
+"""The log: a SQLite database of everything that was taught, so that it can be replayed.
 
-SQLite before 3.51.3 can lose commits where one connection writes while another checkpoints; here
-there is no other, and an older library is refused all the same. Write-ahead logging with
-``synchronous=FULL``: what was committed is on disk.
+One connection, in one thread, writes and checkpoints. SQLite before 3.51.3 can lose commits if one
+connection writes while another checkpoints; there is only one here, but an older library is refused
+all the same. With write-ahead logging and ``synchronous=FULL`` a commit is on disk.
 
-Every row has a checksum of all its values, which is compared whenever the row is read. A start
-checks the structure of the database too, and compares the number of commits with the mark.
-
-What the log holds: everything that was said, complete, so that it can be done again.
+Each row has a checksum of all its values, compared whenever the row is read. A start also checks
+the structure of the database, and compares the number of commits with the mark.
 """
 
 from __future__ import annotations
@@ -27,12 +25,20 @@ from clasher import durable
 from clasher.errors import FolderError, MissingExtraError
 from clasher.runtime.judged import Labels
 from clasher.service import mark
-from clasher.service.mark import Mark, Noted
+from clasher.service.mark import Mark, Note
 from clasher.service.structs import Action
+
+try:
+    import apsw
+except ImportError as error:
+    raise MissingExtraError.of("The service", "server") from error
+
+DatabaseError = apsw.Error
+"""The disk has failed, or the database is damaged."""
 
 
 class Taught(Struct, array_like=True, frozen=True):
-    """A document of a learn call; without labels its words are counted only."""
+    """A document to learn; without labels only its words are counted."""
 
     text: str
     labels: Labels = None
@@ -40,17 +46,17 @@ class Taught(Struct, array_like=True, frozen=True):
 
 
 class Learn(Struct, tag="learn", frozen=True):
-    """Documents that came with their labels."""
+    """Documents with their labels."""
 
     documents: list[Taught]
 
 
 class Feedback(Struct, tag="feedback", frozen=True, kw_only=True, omit_defaults=True):
-    """Labels for a document that was predicted: ``after`` in place of ``before``.
+    """An answer to a predicted document: labels ``after`` in place of ``before``.
 
-    ``before`` is what people had said of it, None where nobody had; ``after`` None takes that back.
-    ``is_judged`` says whether the prediction counts in the quality: one that was picked for being
-    uncertain does not. ``version`` is of the model that predicted, ``undoes`` of what is undone.
+    ``before`` is the last answer, None if there is none; ``after`` None takes it back.
+    ``is_judged`` is unset if the prediction does not count in the quality: the document was picked
+    for being uncertain. ``version`` is that of the model, ``undoes`` that of the undone answer.
     """
 
     id: str
@@ -64,7 +70,7 @@ class Feedback(Struct, tag="feedback", frozen=True, kw_only=True, omit_defaults=
 
 
 class Relabel(Struct, tag="label", frozen=True, kw_only=True, omit_defaults=True):
-    """Something is done to a label; ``into`` is its new name, or the label it becomes one with."""
+    """An operation on a label; ``into`` is its new name, or the label to merge it with."""
 
     action: Action
     label: str
@@ -72,7 +78,7 @@ class Relabel(Struct, tag="label", frozen=True, kw_only=True, omit_defaults=True
 
 
 class Replace(Struct, tag="model", frozen=True):
-    """Another model in place of this one; its file is named by its digest."""
+    """Another model replaces this one; the digest names its file."""
 
     digest: str
 
@@ -81,7 +87,7 @@ Body: TypeAlias = Learn | Feedback | Relabel | Replace
 
 
 class Entry(Struct, frozen=True):
-    """An entry of the log: its number, when, who, and what was said."""
+    """An entry of the log: its number, time, person and content."""
 
     seq: int
     at: float
@@ -94,12 +100,12 @@ _decoder = msgspec.msgpack.Decoder(Body)
 
 
 def encode(body: Body) -> bytes:
-    """The bytes of what was said."""
+    """Encode the content of an entry."""
     return _encoder.encode(body)
 
 
 def decode(raw: bytes) -> Body:
-    """What was said, from its bytes.
+    """Decode the content of an entry.
 
     >>> decode(encode(Relabel(action="retire", label="obsolete"))).label
     'obsolete'
@@ -108,20 +114,12 @@ def decode(raw: bytes) -> Body:
     return body
 
 
-try:
-    import apsw
-except ImportError as error:
-    raise MissingExtraError.of("The service", "server") from error
-
-LibraryError = apsw.Error
-"""What the database raises: the disk has failed, or the file is not what it was."""
-
 OLDEST = (3, 51, 3)
 FORMAT = 3
-WITHOUT_CHECKSUMS = 2  # the format before, of which only the bodies of entries had one
-PAGE = 2**20  # bytes of entries read at a time
-ROWS = 256  # that one statement writes
-VACUUMED = 4096  # free pages that are given back at a time
+WITHOUT_CHECKSUMS = 2  # the previous format: only the bodies of entries had checksums
+PAGE = 2**20  # bytes of entries to read at a time
+ROWS = 256  # rows that one statement writes
+VACUUMED = 4096  # free pages to give back at a time
 
 SCHEMA = """
 CREATE TABLE about(name TEXT PRIMARY KEY, value, crc INTEGER) WITHOUT ROWID;
@@ -135,7 +133,7 @@ CREATE TABLE keys(
 CREATE INDEX keys_by_age ON keys(seq);
 CREATE TABLE documents(seq INTEGER PRIMARY KEY, body BLOB NOT NULL, crc INTEGER);
 """
-# as bytes, since damaged text need not be text
+# as bytes: damaged text may not decode
 ENTRIES = (
     "SELECT seq, at, CAST(who AS BLOB), CAST(body AS BLOB), crc, CAST(refused AS BLOB) FROM entries"
 )
@@ -146,15 +144,15 @@ RESTORE = "restore the folder from a backup"
 ACCEPT = f"{RESTORE}, or go on with what is left: clasher serve --accept-loss"
 
 
-class Key(NamedTuple):
-    """An idempotency key that was used: for which entry, and a digest of what was said."""
+class UsedKey(NamedTuple):
+    """The use of an idempotency key: its entry, and a digest of the request."""
 
     seq: int
     digest: bytes
 
 
-class Kept(NamedTuple):
-    """What the log holds of what was taught; ``bytes`` are those of the entries."""
+class LogSize(NamedTuple):
+    """The number of entries, their bytes, and the last entry that was deleted."""
 
     entries: int
     bytes: int
@@ -162,19 +160,18 @@ class Kept(NamedTuple):
 
 
 class Row(NamedTuple):
-    """An entry as it is exported: ``refused`` says why it could not be done."""
+    """An entry; ``refused`` says why it could not be applied."""
 
     entry: Entry
     refused: str | None
 
 
 class Log:
-    """The log of one data folder; belongs to one thread after it was opened.
+    """The log of one data folder; only one thread may use it once it is open.
 
     Examples
     --------
     >>> import tempfile
-    >>> from clasher.service.log import Relabel, encode
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     log = Log(Path(folder) / "log.sqlite")
     ...     with log.transaction():
@@ -193,7 +190,7 @@ class Log:
     ) -> None:
         check_library()
         self.path = path
-        self.told: list[str] = []
+        self.notes: list[str] = []
         """The losses that were accepted."""
         self._accept_loss = accept_loss
         self._timer, self._began, self._before = timer, timer(), 0.0
@@ -201,13 +198,14 @@ class Log:
         self._commits = self._entries = self._bytes = 0
         self.next_seq = 1
         self.dropped_through = 0
-        """The number of the last entry that was deleted."""
-        self._noted = self._read_mark()
+        """The last entry that was deleted."""
+        self._mark_path = path.with_suffix(".mark")
         self._mark: Mark | None = None
+        noted = self._read_mark()
         is_new = not path.exists()
         try:
             self._db = apsw.Connection(str(path))
-            self._set_up(is_new)
+            self._set_up(is_new, noted)
             durable.flush_folder(path.parent)
             self._check_keys()
             self._entries = self._first("SELECT count(*) FROM entries")
@@ -215,15 +213,14 @@ class Log:
         except BaseException as error:
             self.abandon()
             if isinstance(error, apsw.Error | UnicodeDecodeError):
-                raise unusable(path, error) from error
+                raise open_error(path, error) from error
             raise
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────
 
-    def _set_up(self, is_new: bool) -> None:
-        """One process only, so the index of the write-ahead log stays in its memory."""
+    def _set_up(self, is_new: bool, noted: Note | None) -> None:
         pragma = self._db.pragma
-        pragma("locking_mode", "exclusive")
+        pragma("locking_mode", "exclusive")  # the index of the write-ahead log stays in memory
         if is_new:
             pragma("auto_vacuum", 2)  # incremental
         if pragma("journal_mode", "wal") != "wal":
@@ -232,46 +229,52 @@ class Log:
         pragma("wal_autocheckpoint", 1000)
         pragma("journal_size_limit", 64 * 2**20)
         has_tables = self._db.table_exists("main", "about")
-        about = self._read_about() if has_tables else {}
-        self._compare_with_mark(about)
+        about = self._read_values() if has_tables else {}
+        self._compare_with_mark(about, noted)
         if has_tables:
             self._check_structure(about)
             self._find_end(about)
-        self._open_mark(about)
+        self._id: bytes = about.get("id") or (
+            noted.log if noted and not self.notes else secrets.token_bytes(16)
+        )
+        if noted is None or self.notes:
+            self._mark = Mark.create(self._mark_path, self._id, self._commits)
+        else:
+            self._mark = Mark(self._mark_path, self._id)
         if not has_tables:
             with self.transaction():
                 self._db.execute(SCHEMA)
-                self.tell("format", FORMAT)
-                self.tell("schema", self._schema())
-                self.tell("id", self._id)
+                self.put_value("format", FORMAT)
+                self.put_value("schema", self._schema())
+                self.put_value("id", self._id)
         elif about["format"] == WITHOUT_CHECKSUMS:
             self._add_checksums(about)
-        # what a failed flush left in the memory of the system must not be built upon: copy it anew
+        # a failed flush may have left pages in the system's memory only: write them again
         pragma("wal_checkpoint", "truncate")
-        if self.asked("unsealed") is not None:
+        if self.value("unsealed") is not None:
             self._seal_entries()
 
-    def _read_mark(self) -> Noted | None:
-        """Read the mark, and see that the files are there that it speaks of."""
+    def _read_mark(self) -> Note | None:
+        """Read the mark; report files that it implies and that are missing."""
         try:
             noted = mark.read(self._mark_path)
         except FolderError as error:
-            self._lost(str(error))
+            self._report_loss(str(error))
             return None
         if noted is None or not noted.commits:
             return noted
         wal = self.path.with_name(f"{self.path.name}-wal")
         if not self.path.exists():
-            self._lost(f"{self.path}: the log is missing")
+            self._report_loss(f"{self.path}: the log is missing")
         elif noted.is_open and not wal.exists():
-            self._lost(
-                f"{wal}: missing, although the service was not closed; what was acknowledged last "
-                f"stood in it"
+            self._report_loss(
+                f"{wal}: missing, although the service was not closed; it held the last changes "
+                f"that were acknowledged"
             )
         return noted
 
     def _check_structure(self, about: dict[str, Any]) -> None:
-        """Refuse a database with other tables, or whose pages do not fit together."""
+        """Refuse a database with other tables, or with inconsistent pages."""
         if about.get("schema", self._schema()) != self._schema():
             self._damaged("the description of the tables")
         for (problem,) in self._db.execute("PRAGMA integrity_check(1)"):
@@ -279,16 +282,15 @@ class Log:
                 found = problem.splitlines()[-1]  # after the name of the database
                 raise FolderError(f"{self.path}: the log is damaged: {found}; {RESTORE}")
 
-    def _read_about(self) -> dict[str, Any]:
-        """Read all that is kept under names, after a change of format if need be."""
+    def _read_values(self) -> dict[str, Any]:
+        """Read all named values; refuse an unknown format."""
         columns = [row[1] for row in self._db.execute("PRAGMA table_info(about)")]
         if "crc" in columns:
             names = [name for (name,) in self._db.execute("SELECT name FROM about")]
-            about = {name: self.asked(name) for name in names}
+            about = {name: self.value(name) for name in names}
         else:
             about = dict(self._db.execute("SELECT name, value FROM about"))
-        known = (FORMAT,) if "crc" in columns else (WITHOUT_CHECKSUMS,)
-        if about.get("format") not in known:
+        if about.get("format") != (FORMAT if "crc" in columns else WITHOUT_CHECKSUMS):
             raise FolderError(
                 f"{self.path}: has format {about.get('format')!r}, made by another version of "
                 f"clasher; use that one"
@@ -296,7 +298,7 @@ class Log:
         return about
 
     def _schema(self) -> int:
-        """Compute the checksum of what says which tables and columns there are."""
+        """Compute the checksum of the tables' definitions."""
         query = "SELECT name, CAST(sql AS BLOB) FROM sqlite_schema ORDER BY name"
         return checksum(b"", *self._db.execute(query))
 
@@ -308,39 +310,33 @@ class Log:
         if "progress" in about and int(about["progress"].split()[2]) != self.next_seq - 1:
             self._damaged("the table of the entries")
 
-    def _compare_with_mark(self, about: dict[str, Any]) -> None:
-        """Refuse a log with fewer commits than were noted."""
-        noted, own = self._noted, about.get("id")
+    def _compare_with_mark(self, about: dict[str, Any], noted: Note | None) -> None:
+        """Refuse a log with fewer commits than the mark counts."""
+        own = about.get("id")
         commits, elapsed, _ = about.get("progress", "0 0 0").split()
         self._commits, self._before = int(commits), float(elapsed)
-        if noted is None and own is not None and not self.told:
-            self._lost(f"{self._mark_path}: missing; whether the log is complete cannot be told")
+        if noted is None and own is not None and not self.notes:
+            self._report_loss(
+                f"{self._mark_path}: missing; without it nobody can tell whether the log is "
+                f"complete"
+            )
         elif noted is not None and own not in (None, noted.log):
-            self._lost(f"{self.path}: not the log that {self._mark_path.name} belongs to")
-        elif noted is not None and self._commits < noted.commits and not self.told:
-            self._lost(
+            self._report_loss(f"{self.path}: not the log that {self._mark_path.name} belongs to")
+        elif noted is not None and self._commits < noted.commits and not self.notes:
+            self._report_loss(
                 f"{self.path}: the last {noted.commits - self._commits} of {noted.commits} commits "
-                f"are missing, and with them what was acknowledged last; {self.path.name}-wal was "
-                f"damaged, cut off, deleted or replaced"
+                f"are missing, and with them the last changes that were acknowledged; "
+                f"{self.path.name}-wal was damaged, cut off, deleted or replaced"
             )
 
-    def _open_mark(self, about: dict[str, Any]) -> None:
-        """Have commits noted from now on."""
-        noted, own = self._noted, about.get("id")
-        self._id: bytes = own or (noted.log if noted and not self.told else secrets.token_bytes(16))
-        if noted is None or self.told:
-            self._mark = Mark.create(self._mark_path, self._id, self._commits)
-        else:
-            self._mark = Mark(self._mark_path, self._id)
-
     def _add_checksums(self, about: dict[str, Any]) -> None:
-        """Take over a log of the format before; how old keys and documents are begins at zero."""
+        """Convert a log of the previous format; the age of keys and documents restarts at zero."""
         with self.transaction():
             for table in ("about", "keys", "documents"):
                 self._db.execute(f"ALTER TABLE {table} ADD COLUMN crc INTEGER")
-            told = {"format": FORMAT, "id": self._id, "schema": self._schema()}
-            for name, value in (about | told | {"unsealed": self.next_seq - 1}).items():
-                self.tell(name, value)
+            new = {"format": FORMAT, "id": self._id, "schema": self._schema()}
+            for name, value in (about | new | {"unsealed": self.next_seq - 1}).items():
+                self.put_value(name, value)
             self._db.execute("UPDATE keys SET at = 0.0")
             keys = [(checksum(b"", *row[:4]), row[0].decode()) for row in self._db.execute(KEYS)]
             self._db.executemany("UPDATE keys SET crc = ? WHERE key = ?", keys)
@@ -348,8 +344,8 @@ class Log:
             self._db.executemany("UPDATE documents SET crc = ? WHERE seq = ?", rows)
 
     def _seal_entries(self) -> None:
-        """Go on to give entries of the format before their checksums."""
-        after, last = 0, self.asked("unsealed")
+        """Give the entries of the previous format new checksums, page by page."""
+        after, last = 0, self.value("unsealed")
         while after < last:
             sealed = []
             size = 0
@@ -370,15 +366,11 @@ class Log:
         with self.transaction():
             self._db.execute("DELETE FROM about WHERE name = 'unsealed'")
 
-    @property
-    def _mark_path(self) -> Path:
-        return self.path.with_suffix(".mark")
-
-    def _lost(self, what: str) -> None:
+    def _report_loss(self, what: str) -> None:
         """Refuse to open an incomplete log, unless the loss is accepted."""
         if not self._accept_loss:
             raise FolderError(f"{what}; {ACCEPT}")
-        self.told.append(f"{what}; the loss is accepted")
+        self.notes.append(f"{what}; the loss is accepted")
 
     def _damaged(self, what: str, remedy: str = RESTORE) -> NoReturn:
         raise FolderError(f"{self.path}: {what} is damaged; {remedy}")
@@ -387,14 +379,14 @@ class Log:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of it or nothing; on disk when it ends."""
+        """Write all or nothing; on disk when the block ends."""
         self._db.execute("BEGIN IMMEDIATE")
         before = self.next_seq, self._entries, self._bytes
         try:
             yield
             self._write_appended()
             progress = f"{self._commits + 1} {self.elapsed():.3f} {self.next_seq - 1}"
-            self.tell("progress", progress)
+            self.put_value("progress", progress)
         except BaseException:
             self._appended.clear()
             self.next_seq, self._entries, self._bytes = before
@@ -409,19 +401,19 @@ class Log:
     def elapsed(self) -> float:
         """Return the seconds that this log has been in use, over all runs; from any thread.
 
-        What expires is measured by this: the time of day can be set, forwards and back.
+        Everything that expires uses this clock, because people can set the time of day.
         """
         return self._before + self._timer() - self._began
 
     def flush_mark(self) -> None:
-        """Make the mark outlast a power cut."""
+        """Make the mark survive a power cut."""
         if self._mark is not None:
             self._mark.flush()
 
     # ── entries ──────────────────────────────────────────────────────────────────────────────
 
     def append(self, at: float, who: str, body: bytes) -> int:
-        """Write an entry, by the end of the transaction; its number."""
+        """Write an entry by the end of the transaction; return its number."""
         seq = self.next_seq
         at = float(at)
         crc = checksum(body, seq, at, who.encode(), None)
@@ -432,7 +424,7 @@ class Log:
         return seq
 
     def rows(self, after: int = 0, most: int = PAGE) -> list[Row]:
-        """Entries after a number, oldest first: as many as make ``most`` bytes, one at least."""
+        """Return the entries after a number, oldest first: ``most`` bytes, but at least one."""
         found: list[Row] = []
         size = 0
         query = f"{ENTRIES} WHERE seq > ? ORDER BY seq"
@@ -444,17 +436,17 @@ class Log:
         return found
 
     def entry(self, seq: int) -> Entry | None:
-        """One entry, None where it is not kept."""
+        """Return an entry, None if it is not kept."""
         row = self._find(seq)
         return None if row is None else row.entry
 
     def refused(self, seq: int) -> str | None:
-        """Why an entry could not be done, None where it was or is not kept."""
+        """Return why an entry could not be applied, None if it was or is not kept."""
         row = self._find(seq)
         return None if row is None else row.refused
 
     def mark_refused(self, refusals: dict[int, str]) -> None:
-        """Note why entries could not be done."""
+        """Note why entries could not be applied."""
         for seq, why in refusals.items():
             for row in list(self._db.execute(f"{ENTRIES} WHERE seq = ?", (seq,))):
                 self._row(*row)  # or the new checksum would hide damage
@@ -463,9 +455,9 @@ class Log:
                 self._db.execute(update, (why, crc, seq))
 
     def skip_to(self, seq: int) -> None:
-        """Give the next entry the number after this one: those up to it are lost."""
+        """Continue after this number: the entries up to it are lost."""
         with self.transaction():
-            self.tell("skipped", seq)
+            self.put_value("skipped", seq)
             self.next_seq = seq + 1
 
     def _find(self, seq: int) -> Row | None:
@@ -477,7 +469,7 @@ class Log:
     def _row(
         self, seq: int, at: float, who: bytes, body: bytes, crc: int, refused: bytes | None
     ) -> Row:
-        """Make an entry of what the database returned; refuse a damaged one."""
+        """Decode an entry; refuse a damaged one."""
         if checksum(body, seq, at, who, refused) != crc:
             self._damaged(f"entry {seq}")
         why = None if refused is None else refused.decode()
@@ -488,12 +480,12 @@ class Log:
         self._insert("INSERT INTO entries(seq, at, who, body, crc)", rows)
 
     @property
-    def kept(self) -> Kept:
-        """How much of what was taught is there, and how much no longer is."""
-        return Kept(self._entries, self._bytes, self.dropped_through)
+    def size(self) -> LogSize:
+        """The number of entries, their bytes, and the last entry that was deleted."""
+        return LogSize(self._entries, self._bytes, self.dropped_through)
 
     def compact(self, through: int, budget: int) -> int:
-        """Delete the oldest entries that are past the budget of bytes, none after ``through``."""
+        """Delete the oldest entries beyond the budget of bytes, none after ``through``."""
         dropped = last = count = 0
         query = "SELECT seq, length(body) FROM entries WHERE seq <= ? ORDER BY seq"
         for seq, size in self._db.execute(query, (through,)):
@@ -505,7 +497,7 @@ class Log:
         if last:
             with self.transaction():
                 self._db.execute("DELETE FROM entries WHERE seq <= ?", (last,))
-                self.tell("dropped", last)
+                self.put_value("dropped", last)
             self._entries -= count
             self._bytes -= dropped
             self.dropped_through = last
@@ -514,15 +506,15 @@ class Log:
 
     # ── idempotency keys ─────────────────────────────────────────────────────────────────────
 
-    def key(self, key: str) -> Key | None:
-        """What a key was used for."""
+    def key(self, key: str) -> UsedKey | None:
+        """Return the use of a key, None if it is new."""
         for row in self._db.execute(f"{KEYS} WHERE key = ?", (key,)):
-            if not _is_whole(row):
+            if not _is_intact(row):
                 self._damaged(f"idempotency key {key!r}", ACCEPT)
-            return Key(row[1], row[3])
+            return UsedKey(row[1], row[3])
         return None
 
-    def add_key(self, key: str, used: Key, at: float) -> None:
+    def add_key(self, key: str, used: UsedKey, at: float) -> None:
         """Remember a key; ``at`` is by ``elapsed``."""
         values = (key, used.seq, float(at), used.digest)
         crc = checksum(b"", key.encode(), *values[1:])
@@ -530,18 +522,18 @@ class Log:
         self._db.execute(insert, (*values, crc))
 
     def _check_keys(self) -> None:
-        """Check all keys, since a damaged one would not be found when it comes again."""
-        damaged = [row[:2] for row in self._db.execute(KEYS) if not _is_whole(row)]
+        """Check all keys: a damaged one would not be found when its request is repeated."""
+        damaged = [row[:2] for row in self._db.execute(KEYS) if not _is_intact(row)]
         if damaged and not self._accept_loss:
             self._damaged(f"idempotency key {damaged[0][0].decode(errors='replace')!r}", ACCEPT)
         if damaged:
             with self.transaction():
                 delete = "DELETE FROM keys WHERE CAST(key AS BLOB) = ? AND seq = ?"
                 self._db.executemany(delete, damaged)
-            self.told.append(f"{self.path}: dropped {len(damaged)} damaged idempotency keys")
+            self.notes.append(f"{self.path}: dropped {len(damaged)} damaged idempotency keys")
 
     def forget_keys(self, before: float, most: int) -> None:
-        """Forget the keys from ``before`` (by ``elapsed``), and the oldest of too many."""
+        """Forget keys older than ``before`` (by ``elapsed``), and the oldest beyond ``most``."""
         self._db.execute("DELETE FROM keys WHERE at < ?", (before,))
         self._db.execute(
             "DELETE FROM keys WHERE seq <= "
@@ -552,7 +544,7 @@ class Log:
     # ── documents ────────────────────────────────────────────────────────────────────────────
 
     def put_documents(self, rows: Sequence[tuple[int, bytes]]) -> None:
-        """Write documents that were predicted, in place of those of the same numbers."""
+        """Write predicted documents, in place of those with the same numbers."""
         sealed = [(seq, body, checksum(body, seq)) for seq, body in rows]
         self._insert("INSERT OR REPLACE INTO documents(seq, body, crc)", sealed)
 
@@ -565,7 +557,7 @@ class Log:
             self._db.executemany("DELETE FROM documents WHERE seq = ?", rows)
 
     def documents(self) -> list[bytes]:
-        """All documents, the oldest first."""
+        """Return all documents, oldest first."""
         found, damaged = [], []
         for seq, body, crc in self._db.execute(f"{DOCUMENTS} ORDER BY seq"):
             if checksum(body, seq) == crc:
@@ -577,18 +569,18 @@ class Log:
         if damaged:
             with self.transaction():
                 self.drop_documents(damaged, 0)
-            self.told.append(f"{self.path}: dropped {len(damaged)} damaged documents of the queue")
+            self.notes.append(f"{self.path}: dropped {len(damaged)} damaged documents of the queue")
         return found
 
-    # ── what else is kept ────────────────────────────────────────────────────────────────────
+    # ── named values ─────────────────────────────────────────────────────────────────────────
 
-    def tell(self, name: str, value: Any) -> None:
-        """Write a value under a name."""
+    def put_value(self, name: str, value: Any) -> None:
+        """Write a named value."""
         values = (name, value, checksum(b"", name, value))
         self._db.execute("INSERT OR REPLACE INTO about(name, value, crc) VALUES (?, ?, ?)", values)
 
-    def asked(self, name: str) -> Any:
-        """The value under a name, None where there is none."""
+    def value(self, name: str) -> Any:
+        """Return a named value, None if there is none."""
         query = "SELECT value, crc FROM about WHERE name = ?"
         try:
             for value, crc in self._db.execute(query, (name,)):
@@ -600,7 +592,7 @@ class Log:
         return None
 
     def close(self) -> None:
-        """Checkpoint, note that nothing is left in the write-ahead log, and close the database."""
+        """Checkpoint, note that the write-ahead log is empty, and close the database."""
         try:
             self._db.pragma("wal_checkpoint", "truncate")
             if self._mark is not None:
@@ -608,11 +600,11 @@ class Log:
                 self._mark.flush()
                 self._mark.close()
             self._db.close()
-        except (apsw.Error, OSError):  # what was committed is in the write-ahead log
+        except (apsw.Error, OSError):  # every commit is in the write-ahead log
             self.abandon()
 
     def abandon(self) -> None:
-        """Close the database after an error, and write nothing more."""
+        """Close the database after an error, without writing anything."""
         if self._mark is not None:
             self._mark.close()
         if hasattr(self, "_db"):
@@ -621,7 +613,7 @@ class Log:
                 self._db.close()
 
     def _insert(self, into: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Write many rows at a time: each statement lets other threads of Python go first."""
+        """Write many rows per statement: each statement lets other Python threads run first."""
         for start in range(0, len(rows), ROWS):
             some = rows[start : start + ROWS]
             places = f"({', '.join('?' * len(some[0]))})"
@@ -635,7 +627,7 @@ class Log:
 
 
 def checksum(body: bytes | None, *others: object) -> int:
-    """Make the checksum of a row: of its body, and of its other values.
+    """Compute the checksum of a row: its body and its other values.
 
     >>> checksum(b"wheat", 1) == checksum(b"wheat", 2)
     False
@@ -643,14 +635,14 @@ def checksum(body: bytes | None, *others: object) -> int:
     return crc32(body or b"", crc32(msgspec.msgpack.encode(others)))
 
 
-def unusable(path: Path, error: Exception) -> FolderError:
-    """Say why a log cannot be used, and what to do: its disk may be at fault, or its content."""
+def open_error(path: Path, error: Exception) -> FolderError:
+    """Make the error for a log that cannot be opened: check the disk, or restore a backup."""
     is_disk = isinstance(error, apsw.IOError | apsw.FullError | apsw.CantOpenError)
-    remedy = "see that the disk is sound and has room" if is_disk else RESTORE
+    remedy = "check that the disk works and has room" if is_disk else RESTORE
     return FolderError(f"{path}: the log cannot be opened: {error}; {remedy}")
 
 
-def _is_whole(key: Sequence[Any]) -> bool:
+def _is_intact(key: Sequence[Any]) -> bool:
     return bool(checksum(b"", *key[:4]) == key[4])
 
 
@@ -660,12 +652,11 @@ def check_library(version: str | None = None) -> None:
     >>> check_library("3.51.2")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    clasher.errors.FolderError: SQLite 3.51.2 can lose what was committed; ...
+    clasher.errors.FolderError: SQLite 3.51.2 can lose commits; ...
     """
     found = apsw.sqlite_lib_version() if version is None else version
     if tuple(map(int, found.split("."))) < OLDEST:
-        wanted = ".".join(map(str, OLDEST))
+        needed = ".".join(map(str, OLDEST))
         raise FolderError(
-            f"SQLite {found} can lose what was committed; pip install --upgrade apsw brings "
-            f"{wanted} or later"
+            f"SQLite {found} can lose commits; pip install --upgrade apsw brings {needed} or later"
         )

@@ -1,8 +1,8 @@
-"""The mark: a small file that says how many commits the log has.
+"""The mark: a small file that counts the commits of the log.
 
-SQLite takes a write-ahead log that is cut off or missing for one that was never longer: the
-database looks older than it is, and nothing in it tells. The mark stands outside of it. It is
-written after each commit and before anybody is told, so it never promises more than there is.
+If the write-ahead log is cut off or missing, SQLite takes it for one that was never longer, and
+nothing in the database shows the loss. The mark is outside of the database. It is written after
+each commit and before the reply, so it never counts a commit that is not there.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _content = Struct("<8s16sQ?")
 _checksum = Struct("<I")
 
 
-class Noted(NamedTuple):
-    """What a mark says: which log, how many commits, and whether it was left open."""
+class Note(NamedTuple):
+    """The content of a mark: which log, how many commits, and whether it is open."""
 
     log: bytes
     commits: int
@@ -33,7 +33,7 @@ class Noted(NamedTuple):
 
 
 class Mark:
-    """The mark of a log. The last two notes are kept, so a torn write has one behind it.
+    """The mark of a log. It keeps the last two notes, so that a torn write leaves one.
 
     Examples
     --------
@@ -55,26 +55,23 @@ class Mark:
 
     @classmethod
     def create(cls, path: Path, log: bytes, commits: int = 0) -> Mark:
-        """Write a mark, flushed, in place of one that may be there."""
-        scratch = path.with_name(f"{path.name}.tmp")
-        scratch.unlink(missing_ok=True)
-        durable.write(scratch, _sealed(Noted(log, commits, False)).ljust(SLOT, b"\0") * 2)
-        durable.rename(scratch, path)
+        """Write a new mark, flushed, in place of an old one."""
+        durable.replace_bytes(path, _sealed(Note(log, commits, False)).ljust(SLOT, b"\0") * 2)
         return cls(path, log)
 
     def note(self, commits: int, *, is_open: bool) -> None:
-        """Write how many commits there are; ``flush`` makes it outlast a power cut."""
+        """Write the number of commits; ``flush`` makes it survive a power cut."""
         self._slot = 1 - self._slot
         self._is_flushed = False
-        slot = _sealed(Noted(self._log, commits, is_open))
+        slot = _sealed(Note(self._log, commits, is_open))
         with self._named():
             os.pwrite(self._descriptor, slot, SLOT * self._slot)
 
     def flush(self) -> None:
-        """Have the last note on disk."""
+        """Flush the last note to disk."""
         if not self._is_flushed:
             with self._named():
-                os.fsync(self._descriptor)
+                durable.flush(self._descriptor)
             self._is_flushed = True
 
     @contextmanager
@@ -86,42 +83,42 @@ class Mark:
             raise OSError(error.errno, error.strerror, str(self.path)) from error
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
 
-def read(path: Path) -> Noted | None:
-    """Read the newest note of a mark; None where there is no mark."""
+def read(path: Path) -> Note | None:
+    """Read the newest note of a mark; None if there is no mark."""
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
         return None
-    noted = _noted(raw, _newest(raw))
-    if noted is None:
+    note = _read_slot(raw, _newest(raw))
+    if note is None:
         raise FolderError(f"{path}: the mark of the log is damaged")
-    return noted
+    return note
 
 
 def _newest(raw: bytes) -> int:
     """Return which slot was written last."""
-    first, second = _noted(raw, 0), _noted(raw, 1)
+    first, second = _read_slot(raw, 0), _read_slot(raw, 1)
     if first is None or second is None:
         return int(first is None)
     return int((second.commits, not second.is_open) > (first.commits, not first.is_open))
 
 
-def _sealed(noted: Noted) -> bytes:
-    content = _content.pack(MAGIC, *noted)
+def _sealed(note: Note) -> bytes:
+    content = _content.pack(MAGIC, *note)
     return content + _checksum.pack(crc32(content))
 
 
-def _noted(raw: bytes, slot: int) -> Noted | None:
-    """Return what a slot says, None where it is not whole."""
+def _read_slot(raw: bytes, slot: int) -> Note | None:
+    """Read a slot; None if it is damaged."""
     content = raw[slot * SLOT :][: _content.size]
     claimed = raw[slot * SLOT + _content.size :][: _checksum.size]
     if len(content) < _content.size or _checksum.pack(crc32(content)) != claimed:
         return None
-    magic, *noted = _content.unpack(content)
-    return Noted(*noted) if magic == MAGIC else None
+    magic, *note = _content.unpack(content)
+    return Note(*note) if magic == MAGIC else None

@@ -1,38 +1,46 @@
-"""What an ``Engine`` can be told beside the settings of its model, and the defaults."""
+"""The bounds of an ``Engine``, and the default settings of its model."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from clasher.errors import SettingError
-from clasher.service.documents import Bounds
 from clasher.settings import Settings
 
 
+@dataclass(frozen=True)
+class QueueBounds:
+    """How many predicted documents to keep, how many bytes, and for how many seconds."""
+
+    documents: int = 10_000
+    bytes: int = 64 * 2**20
+    seconds: float = 7 * 86400.0
+
+
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class EngineOptions:
     """The bounds of a service.
 
     Parameters
     ----------
     awaiting
-        How many predicted documents are kept for feedback, how many bytes and for how long.
+        How many predicted documents to keep for feedback, how many bytes and for how long.
     lease_seconds
-        How long a document belongs to the person it was given to for teaching.
+        How long a document is reserved for the person who is teaching it.
     waiting_requests, waiting_bytes
-        How much may wait to be written and learnt before others are sent away.
+        How much may wait to be written and learnt before further requests are refused.
     snapshot_documents, snapshot_bytes
-        How much is learnt, or written to the log, between two snapshots: the most that a start has
-        to do again.
+        How much to learn, or to write to the log, between two snapshots: the most that a start has
+        to replay.
     log_bytes
-        How much of what was taught is kept for export and replay.
+        How much of the log to keep for export and replay.
     keys, key_seconds
-        How many idempotency keys are remembered, and for how long.
+        How many idempotency keys to remember, and for how long.
     recent_documents
-        How many of the last predicted documents a receipt looks at.
+        How many of the last predicted documents a receipt compares.
     """
 
-    awaiting: Bounds = field(default_factory=Bounds)
+    awaiting: QueueBounds = field(default_factory=QueueBounds)
     lease_seconds: float = 600.0
     waiting_requests: int = 4096
     waiting_bytes: int = 64 * 2**20
@@ -45,12 +53,12 @@ class Options:
 
     def __post_init__(self) -> None:
         for name in ("waiting_requests", "waiting_bytes", "snapshot_documents", "snapshot_bytes"):
-            if getattr(self, name) < 1:
-                raise SettingError.of(name, "at least 1", getattr(self, name), "Options")
+            if (value := getattr(self, name)) < 1:
+                raise SettingError.of(name, "at least 1", value, "EngineOptions")
 
 
 def default_settings() -> Settings:
-    """The model of a service that was told nothing else: it speaks in words and watches for change.
+    """Return the default settings of a service: keep words, detect drift.
 
     >>> default_settings().words
     True

@@ -1,7 +1,7 @@
-"""The fold: what a model, its labels and its quality become when the entries of a log are applied.
+"""The state of a service: the model, its labels and its quality, as the log entries make them.
 
-It depends on nothing but the entries: not on the time of day, nor on how they are cut into batches.
-A snapshot and the entries after it therefore give exactly what there was before a crash, byte for
+The state depends on the entries alone, not on the time of day or on how they are batched. A
+snapshot and the entries after it therefore restore exactly what was there before a crash, byte for
 byte.
 """
 
@@ -16,34 +16,34 @@ from clasher.labels import LabelSets
 from clasher.model import Clasher
 from clasher.runtime.judged import Identities, Judged, Labels
 from clasher.runtime.quality import Quality
-from clasher.service.log import Entry, Feedback, Learn, Relabel, Replace, Taught
+from clasher.service.log import Entry, Feedback, Learn, Relabel, Replace
 from clasher.text.hashing import Hashed
 from clasher.text.label_names import normal_name
 
 Refusals: TypeAlias = dict[int, str]
-"""Why entries could not be applied, by their numbers; they changed nothing."""
+"""Why entries could not be applied, by number; they changed nothing."""
 
 Prepared: TypeAlias = dict[int, tuple[Hashed, LabelSets]]
-"""Documents that were read for one copy, for the other: by the entry they begin with."""
-
+"""Hashed documents, shared by the two copies of a state, by their first entry."""
 
 Models: TypeAlias = Callable[[str], Clasher]
-"""Finds the model that was put in the place of another, by its digest."""
+"""Loads the model of a ``Replace`` entry by its digest."""
 
 
-class State(Judged):
-    """A model with all that a service keeps beside it.
+class ServiceState(Judged):
+    """A model with the state that a service keeps beside it.
 
     Parameters
     ----------
     model
-        The model as it is before the first entry.
+        The model before the first entry.
     models
-        Finds models that entries put in its place.
+        Loads models that entries put in its place.
 
     Examples
     --------
-    >>> state = State(Clasher(1024))
+    >>> from clasher.service.log import Taught
+    >>> state = ServiceState(Clasher(1024))
     >>> entry = Entry(1, 0.0, "ann", Learn([Taught("wheat and corn", ["grain"])]))
     >>> state.apply([entry])
     {}
@@ -58,18 +58,18 @@ class State(Judged):
         self.learned = 0
         self.taught = 0
         self.rung: dict[int, float] = {}
-        """When alarms rang, by the number of the document that they rang at."""
+        """The times of alarms, by the number of their document."""
 
     def apply(self, entries: Sequence[Entry], prepared: Prepared | None = None) -> Refusals:
-        """Do what the entries say; returns those that cannot be done, which changed nothing."""
+        """Apply entries; return those that cannot be applied and changed nothing."""
         refusals: Refusals = {}
-        kept = {} if prepared is None else prepared
+        prepared = {} if prepared is None else prepared
         for is_learn, run in groupby(entries, lambda entry: isinstance(entry.body, Learn)):
             if is_learn:
-                self._learn_all(list(run), kept, refusals)
+                self._learn_all(list(run), prepared, refusals)
             else:
                 for entry in run:
-                    self._do(entry, refusals)
+                    self._apply_one(entry, refusals)
         if entries:
             self.seq = entries[-1].seq
         return refusals
@@ -77,7 +77,7 @@ class State(Judged):
     # ── documents ────────────────────────────────────────────────────────────────────────────
 
     def _learn_all(self, entries: list[Entry], prepared: Prepared, refusals: Refusals) -> None:
-        """Learn entries together; one by one where there are too many labels."""
+        """Learn entries together; one by one if there are too many labels."""
         try:
             self._learn(entries, prepared)
         except LabelCapacityError as error:
@@ -90,19 +90,19 @@ class State(Judged):
     def _learn(self, entries: list[Entry], prepared: Prepared) -> None:
         key = entries[0].seq * 2 + (len(entries) > 1)
         if key not in prepared:
-            prepared[key] = self._prepare(_documents(entries))
+            bodies = [entry.body for entry in entries if isinstance(entry.body, Learn)]
+            documents = [taught for body in bodies for taught in body.documents]
+            hashed = self.model.hash_many([taught.text for taught in documents])
+            labels = [self.labels.translate(taught.labels) for taught in documents]
+            prepared[key] = hashed, LabelSets.of(labels)
         hashed, sets = prepared[key]
         before = self.model.documents
         self.step(hashed, sets)
         self.learned += len(sets)
         self._note_alarms(before, entries)
 
-    def _prepare(self, documents: Sequence[Taught]) -> tuple[Hashed, LabelSets]:
-        sets = LabelSets.of([self._labels(taught.labels) for taught in documents])
-        return self.model.hash_many([taught.text for taught in documents]), sets
-
     def _note_alarms(self, before: int, entries: Sequence[Entry]) -> None:
-        """Note when alarms rang at documents after number ``before``, which entries brought."""
+        """Note the times of alarms at documents after number ``before``, from these entries."""
         known = {alarm.document for alarm in self.model.alarms}
         if known <= self.rung.keys():
             return
@@ -110,41 +110,46 @@ class State(Judged):
         rung = dict(enumerate(times, before + 1)) | self.rung
         self.rung = {number: rung[number] for number in sorted(rung.keys() & known)}
 
-    def _feedback(self, said: Feedback) -> None:
-        before, after = self._labels(said.before), self._labels(said.after)
+    def _answer(self, answer: Feedback) -> None:
+        before, after = self.labels.translate(answer.before), self.labels.translate(answer.after)
         try:
             if after is None:
-                self.model.unlearn(said.text, before)
+                self.model.unlearn(answer.text, before)
             elif before is None:
-                self.model.learn(said.text, after)
+                self.model.learn(answer.text, after)
             else:
-                self.model.correct(said.text, before, after)
+                self.model.correct(answer.text, before, after)
         except LabelCapacityError:
             raise
-        except (NotLearntError, LabelError):  # a label of before was retired since
+        except (NotLearntError, LabelError):  # a label in ``before`` was retired since
             if after is not None:
-                self.model.learn(said.text, after)
+                self.model.learn(answer.text, after)
         self.adopt()
-        if said.is_judged:
-            self._judge(said, before, -1)
-            self._judge(said, after, 1)
+        if answer.is_judged:
+            self._judge(answer, before, -1)
+            self._judge(answer, after, 1)
         self.drop_evicted()
         self.learned += (after is not None) - (before is not None)
         self.taught += (after is not None) - (before is not None)
 
-    def _judge(self, said: Feedback, labels: Labels, sign: int) -> None:
-        if labels is not None:
-            predicted = LabelSets.of([self.labels.known(said.predicted)])
-            truth = LabelSets.of([_only(labels, self.labels.numbers)])
-            self.quality.judge(truth, predicted, self.labels.number, sign)
+    def _judge(self, answer: Feedback, labels: Labels, sign: int) -> None:
+        if labels is None:
+            return
+        known = self.labels.numbers
+        if isinstance(labels, dict):
+            labels = {name: yes for name, yes in labels.items() if name in known}
+        else:
+            labels = [name for name in labels if name in known]
+        predicted = LabelSets.of([self.labels.known(answer.predicted)])
+        self.quality.judge(LabelSets.of([labels]), predicted, self.labels.number, sign)
 
     # ── labels ───────────────────────────────────────────────────────────────────────────────
 
-    def _do(self, entry: Entry, refusals: Refusals) -> None:
+    def _apply_one(self, entry: Entry, refusals: Refusals) -> None:
         try:
             if isinstance(entry.body, Feedback):
                 before = self.model.documents
-                self._feedback(entry.body)
+                self._answer(entry.body)
                 self._note_alarms(min(before, self.model.documents - 1), [entry])
             elif isinstance(entry.body, Relabel):
                 self._relabel(entry.body)
@@ -153,91 +158,72 @@ class State(Judged):
         except LabelError as error:
             refusals[entry.seq] = str(error)
 
-    def _relabel(self, said: Relabel) -> None:
-        label = self.labels.now(said.label)
-        into = "" if said.into is None else normal_name(said.into)
-        if said.action == "rename":
+    def _relabel(self, body: Relabel) -> None:
+        label = self.labels.now(body.label)
+        into = "" if body.into is None else normal_name(body.into)
+        if body.action == "rename":
             self.model.rename_label(label, into)
             if into != label:
                 self.labels.rename(label, into)
-        elif said.action == "merge":
+        elif body.action == "merge":
             into = self.labels.now(into)
             self.model.merge_labels(label, into)
             self.quality.drop(self.labels.number(label), self.labels.number(into))
             self.labels.merge(label, into)
-        elif said.action == "retire":
+        elif body.action == "retire":
             self.model.retire_label(label)
             self.quality.drop(self.labels.drop(label))
+        elif label not in self.labels.numbers:
+            raise LabelError(f"the model has no label {label!r}")
+        elif body.action == "pin":
+            self.labels.pinned.add(self.labels.number(label))
         else:
-            self._pin(label, said.action == "pin")
-        self._tell_pinned()
+            self.labels.pinned.discard(self.labels.number(label))
+        self._pin_in_model()
 
-    def _pin(self, label: str, is_pinned: bool) -> None:
-        if label not in self.labels.numbers:
-            raise LabelError(f"the model knows no label {label!r}")
-        number = self.labels.number(label)
-        (self.labels.pinned.add if is_pinned else self.labels.pinned.discard)(number)
-
-    def _replace(self, said: Replace) -> None:
-        """Take another model: labels of the same name stay who they are, quality is unknown."""
+    def _replace(self, body: Replace) -> None:
+        """Take another model: labels of the same name keep their numbers, quality restarts."""
         assert self.models is not None
-        self.model = self.models(said.digest)
+        self.model = self.models(body.digest)
         for name in self.labels.numbers.keys() - set(self.model.labels):
             self.labels.drop(name)
         self.labels.adopt(self.model.labels)
         self.quality = Quality()
         self.rung = {}
-        self._tell_pinned()
+        self._pin_in_model()
 
-    def _labels(self, labels: Labels) -> Labels:
-        return self.labels.translate(labels)
-
-    def _tell_pinned(self) -> None:
+    def _pin_in_model(self) -> None:
         names = self.labels.names()
         self.model.pinned = {names[number] for number in self.labels.pinned}
 
-    # ── the snapshot ─────────────────────────────────────────────────────────────────────────
+    # ── snapshots ────────────────────────────────────────────────────────────────────────────
 
     def to_plain(self) -> dict[str, Any]:
-        """All but the model as plain values, ready for JSON."""
+        """Return all but the model as plain values for JSON."""
         return {
             "seq": self.seq, "learned": self.learned, "taught": self.taught,
             "labels": self.labels.to_plain(), "quality": self.quality.to_plain(),
             "rung": list(self.rung.items()),
         }  # fmt: skip
 
-    def copy(self) -> State:
-        """Another state that is equal to this one."""
-        return State.of(self.to_plain(), self.model.copy(), self.models)
+    def copy(self) -> ServiceState:
+        """Return an equal state."""
+        return ServiceState.of(self.to_plain(), self.model.copy(), self.models)
 
     @classmethod
-    def of(cls, plain: dict[str, Any], model: Clasher, models: Models | None = None) -> State:
-        """What ``to_plain`` gave, with its model."""
+    def of(
+        cls, plain: dict[str, Any], model: Clasher, models: Models | None = None
+    ) -> ServiceState:
+        """Restore what ``to_plain`` returned, with its model."""
         state = cls(model, models)
         state.seq, state.learned, state.taught = plain["seq"], plain["learned"], plain["taught"]
         state.labels = Identities.of(plain["labels"])
         state.quality = Quality.of(plain["quality"])
         state.rung = dict(plain["rung"])
-        state._tell_pinned()
+        state._pin_in_model()
         return state
 
 
 def documents_of(entry: Entry) -> int:
-    """How many documents an entry is about."""
+    """Count the documents of an entry."""
     return len(entry.body.documents) if isinstance(entry.body, Learn) else 1
-
-
-def _documents(entries: Sequence[Entry]) -> list[Taught]:
-    return [
-        taught
-        for entry in entries
-        if isinstance(entry.body, Learn)
-        for taught in entry.body.documents
-    ]
-
-
-def _only(labels: Labels, known: dict[str, int]) -> Labels:
-    """Labels without those that are gone."""
-    if isinstance(labels, dict):
-        return {name: yes for name, yes in labels.items() if name in known}
-    return None if labels is None else [name for name in labels if name in known]

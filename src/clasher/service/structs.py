@@ -1,4 +1,4 @@
-"""What goes into an ``Engine`` and what comes out of it: plain values, ready for JSON."""
+"""The inputs and outputs of an ``Engine``: plain values for JSON."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Reason: TypeAlias = Literal["uncertain", "diverse", "random"]
 """Why a document was picked for teaching."""
 
 Action: TypeAlias = Literal["rename", "merge", "retire", "pin", "unpin"]
-"""What can be done to a label."""
+"""An operation on a label."""
 
 
 class Document(Struct, frozen=True, kw_only=True):
-    """A text, and what is known of its labels."""
+    """A text, with its labels as far as they are known."""
 
     text: str
     id: str | None = None
@@ -25,10 +25,10 @@ class Document(Struct, frozen=True, kw_only=True):
 
 
 class Prediction(Struct, frozen=True, kw_only=True):
-    """The labels of a document, under the id that feedback is to name.
+    """The predicted labels of a document; feedback names its ``id``.
 
-    ``probabilities`` lists these labels and as many more as were asked for, as pairs, the best
-    first; ``version`` is that of the model which said so.
+    ``probabilities`` are pairs, best first: the predicted labels and the best others, as many as
+    requested. ``version`` is the version of the model that predicted.
     """
 
     id: str
@@ -38,7 +38,7 @@ class Prediction(Struct, frozen=True, kw_only=True):
 
 
 class Otherwise(Struct, frozen=True, kw_only=True):
-    """A recent document that would now be labelled otherwise."""
+    """A recent document that would now get other labels."""
 
     id: str
     text: str
@@ -47,9 +47,9 @@ class Otherwise(Struct, frozen=True, kw_only=True):
 
 
 class Changes(Struct, frozen=True, kw_only=True):
-    """What an answer has changed: before and after; ``probabilities`` label by label.
+    """The effect of an answer: values before and after; ``probabilities`` per label.
 
-    Answers that are learnt together share the recent documents that they change.
+    Answers that are learnt together share the list of changed documents.
     """
 
     probabilities: list[tuple[str, float, float]]
@@ -58,10 +58,10 @@ class Changes(Struct, frozen=True, kw_only=True):
 
 
 class Receipt(Struct, frozen=True, kw_only=True):
-    """What was written and learnt.
+    """The confirmation that a request was saved and learnt.
 
-    ``version`` is the number of the log's entry, and of the model that has learnt it: undo names
-    it. ``is_duplicate`` says that the same was said before under the same key, and counted then.
+    ``version`` is the number of the log entry and of the model that has learnt it; undo names it.
+    ``is_duplicate`` is set if a request with the same key was learnt before.
     """
 
     version: int
@@ -74,7 +74,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
 
 
 class Stretch(Struct, frozen=True, kw_only=True):
-    """A stretch of a text, in characters, and its evidence for a label (negative: against it)."""
+    """Part of a text, in characters, and its evidence for a label (negative: against it)."""
 
     start: int
     stop: int
@@ -82,9 +82,9 @@ class Stretch(Struct, frozen=True, kw_only=True):
 
 
 class Explained(Struct, frozen=True, kw_only=True):
-    """Why a label: ``words`` in the order of the text, ``other`` what came from elsewhere.
+    """The evidence for a label: ``words`` in the order of the text, ``other`` from elsewhere.
 
-    The 1,000 weightiest stretches are told; ``other`` has the sum of the rest: ``words left out``.
+    ``words`` holds the 1,000 weightiest stretches; ``other["words left out"]`` sums up the rest.
     """
 
     label: str
@@ -95,12 +95,12 @@ class Explained(Struct, frozen=True, kw_only=True):
 
 
 class LabelInfo(Struct, frozen=True, kw_only=True):
-    """A label: ``id`` stays through renamings.
+    """A label; its ``id`` survives renaming.
 
-    ``support`` are the documents that taught it; ``history`` is its F1 in the stretches of the
-    recent past, None where nothing was judged; ``has_drifted`` where a recent alarm is about it.
-    It was last spoken of ``unseen`` documents ago, and ``weight`` is about the part that is left of
-    what it was taught, 1 where nothing fades. ``is_next`` says that it makes room for a new label.
+    ``support`` counts the documents that taught it. ``history`` is its F1 in each pane of the
+    recent past, None where nothing was judged. ``has_drifted`` is set if a recent alarm names it.
+    ``unseen`` counts the documents since it last occurred; ``weight`` is roughly the part that is
+    left of its documents, 1 if nothing fades. ``is_next`` marks the label to be evicted next.
     """
 
     id: int
@@ -119,23 +119,23 @@ class LabelInfo(Struct, frozen=True, kw_only=True):
 
 
 class LabelList(Struct, frozen=True, kw_only=True):
-    """A page of the labels, and how many there are in all that match."""
+    """A page of labels, and the number of all that match."""
 
     labels: list[LabelInfo]
     total: int
 
 
 class NameList(Struct, frozen=True, kw_only=True):
-    """All labels: number, name, support, whether it is pinned; the most frequent first."""
+    """All labels, most frequent first: number, name, support, whether it is pinned."""
 
     version: int
     names: list[tuple[int, str, int, bool]]
 
 
 class Recent(Struct, frozen=True, kw_only=True):
-    """A document of the recent past: what was predicted, and what people said.
+    """A recent document: its prediction, and the labels that people gave it.
 
-    ``digest`` identifies its text: an answer that names it is learnt on this text.
+    ``digest`` identifies its text: an answer that names it applies to this text.
     """
 
     id: str
@@ -149,7 +149,7 @@ class Recent(Struct, frozen=True, kw_only=True):
 
 
 class LabelPage(Struct, frozen=True, kw_only=True):
-    """All about one label; ``recent`` is None for those who may not see texts."""
+    """Details of one label; ``recent`` is None for users who may not see texts."""
 
     label: LabelInfo
     neighbours: list[tuple[str, float]]
@@ -157,7 +157,7 @@ class LabelPage(Struct, frozen=True, kw_only=True):
 
 
 class Metrics(Struct, frozen=True, kw_only=True):
-    """How the service is doing; byte counts are of now."""
+    """Counts and measures of the service; byte counts are current."""
 
     documents_learned: int
     documents_predicted: int
@@ -187,9 +187,9 @@ class Metrics(Struct, frozen=True, kw_only=True):
 
 
 class TeachItem(Struct, frozen=True, kw_only=True):
-    """A document to teach: suggestions, the best first, and why it was picked.
+    """A document to teach: suggested labels, best first, and why it was picked.
 
-    ``digest`` identifies its text: send it with the answer, so that it is learnt on this text.
+    ``digest`` identifies its text: send it with the answer, which then applies to this text.
     """
 
     id: str
@@ -202,7 +202,7 @@ class TeachItem(Struct, frozen=True, kw_only=True):
 
 
 class Leased(Struct, frozen=True, kw_only=True):
-    """Until when a document, of this text, belongs to the person who asked."""
+    """A lease: until when a document is reserved for the person who asked."""
 
     id: str
     digest: str
@@ -210,11 +210,11 @@ class Leased(Struct, frozen=True, kw_only=True):
 
 
 class Alarmed(Struct, frozen=True, kw_only=True):
-    """A change that the model noticed: see ``clasher.Alarm``; ``label`` None is all of them.
+    """A drift alarm of the model (see ``clasher.Alarm``); ``label`` None means all labels.
 
-    ``at`` is when, None where it came with a model. ``frequency`` is the label's share of recent
-    documents, ``frequency_before`` of those before, None where too few were judged. ``recovered``
-    is its recent F1, None where too little was judged since.
+    ``at`` is its time, None if it came with a replaced model. ``frequency`` is the label's share of
+    recent documents, ``frequency_before`` of earlier ones, None if too few were judged.
+    ``recovered`` is its recent F1, None if too few were judged since.
     """
 
     document: int
@@ -232,12 +232,11 @@ class Alarmed(Struct, frozen=True, kw_only=True):
 
 
 class Lesson(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A line of the export: what was taught, by whom, when, and what was there before.
+    """A line of the export: what was taught, by whom and when.
 
-    ``kind`` is ``learn``, ``feedback``, ``undo``, ``label`` or ``model``. Of a document, ``before``
-    is what the model had predicted or, where people had spoken already, what they had said.
-    ``was_taught`` says which of the two. ``model_version`` is that of the model which predicted.
-    What could not be done, and was not, has a ``refused``.
+    ``kind`` is ``learn``, ``feedback``, ``undo``, ``label`` or ``model``. ``before`` holds the
+    earlier labels of a document: from people if ``was_taught``, else predicted by the model of
+    ``model_version``. ``refused`` says why the entry was not applied.
     """
 
     version: int
@@ -257,7 +256,7 @@ class Lesson(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """Something happened: see ``Engine.subscribe``."""
+    """An event: see ``Engine.subscribe``."""
 
     number: int
     at: float

@@ -1,9 +1,7 @@
-"""The thread that owns the log: writes what was asked for, many requests in one commit.
+"""The thread that owns the log: it writes many requests in one commit.
 
-While one commit waits for the disk the next requests gather: the more there are, the fewer flushes
-each costs.
-
-How much may wait: past that, others are sent away, so that memory is bounded.
+While one commit waits for the disk, the next requests gather: the more requests, the fewer flushes
+each of them costs. ``Admission`` bounds how much may wait.
 """
 
 from __future__ import annotations
@@ -18,67 +16,28 @@ from time import monotonic
 from typing import Any
 
 from clasher.errors import BusyError, ClasherError, ConflictError, RefusedError, StoppedError
-from clasher.service.documents import Awaiting
-from clasher.service.log import Body, Entry, Key, Log, encode
-from clasher.service.options import Options
+from clasher.service.documents import DocumentQueue
+from clasher.service.log import Body, Entry, Log, UsedKey, encode
+from clasher.service.options import EngineOptions
 from clasher.service.structs import Receipt
 
 RETRY_AFTER = 1.0  # seconds
-
-
-class Admission:
-    """Requests that were accepted and are not answered yet, bounded by number and bytes."""
-
-    def __init__(self, requests: int, size: int) -> None:
-        self.most = requests
-        self._most_bytes = size
-        self._lock = threading.Lock()
-        self._inside: dict[Request, None] = {}
-        self._bytes = 0
-
-    def admit(self, request: Request) -> None:
-        """Take a request in, or raise ``BusyError``; a single one always finds room."""
-        with self._lock:
-            full = len(self._inside) >= self.most or self._bytes + request.size > self._most_bytes
-            if full and self._inside:
-                raise BusyError(RETRY_AFTER)
-            self._inside[request] = None
-            self._bytes += request.size
-        request.future.set_running_or_notify_cancel()  # what is written can no longer be cancelled
-        request.future.add_done_callback(lambda _: self._leave(request))
-
-    def reject_all(self, error: Exception) -> None:
-        """Tell all who wait that nothing will come of it."""
-        with self._lock:
-            inside = list(self._inside)
-        for request in inside:
-            with suppress(InvalidStateError):  # it was answered meanwhile
-                request.future.set_exception(error)
-
-    def __len__(self) -> int:
-        return len(self._inside)
-
-    def _leave(self, request: Request) -> None:
-        with self._lock:
-            del self._inside[request]
-            self._bytes -= request.size
-
-
-TOGETHER = 1024  # requests of one commit
+TOGETHER = 1024  # requests in one commit
 TOGETHER_BYTES = 8 * 2**20
-TICK = 1.0  # seconds after which predicted documents are on disk too
-FLUSHED = 5.0  # seconds after which the mark of the log is flushed
-SAVED = 600.0  # seconds after which it is written how long the log was in use, if nothing else is
-DOCUMENTS = 2000  # of these, written in one commit
-FEW = 10  # of these are written with any commit: more wait, and may not have to be written at all
+TICK = 1.0  # seconds until predicted documents are written
+FLUSHED = 5.0  # seconds between flushes of the mark
+SAVED = 600.0  # seconds until the running time of an idle log is written
+DOCUMENTS = 2000  # predicted documents to write in one commit
+FEW = 10  # predicted documents to write with any commit: more wait, and may be gone by then
+KEYS_CHECKED = 60.0  # seconds between two searches for expired keys
 
 
 @dataclass(eq=False)
 class Request:
-    """Something to be written and learnt.
+    """A request to write and to learn.
 
-    ``prepare`` tells what to write, given the log and the number it gets; it is called in the order
-    of the log, so it sees what all requests before it have done.
+    ``prepare`` makes the content of the entry, given the log and the entry's number. It is called
+    in the order of the log, so it sees the effect of all earlier requests.
     """
 
     who: str
@@ -92,7 +51,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Committed:
-    """A request that is on disk; ``entry`` None repeats one that was there before."""
+    """A request that is on disk; ``entry`` is None if it repeats an earlier one."""
 
     request: Request
     entry: Entry | None
@@ -100,27 +59,65 @@ class Committed:
     size: int = 0
 
 
+class Admission:
+    """The requests that are accepted but not answered yet, bounded in number and bytes."""
+
+    def __init__(self, requests: int, size: int) -> None:
+        self.most = requests
+        self._most_bytes = size
+        self._lock = threading.Lock()
+        self._inside: dict[Request, None] = {}
+        self._bytes = 0
+
+    def admit(self, request: Request) -> None:
+        """Accept a request, or raise ``BusyError``; a single one is always accepted."""
+        with self._lock:
+            full = len(self._inside) >= self.most or self._bytes + request.size > self._most_bytes
+            if full and self._inside:
+                raise BusyError(RETRY_AFTER)
+            self._inside[request] = None
+            self._bytes += request.size
+        request.future.set_running_or_notify_cancel()  # a written entry cannot be cancelled
+        request.future.add_done_callback(lambda _: self._leave(request))
+
+    def reject_all(self, error: Exception) -> None:
+        """Fail all waiting requests."""
+        with self._lock:
+            inside = list(self._inside)
+        for request in inside:
+            with suppress(InvalidStateError):  # answered meanwhile
+                request.future.set_exception(error)
+
+    def __len__(self) -> int:
+        return len(self._inside)
+
+    def _leave(self, request: Request) -> None:
+        with self._lock:
+            del self._inside[request]
+            self._bytes -= request.size
+
+
 class Writer:
-    """Writes requests to the log and hands them on, in order.
+    """Write requests to the log and hand them on, in order.
 
     Parameters
     ----------
     hand_on
-        Takes what was committed; None when there will be no more.
+        Gets committed requests; None at the end.
     fail
-        Told of the first error, after which nothing is written any more.
+        Gets the first error, after which nothing is written.
     """
 
     def __init__(
         self,
         log: Log,
-        awaiting: Awaiting,
-        options: Options,
+        queue: DocumentQueue,
+        options: EngineOptions,
         hand_on: Callable[[list[Committed] | None], None],
         fail: Callable[[BaseException], None],
     ) -> None:
         self._log = log
-        self._awaiting = awaiting
+        self._queue = queue
         self._options = options
         self._hand_on = hand_on
         self._fail = fail
@@ -128,21 +125,21 @@ class Writer:
         self._requests: deque[Request] = deque()
         self._jobs: deque[tuple[Callable[[Log], Any], Future[Any]]] = deque()
         self._is_closing = False
-        self._keys_until = 0.0
+        self._keys_due = 0.0
         self._documents_due = 0.0
         self._flush_due = monotonic() + FLUSHED
         self._saved_at = log.elapsed()
         self.thread = threading.Thread(target=self._run, name="clasher writer", daemon=True)
 
     def put(self, request: Request) -> None:
-        """Have a request written."""
+        """Queue a request."""
         with self._came:
             self._check_open()
             self._requests.append(request)
             self._came.notify()
 
     def call(self, work: Callable[[Log], Any]) -> Future[Any]:
-        """Have something done with the log, between two commits."""
+        """Queue work with the log, to be done between two commits."""
         future: Future[Any] = Future()
         with self._came:
             self._check_open()
@@ -155,16 +152,20 @@ class Writer:
             raise StoppedError("the service is closing")
 
     def close(self) -> None:
-        """Write what there is, and end."""
+        """Write what is queued, then end."""
         with self._came:
             self._is_closing = True
             self._came.notify()
+
+    # ── the thread ───────────────────────────────────────────────────────────────────────────
 
     def _run(self) -> None:
         try:
             while self._turn():
                 pass
-            self._write_documents(most=self._options.awaiting.documents)
+            if self._queue.has_changes or self._log.elapsed() - self._saved_at >= TICK:
+                with self._log.transaction():
+                    self._write_documents(most=self._options.awaiting.documents)
             self._log.flush_mark()
             self._hand_on(None)
         except BaseException as error:
@@ -174,36 +175,30 @@ class Writer:
             self._fail(error)
 
     def _turn(self) -> bool:
-        """Write and do what has come; whether there is more to wait for."""
+        """Write and do what is queued; return whether to go on."""
         with self._came:
             self._came.wait_for(self._has_work, timeout=TICK)
             requests = self._take()
             goes_on = not self._is_closing or bool(self._requests)
-        is_due = self._log.elapsed() - self._saved_at >= SAVED
-        if requests or self._awaiting.has_changes or is_due:
+        if requests or self._queue.has_changes or self._log.elapsed() - self._saved_at >= SAVED:
             self._commit(requests)
         if monotonic() >= self._flush_due:
             self._log.flush_mark()
             self._flush_due = monotonic() + FLUSHED
         while self._jobs:
-            self._do(*self._jobs[0])
+            work, future = self._jobs[0]
+            try:
+                future.set_result(work(self._log))
+            except ClasherError as error:  # an error of the database ends the thread
+                future.set_exception(error)
             self._jobs.popleft()
         return goes_on
 
-    def _do(self, work: Callable[[Log], Any], future: Future[Any]) -> None:
-        """Do something with the log; an error of the database is the end of it."""
-        try:
-            future.set_result(work(self._log))
-        except ClasherError as error:
-            future.set_exception(error)
-
     def _has_work(self) -> bool:
-        return bool(
-            self._requests or self._jobs or self._is_closing or self._should_write_documents()
-        )
+        return bool(self._requests or self._jobs or self._is_closing or self._are_documents_due())
 
-    def _should_write_documents(self) -> bool:
-        return self._awaiting.behind > 0 and monotonic() >= self._documents_due
+    def _are_documents_due(self) -> bool:
+        return self._queue.behind > 0 and monotonic() >= self._documents_due
 
     def _take(self) -> list[Request]:
         taken: list[Request] = []
@@ -223,14 +218,14 @@ class Writer:
                 if done is not None:
                     committed.append(done)
             self._forget_keys()
-            is_cheap = self._awaiting.behind <= FEW
-            self._put_documents(DOCUMENTS if is_cheap or self._should_write_documents() else 0)
+            is_cheap = self._queue.behind <= FEW
+            self._write_documents(DOCUMENTS if is_cheap or self._are_documents_due() else 0)
         self._saved_at = self._log.elapsed()
         if committed:
             self._hand_on(committed)
 
     def _write(self, request: Request) -> Committed | None:
-        """Write one request; those that cannot be are told so at once."""
+        """Write one request; fail it at once if it cannot be written."""
         try:
             if request.key is not None and (used := self._log.key(request.key)) is not None:
                 return Committed(request, None, self._repeated(request, used))
@@ -242,14 +237,14 @@ class Writer:
         raw = encode(body)
         self._log.append(request.at, request.who, raw)
         if request.key is not None:
-            self._log.add_key(request.key, Key(seq, request.digest), self._log.elapsed())
+            self._log.add_key(request.key, UsedKey(seq, request.digest), self._log.elapsed())
         entry = Entry(seq, request.at, request.who, body)
         return Committed(request, entry, Receipt(version=seq), len(raw))
 
-    def _repeated(self, request: Request, used: Key) -> Receipt:
+    def _repeated(self, request: Request, used: UsedKey) -> Receipt:
         if used.digest != request.digest:
             raise ConflictError(
-                f"the key {request.key!r} was used for something else; use a new key for each "
+                f"the key {request.key!r} was used for another request; use a new key for each "
                 f"request, and the same one only to repeat it"
             )
         refused = self._log.refused(used.seq)
@@ -259,19 +254,14 @@ class Writer:
 
     def _forget_keys(self) -> None:
         now = self._log.elapsed()
-        if now >= self._keys_until:
+        if now >= self._keys_due:
             self._log.forget_keys(now - self._options.key_seconds, self._options.keys)
-            self._keys_until = now + 60.0
-
-    def _put_documents(self, most: int) -> None:
-        self._awaiting.expire(self._log.elapsed())
-        changes = self._awaiting.take_changes(most)
-        self._log.drop_documents(changes.gone, changes.before)
-        self._log.put_documents(changes.rows)
-        if len(changes.rows) < most:  # that was all there were
-            self._documents_due = monotonic() + TICK
+            self._keys_due = now + KEYS_CHECKED
 
     def _write_documents(self, most: int) -> None:
-        if self._awaiting.has_changes or self._log.elapsed() - self._saved_at >= TICK:
-            with self._log.transaction():
-                self._put_documents(most)
+        self._queue.expire(self._log.elapsed())
+        changes = self._queue.take_changes(most)
+        self._log.drop_documents(changes.gone, changes.before)
+        self._log.put_documents(changes.rows)
+        if len(changes.rows) < most:  # none is left
+            self._documents_due = monotonic() + TICK

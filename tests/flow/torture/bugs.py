@@ -8,7 +8,7 @@ from typing import Any
 from clasher.flow import learner
 from clasher.flow.flow import Flow
 from clasher.flow.folder import FlowFolder
-from clasher.flow.state import State
+from clasher.flow.state import FlowState
 from clasher.io.connectors.files import FileSink
 from clasher.io.connectors.redis import stream
 from clasher.io.connectors.redis.group import GroupSource
@@ -16,8 +16,8 @@ from clasher.io.connectors.redis.group import GroupSource
 
 def forget_positions() -> None:
     """Leave the positions out of snapshots."""
-    to_plain = State.to_plain
-    State.to_plain = lambda self: to_plain(self) | {"positions": {}}  # type: ignore[method-assign]
+    to_plain = FlowState.to_plain
+    FlowState.to_plain = lambda self: to_plain(self) | {"positions": {}}  # type: ignore[method-assign]
 
 
 def run_ahead() -> None:
@@ -29,7 +29,7 @@ def run_ahead() -> None:
         newest[source] = chunk.position
         return prepare(chunk, source, *more)
 
-    def early(state: State, documents: Any, source: str, **more: Any) -> Any:
+    def early(state: FlowState, documents: Any, source: str, **more: Any) -> Any:
         predicted = learn(state, documents, source, **more)
         state.positions[source] = newest[source]
         return predicted
@@ -47,7 +47,7 @@ def newest_snapshot() -> None:
 
     def believing(self: FlowFolder, prepared: int, party: Any, said: Any) -> None:
         self._snapshots.confirm(prepared)
-        self._show_model(prepared)
+        self._link_model(prepared)
 
     FlowFolder._decide = believing  # type: ignore[method-assign]
     FlowFolder._compare = lambda *given: None  # type: ignore[method-assign]

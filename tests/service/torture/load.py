@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from clasher.errors import LabelError, ServiceError, StoppedError
 from clasher.service.engine import Engine
-from clasher.service.options import Options
+from clasher.service.options import EngineOptions
 from clasher.service.structs import Document
 from clasher.settings import Settings
 
@@ -38,7 +38,7 @@ class Plan(NamedTuple):
     begin: Mapping[int, int]
     most: int = 10**9  # requests of a client
     only_learn: bool = False
-    options: Options = Options(snapshot_documents=40, snapshot_bytes=2**20)
+    options: EngineOptions = EngineOptions(snapshot_documents=40, snapshot_bytes=2**20)
 
 
 def run(plan: Plan, acks: socket.socket) -> None:

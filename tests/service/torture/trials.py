@@ -10,14 +10,14 @@ from pathlib import Path
 
 from clasher import durable
 from clasher.service.engine import DISK_FAILED
-from clasher.service.options import Options
+from clasher.service.options import EngineOptions
 from tests.service.torture import disks
 from tests.service.torture.check import Ack, next_places
 from tests.service.torture.load import Plan
 from tests.service.torture.processes import NOT_OPENED, Child, checked
 
 SERIES = 8  # crashes that a folder goes through
-COMPACTING = Options(snapshot_documents=25, log_bytes=1)
+COMPACTING = EngineOptions(snapshot_documents=25, log_bytes=1)
 
 
 @dataclass

@@ -44,7 +44,7 @@ from clasher.runtime import deltas
 from clasher.runtime.folder import LockedFolder
 from clasher.runtime.judged import Identities, Judged
 from clasher.runtime.quality import Quality, figures
-from clasher.runtime.snapshots import MODEL, Beginning, Snapshots
+from clasher.runtime.snapshots import MODEL, InitialModel, Snapshots
 from clasher.text.analyzer import Tokenizer
 
 Write: TypeAlias = Callable[[DataFrame, int], object]
@@ -126,7 +126,7 @@ def stream(
     on_progress: Callable[[Progress], object] | None = None,
     trigger: Mapping[str, Any] | None = None,
     tokenizer: Tokenizer | None = None,
-    beginning: Beginning | None = None,
+    beginning: InitialModel | None = None,
     **settings: Any,
 ) -> Stream:
     r"""Predict and learn a streaming data frame, batch by batch.

@@ -26,12 +26,12 @@ from clasher.cli.settings import Wanted, settings_options
 from clasher.cli.streams import NEVER_GUESSING, field_options, file_options
 from clasher.cli.terminal import Bar
 from clasher.errors import MissingExtraError, SettingError
-from clasher.flow import Figures, Flow, Options, Outlet, Route
+from clasher.flow import Figures, Flow, FlowOptions, Outlet, Route
 from clasher.io.records import Fields
 from clasher.io.registry import STANDARD, commit_as_one, plugin_schemes, sink_at, source_at
 from clasher.model import Clasher
 from clasher.runtime import snapshots
-from clasher.runtime.snapshots import MODEL, Beginning
+from clasher.runtime.snapshots import MODEL, InitialModel
 from clasher.settings import Settings
 
 try:
@@ -137,9 +137,9 @@ class Streams:
         everything = self.sink or (None if routes else STANDARD)
         return [*([] if everything is None else [Outlet(sink_at(everything))]), *outlets]
 
-    def options(self) -> Options:
+    def options(self) -> FlowOptions:
         """The bounds of the flow."""
-        return Options(
+        return FlowOptions(
             snapshot_seconds=self.snapshot_every,
             remember=self.remember,
             idle=self.idle,
@@ -165,7 +165,7 @@ def run(streams: Streams, wanted: Wanted, *, quiet: bool) -> None:
         sinks = [outlet.sink for outlet in outlets]
         commit_as_one(documents, sinks if letters is None else [*sinks, letters])
     settings, begin_with = _model(streams, wanted)
-    begun = None if begin_with is None else Beginning.of(streams.begin_with or "")
+    begun = None if begin_with is None else InitialModel.of(streams.begin_with or "")
     terminal.prepare(settings, quiet=quiet)
     shows = terminal.shows_progress(quiet=quiet) and not (
         _prints(outlets) and terminal.on_terminal()
@@ -173,9 +173,9 @@ def run(streams: Streams, wanted: Wanted, *, quiet: bool) -> None:
     with Bar(None, shown=shows) as bar:
         flow = Flow(
             streams.folder, documents, outlets, labels=labels, letters=letters,
-            settings=settings, begin_with=begin_with, begun=begun,
+            settings=settings, begin_with=begin_with, initial_model=begun,
             tokenizer=wanted.analysis.get("tokenizer"),
-            options=streams.options(), tell=terminal.warn, on_progress=bar.flowed,
+            options=streams.options(), on_note=terminal.warn, on_progress=bar.flowed,
         )  # fmt: skip
         with (
             _stopping(flow) as asked,
@@ -213,7 +213,7 @@ def _model(streams: Streams, wanted: Wanted) -> tuple[Settings | None, Clasher |
     is_told = bool(wanted.given or wanted.paper or wanted.analysis)
     if found.exists():
         if streams.begin_with is not None:
-            snapshots.check_beginning(streams.folder, streams.begin_with, terminal.warn)
+            snapshots.check_initial_model(streams.folder, streams.begin_with, terminal.warn)
         if is_told:
             wanted.check(Clasher.load(found, tokenizer=tokenizer), streams.folder)
         return None, None

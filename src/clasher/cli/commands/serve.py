@@ -192,7 +192,7 @@ def _settings(wanted: Wanted) -> Settings | None:
 
 def _tell(engine: Engine, *, quiet: bool) -> None:
     """What a start found."""
-    for line in engine.told:
+    for line in engine.notes:
         warn(line)
     figures = engine.metrics()
     say(

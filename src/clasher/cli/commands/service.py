@@ -22,7 +22,7 @@ from clasher.cli.settings import Wanted, settings_options
 from clasher.cli.terminal import STANDARD_STREAM, check_model_file, check_outputs, say
 
 if TYPE_CHECKING:
-    from clasher.service.state import State
+    from clasher.service.state import ServiceState
     from clasher.service.structs import Lesson
 
 
@@ -149,9 +149,9 @@ def replay_command(source: str, model_path: str, wanted: Wanted, quiet: bool) ->
     check_outputs({"--model": model_path}, [source])
     check_model_file("--model", model_path)
     from clasher.service.export import replay
-    from clasher.service.state import State
+    from clasher.service.state import ServiceState
 
-    state = State(wanted.create())
+    state = ServiceState(wanted.create())
     terminal.prepare(state.model.settings, quiet=quiet)
     with _lessons(source) as lessons:
         done = replay(lessons, state)
@@ -177,7 +177,7 @@ def _lessons(source: str) -> Iterator[Iterator[Lesson]]:
             yield read_lines(file, source)
 
 
-def _summary(state: State, lessons: int, path: str) -> str:
+def _summary(state: ServiceState, lessons: int, path: str) -> str:
     from clasher.runtime.quality import figures
 
     quality = figures(state.quality.all)

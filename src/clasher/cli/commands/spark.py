@@ -342,7 +342,7 @@ def stream(
         from clasher.adapters import spark as adapter
         from clasher.adapters.spark.kafka import KAFKA_ORDER, watch_kafka
         from clasher.adapters.spark.sources import FILE_ORDER, to_folders, watch_files
-        from clasher.runtime.snapshots import Beginning
+        from clasher.runtime.snapshots import InitialModel
 
         reader = records.reader(stop_on_error=False, labels_required=False)
         if source.startswith("kafka://"):
@@ -353,7 +353,7 @@ def stream(
         model, settings = _initial_model(folder, begin_with, wanted)
         beginning = None
         if model is not None and begin_with is not None:
-            beginning = Beginning.of(begin_with)
+            beginning = InitialModel.of(begin_with)
         trigger = {"availableNow": True} if once else {"processingTime": f"{every or 1:g} seconds"}
         with adapter.stream(
             df, folder, model, id="id", order=order, learn_on=learn_on, trigger=trigger,
@@ -383,7 +383,7 @@ def _initial_model(
     kept = sorted(Path(folder, "snapshots").glob("[0-9]" * 16))
     if kept:
         if begin_with is not None:
-            snapshots.check_beginning(folder, begin_with, terminal.warn)
+            snapshots.check_initial_model(folder, begin_with, terminal.warn)
         if wanted.given or wanted.paper or wanted.analysis.keys() - {"tokenizer"}:
             wanted.check(Clasher.load(kept[-1] / MODEL, tokenizer=tokenizer), folder)
         return None, {}
