@@ -1,4 +1,4 @@
-"""What the commands that torture share: trials, failures and seeds."""
+"""The command line of the torture suites: run trials of several kinds, count failures, hunt bugs."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class Trials(Protocol):
     seed: int
 
     def run(self, number: int) -> list[str]:
-        """One trial; what was found to be wrong."""
+        """Run one trial; return what went wrong."""
 
-    def told(self) -> str:
-        """What was put through, in a few words."""
+    def summary(self) -> str:
+        """Count what the trials did, in a few words."""
 
     def close(self) -> None:
-        """Leave nothing behind."""
+        """Clean up."""
 
 
-CRASHED = 70  # a child that raised: not the end that was meant for it
+CRASHED = 70  # exit code of a child that raised, instead of ending as planned
 
 Kinds = Mapping[str, Callable[[Path, int, "str | None"], Trials]]
 
@@ -43,13 +43,13 @@ def main(
     warm_up: Callable[[], None],
     hunts: Sequence[tuple[str, str]] = (),
 ) -> int:
-    """Run trials; exit code 1 where one failed, or where a bug that is hunted was not found."""
+    """Run trials; return 1 if one failed, or if a hunted bug was not found."""
     given = _arguments(name, about, kinds, bugs, needs)
     warm_up()
     failed = 0
-    wanted = given.kinds or kinds
-    hunted = [(kind, bug) for kind, bug in hunts if kind in wanted]
-    for kind, bug in hunted if given.hunt else [(one, given.bug) for one in wanted]:
+    chosen = given.kinds or kinds
+    hunted = [(kind, bug) for kind, bug in hunts if kind in chosen]
+    for kind, bug in hunted if given.hunt else [(one, given.bug) for one in chosen]:
         with tempfile.TemporaryDirectory(dir=given.dir) as base:
             trials = kinds[kind](Path(base), given.seed, bug)
             try:
@@ -73,9 +73,9 @@ def _arguments(
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"any of {', '.join(kinds)}")
     parser.add_argument("--trials", type=int, default=1000, help="of each kind")
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
-    parser.add_argument("--bug", choices=sorted(bugs), help="put a bug there, to see it found")
-    parser.add_argument("--hunt", action="store_true", help="put every bug there, one by one")
-    parser.add_argument("--stop", action="store_true", help="at the first failure")
+    parser.add_argument("--bug", choices=sorted(bugs), help="plant a bug, to see it found")
+    parser.add_argument("--hunt", action="store_true", help="plant every bug, one by one")
+    parser.add_argument("--stop", action="store_true", help="stop at the first failure")
     parser.add_argument("--dir", help="where to work (default: the system's temporary folder)")
     given = parser.parse_args()
     unknown = set(given.kinds) - kinds.keys()
@@ -87,26 +87,26 @@ def _arguments(
 
 
 def _run(kind: str, trials: Trials, count: int, stop: bool) -> int:
-    started, failed, done = time.monotonic(), [], 0
+    started, failed, done = time.monotonic(), 0, 0
     for number in range(count):
         found = trials.run(number)
         done += 1
         if found:
-            failed.append(number)
+            failed += 1
             print(f"{kind}: seed {trials.seed}, trial {number}: {'; '.join(found[:3])}", flush=True)
             if stop:
                 break
     seconds = time.monotonic() - started
     print(
-        f"{kind}: {done} trials, {len(failed)} failures, {trials.told()}, "
+        f"{kind}: {done} trials, {failed} failures, {trials.summary()}, "
         f"seed {trials.seed}, {seconds:.1f} s",
         flush=True,
     )
-    return len(failed)
+    return failed
 
 
 def leave_after(work: Callable[[], object]) -> NoReturn:
-    """Do something and end, whatever happens: a child must never go on as its parent."""
+    """Do some work and end the process, whatever happens: a child must never go on as its parent."""
     code = CRASHED
     try:
         work()

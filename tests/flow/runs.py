@@ -28,7 +28,7 @@ def flow(
     letters: str | None = None,
     transactional: bool = False,
     settings: Settings | None = SETTINGS,
-    told: list[str] | None = None,
+    notes: list[str] | None = None,
     enough: int | None = None,
     **options: Any,
 ) -> Flow:
@@ -51,7 +51,7 @@ def flow(
         letters=None if letters is None else sink_at(letters),
         settings=None if (folder / "model.clasher").exists() else settings,
         options=FlowOptions(**OFTEN | options),
-        tell=(lambda line: None) if told is None else told.append,
+        on_note=(lambda line: None) if notes is None else notes.append,
         on_progress=lambda figures: made.stop() if figures.documents == enough else None,
     )
     return made

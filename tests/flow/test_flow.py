@@ -21,7 +21,7 @@ from tests.flow.runs import OFTEN, flow, run
 from tests.service.plain import file_bytes
 
 
-def lists(folder, source, sink=None, *, told=None, **options):
+def lists(folder, source, sink=None, *, notes=None, **options):
     """A flow between streams in memory."""
     return Flow(
         folder,
@@ -29,7 +29,7 @@ def lists(folder, source, sink=None, *, told=None, **options):
         [Outlet(sink or ListSink())],
         settings=None if (folder / "model.clasher").exists() else SETTINGS,
         options=FlowOptions(**OFTEN | options),
-        tell=(lambda line: None) if told is None else told.append,
+        on_note=(lambda line: None) if notes is None else notes.append,
     )
 
 
@@ -230,10 +230,10 @@ def test_a_spoilt_snapshot_falls_back_to_the_one_before_and_what_follows_is_read
     spoilt = bytearray((newest / file).read_bytes())
     spoilt[len(spoilt) // 2] ^= 1
     (newest / file).write_bytes(spoilt)
-    told: list[str] = []
+    notes: list[str] = []
     sink = ListSink()
-    lists(folder, ListSource(rows), sink, told=told).run()
-    assert "is damaged and was put aside" in told[0]
+    lists(folder, ListSource(rows), sink, notes=notes).run()
+    assert "is damaged and was put aside" in notes[0]
     assert plain.model_in(folder) == plain.learnt(rows)
 
 
@@ -241,7 +241,7 @@ def test_where_no_snapshot_is_whole_nothing_begins(folder):
     lists(folder, ListSource(records(100))).run()
     for path in (folder / "snapshots").iterdir():
         (path / "state.json").write_bytes(b"")
-    with pytest.raises(FolderError, match="no snapshot is whole"):
+    with pytest.raises(FolderError, match="no snapshot is intact"):
         lists(folder, ListSource(records(100))).run()
 
 
@@ -250,7 +250,7 @@ def test_where_no_snapshot_is_whole_nothing_begins(folder):
 
 def test_a_sink_that_is_down_holds_the_stream_back_and_loses_nothing(folder):
     rows = records(400)
-    source, sink, told = ListSource(rows), ListSink(), []
+    source, sink, notes = ListSource(rows), ListSink(), []
     sink.down = 3
     seen: list[int] = []
     write = sink.write
@@ -261,8 +261,8 @@ def test_a_sink_that_is_down_holds_the_stream_back_and_loses_nothing(folder):
         write(outputs)
 
     sink.write = noting
-    lists(folder, source, sink, told=told).run()
-    assert told == ["kept: it is down; trying again", "kept answers again"]
+    lists(folder, source, sink, notes=notes).run()
+    assert notes == ["kept: it is down; trying again", "kept answers again"]
     assert max(seen) <= 20 * (OFTEN.get("ahead", 2) + 2)  # chunks in hand, and no more
     assert [json.loads(output.value) for output in sink.written] == predictions(rows)
 
@@ -294,8 +294,8 @@ def test_a_stop_finishes_what_is_in_hand(folder):
 
 def test_a_stop_while_a_sink_is_down_leaves_the_last_snapshot(folder):
     rows = records(200)
-    sink, told = ListSink(), []
-    going = lists(folder, ListSource(rows), sink, told=told)
+    sink, notes = ListSink(), []
+    going = lists(folder, ListSource(rows), sink, notes=notes)
     write = sink.write
 
     def failing(outputs):
@@ -306,7 +306,7 @@ def test_a_stop_while_a_sink_is_down_leaves_the_last_snapshot(folder):
 
     sink.write = failing
     going.run()
-    assert "is done again next time" in told[-1]
+    assert "the next start repeats" in notes[-1]
     sink.write, sink.down = write, 0
     lists(folder, ListSource(rows), sink).run()
     assert plain.model_in(folder) == plain.learnt(rows)
@@ -370,7 +370,7 @@ def test_a_settling_that_cannot_be_is_told(folder):
 
 def test_a_refused_commit_takes_the_flow_back(folder):
     rows = records(200)
-    source, sink, told = AgreedSource(rows, {}), ListSink(), []
+    source, sink, notes = AgreedSource(rows, {}), ListSink(), []
     refused: list[int] = []
 
     def refuse(number):
@@ -380,8 +380,8 @@ def test_a_refused_commit_takes_the_flow_back(folder):
         return False
 
     source.refuses = refuse
-    figures = lists(folder, source, sink, told=told).run()
-    assert told == ["agreed: it is not yours any more; went back to snapshot 2"] * 2
+    figures = lists(folder, source, sink, notes=notes).run()
+    assert notes == ["agreed: it is not yours any more; went back to snapshot 2"] * 2
     assert figures.refused == 2
     assert plain.model_in(folder) == plain.learnt(rows)
     assert [json.loads(output.value) for output in sink.written] == predictions(rows)
@@ -441,7 +441,9 @@ def test_snapshots_that_a_party_would_never_agree_to_are_refused(folder):
         Flow(folder, Hasty(records(2), {}), [], options=FlowOptions(snapshot_seconds=9))
 
 
-@pytest.mark.parametrize(("said", "what"), [(0, "agreed was set back"), (99, "is older than what")])
+@pytest.mark.parametrize(
+    ("said", "what"), [(0, "agreed was set back"), (99, "is older than agreed")]
+)
 def test_a_party_that_remembers_something_else_is_refused(folder, said, what):
     rows, log = records(200), {}
     lists(folder, AgreedSource(rows, log)).run()
@@ -460,7 +462,7 @@ def test_a_prepared_snapshot_waits_for_its_party(folder):
     source.refuses = interrupt
     with pytest.raises(KeyboardInterrupt):
         lists(folder, source).run()
-    with pytest.raises(FolderError, match="has not said yet whether snapshot"):
+    with pytest.raises(FolderError, match="has not decided yet whether snapshot"):
         lists(folder, ListSource(records(20))).run()
 
 
@@ -478,7 +480,7 @@ def test_two_parties_cannot_agree(folder):
 
 
 def test_a_flow_needs_room_for_documents_to_wait(folder):
-    with pytest.raises(SettingError, match="no room for documents to wait"):
+    with pytest.raises(SettingError, match="no room for documents that wait"):
         Flow(folder, ListSource([]), [], labels=ListSource([], "labels"), settings=SETTINGS).run()
     roomy = Settings(dimensions=64, max_labels=16, pending=10)  # and nothing is left of the other
     Flow(folder, ListSource([]), [], labels=ListSource([], "labels"), settings=roomy).run()

@@ -27,11 +27,11 @@ class Named(ListSource):
         return self.own
 
 
-def going(folder, source, told=None, **options):
+def going(folder, source, notes=None, **options):
     return Flow(
         folder, source, [], letters=ListSink(),
         settings=None if (folder / "model.clasher").exists() else SETTINGS,
-        options=FlowOptions(**OFTEN | options), tell=(told if told is not None else []).append,
+        options=FlowOptions(**OFTEN | options), on_note=(notes if notes is not None else []).append,
     ).run()  # fmt: skip
 
 
@@ -46,11 +46,11 @@ def test_another_spelling_of_a_server_is_the_same_stream(server, folder, options
     add(server, rows[:120])
     run(folder, server.url("news", **options))
     add(server, rows[120:])
-    told = []
-    figures = flow(folder, elsewhere(server, "news", **options), told=told).run()
+    notes = []
+    figures = flow(folder, elsewhere(server, "news", **options), notes=notes).run()
     assert figures.documents == len(rows)
     assert plain.model_in(folder) == plain.learnt(rows)
-    assert any("is the stream that was read as redis://127.0.0.1" in line for line in told)
+    assert any("is the stream that was read as redis://127.0.0.1" in line for line in notes)
     assert run(folder, server.url("news", **options)).documents == len(rows)
 
 
@@ -92,10 +92,10 @@ def test_another_stream_must_be_allowed(server, folder, options):
     run(folder, server.url("news", **options))
     with pytest.raises(StreamError, match=WHICH):
         run(folder, server.url("more", **options))
-    told = []
-    going = flow(folder, server.url("more", **options), told=told, new_stream=True)
+    notes = []
+    going = flow(folder, server.url("more", **options), notes=notes, new_stream=True)
     assert going.run().documents == 100
-    assert any("as a new stream, after redis://127.0.0.1" in line for line in told)
+    assert any("as a new stream, after redis://127.0.0.1" in line for line in notes)
     assert run(folder, server.url("more", **options)).documents == 100  # it is known by now
     assert plain.model_in(folder) == plain.learnt(records(100))
 

@@ -1,6 +1,6 @@
 """Flows that are killed at random moments learn each document once.
 
-Each trial is made by ``python -m tests.flow.torture``, which runs them by the thousand.
+``python -m tests.flow.torture`` makes the trials, by the thousand if asked to.
 """
 
 from __future__ import annotations
@@ -30,6 +30,14 @@ def torture(*args, folder):
     return subprocess.run(command, capture_output=True, text=True, env=os.environ, timeout=900)
 
 
+def test_a_few_killed_flows_learn_each_document_once(tmp_path):
+    run = torture("--trials", 1, folder=tmp_path)
+    assert run.returncode == 0, run.stdout + run.stderr
+    for kind in KINDS:
+        assert f"{kind}: 1 trials, 0 failures" in run.stdout
+
+
+@pytest.mark.trial
 def test_each_document_is_learnt_once(tmp_path):
     run = torture("--trials", TRIALS, folder=tmp_path)
     assert run.returncode == 0, run.stdout + run.stderr
@@ -39,6 +47,7 @@ def test_each_document_is_learnt_once(tmp_path):
     assert sum(deaths) >= 50
 
 
+@pytest.mark.trial
 def test_bugs_are_caught(tmp_path):
     run = torture("--hunt", "--trials", 150, folder=tmp_path)
     assert run.returncode == 0, run.stdout

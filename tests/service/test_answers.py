@@ -127,7 +127,7 @@ def test_an_undo_can_be_undone_and_the_last_word_only(engine):
     name = predicted(engine)
     first = engine.feedback(name, ["grain"]).result()
     second = engine.feedback(name, ["metal"]).result()
-    with pytest.raises(ConflictError, match="spoken of again since version 2; undo version 3"):
+    with pytest.raises(ConflictError, match="answered again since version 2; undo version 3"):
         engine.undo(first.version).result()
     undone = engine.undo(second.version).result()
     assert engine.recent()[0].taught == ["grain"]

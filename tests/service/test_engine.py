@@ -58,7 +58,7 @@ def test_the_same_key_counts_once_also_after_a_restart(opened):
     again = engine.learn([GRAIN], key="k1").result()
     assert (again.is_duplicate, again.version) == (True, 1)
     assert engine.metrics().documents_learned == 1
-    with pytest.raises(ConflictError, match="'k1' was used for something else"):
+    with pytest.raises(ConflictError, match="'k1' was used for another request"):
         engine.learn([METAL], key="k1").result()
 
 

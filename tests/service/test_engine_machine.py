@@ -220,6 +220,7 @@ def replays_nothing(monkeypatch):
     monkeypatch.setattr(recovery, "_replay", lazy)
 
 
+@pytest.mark.trial
 @pytest.mark.parametrize("bug", [forgets_answers, loses_documents, replays_nothing])
 def test_bugs_are_caught(bug, monkeypatch):
     bug(monkeypatch)

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clasher import Clasher
-from clasher.errors import LabelError
 from clasher.service.log import Entry, Feedback, Learn, Relabel, Taught, decode, encode
 from clasher.service.state import ServiceState
 from clasher.settings import Settings
@@ -46,7 +45,7 @@ def entries_of(said):
     return [Entry(place, float(place), "ann", body) for place, body in enumerate(said, 1)]
 
 
-def told(state):
+def restored(state):
     return state.to_plain(), file_bytes(state.model)
 
 
@@ -78,7 +77,7 @@ def test_any_cut_gives_the_same(given_settings, said, data):
         if data.draw(st.booleans()):  # as from a snapshot
             parts = parts.copy()
     assert refused == refused_in_parts
-    assert told(parts) == told(whole)
+    assert restored(parts) == restored(whole)
 
 
 @pytest.mark.compiled
@@ -90,7 +89,7 @@ def test_hashes_of_one_copy_serve_the_other(given_settings, said):
         {},
     )
     assert first.apply(entries_of(said), hashes) == second.apply(entries_of(said), hashes)
-    assert told(first) == told(second)
+    assert restored(first) == restored(second)
 
 
 @pytest.mark.compiled
@@ -141,5 +140,5 @@ def test_labels_of_two_merged_ones_count_as_one():
 
 def test_an_unknown_label_cannot_be_pinned():
     state = ServiceState(Clasher(64))
-    with pytest.raises(LabelError, match="knows no label 'oil'"):
-        state._pin("oil", True)
+    refused = state.apply(entries_of([Relabel(action="pin", label="oil")]))
+    assert refused == {1: "the model knows no label 'oil'"}

@@ -72,7 +72,7 @@ def test_pinned_labels_are_not_given_up(opened):
     engine = opened()
     engine.learn([document("e", labels=["e"])]).result()
     assert set(by_name(engine)) == {"a", "d", "e"}
-    with pytest.raises(RefusedError, match="1 of 3 are pinned"):
+    with pytest.raises(RefusedError, match="1 of 3 places are pinned"):
         engine.learn([GRAIN, document("f", labels=["f", "g", "h"])]).result()
 
 

@@ -330,7 +330,7 @@ class Engine:
                 name = state.labels.names().get(label)
                 known = name is not None
         if name is None or not known:
-            raise LabelError(f"the model has no label {label!r}")
+            raise LabelError(f"the model knows no label {label!r}")
         return name
 
     # ── teaching ─────────────────────────────────────────────────────────────────────────────

@@ -174,7 +174,7 @@ class ServiceState(Judged):
             self.model.retire_label(label)
             self.quality.drop(self.labels.drop(label))
         elif label not in self.labels.numbers:
-            raise LabelError(f"the model has no label {label!r}")
+            raise LabelError(f"the model knows no label {label!r}")
         elif body.action == "pin":
             self.labels.pinned.add(self.labels.number(label))
         else:

@@ -54,7 +54,7 @@ def test_log_of_no_service_is_refused(tmp_path):
     target = tmp_path / "kept"
     target.write_text("kept")
     message = one_line(run("log", tmp_path / "nowhere", "-o", target, code=2))
-    assert "is no data folder of a service" in message
+    assert "is not the data folder of a service" in message
     assert not (tmp_path / "nowhere").exists()
     assert target.read_text() == "kept"
 

@@ -75,7 +75,7 @@ class Trials:
     def _crash(self, series: Series, draw: random.Random, number: int) -> list[str]:
         raise NotImplementedError
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """What was put through."""
         return f"{self.acknowledged} acknowledged"
 

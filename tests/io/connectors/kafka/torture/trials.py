@@ -83,7 +83,7 @@ class Trials:
         code = self.child(folder, *given, **options).wait()
         return [f"ended with {code}"] if code else []
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """What was put through."""
         return f"{self.documents} documents, {self.deaths} deaths"
 
