@@ -1,4 +1,4 @@
-"""The command line of the torture suites: run trials of several kinds, count failures, hunt bugs."""
+"""The command line of the torture suites: run trials of several kinds, and hunt planted bugs."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _run(kind: str, trials: Trials, count: int, stop: bool) -> int:
 
 
 def leave_after(work: Callable[[], object]) -> NoReturn:
-    """Do some work and end the process, whatever happens: a child must never go on as its parent."""
+    """Do some work and end the process: a child must never go on as its parent."""
     code = CRASHED
     try:
         work()

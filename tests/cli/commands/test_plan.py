@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -176,9 +177,9 @@ def test_one_document_is_no_sample(tmp_path):
 
 def test_the_stream_is_not_overwritten(tmp_path):
     path = stream(tmp_path)
-    content = path.read_bytes()
+    content = Path(path).read_bytes()
     one_line(run("plan", path, "--labels", 3, "--memory", "1MB", "--json", path, code=2))
-    assert path.read_bytes() == content
+    assert Path(path).read_bytes() == content
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -82,10 +83,10 @@ def test_what_goes_wrong_ends_in_one_line(args, said, tmp_path):
 
 def test_the_stream_is_not_overwritten(tmp_path):
     path = stream(tmp_path)
-    content = path.read_bytes()
+    content = Path(path).read_bytes()
     for option in ("--output", "--json", "--save"):
         one_line(run("clusters", path, *SMALL, option, path, code=2))
-        assert path.read_bytes() == content
+        assert Path(path).read_bytes() == content
 
 
 def test_ctrl_c_ends_the_stream(tmp_path, interrupting):

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -48,6 +49,6 @@ def test_what_goes_wrong_ends_in_one_line(args, said, tmp_path):
 
 def test_the_stream_is_not_overwritten(tmp_path):
     path = stream(tmp_path)
-    content = path.read_bytes()
+    content = Path(path).read_bytes()
     one_line(run("similar", path, "--output", path, code=2))
-    assert path.read_bytes() == content
+    assert Path(path).read_bytes() == content
