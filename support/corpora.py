@@ -1,8 +1,7 @@
-"""Where the benchmark's streams come from: corpora on disk, or a synthetic one.
+"""The streams of benchmarks: corpora on disk, or a synthetic one if there is none.
 
 A corpus is a Parquet file with the columns ``id``, ``date``, ``text`` and ``labels`` (a list of
-text), in stream order. Without any, a synthetic stream takes their place, so that the benchmark
-runs everywhere.
+text), in stream order.
 """
 
 from __future__ import annotations
@@ -37,15 +36,15 @@ class Corpus:
 
     @property
     def label_names(self) -> list[str]:
-        """Every label of the corpus, sorted: the numbers that peers with a fixed list need."""
+        """All labels, sorted, for peers that need a fixed list."""
         return sorted(pc.unique(self.labels.flatten()).to_pylist())
 
     def head(self, documents: int | None) -> Corpus:
-        """The first ``documents`` of the stream, all of them for None."""
+        """Return the first ``documents`` of the stream, or all for None."""
         return replace(self, texts=self.texts[:documents], labels=self.labels[:documents])
 
     def shuffled(self, seed: int = SEED) -> Corpus:
-        """The same documents in an order that knows no time."""
+        """Return the documents in random order."""
         order = pa.array(np.random.default_rng(seed).permutation(len(self)))
         return replace(
             self,
@@ -56,7 +55,7 @@ class Corpus:
 
 
 def find(folder: Path) -> list[Path]:
-    """The Parquet files of ``folder`` that are corpora, by name."""
+    """List the Parquet files of ``folder`` that are corpora, by name."""
     return [path for path in sorted(folder.glob("*.parquet")) if _is_corpus(path)]
 
 
@@ -65,14 +64,14 @@ def _is_corpus(path: Path) -> bool:
 
 
 def load(path: Path) -> Corpus:
-    """Read a corpus from its file, in the order it is stored."""
+    """Read a corpus in stored order."""
     table = pq.read_table(path, columns=["text", "labels"]).combine_chunks()
     texts, labels = (table.column(name).combine_chunks() for name in ("text", "labels"))
     return Corpus(path.stem, texts, labels, "as stored")
 
 
 def beginning(folder: Path, name: str, documents: int) -> Corpus:
-    """The first documents of a corpus, or of one that is made up where it is not there."""
+    """Return the first documents of a corpus, or of a synthetic one if it is missing."""
     path = folder / f"{name}.parquet"
     return (load(path) if path.exists() else synthetic(documents)).head(documents)
 
@@ -85,12 +84,12 @@ def synthetic(
     words: int = 80,
     seed: int = SEED,
 ) -> Corpus:
-    """A stream made from a seed: labels have words of their own, on a background of common ones.
+    """Make a stream from a seed: common words, and words of labels.
 
     Label and word frequencies follow Zipf's law. A document has one to three labels and ``words``
-    words: 70 % from the common vocabulary, the rest from ten words that belong to each of its
-    labels (labels share words, since ten are drawn for each from the vocabulary's rarer half).
-    The first documents name every label once, as far as there are enough of them.
+    words: 70 % from the common vocabulary, the rest from the ten words of each of its labels, drawn
+    from the rarer half of the vocabulary. The first documents name every label once, if there are
+    enough documents.
 
     >>> stream = synthetic(documents=50, labels=5)
     >>> len(stream), stream.label_names[0], len(stream.label_names)
@@ -120,7 +119,7 @@ def synthetic(
 
 
 def _zipf(random: np.random.Generator, size: int, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
-    """Numbers below ``size``, number i with a probability in proportion to 1 / (i + 1)."""
+    """Draw numbers below ``size``, number i with a probability proportional to 1 / (i + 1)."""
     heights = np.cumsum(1.0 / np.arange(1, size + 1))
     numbers: npt.NDArray[np.int64] = np.searchsorted(heights, random.random(shape) * heights[-1])
     return numbers

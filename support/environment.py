@@ -1,4 +1,4 @@
-"""Tell what this machine has: the compiler, optional libraries, the rights of a superuser."""
+"""What tests need to know of the machine: compiler, optional libraries, superuser rights."""
 
 import contextlib
 import importlib
@@ -15,7 +15,7 @@ INTERPRETED = bool(numba.config.DISABLE_JIT)
 
 @contextlib.contextmanager
 def nobody() -> Iterator[None]:
-    """Give up the rights of the superuser, who may read and write everything, for a while."""
+    """Run as an ordinary user: the superuser may read and write everything."""
     if os.geteuid() != 0:
         yield
         return
@@ -27,14 +27,14 @@ def nobody() -> Iterator[None]:
 
 
 def missing(what: str) -> NoReturn:
-    """Skip for want of something, but fail where every change is checked: it has everything."""
+    """Skip a test that needs something missing; fail in CI, which has everything."""
     if os.environ.get("CI") == "true":
         pytest.fail(what)
     pytest.skip(what, allow_module_level=True)
 
 
 def optional(library: str, extra: str) -> ModuleType:
-    """An optional library; see ``missing``."""
+    """Import an optional library; see ``missing``."""
     try:
         return importlib.import_module(library)
     except ImportError:

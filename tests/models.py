@@ -1,4 +1,4 @@
-"""Small models that have learnt something, and their state as bytes."""
+"""Small models that have learnt something, and their state."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ UNSEEN = ["oil and wheat prices", "corn", "a gold mine of grain", "", "小麦 �
 
 
 def taught(rule: str = "margin", times: int = 3, **settings: Any) -> Clasher:
-    """A model that has read the stream above a few times."""
+    """Make a model that has learnt the stream above a few times."""
     model = Clasher(**{"dimensions": 128, "max_labels": 8, "rule": rule, **settings})
     for _ in range(times):
         model.learn_many(TEXTS, LABELS)
@@ -45,5 +45,5 @@ def taught(rule: str = "margin", times: int = 3, **settings: Any) -> Clasher:
 
 
 def state_bytes(model: Clasher) -> list[bytes]:
-    """All that the model has learnt, in the room it has for it."""
+    """Return the state of a model as bytes."""
     return [array.tobytes() for array in model.state]

@@ -1,8 +1,8 @@
-"""Break model files in every way, and see that loading them does no harm.
+"""Damage model files, and check that loading them does no harm.
 
     python -m tests.mutations MODEL COUNT SEED
 
-tries ``COUNT`` mutations of a model file in little memory, and prints those that did any harm.
+tries ``COUNT`` mutations of a model file in little memory, and prints the harmful ones.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TEXT = "crude oil, wheat and gold"
 
 
 def parse(data: bytes) -> tuple[dict[str, Any], bytes]:
-    """A safetensors file as its header and its arrays."""
+    """Split a safetensors file into header and arrays."""
     (size,) = struct.unpack("<Q", data[:8])
     return json.loads(data[8 : 8 + size]), data[8 + size :]
 
@@ -42,19 +42,19 @@ def build(header: dict[str, Any], body: bytes) -> bytes:
 
 
 def about(header: dict[str, Any]) -> dict[str, Any]:
-    """What clasher writes into the header."""
+    """Return the part of the header that clasher writes."""
     return json.loads(header["__metadata__"]["clasher"])
 
 
-def signed(header: dict[str, Any], body: bytes, said: dict[str, Any]) -> dict[str, Any]:
-    """The header with ``said`` in it, and the checksum that goes with it all."""
-    said = {key: value for key, value in said.items() if key != "checksum"}
-    digest = hashlib.blake2b(json.dumps(said, sort_keys=True).encode(), digest_size=32)
+def signed(header: dict[str, Any], body: bytes, content: dict[str, Any]) -> dict[str, Any]:
+    """Return the header with other content, and the right checksum."""
+    content = {key: value for key, value in content.items() if key != "checksum"}
+    digest = hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=32)
     for name in sorted(header.keys() - {"__metadata__"}):
         start, stop = header[name]["data_offsets"]
         digest.update(body[start:stop])
-    said["checksum"] = digest.hexdigest()
-    return {**header, "__metadata__": {"clasher": json.dumps(said, sort_keys=True)}}
+    content["checksum"] = digest.hexdigest()
+    return {**header, "__metadata__": {"clasher": json.dumps(content, sort_keys=True)}}
 
 
 # ── mutations of bytes: the checksum finds them ──────────────────────────────────────────────────
@@ -96,18 +96,19 @@ VALUES: list[Any] = [
 
 
 def forge(draw: random.Random, data: bytes) -> bytes:
-    """Change what the file says, and sign it."""
+    """Change the content of a file, with the right checksum."""
     header, body = parse(data)
-    said = about(header)
+    content = about(header)
     name = draw.choice([key for key in header if key != "__metadata__"])
     match draw.randrange(9):
         case 0 | 1:
-            said["settings"][draw.choice(list(said["settings"]))] = draw.choice(VALUES)
+            content["settings"][draw.choice(list(content["settings"]))] = draw.choice(VALUES)
         case 2:
-            said[draw.choice(list(said))] = draw.choice(VALUES)
+            content[draw.choice(list(content))] = draw.choice(VALUES)
         case 3:
-            said["labels"] = draw.choice(
-                [said["labels"][1:], said["labels"] + ["x"], ["x"] * 4, list("abcd"), [1, 2, 3, 4]]
+            names = content["labels"]
+            content["labels"] = draw.choice(
+                [names[1:], [*names, "x"], ["x"] * 4, list("abcd"), [1, 2, 3, 4]]
             )
         case 4:
             shape = header[name]["shape"]
@@ -121,16 +122,16 @@ def forge(draw: random.Random, data: bytes) -> bytes:
             value = draw.choice([b"\xff", b"\0", b"\x7f"]) * (stop - start)
             body = body[:start] + value + body[stop:]
         case 8:
-            del said[draw.choice(list(said))]
-    return build(signed(header, body, said), body)
+            del content[draw.choice(list(content))]
+    return build(signed(header, body, content), body)
 
 
 # ── the trial ────────────────────────────────────────────────────────────────────────────────────
 
 
 def use(model: Clasher) -> None:
-    """A model that was loaded must work, whatever it was made to believe."""
-    if numba.config.DISABLE_JIT:  # interpreted arithmetic raises where the compiled goes on
+    """Use a loaded model, which must work whatever its content."""
+    if numba.config.DISABLE_JIT:  # interpreted arithmetic raises errors that compiled code does not
         return
     model.predict(TEXT)
     model.probabilities(TEXT)
@@ -140,7 +141,7 @@ def use(model: Clasher) -> None:
 
 
 def harm(path: Path, original: bytes, mutate: Callable[..., bytes], seed: int) -> str | None:
-    """What went wrong with one mutation, if anything did."""
+    """Return the harm that one mutation did, or None."""
     path.write_bytes(mutate(random.Random(seed), original))
     try:
         model = Clasher.load(path)

@@ -1,4 +1,4 @@
-"""Random small streams: few buckets, so that words collide and cancel, and few labels."""
+"""Random small streams with few buckets, so that words collide and cancel, and few labels."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ NAMES = ("ale", "bee", "cod", "doe")
 
 
 def bucket_and_sign(word: int) -> tuple[int, int]:
-    """A stand-in for the hash: words that share a bucket have either sign."""
+    """Replace the hash: words of a bucket have either sign."""
     return word % BUCKETS, 1 if (word * 2654435761 >> 16) & 1 else -1
 
 
 def hashed(words: list[int]) -> list[tuple[int, int]]:
-    """A document of word numbers as the reference reads it."""
+    """Return a document of word numbers as the reference reads it."""
     return [bucket_and_sign(word) for word in words]
 
 
 def text(words: list[int]) -> str:
-    """A document of word numbers as a user writes it."""
+    """Return a document of word numbers as text."""
     return " ".join(f"w{word}" for word in words)
 
 
 words = st.lists(st.integers(0, WORDS - 1), max_size=8)
-"""A document as word numbers; zero words is a document too."""
+"""A document as word numbers, maybe none."""
 
 complete_labels = st.frozensets(st.sampled_from(NAMES), max_size=3)
 partial_labels = st.dictionaries(st.sampled_from(NAMES), st.booleans(), max_size=3)
@@ -41,7 +41,7 @@ any_labels = st.one_of(complete_labels, complete_labels, partial_labels, st.none
 def streams(
     labels: st.SearchStrategy[Any] = any_labels, max_size: int = 25
 ) -> st.SearchStrategy[list[tuple[list[int], Any]]]:
-    """Streams of (word numbers, labels)."""
+    """Draw streams of (word numbers, labels)."""
     return st.lists(st.tuples(words, labels), min_size=1, max_size=max_size)
 
 
@@ -56,19 +56,19 @@ rules = st.sampled_from(list(RULES))
 def settings(
     weighting: st.SearchStrategy[str] = weightings,
 ) -> st.SearchStrategy[dict[str, str]]:
-    """How documents become vectors and vectors find their region, for any rule."""
+    """Draw settings that any rule takes."""
     return st.fixed_dictionaries(
         {"weighting": weighting, "similarity": similarities, "tf": tfs, "norm": norms}
     )
 
 
 def label_free_settings() -> st.SearchStrategy[dict[str, str]]:
-    """The same, where the weight of a word does not depend on labels."""
+    """Draw the same, with weightings that use no labels."""
     return settings(label_free_weightings)
 
 
 def deep_settings() -> st.SearchStrategy[dict[str, Any]]:
-    """A sketch of several rows, for weightings that ask for document frequencies."""
+    """Draw sketches of several rows, for weightings with an IDF."""
     return st.fixed_dictionaries(
         {
             "weighting": st.sampled_from(WITH_IDF),
@@ -80,7 +80,7 @@ def deep_settings() -> st.SearchStrategy[dict[str, Any]]:
 
 @st.composite
 def cuts(draw: st.DrawFn, length: int) -> list[slice]:
-    """A way to cut a stream of ``length`` documents into batches."""
+    """Draw a way to cut a stream of ``length`` documents into batches."""
     places = sorted(draw(st.sets(st.integers(1, max(1, length - 1)))))
     bounds = [0, *(place for place in places if place < length), length]
     return [slice(a, b) for a, b in pairwise(bounds)]

@@ -1,4 +1,4 @@
-"""Text analysis in plain Python, as documented: the oracle of its kernels."""
+"""Text analysis in plain Python: the oracle of its kernels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ADDRESS = re.compile(
 
 
 class Feature(NamedTuple):
-    """What a text is taken for: its hash, and the stretch of text it stands for."""
+    """A word or n-gram: its hash, where it is in the text, and its weight."""
 
     key: int
     start: int
@@ -30,7 +30,7 @@ class Feature(NamedTuple):
 
 
 def words(text: str, analyzer: Analyzer) -> list[plain.Found]:
-    """The words of a text without markup, with stop words left out and stems in place."""
+    """Return the words of a text without markup, after stop words and stems."""
     found = plain.words(text, analyzer.min_length, analyzer.marks)
     if analyzer.fold_numbers:
         found = [(fold(word), start, stop) for word, start, stop in found]
@@ -51,7 +51,7 @@ def fold(word: str) -> str:
 
 
 def features(text: str, analyzer: Analyzer, seed: int = 0) -> Iterator[Feature]:
-    """All that a text without markup is taken for, in order."""
+    """Return the words and n-grams of a text without markup, in order."""
     found = words(text, analyzer)
     shortest, longest = analyzer.word_sizes
     for last, (_, start, stop) in enumerate(found):
@@ -67,7 +67,7 @@ def features(text: str, analyzer: Analyzer, seed: int = 0) -> Iterator[Feature]:
 
 
 def chained(row: list[str], seed: int) -> int:
-    """The hash of words in a row."""
+    """Return the hash of words in a row."""
     first, *rest = [plain.key(word, seed) for word in row]
     for following in rest:
         first = ((plain.finalise(first) ^ following) * plain.GOLDEN) & plain.MASK
@@ -75,7 +75,7 @@ def chained(row: list[str], seed: int) -> int:
 
 
 def runs(text: str, start: int, stop: int, analyzer: Analyzer, seed: int) -> Iterator[Feature]:
-    """The character n-grams of a word as it is written."""
+    """Return the character n-grams of a word as it is written."""
     assert analyzer.char_ngrams is not None
     shortest, longest = analyzer.char_ngrams
     letters = [plain.lower(c) if plain.kind(c) else c for c in text[start:stop]]
@@ -90,7 +90,7 @@ def runs(text: str, start: int, stop: int, analyzer: Analyzer, seed: int) -> Ite
 
 
 def hashed(text: str, analyzer: Analyzer, dimensions: int, seed: int = 0) -> dict[int, float]:
-    """Algorithm 2 over all that a text is taken for."""
+    """Algorithm 2 over the words and n-grams of a text."""
     counts: dict[int, float] = {}
     for feature in features(text, analyzer, seed):
         bucket, sign = plain.place_of(feature.key, dimensions)
@@ -108,7 +108,7 @@ REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z0-9]+;?)")
 
 
 def without_markup(text: str) -> str:
-    """A blank for tags, comments, scripts and styles, characters for their names."""
+    """Replace tags, comments, scripts and styles by blanks, and decode named characters."""
     out, i, careful = [], 0, True
     while i < len(text):
         if text[i] == "<":
@@ -129,7 +129,7 @@ def without_markup(text: str) -> str:
 
 
 def markup_end(text: str, i: int, careful: bool) -> tuple[int, bool]:
-    """Where the markup at ``i`` ends (0: it is none), and whether quotes are still looked at."""
+    """Return where the markup at ``i`` ends (0 for none), and whether to go on minding quotes."""
     simple = text.find(">", i) + 1
     if len(text) < i + 3:
         return 0, careful
@@ -150,5 +150,5 @@ def markup_end(text: str, i: int, careful: bool) -> tuple[int, bool]:
 
 
 def without_addresses(text: str) -> str:
-    """A blank for each web address."""
+    """Replace each web address by a blank."""
     return ADDRESS.sub(" ", text)

@@ -1,4 +1,4 @@
-"""The margin rule (Mode 3) in plain Python, on top of the paper's in ``reference``."""
+"""The margin rule (Mode 3) in plain Python, on top of ``paper.py``."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Tuning:
 class LearntThreshold:
     """Fading histograms of z, the bin edge with the best micro F1, and log-odds α + β·z.
 
-    The first place of a histogram counts all below the lowest edge, the last all above the highest.
+    The first bin of a histogram is below the lowest edge, the last above the highest.
     """
 
     def __init__(self, tuning: Tuning) -> None:
@@ -79,14 +79,14 @@ class LearntThreshold:
         histogram[min(max(place, 0), self.bins + 1)] += 1
 
     def micro_f1(self, e: int) -> float:
-        """2TP / (2TP + FP + FN) if the labels above edge e had been predicted."""
+        """2TP / (2TP + FP + FN) if labels above edge e were predicted."""
         tp = sum(self.true[e + 1 :])
         fp = sum(self.false[e + 1 :])
         fn = sum(self.true[: e + 1])
         return 2 * tp / (2 * tp + fp + fn) if tp else 0.0
 
     def look(self, labelled: int) -> None:
-        """Choose after every ``period`` documents, more often before the first; then fade."""
+        """Update every ``period`` documents, more often before the first; then fade."""
         tuning = self.tuning
         if labelled % (tuning.early if labelled < tuning.period else tuning.period) == 0:
             self.choose()
@@ -96,13 +96,13 @@ class LearntThreshold:
             self.false = [count * tuning.fade for count in self.false]
 
     def choose(self) -> None:
-        """Take the best edge, the lowest on ties, unless no edge finds any true label."""
+        """Take the best edge, the lowest on ties, if one finds a true label."""
         best = max(range(self.bins + 1), key=self.micro_f1)
         if self.micro_f1(best) > 0:
             self.value = self.edge(best)
 
     def calibrate(self) -> None:
-        """Steps on the log loss of all bins above the lowest edge and a pull to the start."""
+        """Minimise the log loss of all bins above the lowest edge, with a pull to the start."""
         tuning, (alpha, beta) = self.tuning, self.odds
         middles = [(self.edge(e) + self.edge(e + 1)) / 2 for e in range(self.bins + 1)]
         bins = list(zip(middles, self.true[1:], self.false[1:], strict=True))
@@ -124,12 +124,12 @@ class LearntThreshold:
 
 
 def ratio(cosine: float, best: float) -> float:
-    """r_j = c_j / c_i*, kept within ±1; 0 where the winner's cosine is not positive."""
+    """r_j = c_j / c_i*, within ±1; 0 if the winner's cosine is not positive."""
     return max(-1.0, min(1.0, cosine / best)) if best > 0 else 0.0
 
 
 class View(NamedTuple):
-    """What the clash tells of a label: c_j, r_j, F_j and l_j."""
+    """What the clash says of a label: c_j, r_j, F_j and l_j."""
 
     cosine: float
     ratio: float
@@ -143,8 +143,7 @@ NOTHING = View(0.0, 0.0, 0.0, 0.0)
 class MarginClasher(LinearClasher):
     """z_j = b_j + ⟨w_j, x⟩ + a1·c_j + a2·r_j + a3·F_j + a4·l_j, learnt by AdaGrad.
 
-    ``threshold`` is a probability, or None to learn it; ``tuning`` takes the names of ``Tuning``,
-    the other settings those of ``Reference``.
+    ``threshold`` is a probability, or None to learn it; ``tuning`` has the fields of ``Tuning``.
     """
 
     def __init__(
@@ -185,7 +184,7 @@ class MarginClasher(LinearClasher):
     # ── words ────────────────────────────────────────────────────────────────────────────────
 
     def emphasise(self, phi: Vector) -> Vector:
-        """The first words weigh more; buckets come in their order."""
+        """Let first words weigh more; buckets are in the order of words."""
         return {k: v * self.lead(at) for at, (k, v) in enumerate(phi.items())}
 
     def lead(self, at: int) -> float:
@@ -196,7 +195,7 @@ class MarginClasher(LinearClasher):
     # ── forgetting ───────────────────────────────────────────────────────────────────────────
 
     def forget(self, keep: float, labels: Collection[str] | None) -> None:
-        """The weights stay, and move as easily as if they had moved less so far."""
+        """Keep the weights, but let them move as easily as if they had moved less."""
         super().forget(keep, labels)
         for j in self.labels if labels is None else labels:
             self.Gb[j] *= keep
@@ -215,10 +214,7 @@ class MarginClasher(LinearClasher):
         return {j: sigmoid(self.learnt.log_odds(z[j])) for j in self.labels}
 
     def clash(self, x: Vector) -> dict[str, View]:
-        """What the clash tells of each label; zeros where there is no region.
-
-        c_j is a cosine whichever similarity the mapper uses.
-        """
+        """Return the view of each label, zeros without a region; c_j is always a cosine."""
         winner = self.regions.map(x)
         if winner is None:
             return dict.fromkeys(self.labels, NOTHING)
@@ -229,7 +225,7 @@ class MarginClasher(LinearClasher):
         return {j: view._replace(look=looks[j]) for j, view in views.items()}
 
     def near(self, c: dict[str, float]) -> list[str]:
-        """The regions with the highest cosines, the lowest numbers on ties."""
+        """Return the regions with the highest cosines, the lowest numbers on ties."""
         able = [i for i in self.regions.inhabited if c[i] > 0]
         return sorted(able, key=lambda i: -c[i])[: self.tuning.regions]
 
@@ -243,11 +239,11 @@ class MarginClasher(LinearClasher):
         }
 
     def best_two(self, z: dict[str, float]) -> list[str]:
-        """The labels with the highest z so far, the lowest numbers on ties."""
+        """Return the labels with the highest z, the lowest numbers on ties."""
         return sorted(self.regions.inhabited, key=lambda j: -z[j])[:2]
 
     def looks(self, z: dict[str, float]) -> dict[str, float]:
-        """l_j: how label j goes with the best of the others, by the latter's probability."""
+        """l_j: how label j goes with the best other label, times the probability of that label."""
         looks = dict.fromkeys(self.labels, 0.0)
         best = self.best_two(z)
         if len(best) == 2:
@@ -258,7 +254,7 @@ class MarginClasher(LinearClasher):
         return looks
 
     def association(self, i: str, j: str) -> float:
-        """(n_ij − e) / (n_ij + e + 1), e what n_ij would be were the labels independent."""
+        """(n_ij − e) / (n_ij + e + 1), where e is the n_ij of independent labels."""
         n_i, n_j = float(self.regions.n[i]), float(self.regions.n[j])
         both = n_i * float(self.regions.F[i, j])
         labelled = self.sketch.n * self.labelled / max(self.documents, 1)
@@ -281,13 +277,13 @@ class MarginClasher(LinearClasher):
     # ── learning ─────────────────────────────────────────────────────────────────────────────
 
     def look_at(self, x: Vector) -> None:
-        """Learn from what was seen when the document was predicted."""
+        """Keep the views that predicted the document, to learn from them."""
         super().look_at(x)
         self.views = self.clash(x)
         self.documents += 1
 
     def teach(self, x: Vector, truth: Truth) -> None:
-        """The linear model from the state that predicted, then Algorithm 5, then the threshold."""
+        """Learn threshold, floor and weights from the state that predicted, then Algorithm 5."""
         z = {j: self.z.get(j, self.b[j]) for j in self.labels}
         if not is_zero(x):
             self.note_margins(z, truth)
@@ -298,13 +294,13 @@ class MarginClasher(LinearClasher):
             self.regions.feed(i, x, truth)
 
     def note_margins(self, z: dict[str, float], truth: Truth) -> None:
-        """A label new in this document could not be predicted at any threshold: left out."""
+        """Count the z of known labels, except labels that are new in this document."""
         for j in self.regions.inhabited:
             if j in truth.known:
                 self.learnt.count(z[j], j in truth.yes)
 
     def learn_weights(self, x: Vector, z: dict[str, float], truth: Truth) -> None:
-        """g_j = σ(z_j) − y_j, and a step for each known label where |g_j| > cut.
+        """Take a step for each known label with |g_j| > cut, where g_j = σ(z_j) − y_j.
 
         A true label with few documents takes larger steps.
         """
@@ -326,7 +322,7 @@ class MarginClasher(LinearClasher):
         self.move_shared(shared)
 
     def move_weights(self, j: str, g: float, x: Vector, part: float) -> None:
-        """AdaGrad with part of each bucket's sum; the larger a weight, the larger its steps."""
+        """AdaGrad with a part of each bucket's sum; larger weights take larger steps."""
         w = self.w[j]
         for k, value in x.items():
             squared = self.tuning.floor / len(x) + part * self.G.get(k, 0.0) + (g * value) ** 2
@@ -345,7 +341,7 @@ class MarginClasher(LinearClasher):
 
 
 def reference(rule: str, **settings: Any) -> Reference:
-    """The reference of any rule, by its name."""
+    """Return the reference of a rule."""
     if rule == "margin":
         return MarginClasher(**settings)
     if rule == "perceptron":

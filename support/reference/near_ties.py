@@ -1,7 +1,7 @@
-"""How close a decision was: single precision may decide near ties either way.
+"""Near ties, which single precision may decide either way.
 
-``gap(reference, document)`` is how far the nearest decision on the document, in predicting and in
-learning, is from going the other way. A tie that every arithmetic agrees on does not count.
+``gap(reference, document)`` is the distance of the closest decision on the document, in predicting
+or in learning, from a tie. A tie that is exact in any arithmetic does not count.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from support.reference.paper import (
 
 
 def gap(reference: Reference, document: Document) -> float:
-    """The distance of the nearest decision on ``document`` from going the other way."""
+    """Return the distance of the closest decision on ``document`` from a tie."""
     return min(near_ties(reference, reference.doc_hash(document)), default=math.inf)
 
 
@@ -46,7 +46,7 @@ def near_ties(reference: Reference, x: Vector) -> Iterator[float]:
 
 
 def _of_regions(regions: Regions, x: Vector) -> Iterator[float]:
-    """How much nearer the winner is than each other region."""
+    """Return how much nearer the winner is than each other region."""
     winner = regions.map(x)
     if winner is None:
         return
@@ -60,14 +60,14 @@ def _of_regions(regions: Regions, x: Vector) -> Iterator[float]:
 
 
 def _of_cancelled(regions: Regions) -> Iterator[float]:
-    """0 for each prototype whose documents cancelled: rounding rules its direction."""
+    """Return 0 for each prototype whose documents cancel: rounding decides its direction."""
     for i in regions.inhabited:
         if length(regions.p[i]) < 1e-2 * max(length(v) for v, _ in regions.history[i]):
             yield 0.0
 
 
 def _of_ratios(regions: Regions, x: Vector) -> Iterator[float]:
-    """How far the winner's cosine is from 0, where r_j jumps."""
+    """Return how far the winner's cosine is from 0, where r_j jumps."""
     yield from _of_cancelled(regions)
     winner = regions.map(x)
     if winner is not None and not _apart(regions, x, winner):
@@ -75,7 +75,7 @@ def _of_ratios(regions: Regions, x: Vector) -> Iterator[float]:
 
 
 def _of_views(reference: MarginClasher, x: Vector) -> Iterator[float]:
-    """How far the nearest regions, and the best labels before the second look, are from others."""
+    """Return the gaps between the nearest regions, and between the best labels, and the others."""
     regions = reference.regions
     c = {i: cosine(x, regions.p[i]) for i in regions.inhabited}
     shown = [abs(c[i]) for i in c if not _apart(regions, x, i)]
@@ -96,31 +96,31 @@ def _of_views(reference: MarginClasher, x: Vector) -> Iterator[float]:
 
 
 def _alike(reference: LinearClasher, i: str, j: str) -> bool:
-    """Whether two labels have always learnt the same."""
+    """Tell whether two labels have always learnt the same."""
     same = reference.w[i] == reference.w[j] and reference.b[i] == reference.b[j]
     return same and _fed_alike(reference.regions, i, j)
 
 
 def _tie_for_sure(regions: Regions, x: Vector, i: str, j: str) -> bool:
-    """Whether two regions were fed alike, or both have cosine 0 for want of a common bucket."""
+    """Tell whether two regions had the same documents, or share no bucket with x."""
     if _fed_alike(regions, i, j):
         return True
     return regions.similarity == "cosine" and _apart(regions, x, i) and _apart(regions, x, j)
 
 
 def _fed_alike(regions: Regions, i: str, j: str) -> bool:
-    """Fed with the same documents at the same time: later ones weigh more where old ones fade."""
+    """Tell whether two regions had the same documents at the same time."""
     same = [v for v, _ in regions.history[i]] == [v for v, _ in regions.history[j]]
     return same and regions.n[i] == regions.n[j]
 
 
 def _apart(regions: Regions, x: Vector, i: str) -> bool:
-    """Whether no document fed to region i shares a bucket with x."""
+    """Tell whether no document of region i shares a bucket with x."""
     return not any(x[k] and v.get(k) for v, _ in regions.history[i] for k in x)
 
 
 def _of_fractions(reference: PaperClasher, x: Vector) -> Iterator[float]:
-    """How far F̂ is from θ; a fraction of whole counts compares exactly."""
+    """Return how far F̂ is from θ, unless they are compared exactly."""
     winner = reference.regions.map(x)
     if winner is None:
         return
@@ -132,7 +132,7 @@ def _of_fractions(reference: PaperClasher, x: Vector) -> Iterator[float]:
 
 
 def _of_log_odds(reference: LinearClasher, x: Vector) -> Iterator[float]:
-    """How far z is from what it is compared with, relative to what was added up."""
+    """Return how far z is from its cuts, relative to the size of its terms."""
     for j, terms in reference.terms(x).items():
         cuts = _learning_cuts(reference, j)
         if reference.documents_of(j) > 0 and not is_zero(x):
@@ -142,7 +142,7 @@ def _of_log_odds(reference: LinearClasher, x: Vector) -> Iterator[float]:
 
 
 def _learning_cuts(reference: LinearClasher, label: str) -> list[float]:
-    """Where learning starts or stops; a perceptron that never moved is at 0 in any arithmetic."""
+    """Return the z at which learning starts or stops."""
     if isinstance(reference, MarginClasher):
         edge = log_odds(1 - reference.tuning.cut)
         return [-edge, edge]
@@ -150,9 +150,9 @@ def _learning_cuts(reference: LinearClasher, label: str) -> list[float]:
 
 
 def _of_the_best(reference: LinearClasher, x: Vector) -> Iterator[float]:
-    """How much better the best label is than each other, and how far its z is from a bin's edge.
+    """Return how much better the best label is than others, and how far its z is from a bin edge.
 
-    The histograms behind the learnt floor are counted whether the floor is used or not.
+    The histograms of the learnt floor are counted even if the floor is not used.
     """
     z = reference.evidence(x)
     able = [j for j in reference.labels if reference.documents_of(j) > 0]
@@ -168,5 +168,5 @@ def _of_the_best(reference: LinearClasher, x: Vector) -> Iterator[float]:
 
 
 def _never_moved(reference: LinearClasher, label: str) -> bool:
-    """Whether a perceptron is at 0 in any arithmetic."""
+    """Tell whether a label is a perceptron that is still exactly 0."""
     return isinstance(reference, PerceptronClasher) and not reference.mistakes[label]

@@ -1,15 +1,14 @@
 """The paper in plain Python: slow, obvious, and the oracle of the kernels.
 
-Nothing here knows the package under test. Documents come already hashed, as a list of
-``(bucket, sign)`` pairs, one per word occurrence, or of ``(bucket, sign, cell, …)`` with the cells
-of the word in further rows of the sketch; vectors are dictionaries; prototypes are the
-means of the paper, not sums; the local statistics are exact fractions, so that ``F̂ > θ`` never
-hangs on a rounding error here.
+It does not import the package under test. Documents come hashed, as a list of ``(bucket, sign)``
+pairs, one per word occurrence, or of ``(bucket, sign, cell, …)`` with the word's cells in further
+rows of the sketch. Vectors are dictionaries. Prototypes are the paper's means, not sums. Local
+statistics are exact fractions, so ``F̂ > θ`` never depends on rounding.
 
     documents ─▶ Sketch (Algorithms 2, 3) ─▶ Regions (Algorithms 4, 5) ─▶ a rule (Eq. 13):
         PaperClasher       Algorithm 5 (rule "centroid") or Algorithm 6 (rule "mistake")
         PerceptronClasher  one perceptron per label: binary relevance, the paper's baseline
-        MarginClasher      Mode 3, in ``reference_margin``
+        MarginClasher      Mode 3, in ``margin.py``
 
 Letters follow the paper: ``n`` and ``C`` of Algorithm 3, ``p_i``, ``n_i``, ``λ_i`` and ``F̂_ij``
 of Algorithms 4 to 6. Labels are numbered by first appearance: by document, then by name.
@@ -44,7 +43,7 @@ def length(v: Vector) -> float:
 
 
 def cosine(u: Vector, v: Vector) -> float:
-    """⟨u, v⟩ / (|u||v|), and 0 where one of them is 0."""
+    """⟨u, v⟩ / (|u||v|), and 0 if one of them is 0."""
     lengths = length(u) * length(v)
     return inner(u, v) / lengths if lengths > 0 else 0.0
 
@@ -81,7 +80,7 @@ def doc_hash_tf(document: Document) -> Vector:
 
 
 def term_frequency(count: float, tf: str) -> float:
-    """A signed count as it is, or sign(v)·(1 + ln|v|) beyond ±1: a pair of words counts a half."""
+    """Return a signed count v, or sign(v)·(1 + ln|v|) beyond ±1; a pair of words counts ½."""
     if tf == "count" or abs(count) <= 1:
         return count
     return math.copysign(1 + math.log(abs(count)), count)
@@ -90,8 +89,8 @@ def term_frequency(count: float, tf: str) -> float:
 class Sketch:
     """The counters of Algorithm 3: ``n`` documents, ``C[k]`` of them with a word in bucket k.
 
-    With a ``depth`` beyond 1 there are further rows of counters, Eq. 9 and 10, in which words have
-    cells of their own; words whose cells are all alike are one word here.
+    A ``depth`` above 1 adds rows of counters with other cells for words (Eq. 9, 10); words with the
+    same cells everywhere are one word here.
     """
 
     def __init__(self, depth: int = 1, conservative: bool = False) -> None:
@@ -104,10 +103,9 @@ class Sketch:
         return self.rows[0]
 
     def count(self, document: Document) -> None:
-        """Lines 5 to 7: once per document and counter.
+        """Lines 5 to 7: count each counter once per document.
 
-        Conservative update: a counter becomes what the estimate of one of its words, raised by
-        one, asks for; one that is higher already stays.
+        Conservative update: raise a counter to the largest new estimate of its words, at most.
         """
         words = {_cells(word) for word in document}
         known = {word: self.estimate(word) + 1 for word in words}
@@ -120,7 +118,7 @@ class Sketch:
         self.n += 1
 
     def fade(self, keep: float) -> None:
-        """All documents so far weigh ``keep`` of what they did."""
+        """Multiply the weight of all documents so far by ``keep``."""
         self.n *= keep
         for counters in self.rows:
             for k in counters:
@@ -131,13 +129,13 @@ class Sketch:
         return min(C[cell] for C, cell in zip(self.rows, word, strict=True))
 
     def idf(self, document: Document, k: int) -> float:
-        """Line 9 for a document with words in bucket k, as if it had been counted already."""
+        """Line 9 for a document with words in bucket k, as if it had been counted."""
         words = [_cells(word) for word in document if word[0] == k]
         return math.log((self.n + 1) / (max(map(self.estimate, words)) + 1))
 
 
 def _cells(word: tuple[int, ...]) -> tuple[int, ...]:
-    """Where a word is counted: its bucket, and its cells in further rows."""
+    """Return the counters of a word: its bucket, and its cells in further rows."""
     bucket, _, *others = word
     return bucket, *others
 
@@ -146,7 +144,7 @@ def _cells(word: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class Truth(NamedTuple):
-    """What is known of one document's labels: ``yes`` is the paper's T_t."""
+    """The known labels of one document: ``yes`` is the paper's T_t."""
 
     yes: frozenset[str]
     no: frozenset[str]
@@ -154,7 +152,7 @@ class Truth(NamedTuple):
 
     @classmethod
     def of(cls, labels: Collection[str] | Mapping[str, bool], seen: Iterable[str]) -> Truth:
-        """A set means "these and no others" of those seen; a mapping leaves the rest unknown."""
+        """Read a set ("these and no others" of those seen), or a mapping (the rest is unknown)."""
         if isinstance(labels, Mapping):
             yes = frozenset(name for name, state in labels.items() if state)
             return cls(yes, frozenset(labels) - yes, complete=False)
@@ -171,8 +169,8 @@ class Truth(NamedTuple):
 class Regions:
     """One prototype per label (Eq. 14) and its local statistics (Eq. 15, 16).
 
-    ``history`` keeps all that was fed to a prototype. No algorithm reads it: it is there to tell
-    which ties are certain.
+    ``history`` has the documents fed to each prototype; no algorithm reads it, only the detection
+    of certain ties.
     """
 
     def __init__(self, similarity: str) -> None:
@@ -194,26 +192,26 @@ class Regions:
 
     @property
     def inhabited(self) -> list[str]:
-        """The labels that were fed: only these have a region."""
+        """The labels with a document: only these have a region."""
         return [i for i in self.labels if self.n[i] > 0]
 
     def s(self, x: Vector, i: str) -> float:
-        """s(φ(d), p_i) of Algorithm 4: the cosine, or Eq. 12 with its sign turned."""
+        """s(φ(d), p_i) of Algorithm 4: the cosine, or minus Eq. 12."""
         if self.similarity == "cosine":
             return cosine(x, self.p[i])
         return -squared_distance(x, self.p[i])
 
     def map(self, x: Vector) -> str | None:
-        """Algorithm 4: the nearest prototype, the lowest number on ties.
+        """Algorithm 4: return the nearest prototype, the lowest number on ties.
 
-        A document without any weight lies in no region.
+        A document without weight has no region.
         """
         if is_zero(x) or not self.inhabited:
             return None
         return max(self.inhabited, key=lambda i: self.s(x, i))
 
     def feed(self, i: str, x: Vector, truth: Truth) -> None:
-        """Algorithm 5, lines 2 to 6, for one label; an unknown label j leaves F̂_ij as it is."""
+        """Algorithm 5, lines 2 to 6, for one label; an unknown label j does not change F̂_ij."""
         self.n[i] += 1
         lam = 1 / self.n[i]
         p = self.p[i]
@@ -227,7 +225,7 @@ class Regions:
         self.history[i].append((dict(x), truth))
 
     def fade(self, keep: float, labels: Iterable[str]) -> None:
-        """All that was fed to these labels weighs ``keep`` of what it did; means are as before."""
+        """Multiply the weight of these labels' documents by ``keep``; means stay."""
         for i in labels:
             self.n[i] *= Fraction(keep)
 
@@ -236,7 +234,7 @@ class Regions:
 
 
 class Reference(ABC):
-    """Algorithm 1: hash, map, predict, and learn where labels are given."""
+    """Algorithm 1: hash, map, predict, and learn from labelled documents."""
 
     def __init__(
         self,
@@ -270,9 +268,9 @@ class Reference(ABC):
         return self.decide(self.doc_hash(document))
 
     def learn(self, document: Document, labels: Labels) -> None:
-        """Line 6: labels teach the rule, every document teaches the sketch.
+        """Line 6: the rule learns from labels, the sketch from every document.
 
-        With a half-life, all that is older than the document weighs a little less from now on.
+        With a half-life, all older documents weigh a little less from now on.
         """
         x = self.doc_hash(document)
         self.look_at(x)
@@ -290,15 +288,15 @@ class Reference(ABC):
         self.sketch.fade(self.decay)
 
     def look_at(self, x: Vector) -> None:
-        """What a rule takes from the document before time passes."""
+        """Let a rule see the document before older ones fade."""
         return
 
     def emphasise(self, phi: Vector) -> Vector:
-        """What a rule adds to the weighting."""
+        """Let a rule change the weights."""
         return phi
 
     def fade(self, keep: float, labels: Iterable[str]) -> None:
-        """What these labels have learnt so far weighs ``keep`` of what it did."""
+        """Multiply the weight of what these labels have learnt by ``keep``."""
         self.regions.fade(keep, labels)
 
     def forget(self, keep: float, labels: Collection[str] | None) -> None:
@@ -314,14 +312,11 @@ class Reference(ABC):
         return predicted
 
     def probabilities(self, document: Document) -> dict[str, float]:
-        """The score of every label, as the user sees it."""
+        """Return the score of every label, as users see it."""
         return {j: float(value) for j, value in self.evidence(self.doc_hash(document)).items()}
 
     def doc_hash(self, document: Document) -> Vector:
-        """Algorithms 2 and 3, except that the document is counted after it was learnt.
-
-        Section 3.6: a factor from the labels that a word came with so far.
-        """
+        """Algorithms 2 and 3, with the factors of section 3.6; the document is counted later."""
         phi = {k: term_frequency(v, self.tf) for k, v in doc_hash_tf(document).items()}
         if self.weighting in WITH_IDF:
             phi = {k: v * self.sketch.idf(document, k) for k, v in phi.items()}
@@ -333,9 +328,9 @@ class Reference(ABC):
         return phi
 
     def decide(self, x: Vector) -> set[str]:
-        """Eq. 13: the labels whose evidence exceeds θ, or else the best one above the floor.
+        """Eq. 13: return the labels whose evidence exceeds θ, or the best above the floor.
 
-        A document without any weight is predicted nothing, a label without a document never.
+        A document without weight gets no label, and a label without documents is never predicted.
         """
         if is_zero(x):
             return set()
@@ -350,14 +345,14 @@ class Reference(ABC):
 
     @property
     def floor(self) -> float:
-        """Predict the best label above this evidence, though it does not exceed θ."""
+        """Predict the best label above this evidence, even if it does not exceed θ."""
         if self.at_least_one is None:
             return self.learnt_floor
         return -math.inf if self.at_least_one else math.inf
 
     @property
     def learnt_floor(self) -> float:
-        """The floor where ``at_least_one`` leaves it to the rule."""
+        """The floor if ``at_least_one`` is None."""
         return -math.inf
 
     def documents_of(self, label: str) -> float:
@@ -370,22 +365,22 @@ class Reference(ABC):
     @property
     @abstractmethod
     def cut(self) -> float:
-        """What evidence must exceed: the θ of Eq. 13."""
+        """The θ of Eq. 13."""
 
     @abstractmethod
     def evidence(self, x: Vector) -> Mapping[str, float | Fraction]:
-        """What speaks for each label."""
+        """Return the evidence for each label."""
 
     @abstractmethod
     def teach(self, x: Vector, truth: Truth) -> None:
-        """The learning rule."""
+        """Apply the learning rule."""
 
 
 # ── Sections 3.3 and 3.4: the paper's rules ──────────────────────────────────────────────────────
 
 
 class PaperClasher(Reference):
-    """Eq. 13 on the local statistics, learnt by Algorithm 5 or Algorithm 6."""
+    """Eq. 13 on local statistics, learnt by Algorithm 5 or Algorithm 6."""
 
     def __init__(self, rule: str = "centroid", *, threshold: float = 0.5, **settings: Any) -> None:
         super().__init__(**settings)
@@ -415,7 +410,7 @@ class PaperClasher(Reference):
             self.regions.feed(i, x, truth)
 
     def learn_mode_2(self, x: Vector, predicted: set[str], truth: Truth) -> None:
-        """Algorithm 6; only a label known to be wrong is a false positive."""
+        """Algorithm 6; only a label known to be absent is a false positive."""
         false_negatives = truth.yes - predicted
         false_positives = predicted & truth.no
         for i in false_negatives:
@@ -428,12 +423,12 @@ class PaperClasher(Reference):
 
 
 class LearntFloor:
-    """Predict the best label where it is true more often than the document has no label.
+    """The lowest z at which the best label is still predicted.
 
     Two fading histograms of the best z: of documents whose best label is true, and of documents
-    without labels. The floor is the edge above which the first outnumber the second by most, the
-    highest on ties; −∞ while every document had a label. It is chosen after every ``early``
-    documents, and after each one of the first ``early``.
+    without labels. The floor is the edge above which the first outnumber the second the most, the
+    highest on ties; −∞ while every document had a label. It is updated every ``early`` documents,
+    and after each of the first ``early``.
     """
 
     def __init__(
@@ -448,7 +443,7 @@ class LearntFloor:
         self.empty = [0.0] * self.bins
 
     def edge(self, place: int) -> float:
-        """Where a place begins: the first one at −∞. Nothing lies above the last edge."""
+        """Return the lower edge of a bin: −∞ for the first, ∞ after the last."""
         if place == self.bins:
             return math.inf
         return self.lowest + (place - 1) * self.bin_width if place else -math.inf
@@ -495,14 +490,11 @@ class LinearClasher(Reference):
         return self.best.value
 
     def look_at(self, x: Vector) -> None:
-        """Learn from the z that predicted the document."""
+        """Keep the z that predicted the document, to learn from it."""
         self.z = self.evidence(x)
 
     def note_best(self, x: Vector, truth: Truth) -> None:
-        """Count the z of the best label, where it is true or no label is.
-
-        A document has no label if all labels are known and none is true.
-        """
+        """Count the z of the best label if it is true, or if all labels are known to be absent."""
         able = [j for j in self.labels if self.documents_of(j) > 0]
         if able and not is_zero(x):
             best = max(able, key=lambda j: self.z[j])
@@ -511,7 +503,7 @@ class LinearClasher(Reference):
         self.best.look(self.labelled)
 
     def terms(self, x: Vector) -> dict[str, list[float]]:
-        """What adds up to z_j: b_j, then w_jk·x_k for each bucket of the document."""
+        """Return the terms of z_j: b_j, then w_jk·x_k for each bucket of the document."""
         return {
             j: [self.b[j], *(self.w[j].get(k, 0.0) * value for k, value in x.items())]
             for j in self.labels
@@ -527,7 +519,7 @@ class LinearClasher(Reference):
 
 
 class PerceptronClasher(LinearClasher):
-    """Binary relevance: w_j and b_j move by ``step`` where z_j has the wrong sign."""
+    """Binary relevance: w_j and b_j move by ``step`` if z_j has the wrong sign."""
 
     def __init__(self, *, threshold: float = 0.5, step: float = 0.1, **settings: Any) -> None:
         super().__init__(**settings)

@@ -1,4 +1,4 @@
-"""Words and hashes in plain Python, as documented: the oracle of the kernels that read text."""
+"""Words and hashes in plain Python: the oracle of the kernels that read text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from clasher.kernels.scan import KIND
 from clasher.text import unicode_tables
 from clasher.text.tokens import code_points
 
-LAST = 0x3FFFF  # writing ends with the third plane
+LAST = 0x3FFFF  # the last code point that may be part of a word
 UNSPACED_SCRIPTS = (
     "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN", "HIRAGANA", "HENTAIGANA", "KATAKANA", "BOPOMOFO",
     "HALFWIDTH KATAKANA", "COMBINING KATAKANA-HIRAGANA", "CJK UNIFIED IDEOGRAPH",
@@ -20,12 +20,11 @@ SEPARATOR, WORD, UNSPACED, SYMBOL = range(4)
 Found = tuple[str, int, int]
 """A word in lower case, and where it starts and stops in the text."""
 
-
 MARKS = "!?՜՞؟‼‽⁇⁈⁉！？"
 
 
 def kind(character: str, marks: bool = False) -> int:
-    """What a character is to the analysis, to which ``MARKS`` may be symbols."""
+    """Return the kind of a character; ``MARKS`` may be symbols."""
     if marks and character in MARKS:
         return SYMBOL
     category = unicodedata.category(character)
@@ -40,7 +39,7 @@ def kind(character: str, marks: bool = False) -> int:
 
 
 def is_settled(character: str) -> bool:
-    """Whether the frozen table can know the character: a newer Python may know more of them."""
+    """Tell whether the frozen table knows a character; a newer Python may know more."""
     if unicodedata.unidata_version == unicode_tables.UNICODE_VERSION:
         return True
     table = code_points()
@@ -49,12 +48,12 @@ def is_settled(character: str) -> bool:
 
 
 def lower(character: str) -> str:
-    """One character for one: the final sigma is a sigma, and İ an i."""
+    """Return one character in lower case: the final sigma is a sigma, and İ an i."""
     return "σ" if character == "ς" else character.lower()[0]
 
 
 def words(text: str, min_length: int = 2, marks: bool = False) -> list[Found]:
-    """The words of a text, in order."""
+    """Return the words of a text in order."""
     found: list[Found] = []
     for what, run in groupby(enumerate(text), key=lambda pair: kind(pair[1], marks)):
         letters = [(at, lower(character)) for at, character in run]
@@ -81,7 +80,7 @@ def finalise(state: int) -> int:
 
 
 def key(word: str, seed: int) -> int:
-    """The hash of a word in lower case, before it is finalised."""
+    """Return the hash of a word in lower case, before it is finalised."""
     state = finalise((seed + GOLDEN) & MASK)
     for letter in word:
         state = ((state ^ ord(letter)) * GOLDEN) & MASK
@@ -89,18 +88,18 @@ def key(word: str, seed: int) -> int:
 
 
 def place(word: str, seed: int, dimensions: int) -> tuple[int, int]:
-    """The bucket and the sign of a word in lower case."""
+    """Return the bucket and the sign of a word in lower case."""
     return place_of(key(word, seed), dimensions)
 
 
 def place_of(state: int, dimensions: int) -> tuple[int, int]:
-    """The bucket and the sign of a hash."""
+    """Return the bucket and the sign of a hash."""
     mixed = finalise(state)
     return ((mixed >> 32) * dimensions) >> 32, 1 - 2 * (mixed & 1)
 
 
 def hashed(text: str, seed: int, dimensions: int, min_length: int = 2) -> dict[int, int]:
-    """Algorithm 2: the signed counts of a document's buckets, in the order of their first words."""
+    """Algorithm 2: return signed counts of buckets, in the order of their first words."""
     counts: dict[int, int] = {}
     for word, _, _ in words(text, min_length):
         bucket, sign = place(word, seed, dimensions)
@@ -109,6 +108,6 @@ def hashed(text: str, seed: int, dimensions: int, min_length: int = 2) -> dict[i
 
 
 def row_bucket(word: str, row: int, seed: int, dimensions: int) -> int:
-    """The bucket of a word in a row of the sketch."""
+    """Return the bucket of a word in a row of the sketch."""
     mixed = finalise(key(word, seed) ^ ((row * GOLDEN) & MASK))
     return ((mixed >> 32) * dimensions) >> 32

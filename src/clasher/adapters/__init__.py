@@ -1,1 +1,1 @@
-"""Other people's frameworks: each package here imports one optional library."""
+"""Adapters for other frameworks: each module imports one optional library."""

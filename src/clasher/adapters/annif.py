@@ -1,19 +1,18 @@
-"""A learning backend for Annif, the toolkit of libraries for subject indexing: the extra ``annif``.
+"""A learning backend for Annif, the tool for subject indexing in libraries (extra ``annif``).
 
-Annif's backends are a fixed table; ``register`` adds ``clasher`` to it, for this process.
-
-Annif's ``train``, ``learn`` and ``suggest`` by a model whose labels are the URIs of subjects.
+The labels of the model are the URIs of subjects. Annif has a fixed table of backends; ``register``
+adds ``clasher`` to it for this process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from clasher.errors import ClasherError, MissingExtraError
 from clasher.model import Clasher
+from clasher.settings import declarations
 from clasher.text.analyzer import Analyzer
 from clasher.text.label_names import normal_name
 
@@ -32,20 +31,13 @@ from annif.suggestion import SubjectSuggestion, SuggestionBatch
 
 __all__ = ["ClasherBackend", "register"]
 
-SETTINGS: dict[str, Callable[[str], Any]] = {
-    "dimensions": int,
-    "max_labels": int,
-    "rule": str,
-    "weighting": str,
-    "half_life": float,
-    "seed": int,
-}
-"""Lines of a project that are settings of its model."""
+SETTINGS = ("dimensions", "max_labels", "rule", "weighting", "half_life", "seed")
+"""The settings that a project may have."""
 MODEL_FILE = "model.clasher"
 
 
 class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
-    """Clashing as a backend: learns from every document that people have corrected, at once."""
+    """A backend that learns from corrected documents at once."""
 
     name = "clasher"
     _model: Clasher | None = None
@@ -56,7 +48,7 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
         return Path(self.datadir, MODEL_FILE)
 
     def initialize(self, parallel: bool = False) -> None:
-        """Read the model, unless that was done."""
+        """Load the model, once."""
         if self._model is not None:
             return
         if not self.path.exists():
@@ -71,7 +63,7 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
             ) from error
 
     def _train(self, corpus: Any, params: dict[str, Any], jobs: int = 0) -> None:
-        """Learn from nothing."""
+        """Train a new model."""
         if corpus == "cached":
             self._refuse("keeps no documents to train from again; leave out --cached")
         if corpus.is_empty():
@@ -79,18 +71,18 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
         self._learn_into(self._new(params), corpus)
 
     def _learn(self, corpus: Any, params: dict[str, Any]) -> None:
-        """Learn more: all or, where something is wrong, nothing."""
+        """Learn more documents: all of them, or none if there is an error."""
         self.initialize()
         assert self._model is not None
         self._learn_into(self._model.copy(), corpus)
 
     def _suggest_batch(self, documents: list[Any], params: dict[str, Any]) -> Any:
-        """The subjects with the best probabilities."""
+        """Return the most probable subjects."""
         model = self._model
         assert model is not None
         subjects = self.project.subjects
         numbers = [subjects.by_uri(uri, warnings=False) for uri in model.labels]
-        if None in numbers:  # a subject may have left the vocabulary, or its URI is not normalised
+        if None in numbers:  # the subject was removed, or its URI is not normalised
             spelt = {normal_name(subjects[at].uri): at for at in range(len(subjects))}
             numbers = [
                 spelt.get(uri) if number is None else number
@@ -128,11 +120,13 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
 
     def _new(self, params: dict[str, Any]) -> Clasher:
         try:
-            given = {name: read(params[name]) for name, read in SETTINGS.items() if name in params}
+            given: dict[str, Any] = {
+                name: declarations()[name].read(params[name]) for name in SETTINGS if name in params
+            }
             if "stemmer" in params:
                 given["analyzer"] = Analyzer.rich(stemmer=params["stemmer"])
             return Clasher(**given)
-        except ValueError as error:  # as those of settings are
+        except ValueError as error:  # SettingError is one
             raise ConfigurationException(
                 f"backend clasher: {error}", project_id=self.project.project_id
             ) from error
@@ -142,11 +136,10 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
 
 
 def register() -> None:
-    """Make ``backend=clasher`` known to the Annif of this process."""
+    """Add ``backend=clasher`` to Annif in this process."""
     table = getattr(annif.backend, "_backend_fns", None)
     if not isinstance(table, dict):
         raise MissingExtraError(
-            "this version of Annif keeps its backends elsewhere; take 1.4: "
-            "pip install 'clasher[annif]'"
+            "this version of Annif is not supported; install 1.4: pip install 'clasher[annif]'"
         )
     table[ClasherBackend.name] = lambda: ClasherBackend

@@ -1,4 +1,4 @@
-"""A multi-label classifier for River's pipelines and evaluations: the extra ``river``."""
+"""A multi-label classifier for River (extra ``river``)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OLDEST = "0.22"  # the first that works with NumPy 2
 
 
 def check_river() -> None:
-    """Refuse to go on without River, or with one that is too old."""
+    """Refuse a missing River, or one that is too old."""
     try:
         found = version("river")
     except PackageNotFoundError as error:
@@ -41,11 +41,11 @@ __all__ = ["ClasherClassifier"]
 
 Label: TypeAlias = str | int
 Kind: TypeAlias = type[str] | type[int] | None
-"""What the labels of a stream are, as far as is known."""
+"""Whether the labels of a stream are text or integers; None before the first."""
 
 
 def read_labels(labels: Any, kind: Kind) -> tuple[Labels, Kind]:
-    """Labels as a model takes them, and of what kind they were.
+    """Return labels as a model takes them, and their kind.
 
     >>> read_labels({1: True, 2: False, 3: None}, None)
     ({'1': True, '2': False}, <class 'int'>)
@@ -71,7 +71,7 @@ integer as those before it; convert them to text: str(label)
 
 
 def given_label(name: str, kind: Kind) -> Label:
-    """A label of the model as it was given."""
+    """Return a label of the model as it was given."""
     return int(name) if kind is int else name
 
 
@@ -99,19 +99,18 @@ def _kind_of(name: Any) -> Kind:
 
 
 def _state(name: Any, state: Any) -> bool | None:
-    """Whether a document has a label; None or NaN where that is not known."""
+    """Return whether a document has a label, None if that is unknown (None or NaN)."""
     if state is None or state != state:
         return None
-    if state in (0, 1):  # as booleans of Python and of NumPy are
+    if state in (0, 1):  # also NumPy's booleans
         return bool(state)
     raise LabelError(
-        f"label {name!r} must be True or False, or None where it is not known. "
-        f"Got {state!r} instead."
+        f"label {name!r} must be True or False, or None if it is unknown. Got {state!r} instead."
     )
 
 
 def rows(batch: Any) -> list[Any]:
-    """The documents, or the labels, of a batch: rows of a data frame, or entries of a column.
+    """Return the documents or the labels of a batch: rows of a table, or entries of a column.
 
     >>> rows(pa.table({"wheat": [1, 0], "corn": [2, 1]}))
     [{'wheat': 1, 'corn': 2}, {'wheat': 0, 'corn': 1}]
@@ -131,10 +130,7 @@ def rows(batch: Any) -> list[Any]:
 
 
 def answers(batch: Any, names: Sequence[Any], columns: Any) -> Any:
-    """Answers for the documents of a batch: a data frame of its library, or a list of mappings.
-
-    ``columns`` has a row for each document and a column for each of ``names``.
-    """
+    """Return one value per document and name, as a data frame of the batch's library or a list."""
     if _of(batch, "pandas"):
         import pandas as pd  # type: ignore[import-untyped, unused-ignore]
 
@@ -154,21 +150,18 @@ Document: TypeAlias = str | Mapping[Any, Any]
 """A text, or features: names with values."""
 
 OF_FEATURES = {"weighting": "tf", "tf": "count"}
-"""What is done to features unless told otherwise: nothing."""
+"""The defaults for features: take them as they are."""
 
 
 class Decisions(dict[Any, bool]):
-    """Which labels a document has; labels that were never seen are ones it does not have.
-
-    River's measures ask for every label of the truth, the new ones included.
-    """
+    """The labels of a document; River's metrics also ask for labels never seen: False."""
 
     def __missing__(self, label: Label) -> bool:
         return False
 
 
 class Probabilities(dict[Any, dict[bool, float]]):
-    """How probable the labels of a document are; those that were never seen are not."""
+    """The probabilities of labels, 0 for a label never seen."""
 
     def __missing__(self, label: Label) -> dict[bool, float]:
         return {False: 1.0, True: 0.0}
@@ -178,23 +171,21 @@ class Probabilities(dict[Any, dict[bool, float]]):
 class ClasherClassifier(  # type: ignore[misc, unused-ignore]
     base.MultiLabelClassifier, LearningSettings
 ):
-    """Clashing, by River's rules: several labels for each text, or each mapping of features.
+    """Classify text or features, with several labels per document, by River's rules.
 
-    Documents are texts or features, the first one decides. Labels are a mapping label → bool,
-    which leaves the labels that it does not name unknown, a set of labels, which means "these and
-    no others", or None; they may appear at any time. Features are what :mod:`clasher.text.hashing`
-    says; they are weighed by what is before this in a pipeline, so they are taken as they are
-    unless ``weighting`` and ``tf`` say otherwise.
+    The first document decides between text and features (:mod:`clasher.text.hashing`), which
+    earlier steps of a pipeline may have weighed. Labels are a set, which means "these and no
+    others", a mapping label → bool, which leaves other labels unknown, or None; new ones may appear
+    at any time.
+
+    The parameters are those of :class:`clasher.settings.Settings`, except ``pending``.
 
     Parameters
     ----------
-    dimensions, rule, similarity, norm, threshold, at_least_one, max_labels, on_full, seed, \
-depth, conservative, words, half_life, detector, analyzer
-        As :class:`clasher.settings.Settings` has them.
     weighting
-        None: ``tfidf`` for texts, ``tf`` for features.
+        None: ``tfidf`` for text, ``tf`` for features.
     tf
-        None: ``log`` for texts, ``count`` for features.
+        None: ``log`` for text, ``count`` for features.
 
     Examples
     --------
@@ -221,34 +212,34 @@ depth, conservative, words, half_life, detector, analyzer
 
     @property
     def model(self) -> Clasher:
-        """The model behind it, to be explained, inspected or saved; made by the first document."""
+        """The model, to explain, inspect or save; the first document makes it."""
         return self._new(of_features=False) if self._model is None else self._model
 
     # ── one document ─────────────────────────────────────────────────────────────────────────
 
     def learn_one(self, x: Document, y: Any) -> None:
-        """Learn from one document; None for its labels only counts its words."""
+        """Learn from one document; labels of None only count its words."""
         labels, kind = read_labels(y, self._kind)
         self._learn([x], [labels], kind)
 
     def predict_one(self, x: Document, **kwargs: Any) -> Decisions:
-        """Whether it has each of the labels seen so far; changes nothing."""
+        """Return whether the document has each label seen so far; changes nothing."""
         names = self._labels()
         if not names:
             return Decisions()
         model = self.model
-        if isinstance(x, str) and not model.settings.analyzer.features:  # the shortest way
+        if isinstance(x, str) and not model.settings.analyzer.features:  # the fast path
             predicted = model.predict(x)
         else:
-            predicted = model.predict_many(self._hashed([x]))[0]
+            predicted = model.predict_many(_hashed(self.model, [x]))[0]
         return Decisions((given_label(name, self._kind), name in predicted) for name in names)
 
     def predict_proba_one(self, x: Document, **kwargs: Any) -> Probabilities:
-        """How probable each of the labels seen so far is; changes nothing."""
+        """Return the probability of each label seen so far; changes nothing."""
         names = self._labels()
         if not names:
             return Probabilities()
-        probabilities = self.model.probabilities_many(self._hashed([x]))[0].tolist()
+        probabilities = self.model.probabilities_many(_hashed(self.model, [x]))[0].tolist()
         return Probabilities(
             (given_label(name, self._kind), {False: 1.0 - share, True: share})
             for name, share in zip(names, probabilities, strict=True)
@@ -257,10 +248,10 @@ depth, conservative, words, half_life, detector, analyzer
     # ── many documents ───────────────────────────────────────────────────────────────────────
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """Learn from many documents: the same as ``learn_one`` one by one.
+        """Learn from many documents: the same as ``learn_one`` for each.
 
-        ``X`` is a data frame of features, or a column or list of texts or mappings; ``y`` a data
-        frame with a column for each label, or a column or list of what ``learn_one`` takes.
+        ``X`` is a data frame of features, or a column or list of texts or mappings; ``y`` is a
+        data frame with a column per label, or a column or list of labels as for ``learn_one``.
         """
         kind, read = self._kind, []
         for entry in rows(y):
@@ -269,24 +260,22 @@ depth, conservative, words, half_life, detector, analyzer
         self._learn(rows(X), read, kind)
 
     def predict_many(self, X: Any) -> Any:
-        """Which labels each document has: a data frame where ``X`` is of pandas or polars."""
+        """Return the labels of each document, as a data frame if ``X`` is of pandas or polars."""
         documents, names = rows(X), self._labels()
         has = np.zeros((len(documents), len(names)), np.bool_)
         if has.size:
             numbers = {name: at for at, name in enumerate(names)}
-            for row, labels in enumerate(self.model.predict_many(self._hashed(documents))):
+            for row, labels in enumerate(self.model.predict_many(_hashed(self.model, documents))):
                 has[row, [numbers[label] for label in labels]] = True
         return answers(X, self._given(names), has)
 
     def predict_proba_many(self, X: Any) -> Any:
-        """How probable it is that each document has each label, in the form of ``predict_many``."""
+        """Return the probability of each label for each document, like ``predict_many``."""
         documents, names = rows(X), self._labels()
         probabilities = np.zeros((len(documents), len(names)), np.float32)
         if probabilities.size:
-            probabilities = self.model.probabilities_many(self._hashed(documents))
+            probabilities = self.model.probabilities_many(_hashed(self.model, documents))
         return answers(X, self._given(names), probabilities)
-
-    # ── how it is done ───────────────────────────────────────────────────────────────────────
 
     def _learn(self, documents: list[Any], labels: list[Any], kind: Kind) -> None:
         if not documents and not labels:
@@ -296,9 +285,6 @@ depth, conservative, words, half_life, detector, analyzer
             model = self._new(any(isinstance(document, Mapping) for document in documents))
         model.learn_many(_hashed(model, documents), labels)
         self._model, self._kind = model, kind
-
-    def _hashed(self, documents: list[Any]) -> Hashed:
-        return _hashed(self.model, documents)
 
     def _labels(self) -> list[str]:
         return [] if self._model is None else self._model.labels
@@ -313,11 +299,9 @@ depth, conservative, words, half_life, detector, analyzer
         return Clasher(**settings)
 
     def _settings(self) -> dict[str, Any]:
-        """The settings that were given."""
         return {name: value for name, value in self._get_params().items() if value is not None}
 
     def __getstate__(self) -> dict[str, Any]:
-        """All that there is to know; a model as the bytes of its file."""
         model = None if self._model is None else packed(self._model)
         return {**self.__dict__, "_model": model}
 
@@ -329,7 +313,7 @@ depth, conservative, words, half_life, detector, analyzer
 
 
 def _hashed(model: Clasher, documents: list[Any]) -> Hashed:
-    """Documents as the model takes them; texts and features do not mix."""
+    """Hash documents, which must be all text or all features."""
     of_features = model.settings.analyzer.features
     for number, document in enumerate(documents):
         if not isinstance(document, Mapping if of_features else str):

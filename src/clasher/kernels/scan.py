@@ -358,10 +358,10 @@ def fold_documents(
 @kernel
 def hash_documents(
     data, offsets, table, minimum, initial, pairs, dimensions, slots, hashes, starts, stops,
-    indptr, buckets, counts,
+    indptr, buckets, counts, keeping, records,
 ):  # fmt: skip
-    """Scan and fold documents, a buffer of words at a time, with the pairs of short ones."""
-    filled = 0
+    """Scan and fold documents, a buffer of words at a time; record the words if ``keeping``."""
+    filled, noted = 0, 0
     indptr[0] = 0
     for document in range(offsets.shape[0] - 1):
         base = filled
@@ -372,36 +372,15 @@ def hash_documents(
                 data, position, end, table, minimum, initial, hashes, starts, stops
             )
             filled = fold(hashes, found, ONE_WORD, dimensions, slots, base, filled, buckets, counts)
+            if keeping:
+                noted = note(hashes, starts, stops, found, dimensions, slots, base, records, noted)
             words += found
         if words < pairs:  # few enough that all are still in the buffer
             found = pair_up(hashes, starts, stops, words)
             filled = fold(hashes, found, PAIR, dimensions, slots, base, filled, buckets, counts)
+            if keeping:
+                noted = note(hashes, starts, stops, found, dimensions, slots, base, records, noted)
         release(slots, base, filled, buckets)
         indptr[document + 1] = filled
-
-
-@kernel
-def hash_documents_and_words(
-    data, offsets, table, minimum, initial, pairs, dimensions, slots, hashes, starts, stops,
-    indptr, buckets, counts, records,
-):  # fmt: skip
-    """Do the same, and record the distinct words of each document."""
-    filled, noted = 0, 0
-    indptr[0], records.indptr[0] = 0, 0
-    for document in range(offsets.shape[0] - 1):
-        base = filled
-        position, end = offsets[document], offsets[document + 1]
-        words = 0
-        while position < end:
-            found, position = scan(
-                data, position, end, table, minimum, initial, hashes, starts, stops
-            )
-            filled = fold(hashes, found, ONE_WORD, dimensions, slots, base, filled, buckets, counts)
-            noted = note(hashes, starts, stops, found, dimensions, slots, base, records, noted)
-            words += found
-        if words < pairs:
-            found = pair_up(hashes, starts, stops, words)
-            filled = fold(hashes, found, PAIR, dimensions, slots, base, filled, buckets, counts)
-            noted = note(hashes, starts, stops, found, dimensions, slots, base, records, noted)
-        release(slots, base, filled, buckets)
-        indptr[document + 1], records.indptr[document + 1] = filled, noted
+        if keeping:
+            records.indptr[document + 1] = noted

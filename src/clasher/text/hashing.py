@@ -42,7 +42,6 @@ from clasher.kernels.scan import (
     emit,
     fold_documents,
     hash_documents,
-    hash_documents_and_words,
     hash_texts,
     pairs_of,
 )
@@ -142,16 +141,6 @@ def room_for_words(documents: int, words: int, buckets: int) -> Records:
 
 
 NO_RECORDS = room_for_words(0, 0, 0)
-
-
-def trimmed(records: Records, data: npt.NDArray[np.uint8]) -> HashedWords:
-    """Copy the recorded words into arrays of their size."""
-    indptr, places, keys, starts, stops, _, _ = records
-    noted = slice(0, int(indptr[-1]))
-    return HashedWords(
-        indptr, places[noted].copy(), keys[noted].copy(), starts[noted].copy(),
-        stops[noted].copy(), data,
-    )  # fmt: skip
 
 
 LARGEST = float(np.finfo(np.float32).max)
@@ -389,60 +378,49 @@ class Hasher:
 
     def fold(self, words: Words, values: npt.NDArray[np.float32]) -> Hashed:
         """Fold words with the given counts into buckets."""
-        documents, most = len(words.indptr) - 1, len(words.keys)
-        indptr, buckets, counts = _room(documents, most)
-        records = room_for_words(documents, most, most) if self.keep_words else NO_RECORDS
-        fold_values(
-            words, values, self.dimensions, self._scratch()[-1], indptr, buckets, counts,
-            self.keep_words, records,
-        )  # fmt: skip
-        return self._hashed(indptr, buckets, counts, records, words.data)
+        made, records = self._allocate(np.diff(words.indptr))
+        slots = self._scratch()[-1]
+        fold_values(words, values, self.dimensions, slots, *made, self.keep_words, records)
+        return self._trimmed(made, records, words.data)
 
     def _hash(self, texts: Buffers) -> Hashed:
         self._check_text()
-        cleaned, _ = self._steps.clean(texts)
-        if self._by_scan:
-            return self._hash_by_scan(cleaned)
-        words = self._steps.words(cleaned)
-        most = most_grams(words, self._steps.grams)
-        room = int(np.minimum(most, self.dimensions).sum())
-        indptr, buckets, counts = _room(cleaned.documents, room)
+        texts, _ = self._steps.clean(texts)
+        hashes, starts, stops, slots = self._scratch()
+        if self._by_scan:  # one pass over the bytes
+            most = most_words(texts, self.analyzer.marks)
+            made, records = self._allocate(most + np.minimum(most, self.analyzer.pairs))
+            hash_documents(
+                texts.data, texts.offsets, self._steps.table, self.analyzer.min_length,
+                self.initial, self.analyzer.pairs, self.dimensions, slots, hashes, starts, stops,
+                *made, self.keep_words, records,
+            )  # fmt: skip
+            return self._trimmed(made, records, texts.data)
+        words = self._steps.words(texts)
+        made, records = self._allocate(most_grams(words, self._steps.grams))
+        fold_documents(
+            words, self._steps.letters, self._steps.grams, self.dimensions, slots, hashes, starts,
+            stops, *made, self.keep_words, records,
+        )  # fmt: skip
+        return self._trimmed(made, records, words.data)
+
+    def _allocate(self, most: npt.NDArray[np.int64]) -> tuple[tuple[Any, Any, Any], Records]:
+        """Allocate indptr, buckets and counts, and records, for documents of ``most`` words."""
+        documents, room = len(most), int(np.minimum(most, self.dimensions).sum())
         records = NO_RECORDS
         if self.keep_words:
-            records = room_for_words(cleaned.documents, int(most.sum()), room)
-        hashes, starts, stops, slots = self._scratch()
-        fold_documents(
-            words, self._steps.letters, self._steps.grams, self.dimensions, slots,
-            hashes, starts, stops, indptr, buckets, counts, self.keep_words, records,
-        )  # fmt: skip
-        return self._hashed(indptr, buckets, counts, records, words.data)
+            records = room_for_words(documents, int(most.sum()), room)
+        indptr = np.empty(documents + 1, np.int64)
+        return (indptr, np.empty(room, np.int32), np.zeros(room, np.float32)), records
 
-    def _hash_by_scan(self, texts: Buffers) -> Hashed:
-        """Hash in one pass over the bytes, if words need no further steps."""
-        most = most_words(texts, self.analyzer.marks)
-        most += np.minimum(most, self.analyzer.pairs)
-        room = int(np.minimum(most, self.dimensions).sum())
-        indptr, buckets, counts = _room(texts.documents, room)
-        hashes, starts, stops, slots = self._scratch()
-        given = (
-            texts.data, texts.offsets, self._steps.table, self.analyzer.min_length, self.initial,
-            self.analyzer.pairs, self.dimensions, slots, hashes, starts, stops, indptr, buckets,
-            counts,
-        )  # fmt: skip
-        if not self.keep_words:
-            hash_documents(*given)
-            return self._hashed(indptr, buckets, counts, NO_RECORDS, texts.data)
-        records = room_for_words(texts.documents, int(most.sum()), room)
-        hash_documents_and_words(*given, records)
-        return self._hashed(indptr, buckets, counts, records, texts.data)
-
-    def _hashed(
-        self, indptr: Any, buckets: Any, counts: Any, records: Records, data: Any
-    ) -> Hashed:
-        used = int(indptr[-1])
-        documents = len(indptr) - 1
-        kept = trimmed(records, data) if self.keep_words else HashedWords.none(documents)
-        return Hashed(indptr, buckets[:used], counts[:used], kept, self.analysis)
+    def _trimmed(self, made: tuple[Any, Any, Any], records: Records, data: Any) -> Hashed:
+        indptr, buckets, counts = made
+        used, words = int(indptr[-1]), HashedWords.none(len(indptr) - 1)
+        if self.keep_words:
+            noted = int(records.indptr[-1])
+            places, keys, starts, stops = (each[:noted].copy() for each in records[1:5])
+            words = HashedWords(records.indptr, places, keys, starts, stops, data)
+        return Hashed(indptr, buckets[:used], counts[:used], words, self.analysis)
 
     def _check_text(self) -> None:
         if self.analyzer.features:
@@ -487,9 +465,3 @@ def _fingerprint(dimensions: int, seed: int, analyzer: Analyzer) -> str:
     """Return a digest of all that changes the hashes of documents."""
     made_by = json.dumps([dimensions, seed, analyzer.to_dict()], sort_keys=True)
     return hashlib.blake2b(made_by.encode(), digest_size=8).hexdigest()
-
-
-def _room(documents: int, buckets: int) -> tuple[Any, Any, Any]:
-    """Allocate the arrays of ``Hashed``: indptr, buckets and counts."""
-    indptr = np.empty(documents + 1, np.int64)
-    return indptr, np.empty(buckets, np.int32), np.zeros(buckets, np.float32)

@@ -1,4 +1,4 @@
-"""Estimators for scikit-learn: the extra ``sklearn``."""
+"""Estimators for scikit-learn (extra ``sklearn``)."""
 
 from importlib.util import find_spec
 
@@ -9,12 +9,9 @@ if find_spec("sklearn") is None:
 
 import sklearn
 
-# the first version with the tags and the validation that estimators are written with today
+# the first version with today's tags and validation
 if tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 6):
-    raise MissingExtraError(
-        f"scikit-learn {sklearn.__version__} is too old, 1.6 or later is needed: "
-        f"pip install --upgrade 'clasher[sklearn]'"
-    )
+    raise MissingExtraError.too_old("scikit-learn", sklearn.__version__, "1.6", "sklearn")
 
 from clasher.adapters.sklearn.classifier import ClasherClassifier
 from clasher.adapters.sklearn.vectorizer import HashedTfidfVectorizer

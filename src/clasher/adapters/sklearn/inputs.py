@@ -1,11 +1,9 @@
-"""What both estimators do alike: to read X, and to be pickled.
+"""Reading X and y, and the base class of both estimators.
 
-What X may be: text, a table with a column of text, or a matrix of features.
-
-What y may be: a label for each document, an indicator matrix, or sets of labels.
-
-A model knows labels by text; scikit-learn by text, integers, booleans or floats that are whole,
-sorted in ``classes_``. Labels of more than one of these kinds are refused: they cannot be sorted.
+X is text, a table with a column of text, or a matrix of features. y is one label per document, an
+indicator matrix, or sets of labels. A model's labels are text; scikit-learn's may also be integers,
+booleans or whole floats, sorted in ``classes_``. Labels of mixed kinds are refused: they cannot be
+sorted.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ class Features(NamedTuple):
 
 
 def texts_of(X: Any, column: str | None, owner: str) -> Buffers | None:
-    """The texts of X, in a table those of its ``column``; None where X holds no text.
+    """Return the texts of X, or of its ``column``; None if X holds no text.
 
     >>> texts_of(["wheat", "corn"], None, "Example").documents
     2
@@ -53,20 +51,16 @@ def texts_of(X: Any, column: str | None, owner: str) -> Buffers | None:
     if names is not None:
         X = _column_of(X, names, column, owner)
     elif column is not None:
-        wanted = f"None, or X a table with a column {column!r}"
-        raise SettingError.of("column", wanted, column, owner)
+        must_be = f"None, or X a table with a column {column!r}"
+        raise SettingError.of("column", must_be, column, owner)
     if isinstance(X, Iterator):
         X = list(X)
     return as_buffers(X) if isinstance(X, str) or _is_text(X) else None
 
 
 def features_of(X: Any) -> Features:
-    """The rows of a matrix that scikit-learn has looked at, dense or sparse.
-
-    Equal matrices give equal rows, however they are stored: in the order of their columns, each
-    once, without zeros.
-    """
-    rows = csr_array(X, copy=issparse(X))  # which is put in order in place
+    """Return the rows of a checked matrix: columns in order, each once, without zeros."""
+    rows = csr_array(X, copy=issparse(X))  # sorted in place below
     rows.sum_duplicates()
     rows.eliminate_zeros()
     return Features(
@@ -75,8 +69,8 @@ def features_of(X: Any) -> Features:
 
 
 def _column_names(X: Any) -> list[Any] | None:
-    """The names of a table's columns: those of pandas, polars, Arrow and datasets have some."""
-    names = getattr(X, "column_names", None)  # Arrow and datasets have columns of another kind
+    """Return the names of a table's columns, None for anything else."""
+    names = getattr(X, "column_names", None)  # Arrow and datasets; their ``columns`` are others
     names = getattr(X, "columns", None) if names is None else names
     return None if names is None else list(names)
 
@@ -105,7 +99,7 @@ def _listed(names: Sequence[Any]) -> str:
 
 
 def _is_text(values: Any) -> bool:
-    """Whether a column holds text: the first value that is not missing tells."""
+    """Tell whether a column holds text, by its first value that is not missing."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return plain_text(pa.array([], values.type)) is not None
     if issparse(values) or getattr(values, "ndim", 1) != 1 or not hasattr(values, "__iter__"):
@@ -115,12 +109,12 @@ def _is_text(values: Any) -> bool:
     present = (value for value in values if value is not None and value == value)
     try:
         return isinstance(next(present, None), str | bytes)
-    except ValueError:  # rows of a nested list are neither equal nor different
+    except ValueError:  # a nested list: arrays have no truth value
         return False
 
 
 SINGLE, MATRIX, SETS = "labels", "matrix", "sets"
-"""One label for each document, a column for each label, a set of labels for each document."""
+"""One label per document, a column per label, a set of labels per document."""
 
 Values = npt.NDArray[Any]
 
@@ -129,16 +123,16 @@ _KINDS = {"U": "text", "T": "text", "O": "text", "b": "booleans", "i": "integers
 
 
 class Targets(NamedTuple):
-    """A column of labels."""
+    """The labels of documents."""
 
     kind: str
-    sets: LabelSets  # under the names that a model knows them by
-    values: Values  # the different labels, sorted
+    sets: LabelSets  # with the model's names
+    values: Values  # distinct labels, sorted
     is_sparse: bool = False
 
 
 def read_targets(y: Any) -> Targets:
-    """Read y, whatever it is.
+    """Read y in any form.
 
     >>> read_targets([3, 1, 3]).sets[0], read_targets([{"oil", "gas"}, set()]).values
     ({'3'}, array(['gas', 'oil'], dtype='<U3'))
@@ -152,12 +146,12 @@ def read_targets(y: Any) -> Targets:
 
 
 def name_of(value: Any) -> str:
-    """The name by which a model knows a label."""
+    """Return the model's name of a label."""
     return value if type(value) is str else str(value.item() if hasattr(value, "item") else value)
 
 
 def united(known: Values, values: Values) -> Values:
-    """The labels of both, sorted; refuses those of another kind."""
+    """Return the labels of both, sorted; refuse labels of another kind."""
     if not len(known) or not len(values):
         return known if len(known) else values
     before, now = (_KINDS[labels.dtype.kind] for labels in (known, values))
@@ -170,7 +164,7 @@ def united(known: Values, values: Values) -> Values:
 
 
 def as_values(labels: Iterable[Any]) -> Values:
-    """Different labels, sorted, as an array of the one kind that they have."""
+    """Return the distinct labels, sorted; refuse labels of mixed kinds."""
     different = dict.fromkeys(labels)
     found = list(
         dict.fromkeys(check_name(name) if isinstance(name, str) else name for name in different)
@@ -209,7 +203,9 @@ def _read_single(y: Any) -> Targets:
     if issparse(y):
         y = y.toarray()
     given = column_or_1d(y, warn=True)
-    if given.dtype.kind == "O" or isinstance(y, list | tuple):  # NumPy makes text of a mixture
+    if given.dtype.kind == "O" or isinstance(
+        y, list | tuple
+    ):  # NumPy would turn a mixture into text
         as_values(y if isinstance(y, list | tuple) else given.tolist())
     given = check_array(given, ensure_2d=False, dtype=None, input_name="y")
     check_classification_targets(given)
@@ -259,31 +255,30 @@ def _labels_in(entry: Any) -> Iterable[Any]:
 
 
 def _named(entry: Any) -> Any:
-    """The labels of a document by the names that a model knows."""
+    """Replace the labels of a document by the model's names."""
     if isinstance(entry, Mapping):
         return {name_of(label): state for label, state in entry.items()}
     return None if entry is None else [name_of(label) for label in entry]
 
 
 class Fitted(BaseEstimator, ABC):  # type: ignore[misc]
-    """An estimator around something of ours that takes text or features: its ``_core``."""
+    """An estimator around a model of text or features, in the attribute named ``_core``."""
 
     _core: ClassVar[str]
-    """The attribute that has it."""
     column: str | None
 
     @abstractmethod
-    def _begun(self, texts: Buffers | None) -> Clasher | HashedTfidf:
-        """A core that has learnt nothing, for text or (None) for ``n_features_in_`` features."""
+    def _new_core(self, texts: Buffers | None) -> Clasher | HashedTfidf:
+        """Make an empty model for text, or (None) for ``n_features_in_`` features."""
 
     def _read(self, X: Any, *, reset: bool = False) -> Buffers | Hashed:
-        """X as the core takes it; ``reset`` makes a new one, for what X is."""
+        """Return X as the core takes it; ``reset`` makes a new core for X."""
         texts = self._texts(X, reset)
         if texts is None:
             X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float32)
         if reset:
             self.takes_text_ = texts is not None
-            setattr(self, self._core, self._begun(texts))
+            setattr(self, self._core, self._new_core(texts))
         if texts is not None:
             return texts
         rows: Hashed = getattr(self, self._core).take_rows(*features_of(X))
@@ -295,7 +290,7 @@ class Fitted(BaseEstimator, ABC):  # type: ignore[misc]
         if reset or (texts is not None) is self.takes_text_:
             return texts
         if self.takes_text_:
-            return as_buffers(X)  # which says what is not text, and takes no documents at all
+            return as_buffers(X)  # raises the error, unless X is empty
         raise TextError(
             f"this {name} was fitted with {self.n_features_in_} features. Got text instead; turn "
             f"it into features as before, or fit another one with text"
@@ -311,7 +306,7 @@ class Fitted(BaseEstimator, ABC):  # type: ignore[misc]
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        """All there is, the core as the bytes of its file and what these do not hold."""
+        """Pickle the core as the bytes of its file, and the settings that the file lacks."""
         state = {**super().__getstate__()}
         if self._core in state:
             core = state[self._core]
@@ -331,5 +326,5 @@ class Fitted(BaseEstimator, ABC):  # type: ignore[misc]
 
 
 def plain(value: Any) -> Any:
-    """A parameter as Python has it: searches hand out numbers of NumPy."""
+    """Turn a NumPy number, as parameter searches pass it, into a Python one."""
     return value.item() if isinstance(value, np.generic) else value

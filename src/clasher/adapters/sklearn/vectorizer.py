@@ -1,4 +1,4 @@
-"""Hashed TF-IDF that is learnt online, as a transformer."""
+"""Hashed TF-IDF, learnt online, as a scikit-learn transformer."""
 
 from __future__ import annotations
 
@@ -29,44 +29,31 @@ class HashedTfidfVectorizer(
     Fitted,
     VectorSettings,
 ):
-    """Text to hashed TF-IDF vectors, the IDF being learnt online: no vocabulary, bounded memory.
+    """Turn text into hashed TF-IDF vectors online: no vocabulary, bounded memory.
 
-    What ``HashingVectorizer`` and ``TfidfTransformer`` do together, in one pass and with
-    ``partial_fit``: words are hashed to signed buckets, and weighed by document frequencies that
-    are counted on the way. A matrix of counts that was made elsewhere, by a ``HashingVectorizer``
-    say, is weighed in the same way.
+    ``HashingVectorizer`` and ``TfidfTransformer`` in one pass, with ``partial_fit``: words are
+    hashed to signed buckets and weighed by the document frequencies counted so far. It also weighs
+    a matrix of counts, for example of a ``HashingVectorizer``.
+
+    ``dimensions``, ``weighting`` (``tfidf`` or ``tf``), ``tf``, ``norm``, ``seed``, ``words`` (for
+    ``get_feature_names_out``), ``half_life`` and ``analyzer`` are those of
+    :class:`clasher.settings.Settings`.
 
     Parameters
     ----------
-    dimensions : int
-        Number of buckets. For a matrix, its columns.
-    weighting : {"tfidf", "tf"}
-        Whether words are weighed by their document frequencies.
-    tf : {"log", "count"}
-        1 + ln of a bucket's count, or the count itself.
-    norm : {"l2", "none"}
-        Whether every document is scaled to unit length.
-    seed : int
-        Seed of the hash functions.
-    words : bool
-        Keep a word for each bucket, for ``get_feature_names_out``.
-    half_life : float, optional
-        A document that was counted so many documents ago counts half.
-    analyzer : clasher.Analyzer, optional
-        How text is cut into words.
     lead : bool
-        Let the first words of a text weigh more, as the margin rule of ``Clasher`` does.
+        Let the first words of a text weigh more, as the margin rule does.
     sparse_output : bool
-        Whether to give sparse matrices; ``set_output`` with data frames needs dense ones.
+        Whether to return sparse matrices; ``set_output`` with data frames needs dense ones.
     column : str, optional
-        The column of text, where X is a table.
+        The column of text, if X is a table.
 
     Attributes
     ----------
     vectors_ : clasher.HashedTfidf
-        What was counted.
+        The document frequencies.
     takes_text_ : bool
-        Whether it was fitted with text; else ``n_features_in_`` is the number of columns.
+        Whether X was text; otherwise ``n_features_in_`` is the number of columns.
 
     Examples
     --------
@@ -87,41 +74,40 @@ class HashedTfidfVectorizer(
     column: str | None = None
 
     def fit(self, X: Any, y: object = None) -> Self:
-        """Count the words of documents, anew; ``y`` is not looked at."""
-        self._counted(X, reset=True)
+        """Count the words of documents from scratch; ``y`` is ignored."""
+        self._count(X, reset=True)
         return self
 
     def partial_fit(self, X: Any, y: object = None) -> Self:
-        """Count the words of more documents; ``y`` is not looked at."""
-        self._counted(X, reset=not self.__sklearn_is_fitted__())
+        """Count the words of more documents; ``y`` is ignored."""
+        self._count(X, reset=not self.__sklearn_is_fitted__())
         return self
 
     def transform(self, X: Any) -> Any:
-        """Weigh documents by what was counted, as if each were the next one; changes nothing."""
+        """Weigh documents, each as if it were the next of the stream; changes nothing."""
         check_is_fitted(self)
         return self._matrix(self.vectors_.to_arrays(self._read(X)))
 
     def fit_transform(self, X: Any, y: object = None) -> Any:
-        """What ``fit`` and then ``transform`` give: all documents are weighed by all of them."""
-        documents = self._counted(X, reset=True)
+        """Do ``fit``, then ``transform``: all documents count before the first is weighed."""
+        documents = self._count(X, reset=True)
         return self._matrix(self.vectors_.to_arrays(documents))
 
     def partial_fit_transform(self, X: Any, y: object = None) -> Any:
-        """Weigh each document by those before it, then count it: what a stream needs.
+        """Weigh each document by those before it, then count it, as a stream needs.
 
-        A document's weights do not depend on those that come after it, nor on how the stream was
-        cut into calls.
+        The weights do not depend on how the stream is cut into calls.
         """
         documents = self._read(X, reset=not self.__sklearn_is_fitted__())
         return self._matrix(self.vectors_.step_arrays(documents))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """A name for each bucket, with its word where one is kept; a matrix keeps its names.
+        """Return a name for each bucket, with its word if kept; a matrix keeps its names.
 
         Parameters
         ----------
         input_features
-            The names of the columns of a matrix; not looked at for text.
+            The names of the columns of a matrix; ignored for text.
         """
         check_is_fitted(self)
         if not self.takes_text_:
@@ -133,22 +119,22 @@ class HashedTfidfVectorizer(
         word = self.vectors_.word_of(bucket) if self.vectors_.settings.words else None
         return f"{BUCKET}{bucket}" if word is None else f"{BUCKET}{bucket}:{word}"
 
-    def _counted(self, X: Any, reset: bool) -> Hashed:
-        """Count documents; returns them hashed, so that they can be weighed at once."""
+    def _count(self, X: Any, reset: bool) -> Hashed:
+        """Count documents; return them hashed."""
         read = self._read(X, reset=reset)
         documents: Hashed = self.vectors_.hash_many(read)
         self.vectors_.partial_fit(documents)
         return documents
 
-    def _begun(self, texts: Buffers | None) -> HashedTfidf:
+    def _new_core(self, texts: Buffers | None) -> HashedTfidf:
         given = {name: plain(value) for name, value in self.get_params(deep=False).items()}
         for name in ("sparse_output", "column"):
             del given[name]
         if texts is None:
             for name in ("words", "lead"):
                 if given[name]:
-                    wanted = "False for a matrix, which has no words"
-                    raise SettingError.of(name, wanted, given[name], type(self).__name__)
+                    must_be = "False for a matrix, which has no words"
+                    raise SettingError.of(name, must_be, given[name], type(self).__name__)
             given["dimensions"] = max(2, self.n_features_in_)
         return HashedTfidf(**given)
 
@@ -157,7 +143,7 @@ class HashedTfidfVectorizer(
         if not self.sparse_output:
             return weighed.to_dense(dimensions)
         sparse = weighed.to_sparse(dimensions)
-        # scikit-learn 1.9 and later let their users choose
+        # a setting of scikit-learn since 1.9
         arrays = get_config().get("sparse_interface", "spmatrix") == "sparray"
         return sparse if arrays else csr_matrix(sparse)
 
