@@ -10,7 +10,7 @@ from support.environment import optional
 for library in ("apsw", "starlette", "uvicorn", "prometheus_client", "httpx"):
     optional(library, "test")
 
-from tests.server.servers import Served, quick, serve  # noqa: E402
+from tests.server.servers import Served, serve, short_limits  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @pytest.fixture(scope="module")
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server with little patience."""
-    with serve(tmp_path_factory.mktemp("strict"), limits=quick()) as running:
+    with serve(tmp_path_factory.mktemp("strict"), limits=short_limits()) as running:
         running.teach()
         yield running
 

@@ -82,7 +82,7 @@ def serve(folder: Path, **setup: Any) -> Iterator[Served]:
         assert not thread.is_alive()
 
 
-def quick(**bounds: Any) -> Limits:
+def short_limits(**bounds: Any) -> Limits:
     """Limits that are reached in no time."""
     return Limits(
         **{
@@ -92,14 +92,14 @@ def quick(**bounds: Any) -> Limits:
     )  # fmt: skip
 
 
-def said(port: int, request: bytes, *, most: int = 2**20) -> bytes:
+def exchange(port: int, request: bytes, *, most: int = 2**20) -> bytes:
     """What a request of these bytes is answered with until the connection ends."""
     with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
         connection.sendall(request)
-        return heard(connection, most)
+        return read_all(connection, most)
 
 
-def heard(connection: socket.socket, most: int = 2**20) -> bytes:
+def read_all(connection: socket.socket, most: int = 2**20) -> bytes:
     """Everything until the other side ends the connection."""
     answer = b""
     with contextlib.suppress(ConnectionError):

@@ -29,18 +29,18 @@ def test_predictions_come_in_the_order_of_the_documents(served: Served) -> None:
     assert alone[2] == ["sport"]
 
 
-def test_every_prediction_has_an_id_of_its_own(served: Served) -> None:
+def test_every_prediction_gets_its_own_id(served: Served) -> None:
     ids = {predict(served, "the same text")["id"] for _ in range(20)}
     assert len(ids) == 20
 
 
-def test_one_document_alone_needs_no_batch(served: Served) -> None:
+def test_a_single_document_needs_no_batch(served: Served) -> None:
     alone = served.post("/v1/predict", {"text": "a late goal", "id": "x"})
     assert alone["predictions"] == [predict(served, "a late goal", id="x")]
 
 
 @pytest.mark.parametrize("place", ["body", "address"])
-def test_as_many_scores_are_told_as_were_asked_for(served: Served, place: str) -> None:
+def test_top_sets_the_number_of_probabilities(served: Served, place: str) -> None:
     body: dict[str, Any] = {"documents": [{"text": "a late goal"}]}
     query = {}
     if place == "body":
@@ -53,7 +53,7 @@ def test_as_many_scores_are_told_as_were_asked_for(served: Served, place: str) -
     assert scores == sorted(scores, reverse=True)
 
 
-def test_what_is_not_kept_cannot_be_spoken_of(served: Served) -> None:
+def test_feedback_on_a_document_that_was_not_kept_is_refused(served: Served) -> None:
     body = {"documents": [{"text": "a late goal", "id": "not kept"}], "keep": False}
     served.post("/v1/predict", body)
     answer = served.client.post("/v1/feedback", json={"id": "not kept", "labels": ["sport"]})
@@ -82,7 +82,7 @@ def test_a_body_may_be_compressed(served: Served) -> None:
     assert answer.json()["predictions"][0]["labels"] == predict(served, "a late goal")["labels"]
 
 
-def test_what_is_learnt_under_one_key_counts_once(folder: Path) -> None:
+def test_repeated_requests_with_one_key_are_learnt_once(folder: Path) -> None:
     with serve(folder) as served:
         key = {"idempotency-key": "monday-1"}
         receipts = [served.post("/v1/learn", {"documents": LESSONS}, headers=key) for _ in range(3)]
@@ -108,7 +108,7 @@ def test_large_batches_are_learnt_whole_or_not_at_all(folder: Path) -> None:
         assert served.get("/v1/names")["names"][0][2] == 30
 
 
-def test_feedback_in_full_in_part_and_taken_back(folder: Path) -> None:
+def test_full_and_partial_feedback_and_undo(folder: Path) -> None:
     with serve(folder) as served:
         served.teach()
         predicted = predict(served, "interest in a goal", id="doc")
@@ -132,7 +132,7 @@ def test_feedback_in_full_in_part_and_taken_back(folder: Path) -> None:
         assert [json.loads(line)["kind"] for line in rest.splitlines()] == ["undo"]
 
 
-def test_of_several_answers_those_that_can_be_are_taken(served: Served) -> None:
+def test_valid_answers_are_accepted_beside_invalid_ones(served: Served) -> None:
     predict(served, "a goal", id="known")
     said = [{"id": "known", "labels": ["sport"]}, {"id": "never seen", "labels": ["sport"]}]
     answer = served.post("/v1/feedback", {"documents": said})
@@ -167,7 +167,7 @@ def test_explanations_point_into_the_text(served: Served) -> None:
     assert words["goal"] > 0
 
 
-def test_a_label_keeps_its_number_through_a_renaming(folder: Path) -> None:
+def test_a_renamed_label_keeps_its_number(folder: Path) -> None:
     with serve(folder) as served:
         served.teach()
         numbers = {name: number for number, name, _, _ in served.get("/v1/names")["names"]}
@@ -187,7 +187,7 @@ def test_a_label_keeps_its_number_through_a_renaming(folder: Path) -> None:
         assert twice.status_code == 404
 
 
-def test_labels_come_in_pages_both_ways(folder: Path) -> None:
+def test_labels_are_sorted_and_paged(folder: Path) -> None:
     with serve(folder) as served:
         many = [
             {"text": f"word{n}", "labels": [f"label {n:02}"]} for n in range(20) for _ in range(n)
@@ -210,7 +210,7 @@ def test_labels_come_in_pages_both_ways(folder: Path) -> None:
         assert [label["words"][0][0] for label in found["labels"]] == ["word7"]
 
 
-def test_the_model_can_be_taken_away_and_put_back(folder: Path, tmp_path: Path) -> None:
+def test_the_model_can_be_downloaded_and_replaced(folder: Path, tmp_path: Path) -> None:
     with serve(folder) as served:
         served.teach()
         answer = served.client.get("/v1/model")
@@ -230,7 +230,7 @@ def test_the_model_can_be_taken_away_and_put_back(folder: Path, tmp_path: Path) 
         assert served.get("/v1/about")["settings"]["dimensions"] == 1024
 
 
-def test_figures_for_people_and_for_prometheus(folder: Path) -> None:
+def test_metrics_as_json_and_for_prometheus(folder: Path) -> None:
     with serve(folder) as served:
         served.teach(rounds=20)
         predict(served, "a goal")
@@ -257,7 +257,7 @@ def test_recent_documents_and_alarms(served: Served) -> None:
     assert served.get("/healthz") == {"status": "ok"} == served.get("/readyz")
 
 
-def test_labels_past_the_most_are_refused_before_anything_is_written(folder: Path) -> None:
+def test_too_many_labels_are_refused_before_anything_is_written(folder: Path) -> None:
     with serve(folder) as served:
         flood = [{"text": "x", "labels": [f"label {n}"]} for n in range(513)]
         answer = served.client.post("/v1/learn", json={"documents": flood})

@@ -1,4 +1,4 @@
-"""``clasher serve`` as a process: it starts, stops in order, survives being killed."""
+"""``clasher serve`` as a process: start, stop, kill."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from clasher import Clasher
 from clasher.cli.main import cli
 from clasher.server.tokens import TokenFile
 from clasher.service.log import Log
-from tests.server.servers import LESSONS, PATIENCE, Process, heard, process
+from tests.server.servers import LESSONS, PATIENCE, Process, process, read_all
 
 pytestmark = pytest.mark.compiled
 LEARN = b'{"documents": [{"text": "a late goal", "labels": ["sport"]}]}'
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_stop_finishes_what_was_accepted_also_with_streams_open(
+def test_a_stop_finishes_accepted_requests_and_open_streams(
     folder: Path, number: signal.Signals
 ) -> None:
     with process(folder) as running:
@@ -33,12 +33,12 @@ def test_a_stop_finishes_what_was_accepted_also_with_streams_open(
         slow = socket.create_connection(("127.0.0.1", running.port), PATIENCE)
         slow.sendall(b"POST /v1/learn HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n"
                      b"Content-Type: application/json\r\n\r\n{")  # fmt: skip
-        learned = teach_until_it_stops(running)
+        learned = Teaching(running)
         running.send(number)
-        assert heard(stream).endswith(b"0\r\n\r\n")
+        assert read_all(stream).endswith(b"0\r\n\r\n")
         assert running.wait() == 0
         assert "everything that was acknowledged is on disk" in running.lines[-1]
-        assert b" 408 " in heard(slow)
+        assert b" 408 " in read_all(slow)
         stream.close()
         slow.close()
     with process(folder) as again:
@@ -81,15 +81,12 @@ class Teaching:
         return self._acknowledged
 
 
-def teach_until_it_stops(running: Process) -> Teaching:
-    return Teaching(running)
-
-
-def test_what_was_acknowledged_survives_a_kill(folder: Path) -> None:
+@pytest.mark.parametrize("kills", [1, pytest.param(5, marks=pytest.mark.trial)])
+def test_what_was_acknowledged_survives_a_kill(folder: Path, kills: int) -> None:
     acknowledged: set[int] = set()
-    for _ in range(3):
+    for _ in range(kills):
         with process(folder) as running:
-            teaching = teach_until_it_stops(running)
+            teaching = Teaching(running)
             running.send(signal.SIGKILL)
             acknowledged |= set(teaching.result())
     with process(folder) as again, again.client as client:
@@ -120,7 +117,7 @@ def refusal(folder: Path) -> str:
         refused.end()
 
 
-def test_a_damaged_queue_ends_the_start_with_one_line(folder: Path) -> None:
+def test_a_damaged_queue_stops_the_start_with_one_line(folder: Path) -> None:
     killed(folder)
     log = Log(folder / "log.sqlite")
     log._db.execute("UPDATE documents SET body = replace(body, 'a late', 'a \xff\xfe')")
@@ -132,7 +129,7 @@ def test_a_damaged_queue_ends_the_start_with_one_line(folder: Path) -> None:
         assert client.get("/v1/documents/waits").status_code == 404
 
 
-def test_a_deleted_journal_ends_the_start_with_one_line(folder: Path) -> None:
+def test_a_deleted_journal_stops_the_start_with_one_line(folder: Path) -> None:
     killed(folder)
     assert not any((folder / "snapshots").iterdir())
     (folder / "log.sqlite-wal").unlink()
@@ -155,7 +152,7 @@ def test_a_second_process_is_refused(folder: Path) -> None:
             assert client.get("/readyz").status_code == 200
 
 
-def test_with_tokens_or_insecure_it_listens_to_others(folder: Path, tmp_path: Path) -> None:
+def test_other_addresses_need_tokens_or_insecure(folder: Path, tmp_path: Path) -> None:
     tokens = TokenFile(tmp_path / "tokens")
     token = tokens.add("ann", "read")
     options = ["--host", "0.0.0.0", "--token-file", str(tokens.path)]
@@ -167,7 +164,7 @@ def test_with_tokens_or_insecure_it_listens_to_others(folder: Path, tmp_path: Pa
         assert client.get("/v1/metrics").status_code == 200
 
 
-def test_a_model_begins_a_new_folder_and_no_old_one(folder: Path, tmp_path: Path) -> None:
+def test_a_model_initialises_only_a_new_folder(folder: Path, tmp_path: Path) -> None:
     model = Clasher(1024)
     for lesson in LESSONS * 5:
         model.learn(lesson["text"], lesson["labels"])

@@ -22,7 +22,7 @@ from clasher.service.structs import Document
 from tests.server.servers import LESSONS, PATIENCE, SETTINGS, serve
 
 
-def test_until_it_has_recovered_all_are_told_to_come_again(folder: Path) -> None:
+def test_requests_get_503_until_recovery(folder: Path) -> None:
     may_open, is_ready = threading.Event(), threading.Event()
 
     def slowly() -> Engine:
@@ -53,7 +53,7 @@ def test_until_it_has_recovered_all_are_told_to_come_again(folder: Path) -> None
     assert not thread.is_alive()
 
 
-def test_a_stop_while_it_recovers_closes_the_folder(folder: Path) -> None:
+def test_a_stop_during_recovery_closes_the_folder(folder: Path) -> None:
     may_open = threading.Event()
 
     def slowly() -> Engine:
@@ -98,14 +98,14 @@ def test_a_stop_ends_a_long_recovery(folder: Path) -> None:
         assert engine.replayed == 1
 
 
-def test_a_folder_in_use_ends_it_with_the_reason(folder: Path) -> None:
+def test_a_folder_in_use_is_the_failure(folder: Path) -> None:
     with serve(folder):
         server = Server(Service(lambda: Engine(folder), Setup()))
         server.run([bind("127.0.0.1", 0)])
         assert isinstance(server.failure, FolderError)
 
 
-def test_an_error_that_nobody_expected_ends_it_with_one_line(
+def test_an_unexpected_error_ends_with_one_line(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> Engine:
@@ -118,9 +118,7 @@ def test_an_error_that_nobody_expected_ends_it_with_one_line(
     assert f"{folder}: the service cannot start: UnicodeDecodeError" in ended.output
 
 
-def test_the_demo_predicts_before_it_answers_and_ends(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_demo_predicts_before_it_answers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     some = [
         Docstring(f"package.object{n}", LESSONS[n % 3]["text"], LESSONS[n % 3]["labels"])
         for n in range(FIRST + 20)

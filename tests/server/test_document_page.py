@@ -46,7 +46,7 @@ def is_like(told: Any, real: Any) -> bool:
     return isinstance(real, int | float | list)
 
 
-def test_the_examples_are_what_happens(tmp_path: Path) -> None:
+def test_the_examples_of_the_page_are_true(tmp_path: Path) -> None:
     if shutil.which("curl") is None:
         missing("curl is missing: the examples were not tried")
     with serve(tmp_path / "data") as served:

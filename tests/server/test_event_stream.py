@@ -16,7 +16,7 @@ import pytest
 from clasher.server import event_stream
 from clasher.server.event_stream import Hub
 from clasher.server.problems import HttpError
-from tests.server.servers import LESSONS, PATIENCE, Served, heard, serve
+from tests.server.servers import LESSONS, PATIENCE, Served, read_all, serve
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def of_kind(events: Iterator[dict[str, Any]], *kinds: str) -> Iterator[dict[str,
     return (event for event in islice(events, 1000) if event["kind"] in kinds)
 
 
-def test_what_happens_is_told(folder: Path) -> None:
+def test_lessons_become_events(folder: Path) -> None:
     with serve(folder) as served, watching(served) as events:
         served.teach()
         served.post("/v1/predict", {"text": "a goal", "id": "doc"})
@@ -59,14 +59,14 @@ def test_what_happens_is_told(folder: Path) -> None:
         assert by_kind["feedback"]["id"] == "doc"
 
 
-def test_figures_come_by_themselves(served: Served) -> None:
+def test_metrics_come_as_events(served: Served) -> None:
     with watching(served) as events:
         figures = next(of_kind(events, "metrics"))["data"]
     assert figures["documents_learned"] == served.get("/v1/metrics")["documents_learned"]
     assert figures["subscribers"] >= 1
 
 
-def test_whoever_comes_back_misses_nothing(folder: Path) -> None:
+def test_a_client_that_reconnects_misses_nothing(folder: Path) -> None:
     with serve(folder) as served:
         with watching(served) as events:
             served.post("/v1/learn", {"documents": LESSONS})
@@ -81,7 +81,7 @@ def test_whoever_comes_back_misses_nothing(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("last", ["", "nonsense", "1-2-3", "00000000-1", "-" * 500])
-def test_ids_of_another_life_begin_anew(served: Served, last: str) -> None:
+def test_unknown_event_ids_start_a_new_stream(served: Served, last: str) -> None:
     with watching(served, **{"last-event-id": last}) as events:
         assert next(events)["kind"] == "metrics"
 
@@ -96,7 +96,7 @@ def test_streams_end_when_the_service_stops(folder: Path) -> None:
             streams.append(stream)
         served.server.should_exit = True
         for stream in streams:
-            assert heard(stream).endswith(b"0\r\n\r\n")  # a proper end
+            assert read_all(stream).endswith(b"0\r\n\r\n")  # a proper end
             stream.close()
 
 
@@ -117,14 +117,14 @@ async def nothing() -> object:
     return {}
 
 
-def test_silence_is_filled_with_heartbeats() -> None:
+def test_heartbeats_without_events() -> None:
     async def two() -> list[bytes]:
         return await first_lines(Hub(nothing, heartbeat=0.01), 3)
 
     assert asyncio.run(two())[1:] == [b": still here\n\n"] * 2
 
 
-def test_who_does_not_keep_up_is_let_go() -> None:
+def test_a_slow_watcher_is_disconnected() -> None:
     async def overrun() -> int:
         own = Hub(nothing)
         lines = own.watch(None)

@@ -33,7 +33,7 @@ def teach(served: Served) -> None:
         served.post("/v1/learn", {"documents": lessons[start : start + 401]})
 
 
-def test_a_few_at_a_time_are_all() -> None:
+def test_workers_take_a_source_in_pieces() -> None:
     async def taken(most: int) -> list[list[int]]:
         source, found = iter(range(7)), []
         while some := await workers.take(source, most):

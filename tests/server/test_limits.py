@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from clasher.server.limits import Limits
-from tests.server.servers import PATIENCE, Served, heard, quick, said, serve
+from tests.server.servers import PATIENCE, Served, exchange, read_all, serve, short_limits
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 HEAD = b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -43,35 +43,35 @@ def trickled(port: int, first: bytes, drop: bytes) -> bytes:
         raise AssertionError("nobody cut it off")
 
 
-def test_a_head_that_trickles_is_cut_off(strict: Served) -> None:
+def test_a_slow_head_is_cut_off(strict: Served) -> None:
     assert status(trickled(strict.port, b"GET /healthz HTTP/1.1\r\nX-A: ", b"a")) == 408
 
 
-def test_a_second_head_that_trickles_is_cut_off(strict: Served) -> None:
+def test_a_slow_second_head_is_cut_off(strict: Served) -> None:
     whole = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with socket.create_connection(("127.0.0.1", strict.port), PATIENCE) as connection:
         connection.sendall(whole)
         assert b"200 OK" in connection.recv(4096)
         connection.sendall(whole[:20])
-        assert status(heard(connection)) == 408
+        assert status(read_all(connection)) == 408
 
 
-def test_a_connection_that_says_nothing_is_cut_off(strict: Served) -> None:
+def test_a_silent_connection_is_cut_off(strict: Served) -> None:
     with socket.create_connection(("127.0.0.1", strict.port), PATIENCE) as connection:
-        assert status(heard(connection)) == 408
+        assert status(read_all(connection)) == 408
 
 
-def test_a_head_without_end_is_cut_off(strict: Served) -> None:
-    assert status(said(strict.port, b"GET / HTTP/1.1\r\n" + b"X-A: aaaa\r\n" * 20_000)) == 431
+def test_an_endless_head_is_cut_off(strict: Served) -> None:
+    assert status(exchange(strict.port, b"GET / HTTP/1.1\r\n" + b"X-A: aaaa\r\n" * 20_000)) == 431
 
 
-def test_a_body_that_trickles_is_cut_off(strict: Served) -> None:
+def test_a_slow_body_is_cut_off(strict: Served) -> None:
     first = HEAD + b"Content-Length: 1000000\r\n\r\n"
     assert status(trickled(strict.port, first, b" ")) == 408
 
 
-def test_a_body_that_does_not_come_is_cut_off(strict: Served) -> None:
-    answer = said(strict.port, HEAD + b"Content-Length: 10\r\n\r\n")
+def test_a_missing_body_is_cut_off(strict: Served) -> None:
+    answer = exchange(strict.port, HEAD + b"Content-Length: 10\r\n\r\n")
     assert status(answer) == 408
     assert b"application/problem+json" in answer
     assert b"connection: close" in answer
@@ -83,7 +83,7 @@ def endless(piece: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("content", ["application/json", "application/x-ndjson"])
-def test_a_body_without_end_is_cut_off(strict: Served, content: str) -> None:
+def test_an_endless_body_is_cut_off(strict: Served, content: str) -> None:
     sent = 0
 
     def pieces() -> Iterator[bytes]:
@@ -101,8 +101,8 @@ def test_a_body_without_end_is_cut_off(strict: Served, content: str) -> None:
     assert sent < 2**30
 
 
-def test_a_long_body_is_refused_by_its_head(strict: Served) -> None:
-    answer = said(strict.port, HEAD + b"Content-Length: 999999999999\r\n\r\n")
+def test_a_long_body_is_refused_by_its_length(strict: Served) -> None:
+    answer = exchange(strict.port, HEAD + b"Content-Length: 999999999999\r\n\r\n")
     assert status(answer) == 413
     assert b"application/x-ndjson" in answer  # the remedy
 
@@ -121,7 +121,7 @@ def test_a_compressed_bomb_is_cut_off(strict: Served, layers: int) -> None:
 @pytest.mark.parametrize(
     "body", [b"not gzip", gzip.compress(b'{"text": "a"}')[:-6]], ids=["no gzip", "cut off"]
 )
-def test_compressed_data_must_be_whole(strict: Served, body: bytes) -> None:
+def test_truncated_gzip_is_refused(strict: Served, body: bytes) -> None:
     headers = {"content-type": "application/json", "content-encoding": "gzip"}
     answer = strict.client.post("/v1/predict", content=body, headers=headers)
     assert answer.status_code == 400
@@ -130,7 +130,7 @@ def test_compressed_data_must_be_whole(strict: Served, body: bytes) -> None:
 @pytest.mark.parametrize(
     "content", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
 )
-def test_other_types_are_refused(strict: Served, content: str) -> None:
+def test_other_media_types_are_refused(strict: Served, content: str) -> None:
     headers = {"content-type": content}
     answer = strict.client.post("/v1/learn", content=b'{"text": "a"}', headers=headers)
     assert answer.status_code == 415
@@ -138,7 +138,7 @@ def test_other_types_are_refused(strict: Served, content: str) -> None:
 
 
 def test_memory_is_bounded_over_all_requests(folder: Path) -> None:
-    limits = quick(buffered_bytes=1000, idle_seconds=5.0)
+    limits = short_limits(buffered_bytes=1000, idle_seconds=5.0)
     with serve(folder, limits=limits) as served:
         first = HEAD + b"Content-Length: 1600\r\n\r\n"
         with socket.create_connection(("127.0.0.1", served.port), PATIENCE) as connection:
@@ -162,7 +162,7 @@ def test_connections_are_bounded(folder: Path) -> None:
         for connection in sockets:
             connection.settimeout(PATIENCE)
             connection.sendall(HEALTH)
-        answers = [heard(connection) for connection in sockets]
+        answers = [read_all(connection) for connection in sockets]
         for connection in sockets:
             connection.close()
         assert {answer[:12] for answer in answers if answer} <= {b"HTTP/1.1 200", b"HTTP/1.1 503"}
@@ -171,8 +171,8 @@ def test_connections_are_bounded(folder: Path) -> None:
 
 
 @pytest.mark.compiled
-def test_whoever_does_not_read_the_answer_is_given_up(folder: Path) -> None:
-    with serve(folder, limits=quick(send_seconds=0.3)) as served:
+def test_a_client_that_does_not_read_is_disconnected(folder: Path) -> None:
+    with serve(folder, limits=short_limits(send_seconds=0.3)) as served:
         many = [{"text": "x" * 5000, "labels": ["a"]}] * 4000
         served.engine.learn([_document(one) for one in many]).result()
         connection = socket.socket()
@@ -188,7 +188,7 @@ def test_whoever_does_not_read_the_answer_is_given_up(folder: Path) -> None:
                 served.get("/readyz")
                 threading.Event().wait(0.05)
             assert not served.server.server_state.tasks
-            assert len(heard(connection, most=2**25)) < 4000 * 5000
+            assert len(read_all(connection, most=2**25)) < 4000 * 5000
 
 
 def _document(one: dict[str, object]) -> object:
@@ -216,7 +216,7 @@ HOSTILE: dict[str, Callable[[int], object]] = {
 
 
 @pytest.mark.parametrize("what", HOSTILE)
-def test_others_are_answered_meanwhile(strict: Served, what: str) -> None:
+def test_other_clients_are_served_during_attacks(strict: Served, what: str) -> None:
     threads = [threading.Thread(target=HOSTILE[what], args=[strict.port]) for _ in range(8)]
     for thread in threads:
         thread.start()

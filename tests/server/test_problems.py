@@ -37,7 +37,7 @@ MALFORMED = {
 
 @pytest.mark.parametrize("path", ["/v1/predict", "/v1/learn"])
 @pytest.mark.parametrize("what", MALFORMED)
-def test_the_place_of_what_is_wrong_is_told(served: Served, path: str, what: str) -> None:
+def test_problems_name_the_field(served: Served, path: str, what: str) -> None:
     body, status, field = MALFORMED[what]
     before = served.engine.version
     answer = served.client.post(path, content=body, headers=JSON)
@@ -95,7 +95,7 @@ def test_json_lines_are_bounded_too(served: Served) -> None:
         ("GET", "/v1/log?after=-1", 422),
     ],
 )
-def test_addresses_that_lead_nowhere(served: Served, method: str, path: str, status: int) -> None:
+def test_unknown_addresses(served: Served, method: str, path: str, status: int) -> None:
     answer = served.client.request(method, path)
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/problem+json"
@@ -110,14 +110,14 @@ def test_addresses_that_lead_nowhere(served: Served, method: str, path: str, sta
         ({"action": "paint"}, 422, "$.action"),
     ],
 )
-def test_changes_of_labels_that_have_no_meaning(
+def test_invalid_label_changes(
     served: Served, change: dict[str, str], status: int, field: str
 ) -> None:
     answer = served.client.post("/v1/labels/1", json=change)
     assert (answer.status_code, answer.json()["field"]) == (status, field)
 
 
-def test_what_the_engine_refuses_is_passed_on(served: Served) -> None:
+def test_errors_of_the_engine_become_problems(served: Served) -> None:
     missing = served.client.post("/v1/undo", json={"version": 10**6})
     assert missing.status_code == 404
     unknown = served.client.post("/v1/explain", json={"text": "a", "labels": ["no such label"]})

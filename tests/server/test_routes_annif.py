@@ -15,7 +15,7 @@ def ask(served: Served, **fields: Any) -> Any:
     return served.client.post(SUGGEST, data=fields)
 
 
-def test_subjects_come_with_scores_the_best_first(served: Served) -> None:
+def test_subjects_come_with_scores_best_first(served: Served) -> None:
     served.post("/v1/learn", {"documents": [
         {"text": "rye and oats", "labels": ["http://example.org/topics#rye"]},
     ] * 5})  # fmt: skip
@@ -28,7 +28,7 @@ def test_subjects_come_with_scores_the_best_first(served: Served) -> None:
     assert found[0]["score"] > found[1]["score"]
 
 
-def test_a_project_is_there(served: Served) -> None:
+def test_the_project_is_trained(served: Served) -> None:
     assert served.get("/v1/annif") == {"is_trained": True}
 
 
@@ -42,13 +42,13 @@ def test_a_project_is_there(served: Served) -> None:
         (b"&".join([b"text=a"] * 200), 400),
     ],
 )
-def test_forms_that_make_no_sense(served: Served, body: bytes, status: int) -> None:
+def test_invalid_forms(served: Served, body: bytes, status: int) -> None:
     headers = {"content-type": "application/x-www-form-urlencoded"}
     answer = served.client.post(SUGGEST, content=body, headers=headers)
     assert answer.status_code == status
     assert answer.json()["detail"]
 
 
-def test_forms_are_taken_nowhere_else(served: Served) -> None:
+def test_only_annif_may_send_forms(served: Served) -> None:
     assert served.client.post("/v1/learn", data={"text": "a"}).status_code == 415
     assert served.client.post(SUGGEST, json={"text": "a"}).status_code == 415

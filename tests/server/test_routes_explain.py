@@ -32,7 +32,7 @@ def refused(served: Served, body: dict[str, Any]) -> dict[str, Any]:
     return problem
 
 
-def test_a_text_that_is_too_long_is_refused(knowing: Served) -> None:
+def test_a_too_long_text_is_refused(knowing: Served) -> None:
     problem = refused(knowing, {"text": "wheat " * (LONGEST_EXPLAINED // 6 + 1)})
     assert problem["type"].endswith("too-long")
     assert f"{LONGEST_EXPLAINED:,}" in problem["detail"]
@@ -48,13 +48,13 @@ def test_too_many_labels_of_a_long_text_are_refused(knowing: Served, asked: dict
     assert problem["field"] == f"$.{next(iter(asked))}"
 
 
-def test_the_limits_are_told(knowing: Served) -> None:
+def test_about_shows_the_limits(knowing: Served) -> None:
     limits = knowing.get("/v1/about")["limits"]
     assert limits["longest_explained"] == LONGEST_EXPLAINED
     assert limits["most_explained"] == MOST_EXPLAINED
 
 
-def test_the_answer_has_the_weightiest_words_and_the_sum_of_the_rest(knowing: Served) -> None:
+def test_the_answer_has_the_strongest_words_and_the_sum_of_the_rest(knowing: Served) -> None:
     text = " ".join(f"word{n}" for n in range(3000))
     (told,) = knowing.post("/v1/explain", {"text": text, "labels": ["l7"]})["explanations"]
     words = [text[word["start"] : word["stop"]] for word in told["words"]]
@@ -100,7 +100,7 @@ def test_learning_goes_on_between_two_labels(
     assert len(gate.labels) == 3
 
 
-def test_work_ends_when_the_client_has_gone(
+def test_work_ends_when_the_client_disconnects(
     knowing: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = Gate(knowing.engine, monkeypatch)

@@ -14,7 +14,7 @@ from clasher.server.operations import Operation
 from clasher.server.routes import OPERATIONS
 from clasher.server.tokens import SCOPES, Scope, TokenFile
 from clasher.text.label_names import normal_name
-from tests.server.servers import Served, said, serve
+from tests.server.servers import Served, exchange, serve
 
 SECURE = {
     "x-content-type-options": "nosniff",
@@ -28,7 +28,7 @@ SECURE = {
     "path",
     ["/", "/docs", "/openapi.json", "/v1/metrics", "/metrics", "/v1/log", "/no", "/v1/learn"],
 )
-def test_every_answer_tells_browsers_to_be_careful(served: Served, path: str) -> None:
+def test_every_response_has_the_security_headers(served: Served, path: str) -> None:
     answer = served.client.get(path)
     assert SECURE.items() <= dict(answer.headers).items()
     policy = answer.headers["content-security-policy"]
@@ -38,7 +38,7 @@ def test_every_answer_tells_browsers_to_be_careful(served: Served, path: str) ->
     assert "access-control-allow-origin" not in answer.headers
 
 
-def test_refusals_of_the_edge_carry_the_headers_too(served: Served) -> None:
+def test_refused_requests_get_the_headers_too(served: Served) -> None:
     answer = served.client.get("/", headers={"host": "evil.example"})
     assert answer.status_code == 421
     assert SECURE.items() <= dict(answer.headers).items()
@@ -47,15 +47,15 @@ def test_refusals_of_the_edge_carry_the_headers_too(served: Served) -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", ""]
 )
-def test_names_that_were_made_to_point_here_are_refused(served: Served, host: str) -> None:
+def test_unknown_host_names_are_refused(served: Served, host: str) -> None:
     request = f"GET /v1/metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
-    answer = said(served.port, request.encode())
+    answer = exchange(served.port, request.encode())
     assert b" 421 " in answer.split(b"\r\n")[0]
     assert b"documents_learned" not in answer
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1", "[::1]:9", "10.1.2.3"])
-def test_addresses_and_own_names_are_right(served: Served, host: str) -> None:
+def test_addresses_and_own_names_are_accepted(served: Served, host: str) -> None:
     assert served.client.get("/healthz", headers={"host": host}).status_code == 200
 
 
@@ -117,7 +117,7 @@ def test_pages_of_other_sites_may_link_to_the_dashboard(served: Served) -> None:
         assert served.client.get(path, headers=headers).status_code == 200
 
 
-def test_below_a_path_other_sites_get_no_data_either(folder: Path) -> None:
+def test_other_sites_get_no_data_below_a_path(folder: Path) -> None:
     with serve(folder, root_path="/clasher") as served:
         headers = {"sec-fetch-site": "cross-site"}
         for url in (served.url, served.url.removesuffix("/clasher")):
@@ -125,19 +125,19 @@ def test_below_a_path_other_sites_get_no_data_either(folder: Path) -> None:
             assert served.client.get(f"{url}/docs", headers=headers).status_code == 200
 
 
-def test_a_browser_that_asks_for_permission_gets_none(served: Served) -> None:
+def test_preflight_requests_get_no_permission(served: Served) -> None:
     headers = {"origin": "https://evil.example", "access-control-request-method": "POST"}
     answer = served.client.options("/v1/learn", headers=headers)
     assert answer.status_code == 405
     assert "access-control-allow-origin" not in answer.headers
 
 
-def test_pages_of_our_own_are_welcome(served: Served) -> None:
+def test_own_pages_may_send_requests(served: Served) -> None:
     origin = {"origin": served.url, "sec-fetch-site": "same-origin"}
     assert served.post("/v1/predict", {"text": "a"}, headers=origin)
 
 
-def test_below_a_proxy_the_given_name_is_ours(folder: Path) -> None:
+def test_a_given_host_name_is_accepted_behind_a_proxy(folder: Path) -> None:
     with serve(folder, hosts=("news.example.org",), root_path="/clasher") as served:
         for host in ("news.example.org", "127.0.0.1"):  # proxies pass it on, or do not
             headers = {"host": host, "origin": "https://news.example.org"}
@@ -163,7 +163,7 @@ def status_of(served: Served, one: Operation, token: str | None) -> httpx.Respon
 
 
 @pytest.mark.parametrize("one", OPERATIONS, ids=lambda one: one.name)
-def test_each_operation_asks_for_its_scope(
+def test_each_operation_requires_its_scope(
     one: Operation, guarded: tuple[Served, dict[str, str]]
 ) -> None:
     served, tokens = guarded
@@ -211,7 +211,7 @@ SECRET = "the quarterly figures of acme are bad"
 
 
 @pytest.mark.parametrize("scope", ["predict", "read"])
-def test_texts_and_names_of_people_need_more_than_reading(folder: Path, scope: Scope) -> None:
+def test_texts_and_names_need_scope_teach(folder: Path, scope: Scope) -> None:
     file = TokenFile(folder.parent / "tokens")
     ann = {"authorization": f"Bearer {file.add('ann.example', 'admin')}"}
     reader = {"authorization": f"Bearer {file.add('reader', scope)}"}
@@ -228,7 +228,7 @@ def test_texts_and_names_of_people_need_more_than_reading(folder: Path, scope: S
 
 
 @pytest.mark.parametrize("has_digest", [True, False])
-def test_those_who_predict_do_not_choose_what_is_taught(folder: Path, has_digest: bool) -> None:
+def test_predicting_an_id_again_does_not_change_lessons(folder: Path, has_digest: bool) -> None:
     file = TokenFile(folder.parent / "tokens")
     ann = {"authorization": f"Bearer {file.add('ann', 'admin')}"}
     eve = {"authorization": f"Bearer {file.add('eve', 'predict')}"}
@@ -249,7 +249,7 @@ def test_those_who_predict_do_not_choose_what_is_taught(folder: Path, has_digest
 
 
 @pytest.mark.parametrize(("scope", "is_told"), [("read", False), ("teach", True)])
-def test_events_name_people_to_those_who_teach(folder: Path, scope: Scope, is_told: bool) -> None:
+def test_events_name_people_only_to_teachers(folder: Path, scope: Scope, is_told: bool) -> None:
     file = TokenFile(folder.parent / "tokens")
     ann = {"authorization": f"Bearer {file.add('ann.example', 'teach')}"}
     watcher = {"authorization": f"Bearer {file.add('watcher', scope)}"}
@@ -274,12 +274,12 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> object:
         yield served, tokens
 
 
-def test_pages_need_no_token_since_they_ask_for_it(guarded: tuple[Served, dict[str, str]]) -> None:
+def test_pages_need_no_token(guarded: tuple[Served, dict[str, str]]) -> None:
     for path in ("/docs", "/openapi.json", "/pages/docs.js"):
         assert guarded[0].client.get(path).status_code == 200
 
 
-def test_the_name_of_a_token_is_who_taught(guarded: tuple[Served, dict[str, str]]) -> None:
+def test_lessons_carry_the_name_of_the_token(guarded: tuple[Served, dict[str, str]]) -> None:
     served, tokens = guarded
     headers = {"authorization": f"Bearer {tokens['teach']}", "x-clasher-who": "somebody-else"}
     served.post("/v1/learn", {"text": "a", "labels": ["x"]}, headers=headers)
@@ -287,7 +287,7 @@ def test_the_name_of_a_token_is_who_taught(guarded: tuple[Served, dict[str, str]
     assert '"who":"teach"' in served.client.get("/v1/log", headers=admin).text
 
 
-def test_tokens_are_kept_as_hashes_that_only_the_owner_reads(tmp_path: Path) -> None:
+def test_tokens_are_stored_as_hashes_readable_by_the_owner_only(tmp_path: Path) -> None:
     file = TokenFile(tmp_path / "tokens")
     token = file.add("ann", "teach")
     assert token not in file.path.read_text()
@@ -295,7 +295,7 @@ def test_tokens_are_kept_as_hashes_that_only_the_owner_reads(tmp_path: Path) -> 
     assert file.path.stat().st_mode & 0o077 == 0
 
 
-def test_a_token_that_was_removed_opens_nothing(tmp_path: Path) -> None:
+def test_a_removed_token_is_refused(tmp_path: Path) -> None:
     file = TokenFile(tmp_path / "tokens")
     ann, bob = file.add("ann", "teach"), file.add("bob", "admin")
     assert file.find(ann)
@@ -311,14 +311,14 @@ def test_a_token_that_was_removed_opens_nothing(tmp_path: Path) -> None:
         file.add("two words", "read")
 
 
-def test_a_file_of_tokens_is_read_strictly(tmp_path: Path) -> None:
+def test_invalid_token_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "tokens"
     path.write_text("ann root 0000\n")
     with pytest.raises(StreamError, match="line 1"):
         TokenFile(path).holders()
 
 
-def test_where_the_tokens_cannot_be_read_nobody_gets_in(tmp_path: Path) -> None:
+def test_an_unreadable_token_file_locks_everybody_out(tmp_path: Path) -> None:
     file = TokenFile(tmp_path / "tokens")
     token = file.add("ann", "admin")
     headers = {"authorization": f"Bearer {token}"}
@@ -350,7 +350,7 @@ def test_no_path_of_a_request_reaches_the_file_system(folder: Path, way: str) ->
             for target in (folder / "canary", folder.parent / "canary"):
                 path = pattern.format(way=way, target=target)
                 request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-                answer = said(served.port, request.encode())
+                answer = exchange(served.port, request.encode())
                 assert answer.startswith((b"HTTP/1.1 404", b"HTTP/1.1 422", b"HTTP/1.1 400")), path
                 assert CANARY.encode() not in answer
 
@@ -361,7 +361,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def test_labels_and_texts_are_never_taken_for_anything_else(folder: Path) -> None:
+def test_hostile_labels_and_texts_stay_data(folder: Path) -> None:
     with serve(folder) as served:
         for text in HOSTILE:
             served.post("/v1/learn", {"documents": [{"text": text, "labels": [text]}]})

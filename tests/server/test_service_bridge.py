@@ -13,7 +13,7 @@ from clasher.server.service import Bridge
 MANY = 500
 
 
-def test_every_result_arrives_whatever_thread_it_comes_from() -> None:
+def test_results_of_all_threads_arrive() -> None:
     futures: list[Future[int]] = [Future() for _ in range(MANY)]
 
     async def arrived() -> list[int]:
@@ -27,7 +27,7 @@ def test_every_result_arrives_whatever_thread_it_comes_from() -> None:
     assert asyncio.run(arrived()) == list(range(MANY))
 
 
-def test_errors_arrive_and_who_has_left_is_passed_over() -> None:
+def test_errors_arrive_and_cancelled_waits_are_skipped() -> None:
     futures: list[Future[int]] = [Future() for _ in range(3)]
 
     async def arrived() -> int:
@@ -44,7 +44,7 @@ def test_errors_arrive_and_who_has_left_is_passed_over() -> None:
     assert asyncio.run(arrived()) == 7
 
 
-def test_what_is_done_at_the_same_moment_wakes_the_loop_once() -> None:
+def test_simultaneous_results_wake_the_loop_once() -> None:
     async def woken() -> int:
         loop, bridge, calls = asyncio.get_running_loop(), Bridge(), 0
         plain = loop.call_soon_threadsafe

@@ -40,7 +40,7 @@ def stopped_when_ready(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return said
 
 
-def test_it_tells_where_it_is_and_what_it_found(
+def test_serve_prints_its_address_and_its_model(
     folder: Path, tmp_path: Path, stopped_when_ready: list[str]
 ) -> None:
     handlers = signal.getsignal(signal.SIGTERM), sys.getswitchinterval()
@@ -65,7 +65,7 @@ def test_it_tells_where_it_is_and_what_it_found(
     assert "dimensions" in other.stderr
 
 
-def test_a_model_that_is_none_leaves_the_folder_free(folder: Path, tmp_path: Path) -> None:
+def test_a_broken_model_file_leaves_the_folder_free(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "broken").write_bytes(b"no model")
     arguments = ["serve", "--data", str(folder), "--port", "0"]
     result = CliRunner().invoke(cli, [*arguments, "--model", str(tmp_path / "broken")])
@@ -73,7 +73,7 @@ def test_a_model_that_is_none_leaves_the_folder_free(folder: Path, tmp_path: Pat
     assert "Traceback" not in result.stderr
 
 
-def test_a_port_in_use_is_told_in_one_line(folder: Path) -> None:
+def test_a_port_in_use_is_reported_in_one_line(folder: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -60,7 +60,7 @@ def id_of(server: Server, wanted: str) -> str:
     return next(one["id"] for one in documents if one["text"] == wanted)
 
 
-def test_a_key_that_is_held_down_teaches_one_document(desk: Any, own: Server) -> None:
+def test_a_held_enter_key_teaches_one_document(desk: Any, own: Server) -> None:
     page, before, first = desk.page, len(own.lessons()), text(desk.page)
     for _ in range(12):
         page.keyboard.down("Enter")
@@ -104,9 +104,7 @@ def fragile(tmp_path: Path, browser: Any) -> Iterator[list[Server]]:
     servers[-1].stop()
 
 
-def test_an_answer_that_could_not_be_sent_is_kept(
-    visit: Any, fragile: list[Server], tmp_path: Path
-) -> None:
+def test_an_unsent_answer_is_kept(visit: Any, fragile: list[Server], tmp_path: Path) -> None:
     seen = opened(visit("teach", url=fragile[0].url))
     page, first = seen.page, text(seen.page)
     wanted = edited(page)
@@ -127,7 +125,7 @@ def test_an_answer_that_could_not_be_sent_is_kept(
     seen.errors.clear()  # the browser tells of every request that failed
 
 
-def test_a_lease_is_renewed_while_somebody_works(visit: Any, own: Server) -> None:
+def test_a_lease_is_renewed_while_the_user_works(visit: Any, own: Server) -> None:
     seen = visit("now", url=own.url)
     shorten(seen.page, 20)
     seen.go("Teach")
@@ -139,7 +137,7 @@ def test_a_lease_is_renewed_while_somebody_works(visit: Any, own: Server) -> Non
     assert text(seen.page) == before
 
 
-def test_a_lease_goes_along_when_somebody_gets_another_name(visit: Any, own: Server) -> None:
+def test_leases_move_to_a_new_name(visit: Any, own: Server) -> None:
     seen = visit("now", url=own.url)
     seen.go("Teach")
     opened(seen)
@@ -152,7 +150,7 @@ def test_a_lease_goes_along_when_somebody_gets_another_name(visit: Any, own: Ser
     assert renewed["lost"] == []
 
 
-def test_an_answer_outlives_its_lease(visit: Any, own: Server) -> None:
+def test_an_answer_survives_its_lease(visit: Any, own: Server) -> None:
     seen = visit("now", url=own.url)
     page = seen.page
     page.route("**/v1/teach/renew", lambda route: route.abort())  # nobody works here
@@ -181,7 +179,7 @@ def test_an_answer_outlives_its_lease(visit: Any, own: Server) -> None:
     seen.errors.clear()  # the browser tells of every request that failed
 
 
-def test_an_answer_outlives_a_reload(desk: Any, own: Server) -> None:
+def test_an_answer_survives_a_reload(desk: Any, own: Server) -> None:
     page, first = desk.page, text(desk.page)
     page.keyboard.press("Shift+Digit3")
     wanted = edited(page)

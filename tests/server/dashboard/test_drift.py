@@ -69,7 +69,7 @@ def test_an_alarm_in_words(visit: Any, drifting: Server) -> None:
     assert "Since then: F1" in told.inner_text()
 
 
-def test_it_tells_which_labels_rise_and_fall(visit: Any, drifting: Server) -> None:
+def test_alarms_show_the_frequency_of_the_label(visit: Any, drifting: Server) -> None:
     alarms = drifting.get("v1/alarms")["alarms"]
     page = visit("drift", url=drifting.url).page
     page.locator(".alarm").first.wait_for()
@@ -100,7 +100,7 @@ def test_the_texts_to_teach_next(visit: Any, drifting: Server) -> None:
     assert given == wanted
 
 
-def test_wanted_texts_come_first_however_late_the_answer(visit: Any, drifting: Server) -> None:
+def test_wanted_texts_come_first_even_if_the_response_is_late(visit: Any, drifting: Server) -> None:
     wanted = drifting.get("v1/recent?most=1")["documents"][0]
     seen = visit("now", url=drifting.url)
     seen.module("events.js", LATE)

@@ -45,7 +45,7 @@ def test_the_connection_ends_with_the_last_tab(visit: Any, server: Server) -> No
     wait_for_watchers(server, seen.page, 0)
 
 
-def test_where_workers_cannot_be_shared(browser: Any, server: Server) -> None:
+def test_without_shared_workers(browser: Any, server: Server) -> None:
     context = browser.new_context()
     context.add_init_script("delete window.SharedWorker")
     page = context.new_page()
@@ -55,7 +55,7 @@ def test_where_workers_cannot_be_shared(browser: Any, server: Server) -> None:
     context.close()
 
 
-def test_it_comes_back_after_a_restart(visit: Any, tmp_path: Path) -> None:
+def test_the_page_reconnects_after_a_restart(visit: Any, tmp_path: Path) -> None:
     first = Server(tmp_path / "service")
     try:
         teach_subjects(first)
@@ -85,7 +85,7 @@ def test_below_another_path(visit: Any, tmp_path: Path) -> None:
         server.stop()
 
 
-def test_a_token_is_asked_for(browser: Any, tmp_path: Path) -> None:
+def test_the_page_asks_for_a_token(browser: Any, tmp_path: Path) -> None:
     tokens = str(tmp_path / "tokens")
     command = [sys.executable, "-m", "clasher", "token", "ann", "--token-file", tokens]
     command += ["--scope", "admin"]  # the log is read, too

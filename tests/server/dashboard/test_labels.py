@@ -49,7 +49,7 @@ def test_rename_merge_pin_and_retire(visit: Any, own: Server) -> None:
     page = visit("labels", url=own.url).page
     page.get_by_role("link", name="ships").click()
     page.get_by_role("button", name="Rename").click()
-    page.get_by_label("Its new name").fill("<b>vessels</b>")
+    page.get_by_label("New name").fill("<b>vessels</b>")
     page.keyboard.press("Enter")
     page.get_by_role("heading", level=1, name="<b>vessels</b>").wait_for()
     page.get_by_role("button", name="Pin", exact=True).click()
@@ -63,7 +63,7 @@ def test_rename_merge_pin_and_retire(visit: Any, own: Server) -> None:
     page.get_by_role("button", name="Unpin gold").wait_for()
     page.locator(".pins").get_by_role("link", name="gold").click()
     page.get_by_role("button", name="Merge").click()
-    page.get_by_label("The name of the other label").fill("oil")
+    page.get_by_label("Name of the other label").fill("oil")
     page.keyboard.press("Enter")
     page.get_by_role("heading", level=1, name="Labels").wait_for()
     page.get_by_role("link", name="grain").click()
@@ -90,10 +90,10 @@ def test_thousands_of_labels(visit: Any, many: Server) -> None:
         page.keyboard.press("ArrowUp")  # round the end: the new label, and the last of all
     assert page.get_by_role("option").count() == 5001
     page.keyboard.press("Enter")
-    assert page.locator(".answers [data-said=yes]").count() == 2
+    assert page.locator(".answers [data-state=yes]").count() == 2
 
 
-def test_try_as_one_types(visit: Any) -> None:
+def test_labels_appear_while_typing(visit: Any) -> None:
     page = visit("try").page
     page.get_by_label("Text", exact=True).press_sequentially(
         "crude barrel and a wheat harvest 😀 opec"
@@ -108,7 +108,7 @@ def test_try_as_one_types(visit: Any) -> None:
     assert "crude" in page.locator(".sides > div").first.inner_text()
 
 
-def test_trying_leaves_nothing_behind(visit: Any, own: Server) -> None:
+def test_tried_texts_are_not_kept(visit: Any, own: Server) -> None:
     before = own.get("v1/metrics")
     page = visit("try", url=own.url).page
     page.get_by_label("Text", exact=True).fill("crude barrel")

@@ -26,7 +26,7 @@ def teach_in_turn(server: Server) -> None:
         server.post("v1/learn", {"documents": [{"text": words, "labels": [name]}] * 40})
 
 
-def test_the_labels_that_fade_and_the_one_that_goes_next(visit: Any, fading: Server) -> None:
+def test_labels_unseen_for_longest(visit: Any, fading: Server) -> None:
     page = visit("memory", url=fading.url).page
     rows = page.locator(".fades li")
     rows.first.wait_for()
@@ -39,7 +39,7 @@ def test_the_labels_that_fade_and_the_one_that_goes_next(visit: Any, fading: Ser
     assert f"{formatted(page, 'percent', left)} remembered" in told[0]
 
 
-def test_a_pinned_label_does_not_go_next(visit: Any, fading: Server) -> None:
+def test_a_pinned_label_is_not_replaced(visit: Any, fading: Server) -> None:
     page = visit("memory", url=fading.url).page
     page.get_by_role("combobox", name="Pin a label").fill("grain")
     page.get_by_role("option", name="grain").first.wait_for()

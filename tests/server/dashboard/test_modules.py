@@ -42,7 +42,7 @@ def test_words_for_and_against_are_marked_by_strength(module: Any) -> None:
     assert (speaks_for, speaks_against) == ([["oil", 5]], [["gas", -1]])
 
 
-def test_a_search_ranks_and_leaves_nothing_out(module: Any) -> None:
+def test_search_ranks_all_matches(module: Any) -> None:
     names = ["crude oil", "soil", "Öl oil", "oil", "oil price", "gold"]
     find = """({ search, plain }, names) =>
       search(names.map((name) => ({ name, plain: plain(name) })), "OIL").map(({ name }) => name)"""
@@ -50,7 +50,7 @@ def test_a_search_ranks_and_leaves_nothing_out(module: Any) -> None:
     assert module("names.js", find.replace("OIL", "ol"), names) == ["Öl oil", "gold"]
 
 
-def test_events_cut_anywhere(module: Any) -> None:
+def test_events_are_parsed_from_pieces(module: Any) -> None:
     stream = 'retry: 1\n\nid: 7-1\nevent: a\ndata: {"x": "é\\n"}\n\n: beat\n\ndata: 2\r\n\r\n'
     cut = """({ parser }, stream) => {
       const seen = [];
@@ -61,7 +61,7 @@ def test_events_cut_anywhere(module: Any) -> None:
     assert module("stream.js", cut, stream) == [["a", "7-1", {"x": "é\n"}], ["message", "", 2]]
 
 
-def test_an_event_without_end_is_given_up(module: Any) -> None:
+def test_an_endless_event_is_an_error(module: Any) -> None:
     endless = """({ parser }) => {
       const parse = parser(() => {});
       try {
@@ -74,7 +74,7 @@ def test_an_event_without_end_is_given_up(module: Any) -> None:
     assert module("stream.js", endless) == "an event is too long"
 
 
-def test_rates_begin_anew_with_the_service(module: Any) -> None:
+def test_rates_skip_a_restart(module: Any) -> None:
     rates = """({ History }) => {
       const past = new History(["n"]);
       [[1, 10], [2, 30], [4, 40], [5, 0], [6, 7]].forEach(([at, n]) => past.add(at, { n }));
@@ -83,7 +83,7 @@ def test_rates_begin_anew_with_the_service(module: Any) -> None:
     assert module("history.js", rates) == [None, 20, 5, None, 7]
 
 
-def test_an_answer_in_full_and_in_part(module: Any) -> None:
+def test_full_and_partial_answers(module: Any) -> None:
     answers = """({ Answer, UNKNOWN }, item) => {
       const told = [];
       const answer = new Answer(item);

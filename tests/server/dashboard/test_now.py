@@ -1,4 +1,4 @@
-"""The figures of now, and curves that move."""
+"""The Now page: numbers and live charts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_quality_with_intervals(visit: Any) -> None:
     assert low <= value <= high
 
 
-def test_too_little_evidence_is_said(visit: Any, own: Server) -> None:
+def test_estimates_need_enough_documents(visit: Any, own: Server) -> None:
     page = visit("labels", url=own.url).page
     own.post("v1/learn", {"documents": [{"text": "one of a kind", "labels": ["rare one"]}]})
     page.get_by_label("Find a label").fill("rare one")
@@ -44,7 +44,7 @@ def test_too_little_evidence_is_said(visit: Any, own: Server) -> None:
     assert row.get_by_text("too few judged documents").count() == 3
 
 
-def test_curves_move(visit: Any) -> None:
+def test_charts_update(visit: Any) -> None:
     page = visit("now").page
     wait_for_points(page, 2)
     points = page.evaluate(POINTS)
@@ -53,7 +53,7 @@ def test_curves_move(visit: Any) -> None:
         assert chart(page, title).count() == 1
 
 
-def test_pause_and_go_on(visit: Any) -> None:
+def test_pause_and_resume(visit: Any) -> None:
     seen = visit("now")
     page, path = seen.page, "document.querySelectorAll('.chart .line')[0].getAttribute('d')"
     wait_for_points(page, 2)
@@ -90,7 +90,7 @@ def test_zoom_and_tooltip_stay_through_updates(visit: Any) -> None:
     page.wait_for_function(f"before => {times} !== before", arg=zoomed)
 
 
-def test_curves_by_keyboard(visit: Any) -> None:
+def test_charts_by_keyboard(visit: Any) -> None:
     page = visit("now").page
     wait_for_points(page, 4)
     plot = chart(page, "Documents per second").locator(".plot")
@@ -120,14 +120,15 @@ def test_buffers_have_a_fixed_size(visit: Any) -> None:
     assert seen.module("history.js", fill) == [True, 1, [23998, 23999, 24000], 20]
 
 
-def test_the_heap_stays_flat(visit: Any, own: Server) -> None:
+@pytest.mark.parametrize("rounds", [2, pytest.param(15, marks=pytest.mark.trial)])
+def test_the_heap_stays_flat(visit: Any, own: Server, rounds: int) -> None:
     seen = visit("now", url=own.url)
     page = seen.page
     wait_for_points(page, 2)
 
     def grown() -> float:
         """Megabytes in use after a while of events, drawing and walking through the pages."""
-        for number in range(15):
+        for number in range(rounds):
             text = text_of("oil", number)
             own.post("v1/learn", {"documents": [{"text": text, "labels": ["oil"]}]})
             for name in ("Labels", "Drift", "Memory", "Teach", "Now"):

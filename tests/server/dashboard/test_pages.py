@@ -1,4 +1,4 @@
-"""What every page promises: nothing from elsewhere, nothing interpreted, readable by everybody."""
+"""All pages: readable, usable by keyboard and on phones, and texts never become markup."""
 
 from __future__ import annotations
 
@@ -23,37 +23,30 @@ NAMELESS = (SCRIPTS / "nameless.js").read_text()
 
 
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out(visit: Any, page: str, scheme: str) -> None:
-    seen = visit(page, color_scheme=scheme)
+def test_a_page_is_readable_named_and_fits_a_phone(visit: Any, page: str) -> None:
+    seen = visit(page, has_touch=True)
     seen.page.wait_for_selector(PAGES[page])
-    assert seen.page.evaluate(FAINT, 4.5) == []
+    assert seen.page.locator("h1").count() == 1
+    assert seen.page.evaluate(NAMELESS) == []
+    for scheme in ("light", "dark"):
+        seen.page.emulate_media(color_scheme=scheme)
+        assert seen.page.evaluate(FAINT, 4.5) == []
     assert len(seen.page.evaluate(FAINT, 21.1)) > 5  # it does look at text
+    for width in (390, 320):
+        seen.page.set_viewport_size({"width": width, "height": 700})
+        seen.page.wait_for_function("width => innerWidth === width", arg=width)
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_dark_is_dark_and_light_is_light(visit: Any) -> None:
+    page = visit("now").page
+
     def brightness(scheme: str) -> int:
-        page = visit("now", color_scheme=scheme).page
+        page.emulate_media(color_scheme=scheme)
         colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
         return sum(map(int, colour.removeprefix("rgb(").removesuffix(")").split(",")))
 
     assert brightness("dark") < 150 < 600 < brightness("light")
-
-
-@pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("width", [320, 390])
-def test_fits_a_phone(visit: Any, page: str, width: int) -> None:
-    seen = visit(page, viewport={"width": width, "height": 700}, has_touch=True)
-    seen.page.wait_for_selector(PAGES[page])
-    assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_everything_to_press_has_a_name(visit: Any, page: str) -> None:
-    seen = visit(page)
-    seen.page.wait_for_selector(PAGES[page])
-    assert seen.page.evaluate(NAMELESS) == []
-    assert seen.page.locator("h1").count() == 1
 
 
 def test_hostile_labels_and_texts_are_only_text(visit: Any, server: Server) -> None:
@@ -80,7 +73,7 @@ def test_hostile_labels_and_texts_are_only_text(visit: Any, server: Server) -> N
     assert seen.page.locator("main :is(img, script)").count() == 0
 
 
-def test_keyboard_reaches_the_content_at_once(visit: Any) -> None:
+def test_the_skip_link_leads_to_the_content(visit: Any) -> None:
     seen = visit("labels")
     seen.page.wait_for_selector(PAGES["labels"])
     seen.page.keyboard.press("Tab")
@@ -90,7 +83,7 @@ def test_keyboard_reaches_the_content_at_once(visit: Any) -> None:
     assert seen.page.evaluate("document.activeElement.id") == "search"
 
 
-def test_an_unknown_label_is_told_of(visit: Any) -> None:
+def test_an_unknown_label_has_a_page(visit: Any) -> None:
     seen = visit("labels/999999")
     seen.page.get_by_role("heading", level=1, name="No such label").wait_for()
     seen.errors.clear()  # the browser notes down that the answer was 404

@@ -30,7 +30,7 @@ def desk(visit: Any, own: Server) -> Any:
 
 def names(page: Any, said: str = "") -> list[str]:
     """The labels that are listed, or those that something was said of."""
-    which = f"[data-said={said}]" if said else ""
+    which = f"[data-state={said}]" if said else ""
     found: list[str] = page.locator(f".answers {which} .name").all_inner_texts()
     return found
 
@@ -68,7 +68,7 @@ def test_by_keyboard_alone(desk: Any, own: Server) -> None:
     assert (lesson["text"], lesson["after"]) == (first, wanted)
 
 
-def test_each_item_says_why_it_was_picked(desk: Any) -> None:
+def test_each_item_shows_its_reason(desk: Any) -> None:
     reasons = set()
     for _ in range(4):
         reasons.add(desk.page.locator(".why .mark").inner_text())
@@ -78,7 +78,7 @@ def test_each_item_says_why_it_was_picked(desk: Any) -> None:
     assert reasons == {"uncertain", "diverse", "random"}
 
 
-def test_letters_find_every_label_and_name_new_ones(desk: Any, own: Server) -> None:
+def test_typing_finds_labels_and_adds_new_ones(desk: Any, own: Server) -> None:
     page, keyboard = desk.page, desk.page.keyboard
     absent = next(name for name in SUBJECTS if name not in names(page, "yes"))
     keyboard.type(absent[:3])
@@ -96,14 +96,14 @@ def test_letters_find_every_label_and_name_new_ones(desk: Any, own: Server) -> N
     assert own.lessons()[-1]["after"] == wanted
 
 
-def test_labels_are_found_by_touch_too(visit: Any, own: Server) -> None:
+def test_labels_are_found_by_touch(visit: Any, own: Server) -> None:
     seen = visit("teach", url=own.url, has_touch=True, viewport={"width": 390, "height": 700})
     page = seen.page
     page.wait_for_selector(".answers li")
     absent = next(name for name in SUBJECTS if name not in names(page, "yes"))
     page.get_by_role("combobox").fill(absent)
     page.get_by_role("option", name=absent).first.tap()
-    page.locator(".answers [data-said=yes]", has_text=absent).wait_for()
+    page.locator(".answers [data-state=yes]", has_text=absent).wait_for()
 
 
 def test_yes_no_and_unknown(desk: Any, own: Server) -> None:
@@ -126,7 +126,7 @@ def test_other_labels_may_be_unknown(desk: Any, own: Server) -> None:
     assert isinstance(own.lessons()[-1]["after"], dict)
 
 
-def test_nothing_known_is_nothing_to_learn(desk: Any, own: Server) -> None:
+def test_an_answer_of_unknowns_is_not_sent(desk: Any, own: Server) -> None:
     before = len(own.lessons())
     for place in range(len(names(desk.page))):
         desk.page.keyboard.press(f"Shift+Digit{place + 1}")
@@ -153,7 +153,7 @@ def test_undo_and_redo(desk: Any, own: Server) -> None:
     assert told == [("feedback", wanted), ("undo", None), ("undo", wanted)]
 
 
-def test_one_click_takes_an_answer_back(desk: Any, own: Server) -> None:
+def test_one_click_undoes_an_answer(desk: Any, own: Server) -> None:
     page = desk.page
     page.get_by_role("button", name="Accept").click()
     receipt(page).get_by_role("button", name="Undo").click()
@@ -162,7 +162,7 @@ def test_one_click_takes_an_answer_back(desk: Any, own: Server) -> None:
     assert [row["kind"] for row in own.lessons()[-3:]] == ["feedback", "undo", "undo"]
 
 
-def test_an_answer_after_undo_takes_its_place(desk: Any, own: Server) -> None:
+def test_an_answer_after_undo_replaces_the_first(desk: Any, own: Server) -> None:
     page, press = desk.page, desk.page.keyboard.press
     press("Enter")
     receipt(page)
@@ -177,7 +177,7 @@ def test_an_answer_after_undo_takes_its_place(desk: Any, own: Server) -> None:
     assert own.lessons()[-1]["after"] == wanted
 
 
-def test_a_receipt_tells_what_changed(desk: Any) -> None:
+def test_a_receipt_shows_the_changes(desk: Any) -> None:
     page = desk.page
     page.keyboard.type("brandnew")
     page.get_by_role("option", name="brandnew").wait_for()
@@ -186,10 +186,10 @@ def test_a_receipt_tells_what_changed(desk: Any) -> None:
     told = receipt(page).inner_text()
     assert "brandnew" in told
     assert "threshold" in told
-    assert "labels of recent documents stay the same" in told
+    assert "would now get other labels" in told
 
 
-def test_two_people_never_get_the_same(desk: Any, visit: Any, own: Server) -> None:
+def test_two_people_get_different_documents(desk: Any, visit: Any, own: Server) -> None:
     pages = [desk.page, visit("teach", url=own.url).page]
     given: list[list[str]] = [[], []]
     for _ in range(5):
@@ -201,7 +201,7 @@ def test_two_people_never_get_the_same(desk: Any, visit: Any, own: Server) -> No
     assert len({*given[0], *given[1]}) == 10
 
 
-def test_what_is_left_is_given_back(desk: Any) -> None:
+def test_leases_are_released_on_leaving(desk: Any) -> None:
     desk.page.wait_for_function(LEASED, arg=3)
     desk.go("Now")
     desk.page.wait_for_function(LEASED, arg=0)
@@ -214,7 +214,7 @@ def test_skipping_teaches_nothing(desk: Any, own: Server) -> None:
     assert len(own.lessons()) == lessons
 
 
-def test_a_lease_that_is_over_is_told_of(visit: Any, own: Server) -> None:
+def test_an_expired_lease_is_reported(visit: Any, own: Server) -> None:
     seen = visit("now", url=own.url)
     asked = []
 
@@ -236,7 +236,7 @@ def test_a_lease_that_is_over_is_told_of(visit: Any, own: Server) -> None:
     seen.page.wait_for_function(OTHER, arg=before)
 
 
-def test_who_teaches_is_in_the_log(desk: Any, own: Server) -> None:
+def test_the_log_names_the_teacher(desk: Any, own: Server) -> None:
     page = desk.page
     page.get_by_role("button", name="anonymous").click()
     page.get_by_label("Your name").fill("Zoë Ω")
@@ -253,7 +253,7 @@ def idle(tmp_path: Path, browser: Any) -> Iterator[Server]:
     yield from served(tmp_path)
 
 
-def test_an_empty_queue_fills_by_itself(visit: Any, idle: Server) -> None:
+def test_an_empty_queue_fills_automatically(visit: Any, idle: Server) -> None:
     while idle.post("v1/teach", {"most": 100})["items"]:
         pass
     seen = visit("teach", url=idle.url)

@@ -68,18 +68,18 @@ export class LineChart {
   update(at, columns) {
     this.at = at;
     this.columns = columns;
-    columns.forEach((column, i) => say(this.values[i], this.told(column.at(-1))));
+    columns.forEach((column, i) => say(this.values[i], this.format(column.at(-1))));
     this.svg.setAttribute("aria-label", this.spoken());
     this.draw();
   }
 
-  told(value) {
+  format(value) {
     return value === null || value === undefined ? "–" : this.write(value);
   }
 
   spoken() {
-    const told = this.lines.map((line, i) => `${line.name} ${this.told(this.columns[i].at(-1))}`);
-    return `${this.title}: ${told.join(", ")}. Left and right move the cursor, plus and minus zoom, Escape resets.`;
+    const values = this.lines.map((line, i) => `${line.name} ${this.format(this.columns[i].at(-1))}`);
+    return `${this.title}: ${values.join(", ")}. Left and right move the cursor, plus and minus zoom, Escape resets.`;
   }
 
   legend() {
@@ -149,7 +149,7 @@ export class LineChart {
     this.cursor.setAttribute("x2", place);
     show(this.tip, h("p", { class: "when" }, time(this.at[i])), this.lines.map((line, k) =>
       h("p", { class: line.class }, h("span", {}, h("i", { class: line.dashed ? "key dashed" : "key" }), line.name),
-        h("b", {}, this.told(this.columns[k][i])))));
+        h("b", {}, this.format(this.columns[k][i])))));
     const isLeft = place > this.width / 2;
     this.tip.style.left = isLeft ? "auto" : `${place + 12}px`;
     this.tip.style.right = isLeft ? `${this.width - place + 12}px` : "auto";

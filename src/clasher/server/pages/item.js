@@ -47,8 +47,8 @@ export class ItemView {
     while (this.rows.length < answer.rows.length) this.list.append(this.row(this.rows.length));
     answer.rows.forEach((row, i) => {
       const { line, buttons } = this.rows[i];
-      line.dataset.said = row.said;
-      buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(STATES[k][0] === row.said)));
+      line.dataset.state = row.state;
+      buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(STATES[k][0] === row.state)));
     });
     const isOpen = answer.areOthersUnknown;
     this.others.setAttribute("aria-pressed", String(isOpen));
@@ -61,8 +61,8 @@ export class ItemView {
     const main = h("button", { class: "toggle", on: { click: () => this.onChange(() => this.answer.toggle(i)) } },
       h("kbd", {}, i < 9 ? String(i + 1) : "·"), h("span", { class: "name" }, bdi(name)),
       h("span", { class: "quiet" }, probability === null ? "added" : percent(probability), isPredicted && h("span", { class: "unseen" }, " predicted")));
-    const buttons = STATES.map(([said, text]) => h("button", {
-      class: said, "aria-label": `${said}: ${name}`, on: { click: () => this.onChange(() => this.answer.set(i, said)) },
+    const buttons = STATES.map(([state, text]) => h("button", {
+      class: state, "aria-label": `${state}: ${name}`, on: { click: () => this.onChange(() => this.answer.set(i, state)) },
     }, text));
     const line = h("li", { class: isPredicted ? "predicted" : null, vars: { share: probability ?? 0 } },
       main, h("span", { class: "states", role: "group", "aria-label": name }, buttons));

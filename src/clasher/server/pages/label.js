@@ -76,8 +76,8 @@ function measures(label) {
 
 function columns({ label, neighbours }, numbers) {
   const most = Math.max(...label.words.map(([, weight]) => weight), 1e-9);
-  const bar = (name, share, told, href) => h("li", { vars: { share } },
-    h("span", { class: "name" }, href ? h("a", { href }, bdi(name)) : bdi(name)), h("span", { class: "quiet" }, told));
+  const bar = (name, share, text, href) => h("li", { vars: { share } },
+    h("span", { class: "name" }, href ? h("a", { href }, bdi(name)) : bdi(name)), h("span", { class: "quiet" }, text));
   return h("div", { class: "columns" },
     h("section", { class: "panel" }, h("h2", {}, "Top words"), label.words.length
       ? h("ol", { class: "bars" }, label.words.map(([word, weight]) => bar(word, weight / most, write.short(weight))))

@@ -11,7 +11,7 @@ const ROWS = 50;
 const CALM = 3000; // milliseconds between two updates
 const COLUMNS = [
   { title: "Label", sort: "name", class: "text", first: "asc" },
-  { title: "Recent F1", class: "lately" },
+  { title: "Recent F1", class: "recent" },
   { title: "F1", sort: "f1", first: "desc" },
   { title: "Precision", sort: "precision", first: "desc", class: "wide" },
   { title: "Recall", sort: "recall", first: "desc", class: "wide" },
@@ -20,7 +20,7 @@ const COLUMNS = [
 ];
 
 // The search survives visits of other pages.
-const wanted = { query: "", sort: "support", order: "desc", start: 0 };
+const view = { query: "", sort: "support", order: "desc", start: 0 };
 
 export function openLabels(root) {
   const table = new LabelTable();
@@ -35,8 +35,8 @@ export function openLabels(root) {
 
 class LabelTable {
   constructor() {
-    this.search = h("input", { type: "search", id: "search", value: wanted.query, autocomplete: "off", spellcheck: "false", on: { input: () => {
-      Object.assign(wanted, { query: this.search.value.trim(), start: 0 });
+    this.search = h("input", { type: "search", id: "search", value: view.query, autocomplete: "off", spellcheck: "false", on: { input: () => {
+      Object.assign(view, { query: this.search.value.trim(), start: 0 });
       this.load();
     } } });
     this.found = h("p", { role: "status" });
@@ -57,14 +57,14 @@ class LabelTable {
   }
 
   sort(column) {
-    const isAgain = wanted.sort === column.sort;
-    const other = wanted.order === "asc" ? "desc" : "asc";
-    Object.assign(wanted, { sort: column.sort, order: isAgain ? other : column.first, start: 0 });
+    const isAgain = view.sort === column.sort;
+    const other = view.order === "asc" ? "desc" : "asc";
+    Object.assign(view, { sort: column.sort, order: isAgain ? other : column.first, start: 0 });
     this.load();
   }
 
   turn(rows) {
-    wanted.start += rows;
+    view.start += rows;
     this.load();
   }
 
@@ -73,9 +73,9 @@ class LabelTable {
     this.asked = new AbortController();
     const { signal } = this.asked;
     await attempt(async () => {
-      const { labels, total } = await get("labels", { ...wanted, most: ROWS, words: 4 }, { signal });
-      if (wanted.start && !labels.length) {
-        wanted.start = 0;
+      const { labels, total } = await get("labels", { ...view, most: ROWS, words: 4 }, { signal });
+      if (view.start && !labels.length) {
+        view.start = 0;
         this.load();
         return;
       }
@@ -84,11 +84,11 @@ class LabelTable {
   }
 
   show(labels, total) {
-    const { start, query } = wanted;
+    const { start, query } = view;
     COLUMNS.forEach((column, i) => {
       if (!column.sort) return;
-      const isSorted = column.sort === wanted.sort;
-      this.heads[i].setAttribute("aria-sort", isSorted ? `${wanted.order}ending` : "none");
+      const isSorted = column.sort === view.sort;
+      this.heads[i].setAttribute("aria-sort", isSorted ? `${view.order}ending` : "none");
     });
     show(this.body, labels.length ? labels.map(row) : h("tr", {}, h("td", { class: "text quiet", colspan: COLUMNS.length },
       query ? "No label matches." : "No labels yet. They appear when the model learns them.")));
@@ -103,7 +103,7 @@ class LabelTable {
 function row(label) {
   return h("tr", {},
     h("th", { scope: "row", class: "text" }, h("a", { href: `#/labels/${label.id}` }, bdi(label.name)), marks(label)),
-    h("td", { class: "lately" }, sparkline(label.history)),
+    h("td", { class: "recent" }, sparkline(label.history)),
     h("td", {}, write.briefly(label.f1)),
     h("td", { class: "wide" }, write.briefly(label.precision)),
     h("td", { class: "wide" }, write.briefly(label.recall)),

@@ -71,10 +71,10 @@ export function openNow(root) {
     h("div", { class: "title" }, h("h1", {}, "Now"), h("p", { class: "actions" }, whole, h("span", { class: "group", role: "group", "aria-label": "Time range" }, spans), pause)),
     empty,
     h("section", { class: "cards", "aria-label": "Quality" }, cards.map((card) => card.element)),
-    h("p", { class: "told" }, "Measured on documents predicted before they were learnt, excluding those picked as uncertain. Large number: recent value with its 95 % confidence interval."),
+    h("p", { class: "explanation" }, "Measured on documents predicted before they were learnt, excluding those picked as uncertain. Large number: recent value with its 95 % confidence interval."),
     facts.element,
     h("section", { class: "charts", "aria-label": "Charts" }, charts.map(([chart]) => chart.element)),
-    h("p", { class: "told" }, "One point per second; older points are thinned out. Drag over a chart to zoom in, double-click to zoom out."));
+    h("p", { class: "explanation" }, "One point per second; older points are thinned out. Drag over a chart to zoom in, double-click to zoom out."));
   if (latest) tell(latest);
   draw();
   const stop = listen("metrics", tell);
@@ -90,10 +90,10 @@ class QualityCard {
     this.name = name;
     this.figure = h("p", { class: "figure" }, "–");
     this.reach = h("div", { class: "reach" });
-    this.lately = h("p", { class: "parts" }, "too few judged documents");
+    this.recent = h("p", { class: "parts" }, "too few judged documents");
     this.ever = h("p", { class: "parts" });
     this.element = h("article", { class: `card ${look}` },
-      h("h2", { title: about }, title), this.figure, this.reach, this.lately, this.ever);
+      h("h2", { title: about }, title), this.figure, this.reach, this.recent, this.ever);
   }
 
   update({ recent, cumulative }) {
@@ -102,7 +102,7 @@ class QualityCard {
     const reach = now.is_enough ? write.reach(now) : h("div", { class: "reach" });
     this.reach.replaceWith(reach);
     this.reach = reach;
-    parts(this.lately, now.is_enough
+    parts(this.recent, now.is_enough
       ? [write.interval(now), `of ${this.size(recent)}`]
       : ["too few judged documents:", write.count(recent.documents)]);
     parts(this.ever, ever.is_enough ? [`total ${write.ratio(ever.value)}`, `(${write.interval(ever)})`] : []);

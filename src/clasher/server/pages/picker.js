@@ -31,8 +31,8 @@ export class Picker {
     const names = await attempt(allNames);
     if (!names || text !== this.input.value.trim()) return;
     const found = search(names, text);
-    this.options = found.map(({ name, support }) => ({ name, told: count(support) }));
-    if (this.allowsNew && !names.some(({ name }) => name === text)) this.options.push({ name: text, told: "new label", isNew: true });
+    this.options = found.map(({ name, support }) => ({ name, detail: count(support) }));
+    if (this.allowsNew && !names.some(({ name }) => name === text)) this.options.push({ name: text, detail: "new label", isNew: true });
     this.active = 0;
     show(this.list);
     this.grow(STEP);
@@ -50,9 +50,9 @@ export class Picker {
   }
 
   option(i) {
-    const { name, told, isNew } = this.options[i];
+    const { name, detail, isNew } = this.options[i];
     return h("li", { role: "option", id: `${this.input.id}-${i}`, class: isNew ? "new" : null, "aria-selected": "false",
-      on: { click: () => this.pick(i) } }, bdi(name), h("small", { class: "quiet" }, told));
+      on: { click: () => this.pick(i) } }, bdi(name), h("small", { class: "quiet" }, detail));
   }
 
   key(event) {

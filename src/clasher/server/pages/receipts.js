@@ -31,7 +31,7 @@ function changes({ probabilities, threshold, documents }) {
         h("ul", { class: "otherwise" }, documents.map((other) => h("li", {},
           h("p", { class: "excerpt", dir: "auto" }, other.text),
           h("p", {}, chips(other.before), " → ", chips(other.after))))))
-      : h("p", { class: "quiet" }, "The labels of recent documents stay the same."),
+      : h("p", { class: "quiet" }, "No recent document would now get other labels."),
   ];
 }
 

@@ -10,9 +10,9 @@ export function sparkline(values) {
   const x = (i) => 2 + (i / Math.max(1, values.length - 1)) * (width - 4);
   const y = (value) => height - 2 - value * (height - 4);
   const known = values.filter((value) => value !== null);
-  const told = known.length ? `Recent F1, oldest first: ${known.map((value) => value.toFixed(2)).join(", ")}` : "no recent values";
+  const text = known.length ? `Recent F1, oldest first: ${known.map((value) => value.toFixed(2)).join(", ")}` : "no recent values";
   const dots = values.map((value, i) => value !== null && (values[i - 1] ?? null) === null && (values[i + 1] ?? null) === null
     && s("circle", { cx: x(i), cy: y(value), r: 1.5 }));
-  return s("svg", { class: "spark", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": told },
+  return s("svg", { class: "spark", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": text },
     s("path", { d: trace(at, values, x, y, 0, values.length) }), dots);
 }

@@ -67,13 +67,13 @@ class Desk {
     this.undoes = h("button", { on: { click: () => this.undo() } }, "Undo");
     this.redoes = h("button", { on: { click: () => this.redo() } }, "Redo");
     this.name = h("span");
-    this.told = h("p", { class: "quiet empty", hidden: true });
+    this.empty = h("p", { class: "quiet empty", hidden: true });
     show(root, h("div", { class: "title" }, h("h1", {}, "Teach"), h("p", { class: "quiet" }, "as ", this.name)),
       h("div", { class: "teach" },
-        h("div", {}, this.told, this.text),
+        h("div", {}, this.empty, this.text),
         h("div", { class: "side" }, this.labels, this.picker.element,
           h("p", { class: "actions" }, this.accepts, this.skips, this.undoes, this.redoes)),
-        h("section", { class: "panel said" }, h("h2", {}, "Effects of your answers"), this.receipts),
+        h("section", { class: "panel effects" }, h("h2", {}, "Effects of your answers"), this.receipts),
         h("details", { class: "panel keys" }, h("summary", {}, "Keys"),
           h("dl", {}, KEYS.map(([keys, does]) => h("div", {}, h("dt", {}, h("kbd", {}, keys)), h("dd", {}, does)))))));
     this.tell();
@@ -110,8 +110,8 @@ class Desk {
 
   open(item, answer) {
     this.view = item ? new ItemView(item, answer, (act) => this.change(act)) : null;
-    this.told.hidden = Boolean(item);
-    say(this.told, item ? "" : "Nothing to teach right now: all recent documents are answered or held by others. New ones appear automatically.");
+    this.empty.hidden = Boolean(item);
+    say(this.empty, item ? "" : "Nothing to teach right now: all recent documents are answered or held by others. New ones appear automatically.");
     show(this.text, item && [this.view.head, this.view.text]);
     show(this.labels, item && this.view.body);
     this.picker.element.hidden = !item;
@@ -197,8 +197,8 @@ class Desk {
       if (view.lost && !(await this.queue.regain(item))) throw new Lost(LOST);
       view.lost = "";
       const body = { documents: [{ id: item.id, digest: item.digest, labels: answer.labels }] };
-      const said = JSON.stringify(body);
-      if (said !== view.said) Object.assign(view, { said, key: newKey() }); // sent again, it counts once
+      const sent = JSON.stringify(body);
+      if (sent !== view.sent) Object.assign(view, { sent, key: newKey() }); // sent again, it counts once
       const { receipts: [receipt] } = await post("feedback", body, { key: view.key });
       Object.assign(entry, { receipt, state: "taught" });
       dropDraft(item);

@@ -66,7 +66,7 @@ class Trial {
   tell(text, explanations, labels) {
     const sorted = explanations.sort((a, b) => b.probability - a.probability);
     if (!sorted.some(({ label }) => label === this.chosen)) this.chosen = null;
-    say(this.status, told(text, sorted, labels));
+    say(this.status, summary(text, sorted, labels));
     this.detail.hidden = !sorted.length;
     show(this.labels, sorted.map((explained) => this.choice(text, explained)));
     const shown = sorted.find(({ label }) => label === this.chosen) ?? sorted[0];
@@ -112,7 +112,7 @@ async function explained(text, labels, probabilities, signal) {
   return [...explanations, ...rest];
 }
 
-function told(text, explanations, labels) {
+function summary(text, explanations, labels) {
   if (!text.trim()) return "Labels appear as you type.";
   if (!explanations.length) return "The model has no labels yet.";
   return labels.length ? `${write.plural(labels.length, "label", "labels")} predicted` : "No label predicted";
