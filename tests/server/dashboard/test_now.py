@@ -41,7 +41,7 @@ def test_estimates_need_enough_documents(visit: Any, own: Server) -> None:
     page.get_by_label("Find a label").fill("rare one")
     row = page.get_by_role("row", name="rare one")
     row.wait_for()
-    assert row.get_by_text("too few judged documents").count() == 3
+    assert row.get_by_text("not enough data yet").count() == 3
 
 
 def test_charts_update(visit: Any) -> None:

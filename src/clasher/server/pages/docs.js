@@ -16,11 +16,16 @@ function operation(method, path, about) {
   const send = h("button", { type: "button", on: { click: () => request(method, path, parameters, type, body, response) } }, "Send");
   return h("details", { class: "operation", id: about.operationId },
     h("summary", {}, h("code", {}, h("b", {}, method.toUpperCase()), ` ${path}`), ` ${about.summary}`),
-    about.description.split("\n\n").map((text) => h("p", {}, text)),
+    paragraphs(about.description).slice(1),
     h("p", { class: "quiet small" }, about["x-scope"] ? `Scope: ${about["x-scope"]}.` : "No token needed.", ` Statuses: ${Object.keys(about.responses).join(", ")}.`),
     parameters.map((one) => h("label", {}, `${one.name} (${one.in}) `, one.input)),
     body && h("p", { class: "quiet small" }, `Body: ${Object.keys(about.requestBody.content).join(" or ")}`),
     body, h("p", {}, send), response);
+}
+
+/** Paragraphs with `code` in backticks. */
+function paragraphs(text) {
+  return text.split("\n\n").map((one) => h("p", {}, one.split(/`+/).map((part, i) => (i % 2 ? h("code", {}, part) : part))));
 }
 
 function input({ name, required, schema }) {
@@ -60,8 +65,9 @@ async function beginning(response) {
       return `${text.slice(0, SHOWN)} …`;
     }
   }
+  const visible = (character) => `\\u${character.charCodeAt(0).toString(16)}`;
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    return JSON.stringify(JSON.parse(text), null, 2).replace(/[\u202a-\u202e\u2066-\u2069]/g, visible); // they reorder text
   } catch {
     return text;
   }
@@ -75,7 +81,7 @@ function schema([name, about]) {
 const described = await (await fetch(new URL("openapi.json", base))).json();
 show(document.getElementById("content"),
   h("h1", {}, "API"),
-  described.info.description.split("\n\n").map((text) => h("p", {}, text)),
+  paragraphs(described.info.description),
   Object.entries(described.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, about]) => operation(method, path, about))),
   h("h2", {}, "Types"), Object.entries(described.components.schemas).map(schema));

@@ -62,7 +62,7 @@ function card(alarm, texts, numbers) {
     words("More frequent words:", alarm.gained, "yes"), words("Less frequent words:", alarm.lost, "no"),
     h("p", {}, "Since then: ", alarm.recovered
       ? [h("b", {}, `F1 ${write.ratio(alarm.recovered.value)}`), h("span", { class: "quiet" }, ` (${write.interval(alarm.recovered)})`)]
-      : h("span", { class: "quiet" }, "too few judged documents")),
+      : h("span", { class: "quiet" }, "not enough data yet")),
     teach.length > 0 && [
       h("h3", {}, "Teach these next"),
       h("ul", { class: "next" }, teach.map((id) => h("li", { dir: "auto" }, texts.get(id).slice(0, EXCERPT)))),

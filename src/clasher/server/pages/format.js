@@ -35,8 +35,8 @@ export const interval = (estimate) => `${ratio(estimate.low)}–${ratio(estimate
 /** Format an estimate, or a dash if too few documents were judged. */
 export function briefly(estimate) {
   if (estimate.is_enough) return h("span", { title: `95 % interval ${interval(estimate)}` }, ratio(estimate.value));
-  return h("span", { class: "quiet", title: "too few judged documents" },
-    h("span", { "aria-hidden": "true" }, "–"), h("span", { class: "unseen" }, "too few judged documents"));
+  return h("span", { class: "quiet", title: "not enough data yet" },
+    h("span", { "aria-hidden": "true" }, "–"), h("span", { class: "unseen" }, "not enough data yet"));
 }
 
 /** Draw an estimate and its interval on a scale from 0 to 1. */

@@ -66,7 +66,7 @@ function measures(label) {
   const one = (title, estimate, look) => h("article", { class: `card ${look}` }, h("h2", {}, title),
     h("p", { class: "figure" }, estimate.is_enough ? write.ratio(estimate.value) : "–"),
     estimate.is_enough ? write.reach(estimate) : h("div", { class: "reach" }),
-    h("p", {}, estimate.is_enough ? write.interval(estimate) : "too few judged documents"),
+    h("p", {}, estimate.is_enough ? write.interval(estimate) : "not enough data yet"),
     h("p", {}, write.plural(estimate.observations, "observation", "observations")));
   return h("section", { class: "cards", "aria-label": "Quality" },
     one("F1", label.f1, "macro"), one("Precision", label.precision, "micro"), one("Recall", label.recall, "frequent"),

@@ -90,7 +90,7 @@ class QualityCard {
     this.name = name;
     this.figure = h("p", { class: "figure" }, "–");
     this.reach = h("div", { class: "reach" });
-    this.recent = h("p", { class: "parts" }, "too few judged documents");
+    this.recent = h("p", { class: "parts" }, "not enough data yet");
     this.ever = h("p", { class: "parts" });
     this.element = h("article", { class: `card ${look}` },
       h("h2", { title: about }, title), this.figure, this.reach, this.recent, this.ever);
@@ -104,7 +104,7 @@ class QualityCard {
     this.reach = reach;
     parts(this.recent, now.is_enough
       ? [write.interval(now), `of ${this.size(recent)}`]
-      : ["too few judged documents:", write.count(recent.documents)]);
+      : ["not enough data yet:", `${write.plural(recent.documents, "document", "documents")} judged`]);
     parts(this.ever, ever.is_enough ? [`total ${write.ratio(ever.value)}`, `(${write.interval(ever)})`] : []);
   }
 
