@@ -1,4 +1,4 @@
-"""Servers that tests share."""
+"""Servers shared by tests."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.server.servers import Served, serve, short_limits  # noqa: E402
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server that has learnt a little; its limits are the usual ones."""
+    """Run a server with a small model and the default limits."""
     with serve(tmp_path_factory.mktemp("data")) as running:
         running.teach()
         yield running
@@ -23,7 +23,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server with little patience."""
+    """Run a server with short time limits."""
     with serve(tmp_path_factory.mktemp("strict"), limits=short_limits()) as running:
         running.teach()
         yield running
@@ -31,5 +31,5 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where a server of one test keeps its data."""
+    """Return the data folder of a test's own server."""
     return tmp_path / "data"

@@ -1,4 +1,4 @@
-"""Servers for tests: real sockets on loopback, in a thread or in a process of their own."""
+"""Servers for tests, on real sockets: in a thread or in a process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LESSONS: list[dict[str, Any]] = [
 
 
 class Served:
-    """A server that runs in a thread of this process."""
+    """A server in a thread of this process."""
 
     def __init__(self, engine: Engine, server: Server, port: int, root_path: str = "") -> None:
         self.engine = engine
@@ -42,21 +42,21 @@ class Served:
         self.client = httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False)
 
     def get(self, path: str, **more: Any) -> Any:
-        """What a GET is answered with, JSON."""
+        """GET JSON."""
         return self.client.get(path, **more).raise_for_status().json()
 
     def post(self, path: str, body: Any, **more: Any) -> Any:
-        """What a POST of JSON is answered with, JSON."""
+        """POST JSON."""
         return self.client.post(path, json=body, **more).raise_for_status().json()
 
     def teach(self, rounds: int = 5) -> None:
-        """Learn a few documents."""
+        """Teach a few documents."""
         self.post("/v1/learn", {"documents": LESSONS * rounds})
 
 
 @contextlib.contextmanager
 def serve(folder: Path, **setup: Any) -> Iterator[Served]:
-    """A server in a thread, ready, and stopped afterwards."""
+    """Run a server in a thread."""
     settings = setup.pop("settings", SETTINGS)
     service = Service(lambda: Engine(folder, settings), Setup(**setup))
     ready, engines = threading.Event(), []
@@ -83,7 +83,7 @@ def serve(folder: Path, **setup: Any) -> Iterator[Served]:
 
 
 def short_limits(**bounds: Any) -> Limits:
-    """Limits that are reached in no time."""
+    """Make limits that tests reach quickly."""
     return Limits(
         **{
             "head_seconds": 0.3, "idle_seconds": 0.3, "body_seconds": 2.0, "linger_seconds": 0.3,
@@ -93,14 +93,14 @@ def short_limits(**bounds: Any) -> Limits:
 
 
 def exchange(port: int, request: bytes, *, most: int = 2**20) -> bytes:
-    """What a request of these bytes is answered with until the connection ends."""
+    """Send bytes and return everything until the connection ends."""
     with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
         connection.sendall(request)
         return read_all(connection, most)
 
 
 def read_all(connection: socket.socket, most: int = 2**20) -> bytes:
-    """Everything until the other side ends the connection."""
+    """Read until the other side closes the connection."""
     answer = b""
     with contextlib.suppress(ConnectionError):
         while len(answer) < most and (piece := connection.recv(65536)):
@@ -123,7 +123,7 @@ class Process:
         self.port = 0
 
     def wait_until_ready(self) -> None:
-        """Read what it says until it has recovered."""
+        """Read its output until it has recovered."""
         for line in self._errors:
             self.lines.append(line)
             if found := re.search(r"dashboard: http://\S+?:(\d+)", line):
@@ -133,22 +133,22 @@ class Process:
 
     @property
     def client(self) -> httpx.Client:
-        """A client of it."""
+        """A new client."""
         url = f"http://127.0.0.1:{self.port}"
         return httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False)
 
     def send(self, number: signal.Signals) -> None:
-        """Send it a signal."""
+        """Send a signal."""
         os.kill(self._process.pid, number)
 
     def wait(self) -> int:
-        """How it ended."""
+        """Return the exit code."""
         code = self._process.wait(PATIENCE)
         self.lines += self._errors.readlines()
         return code
 
     def end(self) -> None:
-        """End it, however it is."""
+        """Kill the process."""
         self._process.kill()
         self._process.wait()
         self._errors.close()
@@ -156,7 +156,7 @@ class Process:
 
 @contextlib.contextmanager
 def process(folder: Path, *options: str) -> Iterator[Process]:
-    """A process that is ready; ended afterwards."""
+    """Run a process and wait until it is ready."""
     started = Process(folder, *options)
     try:
         started.wait_until_ready()

@@ -49,7 +49,7 @@ def test_a_stop_finishes_accepted_requests_and_open_streams(
 
 
 class Teaching:
-    """Threads that teach one document after another, and count what was acknowledged."""
+    """Threads that teach documents until the server stops, and record the acknowledged versions."""
 
     def __init__(self, running: Process) -> None:
         self._acknowledged: list[int] = []
@@ -74,7 +74,7 @@ class Teaching:
                 self._first.set()
 
     def result(self) -> list[int]:
-        """The versions that were acknowledged."""
+        """Return the acknowledged versions."""
         for thread in self._threads:
             thread.join(PATIENCE)
             assert not thread.is_alive()
@@ -96,7 +96,7 @@ def test_what_was_acknowledged_survives_a_kill(folder: Path, kills: int) -> None
 
 
 def killed(folder: Path) -> None:
-    """Have a service learn a little and predict a document, and kill it."""
+    """Teach a service, predict a document, and kill it."""
     with process(folder) as running, running.client as client:
         client.post("/v1/learn", json={"documents": LESSONS}).raise_for_status()
         client.post("/v1/predict", json={"text": "a late goal", "id": "waits"}).raise_for_status()
@@ -106,7 +106,7 @@ def killed(folder: Path) -> None:
 
 
 def refusal(folder: Path) -> str:
-    """Return the one line with which a service ends that cannot start."""
+    """Return the error line of a service that cannot start."""
     refused = Process(folder)
     try:
         assert refused.wait() == 2

@@ -1,4 +1,4 @@
-"""What a service does while it starts, and what a demo does with it."""
+"""The start of a service, and the demo."""
 
 from __future__ import annotations
 

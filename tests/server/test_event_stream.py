@@ -1,4 +1,4 @@
-"""Events: everybody hears of what happens, nobody holds others up, and streams end."""
+"""Server-sent events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.server.servers import LESSONS, PATIENCE, Served, read_all, serve
 
 @contextmanager
 def watching(served: Served, **headers: str) -> Iterator[Iterator[dict[str, Any]]]:
-    """The events of a server as they come, each with its kind and id."""
+    """Stream the events of a server."""
     with served.client.stream("GET", "/v1/events", headers=headers) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
         assert answer.headers["x-accel-buffering"] == "no"
@@ -73,7 +73,7 @@ def test_a_client_that_reconnects_misses_nothing(folder: Path) -> None:
             last = next(of_kind(events, "learned"))
         served.post("/v1/predict", {"text": "a goal", "id": "doc"})
         served.post("/v1/feedback", {"id": "doc", "labels": ["sport"]})
-        with watching(served) as events:  # the feedback is told by now, to those who watch
+        with watching(served) as events:  # by now the feedback has become an event
             next(of_kind(events, "metrics"))
         with watching(served, **{"last-event-id": last["id"]}) as events:
             missed = next(of_kind(events, "feedback"))
@@ -96,7 +96,7 @@ def test_streams_end_when_the_service_stops(folder: Path) -> None:
             streams.append(stream)
         served.server.should_exit = True
         for stream in streams:
-            assert read_all(stream).endswith(b"0\r\n\r\n")  # a proper end
+            assert read_all(stream).endswith(b"0\r\n\r\n")  # a complete response
             stream.close()
 
 

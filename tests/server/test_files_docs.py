@@ -1,4 +1,4 @@
-"""The page of the API in a real browser: it works under its policy, without other hosts."""
+"""The page of the API in a real browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever is too slow or sends too much is cut off, and others do not notice."""
+"""Slow and large requests are cut off, and other clients do not notice."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def status(answer: bytes) -> int:
 
 
 def trickled(port: int, first: bytes, drop: bytes) -> bytes:
-    """What a client is told that sends a drop at a time, for as long as it is let."""
+    """Send bytes one at a time and return the response."""
     with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
         connection.settimeout(0.05)
         connection.sendall(first)
@@ -78,7 +78,7 @@ def test_a_missing_body_is_cut_off(strict: Served) -> None:
 
 
 def endless(piece: bytes) -> Iterator[bytes]:
-    """A body that would go on for a gigabyte."""
+    """Make a body of a gigabyte."""
     return itertools.repeat(piece, 2**30 // len(piece))
 
 

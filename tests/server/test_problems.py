@@ -1,4 +1,4 @@
-"""What is wrong with a request is told with its place, and nothing comes of it."""
+"""Invalid requests get a problem that names the field, and change nothing."""
 
 from __future__ import annotations
 

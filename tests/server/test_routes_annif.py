@@ -1,4 +1,4 @@
-"""What Annif's ``http`` backend asks for, and how it asks."""
+"""Requests of Annif's ``http`` backend."""
 
 from __future__ import annotations
 

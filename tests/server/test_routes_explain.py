@@ -1,4 +1,4 @@
-"""Explanations over HTTP: bounded work and answers, which nobody else waits for."""
+"""Explanations over HTTP: bounded work that blocks nobody else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LABELS = 60
 
 @pytest.fixture(scope="module")
 def knowing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server that knows many labels."""
+    """Run a server with many labels."""
     with serve(tmp_path_factory.mktemp("knowing")) as served:
         documents = [{"text": f"wheat word{n}", "labels": [f"l{n}"]} for n in range(LABELS)]
         served.post("/v1/learn", {"documents": documents})
@@ -68,7 +68,7 @@ def test_the_answer_has_the_strongest_words_and_the_sum_of_the_rest(knowing: Ser
 
 
 class Gate:
-    """Explanations of an engine that stop after the first one until they are let through."""
+    """Blocks explanations after the first one until the test opens it."""
 
     def __init__(self, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begun, self.opened, self.labels = threading.Event(), threading.Event(), []
@@ -112,7 +112,7 @@ def test_work_ends_when_the_client_disconnects(
     with socket.create_connection(("127.0.0.1", knowing.port), PATIENCE) as connection:
         connection.sendall(head.encode() + body)
         assert gate.begun.wait(PATIENCE)
-    knowing.get("/healthz")  # the loop has seen that the client has gone
+    knowing.get("/healthz")  # by now the loop has seen the disconnect
     gate.opened.set()
     counted = 'clasher_requests_total{operation="explain",status="499"} 1.0'
     polls = (knowing.client.get("/metrics").text for _ in range(1000))

@@ -1,4 +1,4 @@
-"""Who is let in, and what a browser of theirs can be made to do."""
+"""Tokens, scopes, hosts, origins and response headers."""
 
 from __future__ import annotations
 
@@ -139,10 +139,10 @@ def test_own_pages_may_send_requests(served: Served) -> None:
 
 def test_a_given_host_name_is_accepted_behind_a_proxy(folder: Path) -> None:
     with serve(folder, hosts=("news.example.org",), root_path="/clasher") as served:
-        for host in ("news.example.org", "127.0.0.1"):  # proxies pass it on, or do not
+        for host in ("news.example.org", "127.0.0.1"):  # proxies may keep or replace it
             headers = {"host": host, "origin": "https://news.example.org"}
             assert served.post("/v1/predict", {"text": "a"}, headers=headers)
-        stripped = served.url.removesuffix("/clasher")  # some proxies take the path away
+        stripped = served.url.removesuffix("/clasher")  # some proxies remove the path
         assert served.client.get(f"{stripped}/v1/metrics").status_code == 200
         assert served.get("/openapi.json")["servers"] == [{"url": "/clasher"}]
         assert 'href="pages/style.css"' in served.client.get("/docs").text
@@ -153,7 +153,7 @@ def body_of(one: Operation) -> dict[str, object]:
 
 
 def status_of(served: Served, one: Operation, token: str | None) -> httpx.Response:
-    """The head of an answer; events have no end, so nobody waits for the rest."""
+    """Return a response; do not wait for the body of endless ones."""
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
     path = one.path.replace("{id}", "999")
     with served.client.stream(one.method, path, headers=headers, **body_of(one)) as answer:
@@ -182,7 +182,7 @@ def test_each_operation_requires_its_scope(
 
 
 def documented(page: Path) -> dict[tuple[str, str], bool]:
-    """What the table of a page says: whether a scope may ask for a route."""
+    """Parse a page's table of routes and scopes."""
     row = r"^\| `([A-Z]+ [^`]+)` \| ((?:yes|no)(?: \| (?:yes|no))+) \|$"
     rows = re.findall(row, page.read_text(), re.MULTILINE)
     return {
@@ -256,7 +256,7 @@ def test_events_name_people_only_to_teachers(folder: Path, scope: Scope, is_told
     with serve(folder, tokens=file) as served:
         with served.client.stream("GET", "/v1/events", headers=watcher) as answer:
             lines = answer.iter_lines()
-            next(lines)  # it listens
+            next(lines)  # it is connected
             served.post("/v1/predict", {"id": "a", "text": "gold"}, headers=ann)
             served.post("/v1/feedback", {"id": "a", "labels": ["metal"]}, headers=ann)
             told = next(line for line in islice(lines, 1000) if '"kind":"feedback"' in line)
@@ -266,7 +266,7 @@ def test_events_name_people_only_to_teachers(folder: Path, scope: Scope, is_told
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> object:
-    """A server with a token for each scope."""
+    """Run a server with a token for each scope."""
     folder = tmp_path_factory.mktemp("guarded")
     file = TokenFile(folder / "tokens")
     tokens = {scope: file.add(scope, scope) for scope in SCOPES}

@@ -1,4 +1,4 @@
-"""Results of other threads reach the event loop: all of them, errors too."""
+"""The bridge passes results and errors of threads to the event loop."""
 
 from __future__ import annotations
 

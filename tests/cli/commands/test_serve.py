@@ -1,4 +1,4 @@
-"""``clasher serve`` and ``clasher token`` at the terminal, in this process."""
+"""``clasher serve`` and ``clasher token``, in this process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.server.servers import LESSONS, PATIENCE
 
 @pytest.fixture
 def stopped_when_ready(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Has a service stopped as soon as it is ready; what it said until then."""
+    """Stop a service as soon as it is ready; return its messages."""
     said: list[str] = []
 
     def stop(port: str) -> None:

@@ -12,7 +12,7 @@ from tests.server.dashboard.servers import Server, teach_many, teach_subjects
 from tests.server.dashboard.visits import Visit
 
 
-@pytest.fixture(scope="module")  # what comes between two modules may run an event loop
+@pytest.fixture(scope="module")  # an open browser holds this thread's event loop
 def browser() -> Iterator[Any]:
     with chromium() as opened:
         yield opened
@@ -20,19 +20,19 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A service that knows a few subjects, for all who do not mind what others teach it."""
+    """Run a service with a few subjects, shared by tests that do not depend on its state."""
     yield from served(tmp_path_factory.mktemp("service"))
 
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Server]:
-    """The same for the tests of one module, one after the other."""
+    """Run the same for the tests of one module."""
     yield from served(tmp_path_factory.mktemp("own"))
 
 
 @pytest.fixture(scope="package")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A service with five thousand labels."""
+    """Run a service with 5,000 labels."""
     options = ("--dimensions", "1024", "--max-labels", "6000")
     yield from served(tmp_path_factory.mktemp("many"), teach_many, *options)
 
@@ -51,7 +51,7 @@ def served(
 
 @pytest.fixture
 def visit(browser: Any, server: Server) -> Iterator[Any]:
-    """Opens pages; whatever was done there, nothing may have gone wrong or come from elsewhere."""
+    """Open pages; afterwards check for errors and requests to other hosts."""
     visits: list[Visit] = []
 
     def open_page(page: str = "now", url: str = server.url, **options: Any) -> Visit:

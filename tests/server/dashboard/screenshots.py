@@ -1,4 +1,4 @@
-"""Pictures for ``docs/`` of services at work: ``python -m tests.server.dashboard.screenshots``."""
+"""Screenshots for ``docs/``: ``python -m tests.server.dashboard.screenshots``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.server.dashboard.servers import Server
 from tests.server.dashboard.visits import Visit
 
 PICTURES = Path(__file__).parents[3] / "docs" / "pictures"
-WATCHED = 240  # seconds of a stream before its picture is taken
+WATCHED = 240  # seconds of a stream before a screenshot
 SIZE = {"width": 1200, "height": 1060}
 TEXT = """Compute the singular value decomposition of a matrix, and return the singular values in
 descending order. Raises LinAlgError if the computation does not converge."""
@@ -24,23 +24,23 @@ Scene = Callable[[Any], None]
 
 
 def now(page: Any) -> None:
-    """Somebody looks at a point of a curve."""
+    """Point at a chart."""
     page.locator("svg").first.hover()
 
 
 def labels(page: Any) -> None:
-    """The best known of them."""
+    """Wait for the table."""
     page.locator("tbody tr").nth(5).wait_for()
 
 
 def try_(page: Any) -> None:
-    """The words that decided."""
+    """Enter a text and wait for its words."""
     page.locator("textarea").fill(TEXT)
     page.locator(".highlighted mark").first.wait_for()
 
 
 def teach(page: Any) -> None:
-    """Two answers were given, the third is being thought of."""
+    """Give two answers and wait for the third document."""
     for answers in (1, 2):
         page.locator(".answers li").first.wait_for()
         page.keyboard.press("2")
@@ -50,18 +50,18 @@ def teach(page: Any) -> None:
 
 
 def drift(page: Any) -> None:
-    """Alarms, and what to teach."""
+    """Wait for alarms."""
     page.locator(".alarm .next li").first.wait_for()
 
 
 def memory(page: Any) -> None:
-    """What fades."""
+    """Wait for the labels unseen for longest."""
     page.locator(".fades li").first.wait_for()
 
 
 @contextmanager
 def serving(*options: str) -> Iterator[Server]:
-    """A service in a folder of its own."""
+    """Run a service in a temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
         server = Server(Path(folder, "data"), *options)
         try:
@@ -71,7 +71,7 @@ def serving(*options: str) -> Iterator[Server]:
 
 
 def teach_packages(server: Server) -> None:
-    """The docstrings of this Python, package by package: what labels mean changes on the way."""
+    """Teach the docstrings of this Python by package, so that labels drift."""
     found = sorted(collect(8000).documents, key=lambda document: document.name)
     for start in range(0, len(found), 100):
         some = [{"text": one.text, "labels": one.labels} for one in found[start : start + 100]]
@@ -80,19 +80,19 @@ def teach_packages(server: Server) -> None:
 
 
 def take(browser: Any, server: Server, scenes: list[Scene]) -> None:
-    """A picture of each scene."""
+    """Take a screenshot of each scene."""
     for scene in scenes:
         name = scene.__name__.strip("_")
         visit = Visit(browser, server.url, name, viewport=SIZE)
         scene(visit.page)
-        time.sleep(1.0)  # until everything stands still
+        time.sleep(1.0)  # until animations end
         visit.page.screenshot(path=PICTURES / f"dashboard-{name}.png")
         visit.context.close()
-        print(f"wrote docs/dashboard-{name}.png")
+        print(f"wrote docs/pictures/dashboard-{name}.png")
 
 
 def main(wanted: list[str]) -> int:
-    """Take all of them, or those that are named."""
+    """Take all screenshots, or the named ones."""
 
     def scenes(*all_of_them: Scene) -> list[Scene]:
         return [scene for scene in all_of_them if not wanted or scene.__name__ in wanted]

@@ -1,4 +1,4 @@
-"""A service in a process of its own, and what it was taught."""
+"""A service in a process, and its documents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SUBJECTS = {
 
 
 class Server:
-    """``clasher serve`` on a free port of this machine."""
+    """``clasher serve`` on a free port."""
 
     def __init__(self, folder: Path, *options: str, port: int = 0, token: str = "") -> None:
         self.headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -43,43 +43,43 @@ class Server:
         raise AssertionError("the service did not start:\n" + "".join(told))
 
     def get(self, path: str) -> Any:
-        """An answer of the service."""
+        """GET JSON."""
         with urlopen(Request(self.url + path, headers=self.headers), timeout=60) as answer:
             return json.load(answer)
 
     def headers_of(self, path: str) -> Message:
-        """What the service says beside an answer."""
+        """Return the headers of a response."""
         with urlopen(self.url + path, timeout=60) as answer:
             headers: Message = answer.headers
             return headers
 
     def lessons(self) -> list[dict[str, Any]]:
-        """What the log has of people's answers, the newest last."""
+        """Return the feedback in the log, newest last."""
         with urlopen(Request(self.url + "v1/log", headers=self.headers), timeout=60) as answer:
             rows = map(json.loads, answer)
             return [row for row in rows if row["kind"] in ("feedback", "undo")]
 
     def post(self, path: str, body: object) -> Any:
-        """The same to something that is sent."""
+        """POST JSON."""
         headers = {"Content-Type": "application/json", "X-Clasher-Who": "feed"} | self.headers
         request = Request(self.url + path, json.dumps(body).encode(), headers)
         with urlopen(request, timeout=60) as answer:
             return json.loads(answer.read() or b"null")
 
     def stop(self) -> None:
-        """End the process in an orderly way."""
+        """Stop the process."""
         self.process.terminate()
         self.process.communicate(timeout=60)
 
 
 def text_of(subject: str, number: int) -> str:
-    """A text about a subject; the same number gives the same text."""
+    """Make a text about a subject."""
     words = SUBJECTS[subject].split()
     return " ".join(words[(number * k + k) % len(words)] for k in range(1, 9)) + f" n{number}"
 
 
 def teach_subjects(server: Server) -> None:
-    """Enough of four subjects for figures, and labels and texts that would like to be markup."""
+    """Teach four subjects, and labels and texts that look like markup."""
     for start in range(0, 160, 40):
         documents = [
             {"text": text_of(subject, number), "labels": [subject]}
@@ -96,7 +96,7 @@ def teach_subjects(server: Server) -> None:
 
 
 def teach_many(server: Server) -> None:
-    """Five thousand labels, and a document to teach."""
+    """Teach 5,000 labels and predict ten documents."""
     for start in range(0, 5000, 1000):
         documents = [
             {"text": f"word{number}", "labels": [f"number {number}"]}

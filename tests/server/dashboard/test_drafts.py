@@ -1,4 +1,4 @@
-"""Teach loses nothing: held keys, services that are away, leases that end, reloads."""
+"""The Teach page loses nothing: held keys, stopped services, expired leases, reloads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RELEASE = """ids => fetch("v1/teach/release", {
 
 @pytest.fixture
 def desk(visit: Any, own: Server) -> Any:
-    """The page, with a document on it."""
+    """Open the Teach page with a document."""
     return opened(visit("teach", url=own.url))
 
 
@@ -34,7 +34,7 @@ def opened(seen: Any) -> Any:
 
 
 def shorten(page: Any, seconds: float) -> None:
-    """Make the page believe that the leases which it gets end soon."""
+    """Shorten the leases that the page gets."""
 
     def answer(route: Any) -> None:
         real = route.fetch()
@@ -47,7 +47,7 @@ def shorten(page: Any, seconds: float) -> None:
 
 
 def edited(page: Any) -> list[str]:
-    """Say something else than was predicted; the labels that are said."""
+    """Change the answer and return its labels."""
     page.keyboard.press("2")
     page.keyboard.type("zebra")
     page.get_by_role("option", name="zebra").wait_for()
@@ -97,7 +97,7 @@ def test_a_held_key_neither_skips_nor_presses_buttons(desk: Any, own: Server) ->
 
 @pytest.fixture
 def fragile(tmp_path: Path, browser: Any) -> Iterator[list[Server]]:
-    """A service that may be stopped and started again: the last one of the list runs."""
+    """Run a service that tests may stop and restart; the last one of the list runs."""
     servers = [Server(tmp_path)]
     teach_subjects(servers[0])
     yield servers
@@ -122,7 +122,7 @@ def test_an_unsent_answer_is_kept(visit: Any, fragile: list[Server], tmp_path: P
     page.wait_for_function(OTHER, arg=first)
     (lesson,) = fragile[-1].lessons()
     assert (lesson["text"], lesson["after"]) == (first, wanted)
-    seen.errors.clear()  # the browser tells of every request that failed
+    seen.errors.clear()  # the browser logs every failed request
 
 
 def test_a_lease_is_renewed_while_the_user_works(visit: Any, own: Server) -> None:
@@ -153,7 +153,7 @@ def test_leases_move_to_a_new_name(visit: Any, own: Server) -> None:
 def test_an_answer_survives_its_lease(visit: Any, own: Server) -> None:
     seen = visit("now", url=own.url)
     page = seen.page
-    page.route("**/v1/teach/renew", lambda route: route.abort())  # nobody works here
+    page.route("**/v1/teach/renew", lambda route: route.abort())  # no renewals
     shorten(page, 8)
     seen.go("Teach")
     opened(seen)
@@ -164,7 +164,7 @@ def test_an_answer_survives_its_lease(visit: Any, own: Server) -> None:
     page.evaluate(RELEASE, [name])
     assert own.post("v1/teach", {"ids": [name]})["items"]  # somebody else has it now
     page.unroute("**/v1/teach/renew")
-    page.keyboard.press("ArrowDown")  # somebody is back
+    page.keyboard.press("ArrowDown")  # the user is active again
     page.locator(LEFT, has_text="Somebody else has this document").wait_for()
     page.keyboard.press("Escape")
     page.locator(SHOWN).click()
@@ -176,7 +176,7 @@ def test_an_answer_survives_its_lease(visit: Any, own: Server) -> None:
     page.keyboard.press("Enter")
     receipt(page)
     assert own.lessons()[-1]["after"] == wanted
-    seen.errors.clear()  # the browser tells of every request that failed
+    seen.errors.clear()  # the browser logs every failed request
 
 
 def test_an_answer_survives_a_reload(desk: Any, own: Server) -> None:
@@ -189,7 +189,7 @@ def test_an_answer_survives_a_reload(desk: Any, own: Server) -> None:
     assert (names(page, "yes"), names(page, "unknown")) == (wanted, unknown)
     page.keyboard.press("Enter")
     receipt(page)
-    page.reload()  # what was sent is no draft any more
+    page.reload()  # a sent answer is no draft
     page.wait_for_selector(SHOWN)
     assert text(page) != first
     assert own.lessons()[-1]["text"] == first
@@ -208,7 +208,7 @@ NUMBERS = ["2024", "7", "310", "42"]
 
 
 def teach_numbers(server: Server) -> None:
-    """Labels that look like numbers, the most frequent first."""
+    """Teach labels that look like numbers, the most frequent first."""
     for place, name in enumerate(NUMBERS):
         documents = [{"text": f"topic{name} word", "labels": [name]}] * (40 - 9 * place)
         server.post("v1/learn", {"documents": documents})

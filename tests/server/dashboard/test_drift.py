@@ -1,4 +1,4 @@
-"""Alarms in words, what to teach next, and the way there."""
+"""The Drift page: alarms and texts to teach next."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.server.dashboard.visits import formatted
 pytestmark = pytest.mark.compiled
 
 NEW_WORDS = {"oil": "shale fracking well sand rig texas", "ships": SUBJECTS["oil"]}
-LATE = """({ listen }) => {  // the answer to a wish for documents comes after new figures
+LATE = """({ listen }) => {  // the documents arrive after new metrics
   const asked = window.fetch;
   const figures = () => new Promise((resolve) => {
     const stop = listen("metrics", () => { stop(); setTimeout(resolve, 100); });
@@ -30,7 +30,7 @@ SHARES = ("frequency_before", "frequency")
 
 
 def stream(words: dict[str, str], count: int, seed: int) -> list[dict[str, Any]]:
-    """Documents of some subjects, in no order."""
+    """Make documents of some subjects in random order."""
     chance = random.Random(seed)
     documents = [
         {"text": " ".join(chance.choices(words[name].split(), k=5)), "labels": [name]}
@@ -42,7 +42,7 @@ def stream(words: dict[str, str], count: int, seed: int) -> list[dict[str, Any]]
 
 
 def teach_drift(server: Server) -> None:
-    """Oil and ships come to be written of in other words, and oil more often than before."""
+    """Teach a stream in which oil and ships change their words and oil gets more frequent."""
     after = stream(SUBJECTS | NEW_WORDS, 300, 2) + stream({"oil": NEW_WORDS["oil"]}, 600, 4)
     random.Random(5).shuffle(after)
     for documents in (stream(SUBJECTS, 600, 1), after):
@@ -54,7 +54,7 @@ def teach_drift(server: Server) -> None:
 
 @pytest.fixture(scope="module")
 def drifting(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Server]:
-    """A service whose stream has changed."""
+    """Run a service with a drifted stream."""
     yield from served(tmp_path_factory.mktemp("drifting"), teach_drift)
 
 

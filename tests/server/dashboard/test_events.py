@@ -1,4 +1,4 @@
-"""One connection for all tabs; what happens when it breaks, and below another path."""
+"""The connection: shared by tabs, broken, below another path, with a token."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIVE = "#connection[data-status=live]"
 
 
 def wait_for_watchers(server: Server, page: Any, wanted: int) -> None:
-    """Until the service has this many connections; a few seconds at most."""
+    """Wait until the service has this many connections."""
     for _ in range(100):
         if (found := server.get("v1/metrics")["subscribers"]) == wanted:
             return
@@ -32,7 +32,7 @@ def test_one_connection_for_all_tabs(visit: Any, server: Server) -> None:
     wait_for_watchers(server, seen.page, 1)
     version = "document.querySelector('.facts div:last-child')?.textContent"
     tabs[0].wait_for_function(f"() => {version}")
-    seen.page.close()  # whoever came first goes first
+    seen.page.close()  # the first tab closes first
     told = tabs[0].evaluate(version)
     server.post("v1/learn", {"documents": [{"text": "crude barrel", "labels": ["oil"]}]})
     tabs[0].wait_for_function(f"before => {version} !== before", arg=told)
@@ -70,7 +70,7 @@ def test_the_page_reconnects_after_a_restart(visit: Any, tmp_path: Path) -> None
         seen.page.locator(".facts", has_text="647 documents in total").wait_for()
     finally:
         second.stop()
-    seen.errors.clear()  # the browser notes down that nobody answered
+    seen.errors.clear()  # the browser logs failed requests
 
 
 def test_below_another_path(visit: Any, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The table of labels, a label's page, what can be done to one, and Try."""
+"""The Labels page, the page of a label, and the Try page."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_thousands_of_labels(visit: Any, many: Server) -> None:
     page.keyboard.type("number")
     page.get_by_role("option").first.wait_for()
     for _ in range(2):
-        page.keyboard.press("ArrowUp")  # round the end: the new label, and the last of all
+        page.keyboard.press("ArrowUp")  # wraps around: the new label, then the last one
     assert page.get_by_role("option").count() == 5001
     page.keyboard.press("Enter")
     assert page.locator(".answers [data-state=yes]").count() == 2

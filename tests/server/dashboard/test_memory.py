@@ -1,4 +1,4 @@
-"""What is kept, what is being forgotten, and what never is."""
+"""The Memory page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.compiled
 
 @pytest.fixture(scope="module")
 def fading(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Server]:
-    """A service that forgets: the subjects came one after the other, each forty times."""
+    """Run a service that forgets, taught one subject after the other."""
     options = ("--dimensions", "1024", "--half-life", "60", "--on-full", "evict")
     yield from served(tmp_path_factory.mktemp("fading"), teach_in_turn, *options)
 

@@ -1,4 +1,4 @@
-"""The parts of the page that can be wrong without being seen."""
+"""Functions of the page's modules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.compiled
 
 @pytest.fixture
 def module(visit: Any) -> Any:
-    """Runs a function over a module of the page."""
+    """Return a function that runs a script over a module of the page."""
     return visit("memory").module
 
 

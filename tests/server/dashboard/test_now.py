@@ -127,7 +127,7 @@ def test_the_heap_stays_flat(visit: Any, own: Server, rounds: int) -> None:
     wait_for_points(page, 2)
 
     def grown() -> float:
-        """Megabytes in use after a while of events, drawing and walking through the pages."""
+        """Visit all pages and return the megabytes in use."""
         for number in range(rounds):
             text = text_of("oil", number)
             own.post("v1/learn", {"documents": [{"text": text, "labels": ["oil"]}]})

@@ -86,4 +86,4 @@ def test_the_skip_link_leads_to_the_content(visit: Any) -> None:
 def test_an_unknown_label_has_a_page(visit: Any) -> None:
     seen = visit("labels/999999")
     seen.page.get_by_role("heading", level=1, name="No such label").wait_for()
-    seen.errors.clear()  # the browser notes down that the answer was 404
+    seen.errors.clear()  # the browser logs the 404

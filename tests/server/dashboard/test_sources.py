@@ -1,4 +1,4 @@
-"""What the files of the page may not have in them."""
+"""The source files of the page."""
 
 from __future__ import annotations
 

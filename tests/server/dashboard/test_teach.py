@@ -1,4 +1,4 @@
-"""Teaching by keyboard alone, taking back, leases and receipts."""
+"""The Teach page: keyboard, undo, leases, receipts."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ LEASED = "wanted => fetch('v1/metrics').then(a => a.json()).then(m => m.leased =
 
 @pytest.fixture
 def desk(visit: Any, own: Server) -> Any:
-    """The page, with a document on it."""
+    """Open the Teach page with a document."""
     seen = visit("teach", url=own.url)
     seen.page.wait_for_selector(".answers li")
     return seen
 
 
 def names(page: Any, said: str = "") -> list[str]:
-    """The labels that are listed, or those that something was said of."""
+    """Return the listed labels, or those in a state."""
     which = f"[data-state={said}]" if said else ""
     found: list[str] = page.locator(f".answers {which} .name").all_inner_texts()
     return found
@@ -41,7 +41,7 @@ def text(page: Any) -> str:
 
 
 def receipt(page: Any, state: str = "taught") -> Any:
-    """The newest receipt, once it is of this state."""
+    """Wait for the newest receipt to reach a state."""
     page.locator(f".receipts > li:first-child.{state}").wait_for()
     return page.locator(".receipts > li").first
 
@@ -59,7 +59,7 @@ def test_by_keyboard_alone(desk: Any, own: Server) -> None:
     press("2")
     assert rows[0] in names(page, "no")
     assert rows[1] in names(page, "yes")
-    assert names(page) == rows  # positions are frozen, and what was taken off stays visible
+    assert names(page) == rows  # rows keep their places, and removed labels stay visible
     wanted = names(page, "yes")
     press("Enter")
     receipt(page)
@@ -145,7 +145,7 @@ def test_undo_and_redo(desk: Any, own: Server) -> None:
     press("Control+z")
     receipt(page, "undone")
     page.locator(SHOWN, has_text=first).wait_for()
-    assert names(page, "yes") == wanted  # it is back as it was answered
+    assert names(page, "yes") == wanted  # it is as answered before
     press("Control+y")
     receipt(page)
     page.wait_for_function(OTHER, arg=first)
@@ -219,7 +219,7 @@ def test_an_expired_lease_is_reported(visit: Any, own: Server) -> None:
     asked = []
 
     def shorten(route: Any) -> None:
-        """The first lease is over in a few seconds."""
+        """Let the first lease end soon."""
         answer = route.fetch()
         told = answer.json()
         if not asked:
@@ -249,7 +249,7 @@ def test_the_log_names_the_teacher(desk: Any, own: Server) -> None:
 
 @pytest.fixture
 def idle(tmp_path: Path, browser: Any) -> Iterator[Server]:
-    """A service of which nobody gives back anything that others would get."""
+    """Run a service whose documents are all leased or answered."""
     yield from served(tmp_path)
 
 

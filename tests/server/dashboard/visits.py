@@ -1,4 +1,4 @@
-"""A page of the dashboard as somebody opened it."""
+"""A visit of the dashboard."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ PATIENCE = 20_000  # milliseconds
 
 
 class Visit:
-    """A browser of its own at a page, what it asked for and what went wrong."""
+    """A browser context with its requests and errors."""
 
     def __init__(self, browser: Any, url: str, page: str = "now", **options: Any) -> None:
         options.setdefault("viewport", {"width": 1280, "height": 900})
@@ -21,7 +21,7 @@ class Visit:
         self.page = self.open(page)
 
     def open(self, page: str) -> Any:
-        """Another tab of the same browser."""
+        """Open another tab."""
         tab = self.context.new_page()
         tab.on("pageerror", lambda error: self.errors.append(str(error)))
         tab.on("console", lambda message: self.errors.append(message.text))
@@ -30,12 +30,12 @@ class Visit:
         return tab
 
     def go(self, page: str) -> None:
-        """Follow a link of the bar."""
+        """Follow a link of the navigation."""
         self.page.get_by_role("navigation", name="Pages").get_by_text(page).click()
         self.page.get_by_role("heading", level=1, name=page).wait_for()
 
     def wait_for_figures(self, times: int = 1) -> None:
-        """Until new figures have come in so many times, and were drawn."""
+        """Wait until the page has drawn new metrics so many times."""
         count = """({ listen }, times) => new Promise((resolve) => {
           let heard = 0;
           const stop = listen("metrics", () => {
@@ -46,14 +46,14 @@ class Visit:
         self.module("events.js", count, times)
 
     def module(self, name: str, script: str, value: object = None) -> Any:
-        """Run a function over a module of the page."""
+        """Run a script over a module of the page."""
         return self.page.evaluate(
             f"async (value) => ({script})(await import('{self.url}pages/{name}'), value)", value
         )
 
 
 def formatted(page: Any, how: str, value: float) -> str:
-    """A number as the page writes it."""
+    """Format a number as the page does."""
     script = "async ([how, value]) => (await import('./pages/format.js'))[how](value)"
     text: str = page.evaluate(script, [how, value])
     return text

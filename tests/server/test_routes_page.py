@@ -19,7 +19,7 @@ PAGES = (DOCS / "tutorial" / "service.md", REFERENCE)  # the reference continues
 
 
 def steps() -> list[tuple[str, str]]:
-    """Commands and what they print, in order."""
+    """Return the commands of the page and their output."""
     found = []
     text = "".join(page.read_text() for page in PAGES)
     for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL):
@@ -32,7 +32,7 @@ def steps() -> list[tuple[str, str]]:
 
 
 def is_like(told: Any, real: Any) -> bool:
-    """Whether an answer has what the document tells, as far as that goes."""
+    """Tell whether a real answer matches the documented one."""
     if isinstance(told, dict):
         return isinstance(real, dict) and all(
             name in real and is_like(value, real[name]) for name, value in told.items()

@@ -1,4 +1,4 @@
-"""What can be asked of a service, and what it answers."""
+"""All operations over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every export is complete, however many pages it takes."""
+"""Exports of many pages are complete."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def texts() -> list[str]:
 
 
 def teach(served: Served) -> None:
-    """Teach in requests of different sizes, so that pages of rows end anywhere."""
+    """Teach in uneven requests, so that pages end anywhere."""
     lessons = [
         {"text": text, "labels": [f"label{place % 300}"]} for place, text in enumerate(texts())
     ]

@@ -68,7 +68,7 @@ def _audit(event: str, arguments: tuple[object, ...]) -> None:
 
 
 def _is_compiler(frame: FrameType | None) -> bool:
-    """Whether Numba reads the cache of its own compiled code, beside the source."""
+    """Tell whether Numba reads its own cache of compiled code."""
     while frame is not None:
         if frame.f_globals.get("__name__") == "numba.core.caching":
             return True
@@ -78,7 +78,7 @@ def _is_compiler(frame: FrameType | None) -> bool:
 
 @pytest.fixture
 def no_pickle() -> Iterator[None]:
-    """Fail where anything is unpickled; an audit hook cannot be taken away again, only ignored."""
+    """Fail if anything is unpickled. An audit hook cannot be removed, only ignored."""
     sys.addaudithook(_audit)
     _seen.clear()
     _watching.append("now")
@@ -88,7 +88,7 @@ def no_pickle() -> Iterator[None]:
 
 
 def state_of(served: Served) -> tuple[bytes, int]:
-    """The model, byte for byte, and its version."""
+    """Return the bytes of the model and its version."""
     with served.engine.model_file().result() as file:
         return file.read(), served.engine.version
 
@@ -148,7 +148,7 @@ def test_a_full_queue_refuses_requests(folder: Path, monkeypatch: pytest.MonkeyP
             held.result(PATIENCE)
 
         served.engine._writer.call(slow_disk)
-        assert begun.wait(PATIENCE)  # else those that come next may still be written before
+        assert begun.wait(PATIENCE)  # otherwise the next ones may be written before
         served.engine._admission.most = 3
         waiting = [served.engine.learn([Document(text="a", labels=["x"])]) for _ in range(3)]
         answer = served.client.post("/v1/learn", json={"text": "a", "labels": ["x"]})
