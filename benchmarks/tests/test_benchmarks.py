@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import doctest
 import json
-import shutil
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -13,19 +11,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import measure, report, runner, studies, tables
+from benchmarks import runner, studies, tables
 from benchmarks.__main__ import DOCUMENTS, main
 from benchmarks.measure import version
-from benchmarks.peers import SYSTEMS, base, hoeffding_trees, jvm, svm, terms, vowpal_wabbit
+from benchmarks.peers import SYSTEMS, vowpal_wabbit
 from benchmarks.peers.base import Record, System, Task, one_run
 from benchmarks.peers.clasher_rules import write_json_lines
 from benchmarks.prepared import Prepared, prepare
 from benchmarks.report import block, fill, stale, update
 from benchmarks.runner import Job
+from benchmarks.tests.runs import needs
 from clasher.metrics import Metrics
 from support import corpora
 from support.corpora import Corpus, synthetic
-from support.environment import missing
 
 BENCHMARKS = Path(__file__).parents[1]
 TIMEOUT = 300.0
@@ -38,16 +36,6 @@ def stream(documents: int = 60) -> Corpus:
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     return prepare(stream(), tmp_path_factory.mktemp("work"))
-
-
-def needs(library: str) -> None:
-    """Skip without a library of the peers, but never on the build machine."""
-    if version(library) == "not installed":
-        remedies = {system.library: system.remedy for system in SYSTEMS.values()}
-        remedy = remedies.get(library, "pip install 'clasher[bench,embeddings]'")
-        missing(f"{library} is not installed: {remedy}")
-    if library == hoeffding_trees.LIBRARY and shutil.which("javac") is None:
-        missing(f"there is no javac: {jvm.REMEDY}")
 
 
 def write_parquet(corpus: Corpus, folder: Path, name: str) -> None:
@@ -83,7 +71,7 @@ def test_a_corpus_keeps_its_order_unless_it_is_shuffled_with_a_stated_seed(tmp_p
     assert (news.order, shuffled.order) == ("as stored", "shuffled with seed 3")
 
 
-def test_a_corpus_that_is_not_there_is_named(tmp_path: Path):
+def test_a_missing_corpus_is_named(tmp_path: Path):
     write_parquet(stream(), tmp_path, "news")
     with pytest.raises(SystemExit, match=r"no corpus blogs in .* it has: news"):
         studies.Plan(tmp_path, tmp_path, ("blogs",)).paths()
@@ -121,7 +109,7 @@ def test_json_lines_hold_the_stream(tmp_path: Path):
     assert [record["labels"] for record in records] == stream().labels.to_pylist()
 
 
-def test_a_file_in_a_format_of_its_own_is_written_but_once(tmp_path: Path):
+def test_a_file_in_another_format_is_written_once(tmp_path: Path):
     task = Task(stream(), tmp_path)
     path = task.file("a.txt", lambda task, path: path.write_text("first"))
     assert task.file("a.txt", lambda task, path: pytest.fail("written again")) == path
@@ -129,7 +117,7 @@ def test_a_file_in_a_format_of_its_own_is_written_but_once(tmp_path: Path):
     assert [found.name for found in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_runs_on_one_stream_at_the_same_time_do_not_meet(tmp_path: Path):
+def test_parallel_runs_on_one_stream_use_different_folders(tmp_path: Path):
     task = Task(stream(), tmp_path)
     with task.scratch() as mine, task.scratch() as theirs:
         assert mine != theirs
@@ -154,7 +142,7 @@ def test_labels_of_documents_that_are_not_learnt_are_not_given():
     assert list(task.documents()) == list(zip(stream().texts.to_pylist(), given, strict=True))
 
 
-def test_all_labels_are_given_unless_something_else_is_said():
+def test_all_labels_are_given_by_default():
     assert Task(stream(), Path()).given.equals(stream().labels)
 
 
@@ -201,7 +189,7 @@ def test_only_the_test_set_is_judged():
     assert (record.figures()["judged"], record.figures()["micro_f1"]) == (20, 1.0)
 
 
-def test_a_run_ends_when_time_is_up_and_is_judged_on_what_it_did():
+def test_a_run_ends_at_its_time_limit_and_is_judged_so_far():
     record = Record(Task(stream(), Path(), seconds=0.0))
     with record:
         for part in record.parts(10):
@@ -210,7 +198,7 @@ def test_a_run_ends_when_time_is_up_and_is_judged_on_what_it_did():
     assert (figures["documents"], figures["complete"], figures["micro_f1"]) == (6, False, 1.0)
 
 
-def test_the_clock_stands_still_while_predictions_are_judged(monkeypatch: pytest.MonkeyPatch):
+def test_the_clock_stops_while_predictions_are_judged(monkeypatch: pytest.MonkeyPatch):
     now = [0.0]
     monkeypatch.setattr("benchmarks.peers.base.time.perf_counter", lambda: now[0])
     record = Record(Task(stream(), Path()))
@@ -236,19 +224,19 @@ def any_stream() -> list[str]:
 
 
 def learners(names: Iterable[str]) -> list[str]:
-    """Those that learn what they are given: a file would have to be written for the others."""
+    """The systems that need no file of their own."""
     return [name for name in names if not name.endswith("-end-to-end")]
 
 
 def done(system: str, task: Task) -> dict[str, Any]:
-    """What a system tells of a task, in this process."""
+    """Run a system in this process; return its figures."""
     needs(SYSTEMS[system].library)
     return one_run(SYSTEMS[system], replace(task, options=SYSTEMS[system].tiny))
 
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("system", any_stream())
-def test_a_system_tells_its_figures(system: str, tmp_path: Path):
+def test_a_system_reports_its_figures(system: str, tmp_path: Path):
     result = done(system, Task(stream(), tmp_path))
     assert "failed" not in result, result
     assert (result["system"], result["documents"], result["labels"]) == (system, 60, 5)
@@ -265,7 +253,7 @@ def test_a_limit_gives_the_first_documents(system: str, small: Prepared):
     assert runner.run(Job(system, small, limit=30), TIMEOUT)["documents"] == 30
 
 
-def test_from_memory_and_end_to_end_are_equally_right(small: Prepared):
+def test_from_memory_and_end_to_end_have_equal_scores(small: Prepared):
     options = {"dimensions": 1024}
     bare, whole = (
         runner.run(Job(name, small, options=options), TIMEOUT)
@@ -275,7 +263,7 @@ def test_from_memory_and_end_to_end_are_equally_right(small: Prepared):
         assert bare[figure] == whole[figure]
 
 
-def test_a_run_tells_of_each_tenth(small: Prepared):
+def test_a_run_has_a_point_for_each_tenth(small: Prepared):
     result = runner.run(Job("clasher-centroid", small, options={"dimensions": 64}), TIMEOUT)
     assert [point["documents"] for point in result["points"]] == [*range(6, 61, 6)]
     assert result["points"][-1]["text_bytes"] == sum(map(len, stream().texts.to_pylist()))
@@ -285,7 +273,7 @@ def test_a_run_tells_of_each_tenth(small: Prepared):
 @pytest.mark.compiled
 @pytest.mark.parametrize("system", learners(any_stream()))
 def test_a_system_learns_from_given_labels_only(system: str, tmp_path: Path):
-    """Without any labels it cannot know one; with some it does."""
+    """It knows nothing without labels, and something with some."""
     some = np.random.default_rng(0).random(60) < 0.5
     none, half = (done(system, Task(stream(), tmp_path, learn)) for learn in (some & False, some))
     assert "failed" not in none, none
@@ -295,7 +283,7 @@ def test_a_system_learns_from_given_labels_only(system: str, tmp_path: Path):
 @pytest.mark.compiled
 @pytest.mark.parametrize("system", learners(SYSTEMS))
 def test_a_system_is_judged_on_a_test_set(system: str, tmp_path: Path):
-    """The test set is the training set again: it must know more of it than by guessing."""
+    """The test set repeats the training set: it must beat guessing."""
     twice = pa.concat_arrays([stream().texts] * 2), pa.concat_arrays([stream().labels] * 2)
     result = done(system, Task(Corpus("twice", *twice, "made up"), tmp_path, test_from=60))
     assert "failed" not in result, result
@@ -371,7 +359,7 @@ def test_table_command_measures_and_reports(tmp_path: Path, capsys: pytest.Captu
     assert main(["report", "--check", *map(str, places[-4:])]) == 1
 
 
-def test_a_page_that_is_not_there_stops_before_the_first_run(
+def test_a_missing_page_stops_before_the_first_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     with pytest.raises(SystemExit):
@@ -449,7 +437,7 @@ def test_overview_has_a_column_per_corpus(results: Path):
     assert "| River, rate 8 | .526 / .602, 100 (first 50) |" in lines
 
 
-def test_prefix_sets_both_on_the_same_documents(results: Path):
+def test_prefix_compares_the_same_documents(results: Path):
     row = "| news | 50 | River, rate 8 | .526 / .602 | .526 / .602 | 100 | 3,000 |"
     assert row in block("prefix", results)
 
@@ -460,7 +448,7 @@ def test_flat_compares_the_last_tenth_with_the_second(results: Path):
     assert "| µs per document | 1000.0 |" in text
 
 
-def test_scaling_tells_the_cost_per_label(results: Path):
+def test_scaling_has_the_cost_per_label(results: Path):
     row = "| news | clasher margin | 2^12 | 5 | 1,000 | 200000 | 20 MB | .526 / .602 |"
     assert row in block("scaling", results)
 
@@ -484,10 +472,3 @@ def test_an_unknown_block_is_an_error(tmp_path: Path):
 
 def test_the_tables_of_the_readme_are_those_of_the_results():
     assert stale(DOCUMENTS, BENCHMARKS / "results") == []
-
-
-@pytest.mark.parametrize(
-    "module", [corpora, measure, report, tables, base, svm, terms, vowpal_wabbit]
-)
-def test_examples_in_the_documentation_hold(module: Any):
-    assert doctest.testmod(module).failed == 0

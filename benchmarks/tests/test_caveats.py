@@ -1,4 +1,4 @@
-"""Pages say what their figures leave open, and one measurement has one figure."""
+"""Pages state the limits of their figures, and each measurement has one figure."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_the_front_shows_the_figures_of_the_benchmark(title: str):
     assert _row_of("experiments/front.md", title) == _row_of("README.md", title)
 
 
-def test_a_speed_is_the_median_of_the_benchmark_where_it_has_one():
+def test_a_speed_is_the_median_of_the_benchmark():
     shared = 0
     for row in Row.all(_cells("front")):
         cell = benchmark_cell(row.stream, row.system)
@@ -116,7 +116,7 @@ def test_a_speed_is_the_median_of_the_benchmark_where_it_has_one():
     assert shared >= 10
 
 
-def test_what_the_benchmark_did_not_run_keeps_its_own_speed():
+def test_a_run_that_the_benchmark_lacks_keeps_its_own_speed():
     """Shuffled, on a test set, or with options of its own."""
     (margin, *_) = (row for row in Row.all(_cells("figure-5")) if "shuffled" in row.stream)
     assert margin.benchmarked is None
@@ -176,7 +176,7 @@ def test_a_best_label_is_always_named(z):
 
 @given(scores, st.integers(0, 2**32 - 1))
 def test_a_threshold_is_learnt_from_the_past_only(z, seed):
-    """What comes later changes nothing, nor do documents without labels."""
+    """Later documents change nothing, nor do documents without labels."""
     random = np.random.default_rng(seed)
     truth, learnt = random.random(z.shape) < 0.3, random.random(len(z)) < 0.8
     found = decide_online(z, truth, learnt)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import doctest
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
 
@@ -16,10 +14,9 @@ from benchmarks.peers import SYSTEMS, arff, hoeffding_trees, jvm
 from benchmarks.peers.base import Record, Task
 from benchmarks.peers.hoeffding_trees import HT_ML, HT_PS, Vectors
 from benchmarks.peers.jvm import Program
-from benchmarks.tests.test_benchmarks import needs
+from benchmarks.tests.runs import GAS, OIL, RAIN, corpus, needs, run
 from support.corpora import Corpus
 
-OIL, GAS, RAIN = "crude oil barrel well", "gas pipe heat cubic", "rain cloud wind storm"
 ODD = [
     "it's",
     'say "yes"',
@@ -36,29 +33,6 @@ ODD = [
 NEVER_SPLIT = "-g 1000000"
 
 pytestmark = pytest.mark.compiled  # they run in Java: once is enough
-
-
-def corpus(documents: list[tuple[str, list[str]]]) -> Corpus:
-    texts, labels = zip(*documents, strict=True)
-    return Corpus("made-up", pa.array(texts), pa.array(labels, pa.list_(pa.string())), "as stored")
-
-
-class Kept(Record):
-    """A record that keeps the predictions."""
-
-    labels: list[list[str]]
-
-    def predicted(self, part: slice, labels: Any) -> None:
-        super().predicted(part, labels)
-        self.labels = [sorted(mine) for mine in labels]
-
-
-def run(system: str, task: Task) -> tuple[dict[str, Any], list[list[str]]]:
-    """Figures of a run, and what it predicted."""
-    needs(hoeffding_trees.LIBRARY)
-    record = Kept(task)
-    SYSTEMS[system].run(task, record)
-    return record.figures(), record.labels
 
 
 @pytest.fixture
@@ -80,21 +54,21 @@ def program(tmp_path: Path) -> Callable[[str, str], Program]:
 def three_topics(documents: int) -> Corpus:
     """Half of oil, the rest of gas and of oil with rain."""
     kinds = [(OIL, ["oil"]), (GAS, ["gas"]), (OIL, ["oil"]), (f"{OIL} {RAIN}", ["oil", "rain"])]
-    return corpus([kinds[i % 4] for i in range(documents)])
+    return corpus(*[kinds[i % 4] for i in range(documents)])
 
 
 def without_splits(learner: str) -> dict[str, Any]:
     return {"learner": learner.replace("LeafTree", f"LeafTree {NEVER_SPLIT}")}
 
 
-def test_the_leaf_of_ht_ml_knows_the_majority_label_set_alone(tmp_path: Path):
+def test_the_leaf_of_ht_ml_knows_only_the_majority_label_set(tmp_path: Path):
     task = Task(three_topics(1100), tmp_path, options=without_splits(HT_ML))
     _, predicted = run("ht-ml", task)
     assert predicted[0] == []
     assert predicted[3:] == [["oil"]] * 1097
 
 
-def test_the_leaf_of_ht_ps_tells_label_sets_apart_by_words_once_its_buffer_is_full(tmp_path: Path):
+def test_the_leaf_of_ht_ps_classifies_label_sets_once_its_buffer_is_full(tmp_path: Path):
     stream = three_topics(1100)
     _, predicted = run("ht-ps", Task(stream, tmp_path, options=without_splits(HT_PS)))
     assert predicted[10:1000] == [["oil"]] * 990
@@ -114,7 +88,7 @@ def test_rare_label_sets_are_pruned(tmp_path: Path):
     """Of eleven label sets MEKA keeps ten, but for those who ask for more."""
     words = ["oil", "gas", "rain", "wheat", "gold", "ship", "rice", "tin", "zinc", "palm", "jute"]
     kinds = [(word, [word]) for word in words[:10] for _ in range(3)] + [(words[10], words[10:])]
-    stream = corpus([kinds[i % 31] for i in range(1240)])
+    stream = corpus(*[kinds[i % 31] for i in range(1240)])
     named = {
         system: {label for labels in run(system, Task(stream, tmp_path))[1] for label in labels}
         for system in ("ht-ps", "ht-ps-mnb")
@@ -124,13 +98,13 @@ def test_rare_label_sets_are_pruned(tmp_path: Path):
 
 
 @pytest.mark.parametrize("system", ["ht-ml", "ht-ps", "ea-ht-ml"])
-def test_a_tree_learns_what_one_word_among_others_tells(system: str, tmp_path: Path):
+def test_a_tree_learns_from_one_word_among_others(system: str, tmp_path: Path):
     """A split brings it there, after MOA's 200 documents; the first leaf knows the majority."""
     random = np.random.default_rng(0)
     noise = [" ".join(f"word{i}" for i in random.integers(40, size=8)) for _ in range(600)]
     kinds = [("oil", ["oil"]), ("", ["gas"])]
     stream = corpus(
-        [(f"{words} {kinds[i % 2][0]}", kinds[i % 2][1]) for i, words in enumerate(noise)]
+        *[(f"{words} {kinds[i % 2][0]}", kinds[i % 2][1]) for i, words in enumerate(noise)]
     )
     labels = stream.labels.to_pylist()
     _, predicted = run(system, Task(stream, tmp_path))
@@ -140,7 +114,7 @@ def test_a_tree_learns_what_one_word_among_others_tells(system: str, tmp_path: P
 
 def test_a_bag_replaces_the_worst_tree_when_errors_grow(tmp_path: Path):
     """One tree would go on until it has seen as much of the new as of the old."""
-    stream = corpus([(OIL, ["oil"])] * 1000 + [(OIL, ["gas"])] * 100)
+    stream = corpus(*[(OIL, ["oil"])] * 1000 + [(OIL, ["gas"])] * 100)
     assert run("ht-ml", Task(stream, tmp_path))[1][1:] == [["oil"]] * 1099
     together = run("ea-ht-ml", Task(stream, tmp_path))[1]
     assert together[500:1000] == [["oil"]] * 500
@@ -150,7 +124,7 @@ def test_a_bag_replaces_the_worst_tree_when_errors_grow(tmp_path: Path):
 def test_the_threshold_follows_the_number_of_labels(tmp_path: Path):
     """No label is likelier than not; from the second window on the likeliest is named."""
     kinds = [["oil"], ["oil"], ["gas"], ["rain"], ["tin"]]
-    stream = corpus([(OIL, kinds[i % 5]) for i in range(600)])
+    stream = corpus(*[(OIL, kinds[i % 5]) for i in range(600)])
     bayes = "BRUpdateable -W weka.classifiers.bayes.NaiveBayesUpdateable"
     learner = f"multilabel.MEKAClassifier -l (meka.classifiers.multilabel.incremental.{bayes})"
     _, predicted = run("ht-ps", Task(stream, tmp_path, options={"learner": learner}))
@@ -159,14 +133,14 @@ def test_the_threshold_follows_the_number_of_labels(tmp_path: Path):
 
 
 def test_nothing_is_learnt_from_documents_without_labels(tmp_path: Path):
-    stream = corpus([(OIL, ["oil"])] * 5 + [(GAS, ["gas"])] * 20)
+    stream = corpus(*[(OIL, ["oil"])] * 5 + [(GAS, ["gas"])] * 20)
     learn = np.arange(25) < 5
     _, predicted = run("ht-ml", Task(stream, tmp_path, learn))
     assert predicted[1:] == [["oil"]] * 24
 
 
-def test_names_of_labels_may_hold_anything(tmp_path: Path):
-    stream = corpus([("oil", ODD[i : i + 1]) for i in range(len(ODD))] + [("oil", ODD[6:7])] * 9)
+def test_labels_may_contain_any_character(tmp_path: Path):
+    stream = corpus(*[("oil", ODD[i : i + 1]) for i in range(len(ODD))] + [("oil", ODD[6:7])] * 9)
     _, predicted = run("ht-ml", Task(stream, tmp_path))
     assert predicted[-1] == ["Ω日本"]
 
@@ -174,7 +148,7 @@ def test_names_of_labels_may_hold_anything(tmp_path: Path):
 # ── the record ───────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_run_ends_when_time_is_up(tmp_path: Path):
+def test_a_run_ends_at_its_time_limit(tmp_path: Path):
     figures, predicted = run("ht-ml", Task(three_topics(50), tmp_path, seconds=0.0))
     assert (figures["documents"], figures["complete"], predicted) == (1, False, [[]])
 
@@ -189,7 +163,7 @@ def test_clock_and_memory_are_those_of_java(tmp_path: Path):
     assert {"micro_f1", "macro_f1"} <= points[0].keys()
 
 
-def test_what_java_tells_is_handed_over():
+def test_the_output_of_java_is_recorded():
     record = Record(Task(three_topics(50), Path(), points=(20,)))
     hoeffding_trees.hand_over("0 0 100 110\n20 0.5 120 130\n50 2.0 150 160\n", record)
     record.predicted(slice(0, 50), [["oil"]] * 50)
@@ -205,7 +179,7 @@ def test_what_java_tells_is_handed_over():
 
 
 def test_counts_have_no_signs_and_add_up():
-    task = Task(corpus([("oil gas oil", []), ("", []), ("gas", [])]), Path())
+    task = Task(corpus(*[("oil gas oil", []), ("", []), ("gas", [])]), Path())
     rows = Vectors(4, counts=True).of(task)
     assert rows.shape == (3, 4)
     assert rows.sum(axis=1).tolist() == [3, 0, 1]
@@ -214,8 +188,8 @@ def test_counts_have_no_signs_and_add_up():
 
 def test_words_of_a_test_set_are_not_counted():
     documents = [(OIL, []), (GAS, []), (RAIN, []), (GAS, [])]
-    apart = Vectors(64).of(Task(corpus(documents), Path(), test_from=2)).toarray()
-    alone = [Vectors(64).of(Task(corpus([*documents[:2], one]), Path())) for one in documents[2:]]
+    apart = Vectors(64).of(Task(corpus(*documents), Path(), test_from=2)).toarray()
+    alone = [Vectors(64).of(Task(corpus(*[*documents[:2], one]), Path())) for one in documents[2:]]
     assert np.array_equal(apart[2:], [rows.toarray()[2] for rows in alone])
 
 
@@ -245,8 +219,8 @@ def test_moa_reads_the_names_of_labels_as_they_are(
 ):
     labels = [*ODD, "#1"]
     arff.write(tmp_path / "a.arff", "it's", labels, [], csr_array((0, 2)))
-    told = program("Names", NAMES).run("Names", [tmp_path / "a.arff", f"1-{len(labels)}"])
-    read = ["".join(map(chr, map(int, line.split()))) for line in told.splitlines()]
+    output = program("Names", NAMES).run("Names", [tmp_path / "a.arff", f"1-{len(labels)}"])
+    read = ["".join(map(chr, map(int, line.split()))) for line in output.splitlines()]
     assert read == [*labels, "##0", "##1"]
 
 
@@ -275,7 +249,7 @@ def test_an_exception_is_one_line(program: Callable[[str, str], Program]):
         fails.run("Fails", [])
 
 
-def test_a_learner_that_is_not_there_is_a_failure(tmp_path: Path):
+def test_an_unknown_learner_is_a_failure(tmp_path: Path):
     with pytest.raises(SystemExit, match=r"^java clasher\.Prequential: .*NoSuchTree"):
         run("ht-ml", Task(three_topics(5), tmp_path, options={"learner": "NoSuchTree"}))
 
@@ -308,8 +282,3 @@ def test_a_run_without_java_fails_with_that_line(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("PATH", "")
     with pytest.raises(SystemExit, match=r"^there is no java: install a JDK"):
         SYSTEMS["ht-ml"].run(task := Task(three_topics(5), tmp_path), Record(task))
-
-
-@pytest.mark.parametrize("module", [arff, jvm])
-def test_examples_in_the_documentation_hold(module: Any):
-    assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0

@@ -1,4 +1,4 @@
-"""The peers of the benchmark against plain computations of what they say they do."""
+"""The peers of the benchmark equal plain computations of their algorithms."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from benchmarks.peers import SYSTEMS, exact, nearest, svm
 from benchmarks.peers.base import Record, Task
 from benchmarks.peers.clasher_rules import RULES
 from benchmarks.peers.terms import Terms
+from benchmarks.tests.runs import run
 from clasher import Analyzer, Clasher
 from clasher.settings import PAPER
 from support.corpora import Corpus, synthetic
@@ -40,24 +41,9 @@ def with_changed_end(corpus: Corpus, start: int) -> Corpus:
     return Corpus("changed", pa.array(texts), pa.array(labels), "")
 
 
-class Listening(Record):
-    """Keeps what a system said."""
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
-        self.said: list[set[str]] = []
-
-    def predicted(self, part: slice, labels: Any) -> None:
-        plain_sets = labels.to_pylist() if isinstance(labels, pa.Array) else labels
-        self.said += [set(names or ()) for names in plain_sets]
-        super().predicted(part, labels)
-
-
-def said(system: str, corpus: Corpus, **task: Any) -> list[set[str]]:
-    """What a system predicts for each document of a stream."""
-    record = Listening(Task(corpus, Path(), **task))
-    SYSTEMS[system].run(record.task, record)
-    return record.said
+def predictions(system: str, corpus: Corpus, **task: Any) -> list[set[str]]:
+    """Return the predictions of a system for a stream."""
+    return [set(labels) for labels in run(system, Task(corpus, Path(), **task))[1]]
 
 
 def half(documents: int) -> Any:
@@ -120,7 +106,7 @@ def oracle_of(rule: str) -> tuple[Any, Analyzer]:
 
 
 @pytest.mark.parametrize("rule", exact.HASHLESS)
-def test_without_hashing_a_rule_does_what_the_paper_says_on_exact_counts(rule: str):
+def test_a_rule_without_hashing_equals_the_paper_on_exact_counts(rule: str):
     """Documents on which a decision hangs on rounding are left out of the stream."""
     oracle, analyzer = oracle_of(rule)
     numbers: dict[Any, int] = {}
@@ -136,7 +122,7 @@ def test_without_hashing_a_rule_does_what_the_paper_says_on_exact_counts(rule: s
             expected.append(oracle.step(document, own))
     assert len(kept) > 30
     texts, labels = (column.take(pa.array(kept)) for column in (stream().texts, stream().labels))
-    assert said(f"exact-{rule}", Corpus("sharp", texts, labels, "")) == expected
+    assert predictions(f"exact-{rule}", Corpus("sharp", texts, labels, "")) == expected
 
 
 @pytest.mark.parametrize("rule", exact.HASHLESS)
@@ -146,14 +132,14 @@ def test_with_room_for_all_hashing_changes_nothing(rule: str):
     terms = exact.vocabulary(RULES[rule], Task(stream(), Path()))
     assert len(np.unique(model.hash_many(stream().texts).buckets)) == len(terms)
     task: dict[str, Any] = {"learn": half(90), "test_from": 70}
-    hashed = said(f"clasher-{rule}", stream(), options={"dimensions": dimensions}, **task)
-    assert said(f"exact-{rule}", stream(), **task) == hashed
+    hashed = predictions(f"clasher-{rule}", stream(), options={"dimensions": dimensions}, **task)
+    assert predictions(f"exact-{rule}", stream(), **task) == hashed
 
 
 def test_a_vocabulary_too_large_for_memory_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(exact, "MOST_BYTES", 1e4)
     with pytest.raises(MemoryError, match=r"[\d,]+ terms × 5 labels .* give it fewer documents"):
-        said("exact-margin", stream())
+        predictions("exact-margin", stream())
 
 
 def test_the_analysis_is_that_of_the_rule():
@@ -197,16 +183,16 @@ def test_the_nearest_neighbour_is_that_of_brute_force(
     learn = half(90)
     cosines = by_brute_force(stream(), learn, 90 if test_from is None else test_from)
     truth = stream().labels.to_pylist()
-    predicted = said("knn", stream(), learn=learn, test_from=test_from)
+    predicted = predictions("knn", stream(), learn=learn, test_from=test_from)
     for own, labels in zip(cosines[test_from or 0 :], predicted, strict=True):
         best = max(own.values(), default=0.0)
         nearly = [other for other, cosine in own.items() if 0 < best < cosine + 1e-6]
         assert labels in ([set(truth[other]) for other in nearly] or [set()])
 
 
-def test_neighbours_are_looked_for_in_the_past_only():
+def test_neighbours_come_from_the_past_only():
     changed = with_changed_end(stream(), 50)
-    assert said("knn", changed)[:50] == said("knn", stream())[:50]
+    assert predictions("knn", changed)[:50] == predictions("knn", stream())[:50]
 
 
 # ── support vector machines ──────────────────────────────────────────────────────────────────
@@ -231,7 +217,7 @@ def by_hand(corpus: Corpus, learn: Any, trained_at: int) -> tuple[TfidfVectorize
 def test_the_svm_is_the_one_fitted_by_hand_on_all_so_far():
     learn = half(90)
     corpus = stream()
-    predicted = said("svm-retrained", corpus, learn=learn, options=RETRAINING)
+    predicted = predictions("svm-retrained", corpus, learn=learn, options=RETRAINING)
     assert not any(predicted[:20])
     for start, stop in pairwise([20, 35, 50, 80, 90]):
         vectorizer, models = by_hand(corpus, learn, start)
@@ -253,7 +239,7 @@ def test_the_svm_is_the_one_fitted_by_hand_on_all_so_far():
         ("svm-full", {}, 60, [60]),
     ],
 )  # fmt: skip
-def test_the_svm_is_trained_when_it_is_said_to_be(
+def test_the_svm_is_trained_at_the_given_times(
     system: str, options: dict[str, int], test_from: int | None, trained_at: list[int]
 ):
     record = Record(Task(stream(), Path(), options=options, test_from=test_from))
@@ -270,29 +256,29 @@ def test_the_svm_is_trained_as_often_as_in_the_paper():
 
 
 @pytest.mark.parametrize("changed_from", [40, 45, 50])
-def test_the_svm_knows_nothing_of_what_is_to_come(changed_from: int):
+def test_the_svm_does_not_see_the_future(changed_from: int):
     options = {"first": 20, "every": 10}
     changed = with_changed_end(stream(), changed_from)
-    one, other = (said("svm-retrained", corpus, options=options) for corpus in (stream(), changed))
+    one, other = (predictions("svm-retrained", own, options=options) for own in (stream(), changed))
     assert one[:changed_from] == other[:changed_from]
 
 
 def test_a_label_of_all_documents_is_always_predicted_and_one_of_none_never():
     labels = [["always", *(["late"] if at >= 20 else [])] for at in range(30)]
     corpus = Corpus("c", stream().texts[:30], pa.array(labels), "")
-    predicted = said("svm-retrained", corpus, options={"first": 10, "every": 100})
+    predicted = predictions("svm-retrained", corpus, options={"first": 10, "every": 100})
     assert predicted == [set()] * 10 + [{"always"}] * 20
 
 
 def test_two_processes_find_what_one_does(monkeypatch: pytest.MonkeyPatch):
     options = {"first": 30, "every": 100}
-    one = said("svm-retrained", stream(), options=options)
+    one = predictions("svm-retrained", stream(), options=options)
     monkeypatch.setattr(svm, "WORTH_IT", 0)
-    assert said("svm-retrained", stream(), options=options) == one
+    assert predictions("svm-retrained", stream(), options=options) == one
 
 
 def test_settings_of_the_solver_are_options_and_others_are_refused():
-    weak = said("svm-first", stream(), options={"C": 1e-6})
-    assert said("svm-first", stream()) != weak
+    weak = predictions("svm-first", stream(), options={"C": 1e-6})
+    assert predictions("svm-first", stream()) != weak
     with pytest.raises(TypeError, match="unexpected keyword argument 'cost'"):
-        said("svm-first", stream(), options={"cost": 1})
+        predictions("svm-first", stream(), options={"cost": 1})

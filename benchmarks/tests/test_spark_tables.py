@@ -1,4 +1,4 @@
-"""The tables of Spark's benchmark, and the model on paper, from figures that are made up."""
+"""The tables of Spark's benchmark, and the computed cluster, from made-up figures."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ def study() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_what_is_fixed_is_told_apart_from_what_documents_take():
+def test_fixed_costs_are_separated_from_costs_per_document():
     shown = tables.speeds(study())
     assert "| `fit`, margin | 50 k/s | 100 k/s | 40 k/s, × 0.80 | 80 k/s, × 1.60 | 5.0 s |" in shown
     assert "python -m benchmarks.spark" in shown
-    told = tables.overheads(study())
-    assert "| a batch of a stream of 200 documents: predicted, learnt, kept | 1.2 s |" in told
-    assert "1,000 MB/s, 500 MB/s, 2,000 MB/s" in told
+    written = tables.overheads(study())
+    assert "| a batch of a stream of 200 documents: predicted, learnt, kept | 1.2 s |" in written
+    assert "1,000 MB/s, 500 MB/s, 2,000 MB/s" in written
 
 
-def test_constants_are_those_that_were_measured():
+def test_constants_come_from_the_measurements():
     found = tables.measured(study())
     assert found.cell_seconds == pytest.approx(1e-10)
     assert found.bucket_seconds == pytest.approx(1e-8)

@@ -1,4 +1,4 @@
-"""The pages of experiments show what was measured, every experiment runs, none runs twice."""
+"""The pages show the results, every experiment runs, and no cell is measured twice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.peers import SYSTEMS
-from benchmarks.tests.test_benchmarks import needs
+from benchmarks.tests.runs import needs
 from clasher import Clasher, LabelSets
 from clasher.labels import LabelIndex
 from experiments import claims, html, plots, report, runner, tables
@@ -146,7 +146,7 @@ def test_a_picture_of_failures_says_so(tmp_path: Path):
     assert text.get_text() == "every system failed"
 
 
-def test_optional_streams_run_where_their_files_are(tmp_path: Path):
+def test_optional_streams_run_if_their_files_are_there(tmp_path: Path):
     config = read("figure-3")
     without = runner.cells_of(config, Place(tmp_path, tmp_path))
     (tmp_path / "rcv1.parquet").touch()
@@ -194,7 +194,7 @@ def cell(**more: Any) -> Cell:
     return Cell("systems", what, SMALL)
 
 
-def test_a_cell_is_measured_in_a_process_of_its_own(tmp_path: Path):
+def test_a_cell_is_measured_in_its_own_process(tmp_path: Path):
     found = run(cell(), Place(tmp_path, tmp_path))
     assert "failed" not in found, found
     assert found["result"]["documents"] == 120
@@ -208,7 +208,7 @@ def test_a_cell_is_measured_in_a_process_of_its_own(tmp_path: Path):
         ({"system": "svm-full"}, "test set"),
     ],
 )
-def test_a_failure_is_told_with_its_reason(tmp_path: Path, broken: dict[str, Any], reason: str):
+def test_a_failure_has_a_reason(tmp_path: Path, broken: dict[str, Any], reason: str):
     assert reason in run(cell(**broken), Place(tmp_path, tmp_path))["failed"]
 
 
@@ -217,7 +217,7 @@ def test_a_cell_that_takes_too_long_is_ended(tmp_path: Path):
     assert found["failed"] == "took more than 0 seconds"
 
 
-def test_what_was_measured_is_not_measured_again(tmp_path: Path):
+def test_a_cached_cell_is_not_measured_again(tmp_path: Path):
     place, asked = Place(tmp_path, tmp_path), []
 
     def measure(cell: Cell, place: Place) -> dict[str, Any]:
@@ -253,7 +253,7 @@ def test_timed_cells_run_alone_and_last(tmp_path: Path):
 
 
 @pytest.mark.parametrize("changed", ["question", "documents", "code"])
-def test_a_changed_question_is_another_cell(
+def test_a_changed_definition_is_another_cell(
     tmp_path: Path, changed: str, monkeypatch: pytest.MonkeyPatch
 ):
     dated(tmp_path, ["1996-08-21"])
@@ -268,14 +268,14 @@ def test_a_changed_question_is_another_cell(
     assert Place(tmp_path).key(asked) != before
 
 
-def test_the_code_of_a_system_is_all_that_it_is_built_on():
+def test_the_code_of_a_system_includes_its_imports():
     peers = Path(corpora.__file__).parent / "peers"
     names = {path.name for path in systems.modules(peers / "svm.py")}
     assert {"svm.py", "base.py", "terms.py", "schedule.py"} <= names
     assert "vowpal_wabbit.py" not in names
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path):
+def test_an_interrupted_run_continues_where_it_stopped(tmp_path: Path):
     """Ctrl-C ends the cells under way, and the next run starts with those that were done."""
     program = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "  # in any shell
@@ -339,7 +339,7 @@ def test_a_system_that_was_stopped_is_compared_on_what_it_did():
     assert claims.verdict(claim, "news", rows)[2:] == [found, "no"]
 
 
-def test_labels_that_a_system_did_not_come_to_count_as_well():
+def test_labels_that_a_system_did_not_reach_count_too():
     def cell(system: str, labels: int, scored: dict[str, float]) -> dict[str, Any]:
         point = {"documents": 10, "labels": labels, **scored}
         result = {"documents": 10, "labels": labels, "points": [point]}
@@ -356,7 +356,7 @@ def test_a_claim_on_the_first_half_takes_the_mean_of_its_points():
     assert claims.verdict(claim, "news", rows)[2:] == [".150 against .120", "yes"]
 
 
-def test_a_claim_on_what_is_not_there_is_not_known():
+def test_a_claim_about_a_missing_system_is_not_known():
     rows = [row("knn", 0.5, failed="no Java")]
     claim = Claim(says="A", better="knn", than="vw-hinge")
     assert claims.verdict(claim, "news", rows)[3] == "not known"
@@ -414,7 +414,7 @@ def test_a_failed_peer_is_reported_as_failed():
     assert ".500 / .500, 2.0 k |" in text
 
 
-def test_tables_say_what_a_system_was_given_or_came_to():
+def test_tables_say_which_part_a_system_ran_on():
     stopped = row("knn", 0.5, complete=False, documents=40)
     short = row("river-8", 0.4, documents=50, what={"limit": 50})
     text = tables.overview([stopped, short])
@@ -425,14 +425,14 @@ def test_tables_say_what_a_system_was_given_or_came_to():
     assert "(first 50; clasher margin: .250 / .500)" in text
 
 
-def test_what_is_not_varied_has_a_column_of_its_own():
+def test_systems_without_the_varied_option_have_their_own_column():
     rows = [row("knn", 0.5, what={"options": {"dimensions": m}}) for m in (16, 64)]
     text = tables.varied([*rows, row("vw-hinge", 0.4)], "dimensions")
     assert "|  | 2^4 | 2^6 | any |" in text
     assert "| Vowpal Wabbit hinge | – | – | .400 / .500 |" in text
 
 
-def test_the_html_page_needs_nothing_beside_it():
+def test_the_html_page_is_self_contained():
     text = (report.HERE / "index.html").read_text(encoding="utf-8")
     assert "<svg" in text
     for outside in ('src="http', "<link", "<script", 'href="http'):
@@ -464,7 +464,7 @@ def test_hashing_to_many_dimensions_changes_no_inner_product():
 # ── runs ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_run_has_points_where_they_are_asked_for():
+def test_a_run_has_the_given_points():
     scores = prequential(Clasher(256), corpora.synthetic(120, 5), points=(50, 120))
     assert [point["documents"] for point in scores.curve] == [50, 120]
     assert scores.curve[1]["micro_f1"] == scores.micro_f1
@@ -477,7 +477,7 @@ def test_a_run_has_points_where_they_are_asked_for():
 # ── the margin rule with switches ────────────────────────────────────────────────────────────────
 
 
-def test_the_margin_rule_without_a_switch_is_that_of_the_product():
+def test_the_margin_rule_without_switches_equals_the_product():
     stream = corpora.synthetic(1500, 30, words=20)
     found = margin.measured(stream, {"now": margin.PARTS["now"]})["variants"]["now"]
     points = tuple(map(int, found["early"]))
@@ -489,7 +489,7 @@ def test_the_margin_rule_without_a_switch_is_that_of_the_product():
         assert early["micro_f1"] == pytest.approx(point["micro_f1"], abs=1e-4)
 
 
-def test_its_probabilities_are_those_of_the_product():
+def test_probabilities_equal_those_of_the_product():
     stream = corpora.synthetic(300, 5, words=20)
     model = Clasher()
     model.step_many(stream.texts, stream.labels)
