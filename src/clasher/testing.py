@@ -17,10 +17,10 @@ from __future__ import annotations
 import functools
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 from unittest import SkipTest
 
 import msgspec
@@ -30,8 +30,10 @@ from clasher.io.protocol import Caller, Chunk, Output, Party, Poison, Position, 
 
 POISON: Final = b"no \xff record"
 WAIT: Final = 0.05  # seconds given to a single read
+OpenSink: TypeAlias = Callable[[Position], Sink]
 
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
+_ME: Final = Caller("conformance")
 
 
 class ConformanceError(AssertionError):
@@ -177,8 +179,8 @@ def arrivals(chunk: Chunk) -> list[Arrival]:
 class Reader:
     """Reads a source for a check."""
 
-    def __init__(self, case: SourceCase, caller: str = "conformance") -> None:
-        self.case, self.caller = case, Caller(caller)
+    def __init__(self, case: SourceCase) -> None:
+        self.case, self.caller = case, _ME
         self._opened: list[Source] = []
 
     def open(self, position: Position = None) -> Source:
@@ -224,189 +226,219 @@ class Reader:
                 source.close()
 
 
-@contextmanager
-def _reading(case: SourceCase, check: str) -> Iterator[Reader]:
-    _skip_exempt(case, check)
-    reader = Reader(case)
-    try:
-        yield reader
-    finally:
-        reader.close()
+def _source_check(check: Callable[[Any, SourceCase, Reader], None]) -> Callable[..., None]:
+    """Give a check its reader, unless the case is exempt."""
+
+    def run(self: Any, case: SourceCase) -> None:
+        _skip_exempt(case, check.__name__)
+        reader = Reader(case)
+        try:
+            check(self, case, reader)
+        finally:
+            reader.close()
+
+    return _named(run, check)
+
+
+def _sink_check(check: Callable[[Any, SinkCase, OpenSink], None]) -> Callable[..., None]:
+    """Give a check a function that opens sinks, unless the case is exempt."""
+
+    def run(self: Any, case: SinkCase) -> None:
+        _skip_exempt(case, check.__name__)
+        opened: list[Sink] = []
+
+        def open_sink(position: Position) -> Sink:
+            sink = case.sink()
+            opened.append(sink)
+            sink.open(msgspec.json.decode(msgspec.json.encode(position)), _ME)
+            return sink
+
+        try:
+            check(self, case, open_sink)
+        finally:
+            for sink in opened:
+                with suppress(Exception):
+                    sink.close()
+
+    return _named(run, check)
+
+
+def _named(run: Callable[..., None], check: Callable[..., None]) -> Callable[..., None]:
+    run.__name__, run.__qualname__, run.__doc__ = check.__name__, check.__qualname__, check.__doc__
+    return run
 
 
 class SourceChecks:
     """The checks of a source. Subclass it in pytest and define the fixture ``case``."""
 
-    def test_reads_every_record_in_order(self, case: SourceCase) -> None:
+    @_source_check
+    def test_reads_every_record_in_order(self, case: SourceCase, reader: Reader) -> None:
         """Every record arrives once, in the same order however reads are cut."""
-        with _reading(case, "test_reads_every_record_in_order") as reader:
-            filled = _fill(case, 7)
-            source = reader.open()
-            first = reader.all(source, 7 if filled else 5)
-            lag = source.lag()
-            _ensure(lag is None or lag == 0, f"lag is {lag!r} after everything was read")
-            source.close()
-            if filled:
-                own = [one.id for one in first]
-                _ensure(own == [f"r{n}" for n in range(7)], f"7 records became {own}")
-                _ensure(
-                    all(one.text == f"text {str(one.id)[1:]}" for one in first), "texts changed"
-                )
-                wanted = [["odd" if n % 2 else "even"] for n in range(7)]
-                labels = [sorted(one.labels or ()) for one in first]
-                _ensure(labels == wanted, f"labels became {labels}")
-            else:
-                _ensure(len(first) >= 5, f"the stream must hold five records, and has {len(first)}")
-            # A group delivers a record once.
-            if case.can_resume and case.source().party is None:
-                for most in (1, 3):
-                    again = reader.open()
-                    _ensure_same(first, reader.all(again, len(first), most), f"reads of {most}")
-                    again.close()
+        filled = _fill(case, 7)
+        source = reader.open()
+        first = reader.all(source, 7 if filled else 5)
+        lag = source.lag()
+        _ensure(lag is None or lag == 0, f"lag is {lag!r} after everything was read")
+        source.close()
+        if filled:
+            own = [one.id for one in first]
+            _ensure(own == [f"r{n}" for n in range(7)], f"7 records became {own}")
+            _ensure(all(one.text == f"text {str(one.id)[1:]}" for one in first), "texts changed")
+            wanted = [["odd" if n % 2 else "even"] for n in range(7)]
+            labels = [sorted(one.labels or ()) for one in first]
+            _ensure(labels == wanted, f"labels became {labels}")
+        else:
+            _ensure(len(first) >= 5, f"the stream must hold five records, and has {len(first)}")
+        # A group delivers a record once.
+        if case.can_resume and case.source().party is None:
+            for most in (1, 3):
+                again = reader.open()
+                _ensure_same(first, reader.all(again, len(first), most), f"reads of {most}")
+                again.close()
 
-    def test_delivers_no_more_than_asked_for(self, case: SourceCase) -> None:
+    @_source_check
+    def test_delivers_no_more_than_asked_for(self, case: SourceCase, reader: Reader) -> None:
         """``read`` returns ``most`` arrivals or fewer."""
-        with _reading(case, "test_delivers_no_more_than_asked_for") as reader:
-            _fill(case, 7)
-            for chunk in reader.chunks(reader.open(), 5, most=2):
-                _ensure(len(chunk) <= 2, f"read(2) returned {len(chunk)} arrivals")
+        _fill(case, 7)
+        for chunk in reader.chunks(reader.open(), 5, most=2):
+            _ensure(len(chunk) <= 2, f"read(2) returned {len(chunk)} arrivals")
 
-    def test_resumes_exactly_after_any_position(self, case: SourceCase) -> None:
+    @_source_check
+    def test_resumes_exactly_after_any_position(self, case: SourceCase, reader: Reader) -> None:
         """A source opened at the position of a chunk delivers all that follows it, and no more."""
-        with _reading(case, "test_resumes_exactly_after_any_position") as reader:
-            _fill(case, 7)
-            source = reader.open()
-            _skip_party(case, source)
-            chunks = reader.chunks(source, 7, most=2)
-            source.close()
-            whole = [one for chunk in chunks for one in arrivals(chunk)]
-            read = 0
-            for chunk in chunks:
-                read += len(chunk)
-                for most in (1, 100):
-                    source = reader.open(chunk.position)
-                    rest = reader.all(source, len(whole) - read, most)
-                    source.close()
-                    _ensure_same(whole[read:], rest, f"reading on after {chunk.position!r}")
-
-    def test_restart_loses_and_repeats_nothing(self, case: SourceCase) -> None:
-        """A run killed at any step of a snapshot learns each record once in the end."""
-        with _reading(case, "test_restart_loses_and_repeats_nothing") as reader:
-            if not case.can_resume:
-                raise SkipTest("the stream cannot be read again")
-            filled = _fill(case, 12)
-            runner = _Runner(reader)
-            # Each crash is at another step; what follows must not depend on it.
-            for step in ("read", "prepared", "committed", "read", "prepared", "committed"):
-                runner.start()
-                runner.learn(2)
-                runner.snapshot(crash_after=step)
-            runner.start()
-            while runner.learn(2):
-                runner.snapshot()
-            learnt = runner.learnt
-            if filled:
-                _ensure(
-                    learnt == [f"r{n}" for n in range(12)],
-                    f"after restarts, 12 records were learnt as {learnt}",
-                )
-            else:
-                _ensure(len(set(learnt)) == len(learnt) >= 5, f"records were learnt as {learnt}")
-
-    def test_delivers_what_arrives_later(self, case: SourceCase) -> None:
-        """A stream without end delivers records that arrive after it was read."""
-        with _reading(case, "test_delivers_what_arrives_later") as reader:
-            _require(_fill(case, 2), "put")
-            source = reader.open()
-            first = reader.all(source, 2)
-            _ensure(len(first) == 2, f"2 records became {len(first)}")
-            if source.is_over:
-                raise SkipTest("the stream has an end")
-            _put(case, records(2, 2))
-            later = [one.id for one in reader.all(source, 2)]
-            _ensure(later == ["r2", "r3"], f"r2 and r3 arrived later and became {later}")
-
-    def test_reports_poison_and_goes_on(self, case: SourceCase) -> None:
-        """Bytes that are no record are reported with their place, and the stream goes on."""
-        with _reading(case, "test_reports_poison_and_goes_on") as reader:
-            good = records(4)
-            _require(_put(case, [*good[:2], POISON, *good[2:]]), "put")
-            source = reader.open()
-            chunks = _without_error(lambda: reader.chunks(source, 5, most=1), "a bad record")
-            found = [one for chunk in chunks for one in arrivals(chunk)]
-            own = [one.id for one in found if one.poison is None]
-            _ensure(own == ["r0", "r1", "r2", "r3"], f"around a bad record came {own}")
-            bad = [one.poison for one in found if one.poison is not None]
-            _ensure(len(bad) == 1, f"one bad record was reported {len(bad)} times")
-            poison = bad[0]
-            _ensure(source.name in poison.source, f"poison is said to be from {poison.source!r}")
-            _ensure(poison.raw == POISON, f"poison has the bytes {poison.raw!r}, not {POISON!r}")
-            _ensure(bool(poison.problem), "poison does not say what is wrong")
-            _ensure(poison.place not in ("", None), "poison does not say where it is")
-            if case.can_resume and source.party is None:
-                at = next(n for n, chunk in enumerate(chunks) if chunk.poison)
+        _fill(case, 7)
+        source = reader.open()
+        _skip_party(case, source)
+        chunks = reader.chunks(source, 7, most=2)
+        source.close()
+        whole = [one for chunk in chunks for one in arrivals(chunk)]
+        read = 0
+        for chunk in chunks:
+            read += len(chunk)
+            for most in (1, 100):
+                source = reader.open(chunk.position)
+                rest = reader.all(source, len(whole) - read, most)
                 source.close()
-                rest = reader.all(reader.open(chunks[at].position), 2)
-                _ensure_same(
-                    [one for chunk in chunks[at + 1 :] for one in arrivals(chunk)],
-                    rest,
-                    "reading on after a bad record",
-                )
+                _ensure_same(whole[read:], rest, f"reading on after {chunk.position!r}")
 
-    def test_refuses_a_position_that_is_gone(self, case: SourceCase) -> None:
-        """Records deleted before they were read are an error, not skipped."""
-        with _reading(case, "test_refuses_a_position_that_is_gone") as reader:
-            _fill(case, 7)
-            source = reader.open()
-            _skip_party(case, source)
-            position = reader.retried(lambda: source.read(2, case.patience)).position
-            source.close()
-            _require(_attempt(case.lose), "lose")
-            try:
-                found = reader.all(reader.open(position), 1)
-            except UnreachableError as error:
-                raise ConformanceError(f"it is taken for a server that is away: {error}") from error
-            except StreamError:
-                return
-            raise ConformanceError(f"records are gone after {position!r}, and {found} came")
-
-    def test_knows_its_stream_again(self, case: SourceCase) -> None:
-        """``same`` accepts the identity of this stream and refuses that of another one."""
-        with _reading(case, "test_knows_its_stream_again"):
-            _fill(case, 5)
-            identity = case.source().identity()
-            if identity is None:
-                raise SkipTest("the stream has no identity")
-            _ensure(case.source().same(identity), "a source does not know its stream again")
-            if _put(case, records(2, 5)):
-                _ensure(case.source().same(identity), "a stream that grew is not known again")
-            if _attempt(case.replace):
-                _ensure(not case.source().same(identity), "another stream is taken for this one")
-
-    def test_closes_more_than_once(self, case: SourceCase) -> None:
-        """``close`` may be called before ``open``, twice, and ``open`` may follow."""
-        with _reading(case, "test_closes_more_than_once") as reader:
-            _fill(case, 5)
-            _without_error(case.source().close, "close before open")
-            source = reader.open()
-            reader.retried(lambda: source.read(1, WAIT))
-            source.close()
-            _without_error(source.close, "a second close")
-            _without_error(
-                lambda: reader.retried(lambda: source.open(None, reader.caller)), "open after close"
+    @_source_check
+    def test_restart_loses_and_repeats_nothing(self, case: SourceCase, reader: Reader) -> None:
+        """A run killed at any step of a snapshot learns each record once in the end."""
+        if not case.can_resume:
+            raise SkipTest("the stream cannot be read again")
+        filled = _fill(case, 12)
+        runner = _Runner(reader)
+        # Each crash is at another step; what follows must not depend on it.
+        for step in ("read", "prepared", "committed", "read", "prepared", "committed"):
+            runner.start()
+            runner.learn(2)
+            runner.snapshot(crash_after=step)
+        runner.start()
+        while runner.learn(2):
+            runner.snapshot()
+        learnt = runner.learnt
+        if filled:
+            _ensure(
+                learnt == [f"r{n}" for n in range(12)],
+                f"after restarts, 12 records were learnt as {learnt}",
             )
-            if case.can_resume:
-                _ensure(bool(reader.all(source, 1)), "nothing comes after close and open")
+        else:
+            _ensure(len(set(learnt)) == len(learnt) >= 5, f"records were learnt as {learnt}")
 
-    def test_commits_in_two_phases(self, case: SourceCase) -> None:
+    @_source_check
+    def test_delivers_what_arrives_later(self, case: SourceCase, reader: Reader) -> None:
+        """A stream without end delivers records that arrive after it was read."""
+        _require(_fill(case, 2), "put")
+        source = reader.open()
+        first = reader.all(source, 2)
+        _ensure(len(first) == 2, f"2 records became {len(first)}")
+        if source.is_over:
+            raise SkipTest("the stream has an end")
+        _put(case, records(2, 2))
+        later = [one.id for one in reader.all(source, 2)]
+        _ensure(later == ["r2", "r3"], f"r2 and r3 arrived later and became {later}")
+
+    @_source_check
+    def test_reports_poison_and_goes_on(self, case: SourceCase, reader: Reader) -> None:
+        """Bytes that are no record are reported with their place, and the stream goes on."""
+        good = records(4)
+        _require(_put(case, [*good[:2], POISON, *good[2:]]), "put")
+        source = reader.open()
+        chunks = _without_error(lambda: reader.chunks(source, 5, most=1), "a bad record")
+        found = [one for chunk in chunks for one in arrivals(chunk)]
+        own = [one.id for one in found if one.poison is None]
+        _ensure(own == ["r0", "r1", "r2", "r3"], f"around a bad record came {own}")
+        bad = [one.poison for one in found if one.poison is not None]
+        _ensure(len(bad) == 1, f"one bad record was reported {len(bad)} times")
+        poison = bad[0]
+        _ensure(source.name in poison.source, f"poison is said to be from {poison.source!r}")
+        _ensure(poison.raw == POISON, f"poison has the bytes {poison.raw!r}, not {POISON!r}")
+        _ensure(bool(poison.problem), "poison does not say what is wrong")
+        _ensure(poison.place not in ("", None), "poison does not say where it is")
+        if case.can_resume and source.party is None:
+            at = next(n for n, chunk in enumerate(chunks) if chunk.poison)
+            source.close()
+            rest = reader.all(reader.open(chunks[at].position), 2)
+            _ensure_same(
+                [one for chunk in chunks[at + 1 :] for one in arrivals(chunk)],
+                rest,
+                "reading on after a bad record",
+            )
+
+    @_source_check
+    def test_refuses_a_position_that_is_gone(self, case: SourceCase, reader: Reader) -> None:
+        """Records deleted before they were read are an error, not skipped."""
+        _fill(case, 7)
+        source = reader.open()
+        _skip_party(case, source)
+        position = reader.retried(lambda: source.read(2, case.patience)).position
+        source.close()
+        _require(_attempt(case.lose), "lose")
+        try:
+            found = reader.all(reader.open(position), 1)
+        except UnreachableError as error:
+            raise ConformanceError(f"it is taken for a server that is away: {error}") from error
+        except StreamError:
+            return
+        raise ConformanceError(f"records are gone after {position!r}, and {found} came")
+
+    @_source_check
+    def test_knows_its_stream_again(self, case: SourceCase, reader: Reader) -> None:
+        """``same`` accepts the identity of this stream and refuses that of another one."""
+        _fill(case, 5)
+        identity = case.source().identity()
+        if identity is None:
+            raise SkipTest("the stream has no identity")
+        _ensure(case.source().same(identity), "a source does not know its stream again")
+        if _put(case, records(2, 5)):
+            _ensure(case.source().same(identity), "a stream that grew is not known again")
+        if _attempt(case.replace):
+            _ensure(not case.source().same(identity), "another stream is taken for this one")
+
+    @_source_check
+    def test_closes_more_than_once(self, case: SourceCase, reader: Reader) -> None:
+        """``close`` may be called before ``open``, twice, and ``open`` may follow."""
+        _fill(case, 5)
+        _without_error(case.source().close, "close before open")
+        source = reader.open()
+        reader.retried(lambda: source.read(1, WAIT))
+        source.close()
+        _without_error(source.close, "a second close")
+        _without_error(
+            lambda: reader.retried(lambda: source.open(None, reader.caller)), "open after close"
+        )
+        if case.can_resume:
+            _ensure(bool(reader.all(source, 1)), "nothing comes after close and open")
+
+    @_source_check
+    def test_commits_in_two_phases(self, case: SourceCase, reader: Reader) -> None:
         """A party counts commits, takes one that is repeated, and refuses one out of order."""
-        with _reading(case, "test_commits_in_two_phases") as reader:
-            filled = _fill(case, 5)
-            source = reader.open()
-            if source.party is None:
-                raise SkipTest("the source is no party")
-            chunks = reader.chunks(source, 5 if filled else 1)
-            _check_party(source.party, reader.caller, chunks[-1].position, reader.retried)
+        filled = _fill(case, 5)
+        source = reader.open()
+        if source.party is None:
+            raise SkipTest("the source is no party")
+        chunks = reader.chunks(source, 5 if filled else 1)
+        _check_party(source.party, reader.caller, chunks[-1].position, reader.retried)
 
 
 class _Runner:
@@ -471,106 +503,81 @@ class _Runner:
         self._snapshot, self._prepared = self._prepared, None
 
 
-@contextmanager
-def _writing(case: SinkCase, check: str) -> Iterator[Callable[[Position], Sink]]:
-    """Open sinks, and close them in the end."""
-    _skip_exempt(case, check)
-    opened: list[Sink] = []
-
-    def open_sink(position: Position) -> Sink:
-        sink = case.sink()
-        opened.append(sink)
-        sink.open(msgspec.json.decode(msgspec.json.encode(position)), _ME)
-        return sink
-
-    try:
-        yield open_sink
-    finally:
-        for sink in opened:
-            with suppress(Exception):
-                sink.close()
-
-
-_ME: Final = Caller("conformance")
-
-
 class SinkChecks:
     """The checks of a sink. Subclass it in pytest and define the fixture ``case``."""
 
-    def test_shows_outputs_in_order(self, case: SinkCase) -> None:
+    @_sink_check
+    def test_shows_outputs_in_order(self, case: SinkCase, open_sink: OpenSink) -> None:
         """Outputs are visible after ``flush``, or with the commit, in the order written."""
-        with _writing(case, "test_shows_outputs_in_order") as open_sink:
-            sink = open_sink(None)
-            for start in (0, 3):
-                sink.write(_outputs(3, start))
-            _finish(sink, 1)
-            _ensure_outputs(case, 6)
+        sink = open_sink(None)
+        for start in (0, 3):
+            sink.write(_outputs(3, start))
+        _finish(sink, 1)
+        _ensure_outputs(case, 6)
 
-    def test_restart_repeats_nothing(self, case: SinkCase) -> None:
+    @_sink_check
+    def test_restart_repeats_nothing(self, case: SinkCase, open_sink: OpenSink) -> None:
         """Outputs after the position of a snapshot are written again, and appear once."""
-        with _writing(case, "test_restart_repeats_nothing") as open_sink:
-            sink = open_sink(None)
-            sink.write(_outputs(3))
-            position = _finish(sink, 1)
-            sink.write(_outputs(2, 3))  # no snapshot knows of these
-            sink.flush()
-            sink = open_sink(position)
-            if sink.party is not None:
-                number = sink.party.committed(_ME)
-                _ensure(number == 1, f"committed() is {number} after commit 1")
-            sink.write(_outputs(3, 3))
-            _finish(sink, 2)
-            if case.is_exact:
-                _ensure_outputs(case, 6)
-            else:
-                found = list(dict.fromkeys(case.outputs()))
-                _ensure(
-                    found == [one.value for one in _outputs(6)], f"6 outputs became {len(found)}"
-                )
-
-    def test_hides_outputs_until_the_commit(self, case: SinkCase) -> None:
-        """What a party wrote appears with its commit, and never without."""
-        with _writing(case, "test_hides_outputs_until_the_commit") as open_sink:
-            sink = open_sink(None)
-            if sink.party is None:
-                raise SkipTest("the sink is no party")
-            sink.write(_outputs(3))
-            position = sink.flush()
-            _ensure_outputs(case, 0)
-            sink = open_sink(None)  # the snapshot did not count
-            assert sink.party is not None
+        sink = open_sink(None)
+        sink.write(_outputs(3))
+        position = _finish(sink, 1)
+        sink.write(_outputs(2, 3))  # no snapshot knows of these
+        sink.flush()
+        sink = open_sink(position)
+        if sink.party is not None:
             number = sink.party.committed(_ME)
-            _ensure(number == 0, f"committed() is {number} before any commit")
-            _ensure_outputs(case, 0)
-            sink.write(_outputs(3))
-            position = sink.flush()
-            _check_party(sink.party, _ME, position, lambda call: call())
-            _ensure_outputs(case, 3)
+            _ensure(number == 1, f"committed() is {number} after commit 1")
+        sink.write(_outputs(3, 3))
+        _finish(sink, 2)
+        if case.is_exact:
+            _ensure_outputs(case, 6)
+        else:
+            found = list(dict.fromkeys(case.outputs()))
+            _ensure(found == [one.value for one in _outputs(6)], f"6 outputs became {len(found)}")
 
-    def test_closes_more_than_once(self, case: SinkCase) -> None:
+    @_sink_check
+    def test_hides_outputs_until_the_commit(self, case: SinkCase, open_sink: OpenSink) -> None:
+        """What a party wrote appears with its commit, and never without."""
+        sink = open_sink(None)
+        if sink.party is None:
+            raise SkipTest("the sink is no party")
+        sink.write(_outputs(3))
+        position = sink.flush()
+        _ensure_outputs(case, 0)
+        sink = open_sink(None)  # the snapshot did not count
+        assert sink.party is not None
+        number = sink.party.committed(_ME)
+        _ensure(number == 0, f"committed() is {number} before any commit")
+        _ensure_outputs(case, 0)
+        sink.write(_outputs(3))
+        position = sink.flush()
+        _check_party(sink.party, _ME, position, lambda call: call())
+        _ensure_outputs(case, 3)
+
+    @_sink_check
+    def test_closes_more_than_once(self, case: SinkCase, open_sink: OpenSink) -> None:
         """``close`` may be called before ``open``, twice, and ``open`` may follow."""
-        with _writing(case, "test_closes_more_than_once") as open_sink:
-            _without_error(case.sink().close, "close before open")
-            sink = open_sink(None)
-            sink.close()
-            _without_error(sink.close, "a second close")
-            _without_error(lambda: sink.open(None, _ME), "open after close")
-            sink.write(_outputs(1))
-            _finish(sink, 1)
-            _ensure_outputs(case, 1)
+        _without_error(case.sink().close, "close before open")
+        sink = open_sink(None)
+        sink.close()
+        _without_error(sink.close, "a second close")
+        _without_error(lambda: sink.open(None, _ME), "open after close")
+        sink.write(_outputs(1))
+        _finish(sink, 1)
+        _ensure_outputs(case, 1)
 
-    def test_tells_its_room(self, case: SinkCase) -> None:
+    @_sink_check
+    def test_tells_its_room(self, case: SinkCase, open_sink: OpenSink) -> None:
         """``room`` is None or a number of bytes, and outputs below it are written."""
-        with _writing(case, "test_tells_its_room") as open_sink:
-            sink = open_sink(None)
-            room = sink.room()
-            _ensure(room is None or room > 0, f"room() is {room!r}")
-            if room is None or room > 2**22:
-                return
-            large = Output("large", b'"' + b"x" * (room - 2) + b'"')
-            _without_error(lambda: sink.write([large]), f"an output of room() = {room} bytes")
-            _finish(sink, 1)
-            _ensure(len(case.outputs()) == 1, f"an output of {room} bytes is not there")
+        sink = open_sink(None)
+        room = sink.room()
+        _ensure(room is None or room > 0, f"room() is {room!r}")
+        if room is None or room > 2**22:
+            return
+        large = Output("large", b'"' + b"x" * (room - 2) + b'"')
+        _without_error(lambda: sink.write([large]), f"an output of room() = {room} bytes")
+        _finish(sink, 1)
+        _ensure(len(case.outputs()) == 1, f"an output of {room} bytes is not there")
 
 
 def _check_party(

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from clasher.errors import StreamError
-from clasher.io.formats import Source
+from clasher.io.formats import InputFile
 
 
 @pytest.mark.parametrize(
@@ -29,27 +29,27 @@ from clasher.io.formats import Source
     ],
 )
 def test_the_format_is_told_by_extension_unless_given(path, format_, kind, compression):
-    assert Source.of(path, format_) == Source(path, kind, compression)
+    assert InputFile.of(path, format_) == InputFile(path, kind, compression)
 
 
 @pytest.mark.parametrize("path", ["a.txt", "a", "a.gz", "jsonl", ".jsonl.d/a", "a.jsonl.lz4", ""])
 def test_an_unknown_extension_lists_the_known_ones(path):
     with pytest.raises(StreamError, match=r"the extension of .* is unknown; known are \.jsonl"):
-        Source.of(path)
+        InputFile.of(path)
 
 
 @pytest.mark.parametrize("format_", ["xls", "", "gz", "jsonl.lz4"])
 def test_an_unknown_format_lists_the_known_ones(format_):
     with pytest.raises(StreamError, match=r"is unknown; known are \.jsonl"):
-        Source.of("-", format_)
+        InputFile.of("-", format_)
 
 
 @pytest.mark.parametrize("path", ["a.parquet.gz", "a.arrow.zst", "a.feather.xz"])
 def test_tables_are_not_compressed_as_a_whole(path):
     with pytest.raises(StreamError, match="compressed inside, not as a whole; decompress it first"):
-        Source.of(path)
+        InputFile.of(path)
 
 
 def test_a_path_may_be_a_path():
-    assert Source.of(Path("news") / "a.csv").name == "news/a.csv"
-    assert Source.of("./-", "csv").is_standard_input is False
+    assert InputFile.of(Path("news") / "a.csv").name == "news/a.csv"
+    assert InputFile.of("./-", "csv").is_standard_input is False

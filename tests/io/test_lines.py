@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clasher.io.formats import Reading, Source
+from clasher.io.formats import InputFile, Reading
 from clasher.io.lines import BOM, HEAD, Overlong, group, line_groups, split_lines
 
 few_bytes = st.lists(st.sampled_from([b"\n", b"a", b"\r", b"\xff", b"bc"])).map(b"".join)
@@ -83,7 +83,7 @@ def test_groups_are_smaller_where_lines_are_long():
 def test_room_is_asked_for_each_group(write):
     reading = Reading(batch_size=4, limit=6)
     sizes = []
-    for lines in line_groups(Source.of(write("a.jsonl", "x\n" * 20)), reading):
+    for lines in line_groups(InputFile.of(write("a.jsonl", "x\n" * 20)), reading):
         sizes.append(len(lines))
         reading.delivered += len(lines)
         if not reading.room():

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from clasher.errors import StreamError
-from clasher.io.formats import Source
-from clasher.io.lines import guarded, read_blocks
+from clasher.io.formats import InputFile
+from clasher.io.lines import read_blocks, readable
 from support.environment import nobody
 from tests.io.streams import COMPRESSORS, arrow_file, parquet
 
@@ -15,13 +15,13 @@ LINES = b"".join(b'{"text": "line %d"}\n' % number for number in range(20_000))
 
 
 def read(path, *arguments):
-    return b"".join(read_blocks(Source.of(path), *arguments))
+    return b"".join(read_blocks(InputFile.of(path), *arguments))
 
 
 @pytest.mark.parametrize("extension", COMPRESSORS)
 def test_compressed_bytes_come_out_whole_and_in_blocks(write, extension):
     path = write(f"a.jsonl.{extension}", COMPRESSORS[extension](LINES))
-    blocks = list(read_blocks(Source.of(path), 1000))
+    blocks = list(read_blocks(InputFile.of(path), 1000))
     assert b"".join(blocks) == LINES
     assert max(map(len, blocks)) <= 1000
 
@@ -95,7 +95,7 @@ def test_no_standard_input_is_told(monkeypatch):
 def test_the_file_is_closed_when_the_reading_is_given_up(write):
     path = write("a.jsonl", LINES)
     before = set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else set()
-    blocks = read_blocks(Source.of(path), 10)
+    blocks = read_blocks(InputFile.of(path), 10)
     next(blocks)
     blocks.close()
     after = set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else set()
@@ -106,7 +106,7 @@ def test_a_pause_of_a_live_source_is_passed_on(monkeypatch):
     reader, writer = os.pipe()
     with open(reader, "rb") as raw, open(writer, "wb", buffering=0) as live:
         monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=raw))
-        blocks = read_blocks(Source.of("-"))
+        blocks = read_blocks(InputFile.of("-"))
         live.write(b"one\n")
         assert next(blocks) == b"one\n"
         assert next(blocks) == b""
@@ -121,9 +121,7 @@ def test_a_pause_of_a_live_source_is_passed_on(monkeypatch):
 
 
 def test_only_failures_to_read_are_translated():
-    def items():
-        yield 1
+    with pytest.raises(KeyError), readable(InputFile.of("-")):
         raise KeyError("a mistake of ours")
-
-    with pytest.raises(KeyError):
-        list(guarded(Source.of("-"), items()))
+    with pytest.raises(StreamError, match="cannot be read"), readable(InputFile.of("-")):
+        raise OSError("the disk")

@@ -23,7 +23,7 @@ from clasher.cli.format import counted
 from clasher.cli.options import handing_over, option, parse_policy, taken
 from clasher.cli.terminal import Bar, keep_inputs
 from clasher.errors import SettingError
-from clasher.io.formats import Source
+from clasher.io.formats import InputFile
 from clasher.io.lines import sniffed
 from clasher.io.read_ahead import read_ahead
 
@@ -45,14 +45,14 @@ def expected_records(
     """The number of records, more or less; None where only reading them all would tell."""
     total = 0
     for path in paths:
-        count = _records(sniffed(Source.of(path, format, delimiter)))
+        count = _records(sniffed(InputFile.of(path, format, delimiter)))
         if count is None:
             return limit
         total += count
     return total if limit is None else min(total, limit)
 
 
-def _records(source: Source) -> int | None:
+def _records(source: InputFile) -> int | None:
     if source.is_standard_input or source.compression or not os.path.isfile(source.name):
         return None
     try:

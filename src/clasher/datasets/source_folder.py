@@ -24,7 +24,7 @@ import pyarrow as pa
 from clasher.datasets.archives import Member
 from clasher.datasets.document import Document
 from clasher.errors import StreamError
-from clasher.io.formats import COMPRESSIONS, Reading, Source
+from clasher.io.formats import COMPRESSIONS, InputFile, Reading
 from clasher.io.lines import read_blocks
 from clasher.io.records import FaultError
 
@@ -79,7 +79,7 @@ def text_blocks(path: Path) -> Iterator[bytes]:
     if not path.stat().st_size:
         raise StreamError(f"{path} is empty; get it again")
     compression = COMPRESSIONS.get(path.suffix.removeprefix("."))
-    return read_blocks(Source(str(path), "text", compression))
+    return read_blocks(InputFile(str(path), "text", compression))
 
 
 def matching(path: Path, patterns: Iterable[str]) -> list[Path]:

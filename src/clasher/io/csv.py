@@ -1,8 +1,8 @@
 """CSV and TSV with a header, quoted as spreadsheets do it.
 
-Every cell is text: ids stay text, an empty id is a missing one, empty labels mean unlabelled.
-A row may go over several lines inside quotes; its place is its first line. After broken quoting
-the reading goes on at the next line, so that one stray quote does not swallow what follows.
+Every cell is text: ids stay text, an empty id is missing, empty labels mean unlabelled. A quoted
+row may span several lines; its place is its first line. After broken quoting, reading continues at
+the next line, so that one stray quote does not swallow what follows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from clasher.errors import StreamError
-from clasher.io.formats import Held, Reading, Source
+from clasher.io.formats import Held, InputFile, Reading
 from clasher.io.label_cells import DoubtfulLabelsError
 from clasher.io.lines import Overlong, line_groups, too_long
 from clasher.io.records import (
@@ -27,11 +27,11 @@ from clasher.io.records import (
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 DELIMITERS = (",", ";", "\t", "|")
-"""What may stand between cells."""
+"""The separators of cells that are detected."""
 
 
-def read_delimited(source: Source, reading: Reading) -> Iterator[Batch | Held]:
-    """Read CSV or TSV; blank lines are no records."""
+def read_delimited(source: InputFile, reading: Reading) -> Iterator[Batch | Held]:
+    """Read CSV or TSV, without blank lines."""
     # The csv module has one limit for the whole process: raise it to ours, never lower it.
     csv.field_size_limit(max(csv.field_size_limit(), reading.longest))
     feed = _Feed(line_groups(source, reading), reading.longest)
@@ -68,7 +68,7 @@ def read_delimited(source: Source, reading: Reading) -> Iterator[Batch | Held]:
 def _delimited(
     header: list[str], raw: bytes, delimiter: str, reading: Reading
 ) -> tuple[str, list[str]]:
-    """Tell the delimiter by the header: it must give the wanted columns, or else several."""
+    """Find the delimiter that gives the wanted columns, or else the most columns."""
     fields = reading.fields
     needs_labels = reading.labelled and reading.required
     wanted = {fields.text or fields.id, fields.labels if needs_labels else fields.text or fields.id}
@@ -88,7 +88,7 @@ def _delimited(
 
 
 def _read_row(rows: Iterator[list[str]], feed: _Feed) -> list[str] | None:
-    """The next row that is not blank; None at the end."""
+    """Read the next row that is not blank; None at the end."""
     row: list[str] = []
     while not row:
         feed.begin()
@@ -108,7 +108,7 @@ def _read_row(rows: Iterator[list[str]], feed: _Feed) -> list[str] | None:
 
 
 class _Feed:
-    """Hands lines to the csv module one by one, and remembers those of the row in hand."""
+    """Gives the csv module line after line, and keeps those of the current row."""
 
     def __init__(self, groups: Iterator[list[bytes]], longest: int) -> None:
         self._groups = groups
@@ -120,20 +120,20 @@ class _Feed:
         self.valid = True
 
     def begin(self) -> None:
-        """A new row begins with the next line."""
+        """Begin a new row with the next line."""
         self.line += len(self._taken)
         self._taken.clear()
         self._size = 0
         self.valid = True
 
     def give_back(self) -> None:
-        """Only the first line of the row was bad: the others will be handed out again."""
+        """Read all but the first line of the row again: only that one was bad."""
         self.waiting.extendleft(reversed(self._taken[1:]))
         del self._taken[1:]
 
     @property
     def raw(self) -> bytes:
-        """The lines of the row in hand."""
+        """The lines of the current row."""
         return b"\n".join(getattr(line, "head", line) for line in self._taken)
 
     def __iter__(self) -> _Feed:
@@ -150,13 +150,13 @@ class _Feed:
         try:
             return line.decode() + "\n"
         except UnicodeDecodeError:
-            # The row is bad, but where it ends can still be told.
+            # The row is bad, but its end can still be found.
             self.valid = False
             return line.decode("utf-8", "surrogateescape") + "\n"
 
 
 class _Columns:
-    """The wanted cells of the rows of a batch."""
+    """Collects the wanted cells of a batch."""
 
     def __init__(self, header: list[str], source: str, reading: Reading) -> None:
         fields = reading.fields
@@ -173,12 +173,12 @@ class _Columns:
         self._label_values: list[LabelValue | str] = []
 
     def add(self, row: list[str]) -> None:
-        """Take the cells of one row."""
+        """Add the cells of a row."""
         if len(row) != self._width:
             raise FaultError(
                 f"the row has {len(row)} cells where the header has {self._width}",
-                "put cells that hold separators or line ends in quotes, or pass over bad records "
-                "with --on-error skip",
+                "quote cells that hold separators or line ends, or skip bad records with "
+                "--on-error skip",
             )
         labels: LabelValue | str = None
         if self._labels is not None:
@@ -193,7 +193,7 @@ class _Columns:
         self._label_values.append(labels)
 
     def take(self) -> Batch | Held:
-        """What was collected, as a batch; the columns are empty after it."""
+        """Return the collected batch, and begin a new one."""
         labels = None if self._labels is None else self._label_values
         batch = self._reading.batch(self.ids, self._texts, labels)
         self.ids, self._texts, self._label_values = [], [], []

@@ -1,4 +1,4 @@
-"""A stream of records out of files and standard input, in batches, in bounded memory.
+"""Read records of files and standard input in batches, in bounded memory.
 
 ==============  ================================================  ======================
 extension       format                                            compressed
@@ -10,11 +10,10 @@ extension       format                                            compressed
 .arrow .feather Arrow IPC, file or stream format                  inside only
 ==============  ================================================  ======================
 
-Text is UTF-8, with or without a byte order mark, unless ``encoding`` says otherwise. Compressed
-text is known by its first bytes, on standard input too, or by its extension (.gz, .zst, .xz,
-.bz2). CSV may have ``;``, tabs or ``|`` between its cells: the header tells, or ``delimiter``. Each
-file is read from its beginning to its end, one after the other, holding one batch and some buffers
-at a time.
+Text is UTF-8, with or without a byte order mark, unless ``encoding`` names another. Compressed text
+is recognized by its first bytes, on standard input too, or by its extension (.gz, .zst, .xz, .bz2).
+The cells of CSV may be separated by ``;``, tabs or ``|``: the header or ``delimiter`` tells. Files
+are read one after the other; one batch and some buffers are in memory at a time.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from typing import TypeAlias
 
 from clasher.errors import SettingError, StreamError
 from clasher.io.csv import read_delimited
-from clasher.io.formats import LONGEST_RECORD, Held, Reading, Source
+from clasher.io.formats import LONGEST_RECORD, Held, InputFile, Reading
 from clasher.io.jsonl import read_jsonl
 from clasher.io.label_cells import Detection, OnLabels, warn_of
 from clasher.io.records import Batch, Fields
@@ -60,45 +59,44 @@ def open_stream(
 ) -> Iterator[Batch]:
     r"""Read records from files, or from standard input where a path is ``-``.
 
-    Every path is looked at before this returns; the reading itself begins with the first batch.
+    Paths are checked at once; reading begins with the first batch.
 
     Parameters
     ----------
     paths
-        One file or several, read one after the other; ``-`` may appear once.
+        One file or several; ``-`` may appear once.
     fields
-        Which fields hold text, labels and id.
+        The fields of text, labels and id.
     batch_size
-        Records per batch. A batch may be smaller: at the end of a file, when a live source pauses,
-        where records are long, and where bad ones were passed over. It is never empty.
+        Records per batch. A batch may be smaller, but never empty: at the end of a file, when a
+        live source pauses, if records are long, and after bad ones.
     labelled
-        Whether to read labels; without, the field need not be there.
+        Whether to read labels; if not, the field may be missing.
     on_error
-        What to do with bad records; by default the first one stops the stream.
+        The policy for bad records; by default the first one stops the stream.
     limit
-        Stop after so many records.
+        The number of records to stop after.
     format
-        An extension from the table above, such as ``"csv"`` or ``"jsonl.gz"``, for files that have
-        another one; by default standard input is JSON lines.
+        An extension from the table above, such as ``"csv"`` or ``"jsonl.gz"``, for files with
+        another one; standard input is JSON lines by default.
     longest
-        The limit of a record in a text file, in bytes; one beyond it is a bad record.
+        The limit of a record in a text file, in bytes; a longer one is bad.
     on_labels
-        Called with what was understood of labels that are written as one text (see
-        ``clasher.io.label_cells``), before the first batch that depends on it, and again should a
-        doubt
-        come up later; by default a doubt is a ``LabelFormWarning``.
+        Called with how labels written as one text were understood (``clasher.io.label_cells``),
+        before the first batch that depends on it, and again if a doubt arises later. By default a
+        doubt is a ``LabelFormWarning``.
     delimiter
-        What stands between the cells of CSV and TSV; by default the header tells.
+        The separator of cells of CSV and TSV; by default the header tells.
     encoding
-        The encoding of text files, such as ``"cp1252"``; by default UTF-8.
+        The encoding of text files, such as ``"cp1252"``; UTF-8 by default.
 
     Raises
     ------
     StreamError
         A file is missing, unreadable, damaged, or in an unknown format; a table lacks a column;
-        there is no record at all, or none that is good.
+        there is no good record.
     RecordError
-        A record is bad and ``on_error`` says to stop.
+        A record is bad and ``on_error`` is to stop.
 
     Examples
     --------
@@ -114,7 +112,7 @@ def open_stream(
         if value is not None and value < 1:
             raise SettingError(f"the {name!r} of a stream must be at least 1. Got {value} instead.")
     given = [paths] if isinstance(paths, str | os.PathLike) else paths
-    sources = [Source.of(path, format, delimiter, encoding) for path in given]
+    sources = [InputFile.of(path, format, delimiter, encoding) for path in given]
     for source in sources:
         _look_at(source)
     if sum(source.is_standard_input for source in sources) > 1:
@@ -135,7 +133,7 @@ def open_stream(
     )
 
 
-def _look_at(source: Source) -> None:
+def _look_at(source: InputFile) -> None:
     if source.is_standard_input:
         return
     try:
@@ -149,13 +147,13 @@ def _look_at(source: Source) -> None:
         raise StreamError(f"{source.name} is empty, not even {source.compression} data")
 
 
-def _read(sources: Sequence[Source], reading: Reading) -> Iterator[Batch]:
+def _read(sources: Sequence[InputFile], reading: Reading) -> Iterator[Batch]:
     yield from reading.settle(_batches(sources, reading))
     if not reading.delivered:
         raise _nothing(sources, reading)
 
 
-def _batches(sources: Sequence[Source], reading: Reading) -> Iterator[Batch | Held]:
+def _batches(sources: Sequence[InputFile], reading: Reading) -> Iterator[Batch | Held]:
     for source in sources:
         for batch in READERS[source.kind](source, reading):
             if batch.ids:
@@ -165,7 +163,7 @@ def _batches(sources: Sequence[Source], reading: Reading) -> Iterator[Batch | He
                 return
 
 
-def _nothing(sources: Sequence[Source], reading: Reading) -> StreamError:
+def _nothing(sources: Sequence[InputFile], reading: Reading) -> StreamError:
     names = ", ".join(source.name for source in sources) or "a list of no files"
     if not reading.records:
         return StreamError(f"there is no record in {names}")

@@ -1,6 +1,6 @@
-"""What the readers of all formats share while a stream is read.
+"""The format of a file, and the state that the readers of all formats share.
 
-Which format a file has, told by its extension or by the caller; its compression by its bytes.
+The extension or the caller tells the format, the first bytes the compression.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from clasher.io.writers import BadRecords
 from clasher.labels import LabelSets
 
 Kind: TypeAlias = Literal["jsonl", "csv", "tsv", "parquet", "arrow", "text"]
-"""The formats of records; ``text`` is any other, whose reader knows more."""
+"""The formats of records; the readers of ``text`` know more about it."""
 
 Compression: TypeAlias = Literal["gzip", "zstd", "xz", "bz2"]
 
@@ -48,24 +48,24 @@ MAGIC: Final[dict[bytes, Compression]] = {
     b"\xfd7zXZ\x00": "xz",
     b"BZh": "bz2",
 }
-"""How compressed data begins."""
+"""The first bytes of compressed data."""
 MAGIC_BYTES: Final = 10
 STANDARD_INPUT: Final = "-"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """One file of a stream, or standard input: where it is and how to read it.
+class InputFile:
+    """A file of records, or standard input, and how to read it.
 
-    ``delimiter`` stands between the cells of CSV and TSV; None finds out. ``encoding`` is that of
+    ``delimiter`` separates the cells of CSV and TSV; None detects it. ``encoding`` is that of
     text; None is UTF-8.
 
     Examples
     --------
-    >>> source = Source.of("news/today.csv.gz")
-    >>> source.kind, source.compression
+    >>> file = InputFile.of("news/today.csv.gz")
+    >>> file.kind, file.compression
     ('csv', 'gzip')
-    >>> Source.of("-", format="tsv").kind
+    >>> InputFile.of("-", format="tsv").kind
     'tsv'
     """
 
@@ -77,7 +77,7 @@ class Source:
 
     @property
     def is_standard_input(self) -> bool:
-        """Whether this is standard input; a file called ``-`` is ``./-``."""
+        """Whether this is standard input; a file named ``-`` is written ``./-``."""
         return self.name == STANDARD_INPUT
 
     @classmethod
@@ -87,17 +87,16 @@ class Source:
         format: str | None = None,  # noqa: A002
         delimiter: str | None = None,
         encoding: str | None = None,
-    ) -> Source:
-        """Tell the format of ``path``; ``format`` is an extension, such as ``csv`` or ``jsonl.gz``.
+    ) -> InputFile:
+        """Find the format of ``path``; ``format`` is an extension, such as ``csv`` or ``jsonl.gz``.
 
-        Standard input is JSON lines unless ``format`` says otherwise; what has a ``delimiter`` is
-        CSV.
+        Standard input is JSON lines by default, or CSV if there is a ``delimiter``.
         """
         name = os.fspath(path)
         extension, compression = _extension(name)
         if format is not None:
-            extension, said = _extension(f".{format.removeprefix('.')}")
-            compression = said or compression
+            extension, packed = _extension(f".{format.removeprefix('.')}")
+            compression = packed or compression
         elif name == STANDARD_INPUT:
             extension = "jsonl" if delimiter is None else "csv"
         elif delimiter is not None and extension not in KINDS:
@@ -123,12 +122,12 @@ class Source:
 
 
 def compression_of(head: bytes) -> Compression | None:
-    """Tell how data is compressed by its first bytes."""
+    """Tell the compression of data by its first bytes."""
     return next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), None)
 
 
 def may_be_compressed(head: bytes) -> bool:
-    """Tell whether bytes are the beginning of how compressed data begins: more are needed."""
+    """Tell whether more bytes are needed to know the compression."""
     return any(magic.startswith(head) and magic != head for magic in MAGIC) and bool(head)
 
 
@@ -137,8 +136,7 @@ def _delimiter(given: str | None) -> str | None:
         return "\t"
     if given is not None and (len(given) != 1 or given in '"\r\n'):
         raise SettingError(
-            f"a delimiter must be one character, such as ; or \\t. Got {given!r} instead; "
-            f"--delimiter says which"
+            f"--delimiter must be one character, such as ; or \\t. Got {given!r} instead."
         )
     return given
 
@@ -148,7 +146,7 @@ def _encoding(given: str | None) -> str | None:
         return None
     try:
         found = codecs.lookup(given)
-        "".encode(given)  # not one of bytes to bytes
+        "".encode(given)  # refuses codecs of bytes, such as hex
     except (LookupError, ValueError):
         raise SettingError(
             f"there is no encoding {given!r}; --encoding takes names such as cp1252, latin-1 or "
@@ -172,12 +170,12 @@ LONGEST_RECORD = 256 << 20
 """The default limit of one record in a text file: 256 MiB."""
 
 BATCH_BYTES = 64 << 20
-"""A batch is closed early where its records are long, at about this many bytes: 64 MiB."""
+"""A batch of long records ends early, at about this many bytes: 64 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A batch whose labels wait until it is known what separates them."""
+    """A batch whose labels cannot be split yet."""
 
     ids: list[Id]
     texts: pa.LargeStringArray
@@ -189,18 +187,18 @@ class Held:
 
 @dataclass(slots=True)
 class Reading:
-    """The wishes of the caller, and how far the reading has come.
+    """The options of a stream, and the progress of its reader.
 
     Attributes
     ----------
     required : bool
-        Whether records without the field of the labels are bad, or unlabelled.
+        Whether records without the field of labels are bad; otherwise they are unlabelled.
     detection : Detection | None
-        Finds out what separates labels; None never guesses.
+        Finds the separator of labels; None: never guess.
     records : int
-        Records met so far in all files, bad ones included: the running number of the last one.
+        Records seen so far in all files, with bad ones: the number of the last one.
     delivered : int
-        Records handed over so far.
+        Records delivered so far.
     """
 
     fields: Fields = field(default_factory=Fields)
@@ -215,17 +213,17 @@ class Reading:
     detection: Detection | None = None
 
     def room(self) -> int:
-        """How many records the next batch may hold."""
+        """Return the size of the next batch."""
         if self.limit is None:
             return self.batch_size
         return min(self.batch_size, self.limit - self.delivered)
 
     def reject(self, source: str, position: int, fault: FaultError, raw: bytes | None) -> None:
-        """Hand a bad record to the policy, which may raise."""
+        """Pass a bad record to the policy, which may raise."""
         self.bad.handle(RecordError(source, position, fault.problem, fault.remedy, raw))
 
     def number(self, record: Record) -> Record:
-        """Give the record just met its running number where it has no id."""
+        """Give the last record its number if it has no id."""
         return record._replace(id=numbered([record.id], [self.records])[0])
 
     def batch(
@@ -234,9 +232,9 @@ class Reading:
         texts: Sequence[str] | pa.LargeStringArray,
         labels: Sequence[LabelValue | str] | None,
     ) -> Batch | Held:
-        """Make a batch of columns whose values are known to be good.
+        """Make a batch of columns with good values.
 
-        Raises ``LabelError`` where a text that holds a list holds something else than labels.
+        Raises ``LabelError`` if the list in a text holds something else than labels.
         """
         detection = self.detection
         if labels is None or detection is None:
@@ -252,13 +250,13 @@ class Reading:
         return Batch.of(ids, texts, labels, self.fields)
 
     def of_records(self, records: Sequence[Record]) -> Batch | Held:
-        """Make a batch of records that were judged one by one and have their ids."""
+        """Make a batch of judged records that have ids."""
         ids: list[Id] = [record.id for record in records]  # type: ignore[misc]
         labels = [record.labels for record in records] if self.labelled else None
         return self.batch(ids, [record.text for record in records], labels)
 
     def settle(self, batches: Iterator[Batch | Held]) -> Iterator[Batch]:
-        """Look at the first batches, hold them back as long as it takes, and pass all on."""
+        """Hold back the first batches until the separator is known, then pass all on."""
         detection = self.detection
         if detection is None:
             yield from map(self._settled, batches)

@@ -1,17 +1,10 @@
-r"""From what a stream brought to records: JSON texts or objects in, a chunk out.
+r"""JSON lines, one object a line, and JSON values that a stream brought.
 
-Struct types made to measure: msgspec decodes the wanted fields of an object and skips the rest.
-
-An object that has a field with a dot in its name where a nested one is looked for does not fit such
-a struct, nor does anything when msgspec cannot put a wanted name in a struct: decoding fails, and
-the slower ``records.judge`` reads it, which knows what goes first.
-
-JSON lines: one object a line.
-
-A batch of lines is decoded straight into structs that hold the wanted fields and nothing else,
-so other fields cost little and are not checked. Where a line of a batch fails, the batch is read
-again line by line, to say which and why. Text with half a surrogate pair (``"\ud800"``) is no
-Unicode text and makes a bad record, as invalid UTF-8 does.
+msgspec decodes a batch of lines straight into structs made to measure, which hold the wanted fields
+and skip the rest. If a line fails, the batch is read again line by line, to find out which and why.
+A struct does not fit an object that has a field with a dot in its name where a nested one is
+wanted; then the slower ``records.judge`` reads it. Text with half a surrogate pair (``"\ud800"``)
+is a bad record, as invalid UTF-8 is.
 """
 
 from __future__ import annotations
@@ -24,7 +17,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import msgspec
 
 from clasher.errors import LabelError
-from clasher.io.formats import STANDARD_INPUT, Held, Reading, Source
+from clasher.io.formats import STANDARD_INPUT, Held, InputFile, Reading
 from clasher.io.label_cells import DoubtfulLabelsError
 from clasher.io.lines import Overlong, line_groups, too_long
 from clasher.io.protocol import Chunk, Poison, Position
@@ -54,7 +47,7 @@ _NOTHING_FITS: Final[_Tree] = {"": (msgspec.UnsetType, msgspec.NODEFAULT)}
 def struct_for(
     wanted: dict[str, Leaf],
 ) -> tuple[type[msgspec.Struct], dict[str, Callable[[Any], Any]]]:
-    """A struct type for the wanted fields, and how to get each of them out of it.
+    """Make a struct type for the wanted fields, and a getter for each of them.
 
     >>> struct, getters = struct_for({"payload.body": (str, msgspec.NODEFAULT)})
     >>> found = msgspec.json.decode(b'{"payload": {"body": "oil", "size": 3}}', type=struct)
@@ -80,7 +73,7 @@ def struct_for(
 
 
 def _grow(tree: _Tree) -> tuple[type[msgspec.Struct], dict[str, str]]:
-    """The struct type of one level of the tree, and the attribute path of each leaf below it."""
+    """Make the struct type of one level, and the attribute path of each leaf below it."""
     names: dict[str, str] = {}
     fields: list[Any] = []
     places: dict[str, str] = {}
@@ -105,12 +98,12 @@ _Label = Annotated[str, msgspec.Meta(min_length=1)]
 _Labels = list[_Label] | dict[_Label, bool] | str | None
 UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _ONE_A_LINE = (
-    "write one whole object a line (jq -c '.[]' makes lines of an array), or pass over bad records "
-    "with --on-error skip"
+    "write one whole object a line (jq -c '.[]' makes lines of an array), or skip bad records with "
+    "--on-error skip"
 )
 
 
-def read_jsonl(source: Source, reading: Reading) -> Iterator[Batch | Held]:
+def read_jsonl(source: InputFile, reading: Reading) -> Iterator[Batch | Held]:
     """Read JSON lines; blank lines are no records."""
     decoder = RecordDecoder(
         reading.fields,
@@ -153,26 +146,15 @@ def _one_by_one(
 
 
 def _other_format(fault: FaultError, source: str) -> FaultError:
-    """What begins with neither an object nor an array may be something else than JSON."""
+    """Suggest another format for a file that does not begin like JSON."""
     what = "standard input" if source == STANDARD_INPUT else source
     return FaultError(
-        fault.problem, f"say what {what} holds, such as --format csv, where it is not JSON lines"
+        fault.problem, f"name the format of {what} if it is not JSON lines, such as --format csv"
     )
 
 
 class RecordDecoder:
-    """Decodes lines into the wanted fields.
-
-    Parameters
-    ----------
-    fields
-        Which fields hold what.
-    labelled
-        Whether to read labels.
-    required
-        Whether a record without the field of the labels is bad, or unlabelled.
-    splitting
-        Whether ``decode`` splits labels that are one text; without, only lists are read.
+    """Decodes lines into the wanted fields; the parameters are those of ``records.judge``.
 
     Examples
     --------
@@ -202,13 +184,13 @@ class RecordDecoder:
         self._get_id = getters[fields.id] if fields.id is not None else None
 
     def decode_many(self, lines: Sequence[bytes], spare: Iterable[Id]) -> Batch:
-        """Decode lines that are all good; those without an id get theirs of ``spare``."""
+        """Decode good lines; records without an id take theirs from ``spare``."""
         return Batch.of(*self.columns(lines, spare), self.fields)
 
     def columns(
         self, lines: Sequence[bytes], spare: Iterable[Id]
     ) -> tuple[list[Id], list[str], list[LabelValue | str] | None]:
-        """Decode lines that are all good into ids, texts and labels."""
+        """Decode good lines into ids, texts and labels."""
         found = list(map(self._decode, lines))
         ids: Sequence[Any]
         ids = [None] * len(found) if self._get_id is None else list(map(self._get_id, found))
@@ -232,7 +214,7 @@ class RecordDecoder:
         )
 
     def judge(self, values: Mapping[str, Any]) -> Record:
-        """Check a record that came as an object."""
+        """Check a record that is an object already."""
         return judge(
             values,
             self.fields,
@@ -263,20 +245,20 @@ def decode_object(line: bytes) -> dict[str, Any]:
 
 
 Value: TypeAlias = bytes | Mapping[str, Any] | FaultError
-"""What came: a JSON object as bytes, one that is decoded already, or what is wrong with it."""
+"""A JSON object as bytes, a decoded one, or what is wrong with it."""
 
 
 class Decoder:
-    r"""Makes chunks of what came; what is no record becomes poison.
+    """Makes chunks of JSON values; bad ones become poison.
 
-    A record without the field of the labels is unlabelled: on a stream, most are.
+    A record without the field of labels is unlabelled, as most records of a stream are.
 
     Parameters
     ----------
     source
         The name of the stream, for dead letters.
     fields
-        Which fields of a record hold what.
+        The fields of text, labels and id.
 
     Examples
     --------
@@ -296,36 +278,39 @@ class Decoder:
         places: Sequence[str | int],
         position: Position,
         ids: Sequence[Id] | None = None,
+        lost: Sequence[Poison] = (),
     ) -> Chunk:
-        """Decode values, all at once where all are good.
+        """Decode values, all at once if all are good.
 
         Parameters
         ----------
         values
-            What came, in order.
+            JSON values in order.
         places
-            Where each stands in the stream: for dead letters, and as the id of a record that has
-            none.
+            The place of each in the stream, for dead letters; also the id of a record without one.
         position
-            Where to go on after them.
+            The position after them.
         ids
-            Other ids for records that have none.
+            Other ids for records without one.
+        lost
+            Dead letters that come before them.
         """
         spare = places if ids is None else ids
         if all(type(value) is bytes for value in values):
             try:
-                return Chunk(self._decoder.decode_many(values, spare), position)  # type: ignore[arg-type]
+                batch = self._decoder.decode_many(values, spare)  # type: ignore[arg-type]
+                return Chunk(batch, position, lost)
             except (*UNDECODABLE, LabelError, DoubtfulLabelsError):
                 pass
         records: list[Record] = []
-        poison: list[Poison] = []
+        poison = list(lost)
         for value, place, own in zip(values, places, spare, strict=True):
             try:
                 record = self._record(value)
             except DoubtfulLabelsError as error:
                 raise error.at(f"{self.source}, record {place}") from None
             except FaultError as fault:
-                poison.append(Poison(self.source, place, fault.problem, raw_of(value)))
+                poison.append(Poison(self.source, place, fault.problem, _raw(value)))
             else:
                 records.append(record if record.id is not None else record._replace(id=own))
         batch = Batch.of_records(records, self._decoder.fields, labelled=True)
@@ -339,8 +324,7 @@ class Decoder:
         return self._decoder.judge(value)
 
 
-def raw_of(value: Value) -> bytes | None:
-    """What came, as far as it can be shown."""
+def _raw(value: Value) -> bytes | None:
     if isinstance(value, FaultError):
         return value.raw
     return value if isinstance(value, bytes) else msgspec.json.encode(value, enc_hook=repr)

@@ -58,7 +58,7 @@ class LabelFormWarning(UserWarning):
 
 
 class DoubtfulLabelsError(StreamError):
-    """A text may hold one label or several, and only an option can tell."""
+    """A text may hold one label or several; only an option can decide."""
 
     def at(self, place: str) -> DoubtfulLabelsError:
         """Say where the text stands."""
@@ -111,7 +111,7 @@ def split(text: str, separator: str) -> list[str]:
 
 
 def refuse_doubtful(text: str) -> None:
-    """Refuse a text that may hold several labels, where nobody can look at other records."""
+    """Refuse a text that may hold several labels, if other records cannot be looked at."""
     for separator in _SEPARATORS[1:]:
         if DEFAULT_SEPARATOR not in text and len(pieces(text, separator)) > 1:
             raise DoubtfulLabelsError(
@@ -132,7 +132,7 @@ def pieces(text: str, separator: str) -> list[str]:
     pattern = {";": _ENTITY, ",": _NUMBER}.get(separator)
     if pattern is None or not pattern.search(text):
         return split(text, separator)
-    # Put the separators that are none out of sight, and back again.
+    # Hide the characters that do not separate, and put them back.
     kept = pattern.sub(lambda match: match[0].replace(separator, "\0"), text)
     return [piece.replace("\0", separator) for piece in split(kept, separator)]
 

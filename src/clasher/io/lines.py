@@ -1,6 +1,6 @@
 """Lines of a text file, in groups that fit a batch, none longer than a limit.
 
-Bytes of a file or of standard input, decompressed, block by block.
+Files and standard input are decompressed and read block by block.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import select
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, BinaryIO, Final, TypeVar
+from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
@@ -23,16 +23,17 @@ from clasher.errors import StreamError
 from clasher.io.formats import (
     BATCH_BYTES,
     MAGIC_BYTES,
+    InputFile,
     Reading,
-    Source,
     compression_of,
     may_be_compressed,
 )
 from clasher.io.records import FaultError
 
-T = TypeVar("T")
-
 BLOCK: Final = 1 << 20
+BOM: Final = b"\xef\xbb\xbf"
+HEAD: Final = 4096
+"""Bytes kept of a line that is too long."""
 
 # Damaged tables may also have column names that are not Unicode text.
 _UNREADABLE: Final = (OSError, EOFError, lzma.LZMAError, pa.ArrowException, UnicodeDecodeError)
@@ -50,88 +51,91 @@ _MAGIC: Final = {
 }
 
 
-def read_blocks(source: Source, size: int = BLOCK) -> Iterator[bytes]:
-    """The decompressed bytes of a text file, as UTF-8.
-
-    An empty block says that nothing more is there for now: a live source has paused.
-    """
-    begun = False
-    for block in guarded(source, _blocks(source, size)):
-        if not begun:
-            _refuse_binary(source, block)
-            begun = True
-        yield block
+def line_groups(file: InputFile, reading: Reading) -> Iterator[list[bytes]]:
+    """Read lines without their line feeds, at most ``reading.room()`` at a time."""
+    # Blocks no larger than the limit, so that only a line across blocks can exceed it.
+    blocks = read_blocks(file, min(BLOCK, reading.longest))
+    return group(split_lines(blocks, reading.longest), reading.room)
 
 
-def sniffed(source: Source) -> Source:
-    """Tell how a file is compressed by its first bytes where its name does not."""
-    if source.compression or source.is_standard_input or source.kind in ("parquet", "arrow"):
-        return source
+# ── blocks ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_blocks(file: InputFile, size: int = BLOCK) -> Iterator[bytes]:
+    """Read a text file, decompressed and as UTF-8; an empty block means that a source pauses."""
+    with readable(file), opened(file) as raw:
+        begun = Begun(raw, size)
+        file = replace(file, compression=file.compression or compression_of(begun.head))
+        with readable(file):
+            blocks = _pieces(begun, file, size)
+            if file.encoding is not None:
+                blocks = _recoded(blocks, file)
+            is_first = True
+            for block in blocks:
+                if is_first:
+                    _refuse_binary(file, block)
+                    is_first = False
+                yield block
+
+
+def sniffed(file: InputFile) -> InputFile:
+    """Find the compression of a file by its first bytes if its name does not tell."""
+    if file.compression or file.is_standard_input or file.kind in ("parquet", "arrow"):
+        return file
     try:
-        if not os.path.isfile(source.name):
-            return source
-        with open(source.name, "rb") as file:
-            return replace(source, compression=compression_of(file.read(MAGIC_BYTES)))
+        if not os.path.isfile(file.name):
+            return file
+        with open(file.name, "rb") as raw:
+            return replace(file, compression=compression_of(raw.read(MAGIC_BYTES)))
     except OSError:
-        return source  # whoever reads it will say what is wrong
-
-
-def guarded(source: Source, items: Iterator[T]) -> Iterator[T]:
-    """Pass ``items`` on; what goes wrong in getting them becomes one ``StreamError``."""
-    while True:
-        try:
-            item = next(items)
-        except StopIteration:
-            return
-        except _UNREADABLE as error:
-            raise StreamError(_explain(source, error)) from error
-        yield item
+        return file  # its reader will report what is wrong
 
 
 @contextlib.contextmanager
-def opened(source: Source) -> Iterator[BinaryIO]:
-    """The raw bytes of a source; standard input is left open."""
-    if source.is_standard_input:
+def readable(file: InputFile) -> Iterator[None]:
+    """Turn errors of reading into one ``StreamError``."""
+    try:
+        yield
+    except _UNREADABLE as error:
+        raise StreamError(_explain(file, error)) from error
+
+
+@contextlib.contextmanager
+def opened(file: InputFile) -> Iterator[BinaryIO]:
+    """Open the raw bytes; standard input stays open."""
+    if file.is_standard_input:
         if sys.stdin is None:
             raise StreamError("there is no standard input to read; name a file instead of -")
         yield sys.stdin.buffer
     else:
-        with open(source.name, "rb") as raw:
+        with open(file.name, "rb") as raw:
             yield raw
 
 
-def _blocks(source: Source, size: int) -> Iterator[bytes]:
-    with opened(source) as raw:
-        begun = Begun(raw, size)
-        found = replace(source, compression=source.compression or compression_of(begun.head))
-        blocks = guarded(found, _pieces(begun, found, size))
-        yield from blocks if found.encoding is None else _recoded(blocks, found)
-
-
-def _pieces(raw: Begun, source: Source, size: int) -> Iterator[bytes]:
-    if source.compression is None:
+def _pieces(raw: Begun, file: InputFile, size: int) -> Iterator[bytes]:
+    if file.compression is None:
         while block := raw.read1(size):
             yield block
             if _has_paused(raw):
                 yield b""
-    else:
-        stream = _decompressed(raw, source)
-        while block := stream.read(size):
-            yield block
+        return
+    stream = _decompressed(raw, file)
+    while block := stream.read(size):
+        yield block
 
 
-def _decompressed(raw: Any, source: Source) -> Any:
-    if source.compression == "xz":
+def _decompressed(raw: Any, file: InputFile) -> Any:
+    if file.compression == "xz":
         return lzma.open(raw)
-    if source.compression == "bz2":
+    if file.compression == "bz2":
         return bz2.open(raw)
-    return pa.CompressedInputStream(raw, source.compression)
+    return pa.CompressedInputStream(raw, file.compression)
 
 
-def _recoded(blocks: Iterator[bytes], source: Source) -> Iterator[bytes]:
-    """Turn text of another encoding into UTF-8."""
-    assert source.encoding is not None
-    decoder = codecs.getincrementaldecoder(source.encoding)()
+def _recoded(blocks: Iterator[bytes], file: InputFile) -> Iterator[bytes]:
+    """Convert text of another encoding to UTF-8."""
+    assert file.encoding is not None
+    decoder = codecs.getincrementaldecoder(file.encoding)()
     try:
         for block in blocks:
             recoded = decoder.decode(block).encode()
@@ -140,12 +144,12 @@ def _recoded(blocks: Iterator[bytes], source: Source) -> Iterator[bytes]:
         yield decoder.decode(b"", final=True).encode()
     except UnicodeError as error:
         raise StreamError(
-            f"{source.name} is not {source.encoding} text: {error}; name another with --encoding"
+            f"{file.name} is not {file.encoding} text: {error}; name another with --encoding"
         ) from error
 
 
 class Begun(io.RawIOBase):
-    """Bytes whose first ones were looked at already."""
+    """Bytes of which ``head`` was read already to find their compression."""
 
     def __init__(self, raw: Any, size: int) -> None:
         self._raw = raw
@@ -153,18 +157,18 @@ class Begun(io.RawIOBase):
         while more and may_be_compressed(self.head):
             more = raw.read1(size)
             self.head += more
-        self._left, self._has_ended = self.head, not more  # a terminal is asked once for its end
+        self._left, self._has_ended = self.head, not more  # a terminal signals its end once
 
     def readable(self) -> bool:
-        """It is there to be read."""
+        """Return True."""
         return True
 
     def fileno(self) -> int:
-        """The file behind it, to wait for."""
+        """Return the descriptor to wait for."""
         return int(self._raw.fileno())
 
     def read1(self, size: int) -> bytes:
-        """Read what is there, ``size`` bytes or fewer."""
+        """Read what is there, at most ``size`` bytes."""
         if self._left:
             taken: bytes = self._left[:size]
             self._left = self._left[size:]
@@ -172,69 +176,60 @@ class Begun(io.RawIOBase):
         return b"" if self._has_ended else bytes(self._raw.read1(size))
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer as far as bytes are there."""
+        """Fill a buffer with what is there."""
         taken = self.read1(len(buffer))
         buffer[: len(taken)] = taken
         return len(taken)
 
 
 def _has_paused(raw: Any) -> bool:
-    """Whether a read would wait; a file never does, and what cannot be asked is taken for one."""
+    """Whether a read would wait; a file never does, nor what select does not take."""
     try:
         return not select.select([raw], [], [], 0)[0]
     except (OSError, ValueError):
         return False
 
 
-def _refuse_binary(source: Source, block: bytes) -> None:
+def _refuse_binary(file: InputFile, block: bytes) -> None:
     for magic, what in _MAGIC.items():
         if block.startswith(magic):
-            name = "standard input" if source.is_standard_input else source.name
-            raise StreamError(f"{name} is not {source.kind.upper()}: it holds {what}")
+            name = "standard input" if file.is_standard_input else file.name
+            raise StreamError(f"{name} is not {file.kind.upper()}: it holds {what}")
 
 
-def _explain(source: Source, error: Exception) -> str:
-    if source.compression and (isinstance(error, EOFError) or "Truncated" in str(error)):
-        return f"{source.name} ends in the middle of its {source.compression} data: is it complete?"
+def _explain(file: InputFile, error: Exception) -> str:
+    if file.compression and (isinstance(error, EOFError) or "Truncated" in str(error)):
+        return f"{file.name} ends in the middle of its {file.compression} data: is it complete?"
     if isinstance(error, OSError) and error.strerror and error.errno:
-        return f"{source.name} cannot be read: {error.strerror}"
+        return f"{file.name} cannot be read: {error.strerror}"
     reason = " ".join(str(error).split())[:300] or type(error).__name__
-    form = source.compression or source.kind
-    return f"{source.name} cannot be read as {form}, it is damaged or something else: {reason}"
+    form = file.compression or file.kind
+    return f"{file.name} cannot be read as {form}, it is damaged or something else: {reason}"
 
 
-BOM: Final = b"\xef\xbb\xbf"
-HEAD: Final = 4096
-"""How much is kept of a line that is too long."""
+# ── lines ────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Overlong(bytes):
-    """Stands in the place of a line that is too long: empty, its beginning is in ``head``."""
+    """An empty stand-in for a line that is too long; ``head`` is its beginning."""
 
     head: bytes
     size: int
 
     @classmethod
     def of(cls, head: bytes, size: int) -> Overlong:
-        """The stand-in for a line of ``size`` bytes that begins with ``head``."""
+        """Stand in for a line of ``size`` bytes that begins with ``head``."""
         line = cls()
         line.head, line.size = head, size
         return line
 
 
-def line_groups(source: Source, reading: Reading) -> Iterator[list[bytes]]:
-    """The lines of ``source`` without their line feeds, at most ``reading.room()`` at a time."""
-    # Blocks no larger than the limit, so that only a line across blocks can exceed it.
-    blocks = read_blocks(source, min(BLOCK, reading.longest))
-    return group(split_lines(blocks, reading.longest), reading.room)
-
-
 def split_lines(
     blocks: Iterable[bytes], longest: int, *, is_beginning: bool = True
 ) -> Iterator[list[bytes]]:
-    r"""Complete lines, block by block; an empty list for an empty block (see ``read_blocks``).
+    r"""Split blocks into complete lines; an empty block gives an empty list.
 
-    Only at the beginning of a file can there be a byte order mark.
+    A byte order mark is removed at the beginning of a file.
 
     >>> list(split_lines([b"one\ntw", b"o\nthree"], longest=100))
     [[b'one'], [b'two'], [b'three']]
@@ -256,7 +251,7 @@ def split_lines(
 def group(
     chunks: Iterable[list[bytes]], room: Callable[[], int], enough: int = BATCH_BYTES
 ) -> Iterator[list[bytes]]:
-    """Regroup lines to ``room()`` at a time; fewer at a pause, the end, or past ``enough`` bytes.
+    """Group lines ``room()`` at a time; fewer at a pause, the end, or past ``enough`` bytes.
 
     >>> list(group([[b"a"], [b"b", b"c"], [], [b"d"]], room=lambda: 2))
     [[b'a', b'b'], [b'c'], [b'd']]
@@ -280,15 +275,15 @@ def group(
 
 
 def too_long(longest: int) -> FaultError:
-    """What is wrong with a line or row past the limit."""
+    """Return what is wrong with a line or row past the limit."""
     return FaultError(
         f"it is longer than {longest:,} bytes",
-        "is a line end or a closing quote missing? Split it, or pass over it with --on-error skip",
+        "is a line end or a closing quote missing? Split it, or skip it with --on-error skip",
     )
 
 
 class _Rest:
-    """The line that the end of a block cut off, collected piece by piece."""
+    """A line that is cut by the ends of blocks, collected piece by piece."""
 
     def __init__(self, longest: int, is_beginning: bool) -> None:
         self.longest = longest

@@ -1,86 +1,56 @@
-"""The protocol of streams that may be left and taken up again: sources, sinks, and who must agree.
+"""The protocol of streams that can be left and resumed: sources, sinks and parties.
 
-A connector is a file in ``clasher.io.connectors`` with a ``Source``, a ``Sink`` or both, made from
-an address (``clasher.io.registry``) and named in the table of ``clasher.io.registry``. The
-runner of ``clasher.flow`` does all else: threads, waiting, retrying, learning, snapshots.
+A connector has a ``Source``, a ``Sink`` or both, made from an address (``clasher.io.registry``).
+The runner of ``clasher.flow`` does the rest: threads, waiting, retrying, learning, snapshots.
 
-**Positions.** A source tells with every chunk where to go on after it: its *position*, any value
-that JSON can hold. Positions are kept in the snapshot of the model, so that what was learnt and
-where to go on are one thing; ``open`` gets the position of the snapshot that is taken up, and
-must deliver exactly what comes after it. A source that no longer can raises ``StreamError``: it
-never skips.
+**Positions.** Each chunk of a source carries the *position* after it, any value that JSON can hold.
+The snapshot of the model keeps the position, so that both belong together. ``open`` gets the
+position of the snapshot that is resumed and must deliver exactly what follows it. A source that
+cannot raises ``StreamError``: it never skips.
 
-**Who must agree.** Where a position is not enough, because entries can be given to somebody else
-or outputs are to appear together with what was learnt, the source or the sink is a ``Party`` to
-every snapshot, in two phases:
+**Parties.** A position is not enough if entries can be given to somebody else, or if outputs should
+appear together with what was learnt. Then the source or sink is a ``Party`` to each snapshot:
 
-1. The runner flushes the sinks and *prepares* snapshot n: it is on disk, the one before is kept.
+1. The runner flushes the sinks and *prepares* snapshot n: writes it, and keeps the one before.
 2. ``Party.commit(…, n, …)`` makes everything up to n final in one atomic step, and stores n.
-3. The runner marks snapshot n as committed, and lets go of older ones.
+3. The runner marks snapshot n as committed and deletes older ones.
 
-A start that finds a prepared snapshot n asks ``Party.committed``: n, and it counts; the number
-before, and it is thrown away. A refused commit takes the runner back to the snapshot before.
-One party at most takes part in a run.
+A start that finds a prepared snapshot n asks ``Party.committed``: if n, the snapshot counts; if the
+number before, it is deleted. A refused commit takes the runner back to the snapshot before. A run
+has one party at most.
 
-**Failures.** ``UnreachableError`` means "not now": the runner waits and calls again, with the same
-arguments. Any other ``StreamError`` ends the run, in one line. A record that is no record is no
-failure: it is ``Poison``, and goes to the dead letters.
-
-What is said where a stream no longer has what follows a position: it is never passed over.
+**Failures.** ``UnreachableError`` means "not now": the runner waits and calls again with the same
+arguments. Any other ``StreamError`` ends the run, in one line. A bad record is no failure: it is
+``Poison`` and goes to the dead letters.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from clasher.errors import StreamError
 from clasher.io.records import Batch, Fields, Id
 
-TRIMMED: Final = "were trimmed before they were read"
-TRIMMED_PENDING: Final = "were trimmed before they were learnt"
-
-
-def lost(name: str, how_many: int, what: str = TRIMMED) -> StreamError:
-    """The one sentence for entries that nobody can read any more.
-
-    >>> print(lost("redis://host/news", 3))  # doctest: +ELLIPSIS
-    redis://host/news: 3 entries were trimmed before they were read; let the stream keep more, ...
-    """
-    entries = "1 entry" if how_many == 1 else f"{how_many:,} entries"
-    return StreamError(
-        f"{name}: {entries} {what}; let the stream keep more, and to go on without them, which "
-        f"become dead letters, add the option on_loss=skip"
-    )
-
-
-def set_back(name: str, known: object, there: object) -> StreamError:
-    """The one sentence for a server that remembers less than the model."""
-    return StreamError(
-        f"{name}: was set back: it was read as far as {known}, and knows of {there} now. Restore "
-        f"it, or begin a new folder with this model: --begin-with"
-    )
-
-
 Position: TypeAlias = Any
-"""Where a stream is to be gone on with: plain values, as JSON has them; None is its beginning."""
+"""The place after a chunk, as plain JSON values; None is the beginning of the stream."""
 
 
 class Poison(NamedTuple):
-    """Something that came where a record should have.
+    """A bad record.
 
     Attributes
     ----------
     source : str
         The stream it came from.
     place : str or int
-        Where it stands there: a line, an entry, an offset.
+        Its line, entry or offset there.
     problem : str
-        What is wrong with it, and what to do.
+        What is wrong with it.
     raw : bytes | None
-        What came, as far as it can be had.
+        Its bytes, if known.
     """
 
     source: str
@@ -91,9 +61,7 @@ class Poison(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some consecutive arrivals of a source: records, poison, and where to go on after them.
-
-    One without arrivals tells the position alone.
+    """Consecutive arrivals of a source, and the position after them; it may have no arrivals.
 
     >>> len(Chunk(Batch.empty(), position={"offset": 17}))
     0
@@ -108,10 +76,9 @@ class Chunk:
 
 
 class Output(NamedTuple):
-    """What a sink is given: a JSON object, and the id of the document that it is about.
+    """A JSON object for a sink, and the id of its document.
 
-    The same document gives the same output, however often it is written: whoever must not see it
-    twice can tell by the id.
+    A document always gives the same output, so a reader can recognize repetitions by the id.
     """
 
     id: Id
@@ -120,17 +87,17 @@ class Output(NamedTuple):
 
 @dataclass(frozen=True)
 class Caller:
-    """Who opens a stream.
+    """The runner that opens a stream.
 
     Attributes
     ----------
     id : str
-        A name that stays with the folder of the model: consumers and transactions are named by it.
+        The name of the model's folder for good: consumers and transactions have it.
     settle : callable
-        For sources that are about to lose what they delivered. Called from within ``read``, it
-        returns when all of it is learnt and committed; ``StoppedError``, where it will not be.
+        For sources that are about to lose what they delivered. Call it within ``read``: it returns
+        when everything is learnt and committed, and raises ``StoppedError`` if that cannot be.
     tell : callable
-        Tells people something that they should know, in one line.
+        Shows the user one line.
     """
 
     id: str
@@ -139,78 +106,76 @@ class Caller:
 
 
 class Party(ABC):
-    """Another party that must agree before a snapshot counts; see the top of this module.
+    """A source or sink that must agree before a snapshot counts; see the top of this module.
 
     Attributes
     ----------
     name : str
-        Tells it from others, for good: its server, stream and group. No passwords.
+        Its server, stream and group, without passwords; it never changes.
     within : float | None
-        Seconds from the first output to the commit after which it refuses that; None: no limit.
+        Seconds from the first output to the commit, after which it refuses; None: no limit.
     """
 
     name: str
 
     @property
     def within(self) -> float | None:
-        """Asked before ``open``."""
+        """May be read before ``open``."""
         return None
 
     @abstractmethod
     def committed(self, caller: Caller) -> int:
-        """The number of the last commit of this caller, 0 where there was none.
+        """Return the number of this caller's last commit, 0 before the first.
 
-        May be asked before ``open``. An earlier commit whose outcome was unknown must have one by
-        now: a transaction that is still under way is aborted first.
+        May be called before ``open``. Abort a transaction that is still open first: its commit may
+        no longer succeed afterwards.
         """
 
     @abstractmethod
     def commit(self, caller: Caller, number: int, after: int, position: Position) -> None:
-        """Make all up to ``position`` final and store ``number``, in one atomic step.
+        """Make everything up to ``position`` final and store ``number``, in one atomic step.
 
         Parameters
         ----------
         caller
-            Whose snapshot it is.
+            The owner of the snapshot.
         number
-            The number of the snapshot that is prepared.
+            The number of the prepared snapshot.
         after
-            The number that must be the last committed one. Where it is ``number`` already, this
-            very commit came through before, and nothing is left to do: it may be called again.
+            The number of the last commit. If that is ``number`` already, this commit succeeded
+            before, and nothing is left to do.
         position
-            The position of the source of documents in that snapshot.
+            The position of the source of documents in the snapshot.
 
         Raises
         ------
         CommitRefusedError
-            Somebody else has got what was learnt here: the runner goes back to ``after``.
+            Somebody else got what was learnt here: the runner goes back to ``after``.
         UnreachableError
-            Nobody knows whether it came through: it is called again.
+            The outcome is unknown: the runner calls again.
         StreamError
-            The other side is not what it was, such as a server that was set back.
+            The server lost what it knew, for example after a restore.
         """
 
 
 class Source(ABC):
-    """Where documents, or their labels, come from.
+    """A stream of documents or of their labels.
 
-    ``open``, ``read`` and ``close`` are called from one thread at a time. ``lag``, ``identity`` and
-    the methods of a party may be called from another one meanwhile; ``identity`` and ``same`` are
-    also called before ``open``.
+    One thread at a time calls ``open``, ``read`` and ``close``. Another may call ``lag``,
+    ``identity`` and the methods of a party meanwhile. ``identity`` and ``same`` are also called
+    before ``open``.
 
     Attributes
     ----------
     name : str
-        What the stream is called in messages and in snapshots: its address without passwords and
-        without options that may change from run to run. A snapshot keeps a position per name.
+        The address without passwords and options, for messages and snapshots. A snapshot keeps a
+        position per name.
     fields : Fields
-        Which fields of a record hold what.
+        The fields of text, labels and id.
     is_over : bool
-        Whether the stream has an end and all of it was read. An endless stream never is.
-    knows_end : bool
-        Whether a read that brings nothing says that there is nothing now, not that nobody answers.
+        Whether the stream has an end and all of it was read.
     party : Party | None
-        The source itself, where it must agree to snapshots.
+        The source itself, if it must agree to snapshots.
     """
 
     name: str
@@ -220,36 +185,35 @@ class Source(ABC):
 
     @property
     def knows_end(self) -> bool:
-        """Asked after ``read``, from the same thread."""
+        """Whether the last read was empty because there is nothing, not because nobody answered."""
         return True
 
     @abstractmethod
     def open(self, position: Position, caller: Caller) -> None:
-        """Be ready to read what comes after ``position``; None: from where a new reader begins.
+        """Prepare to read what follows ``position``; None: from the beginning, for a new reader.
 
-        Called again after a refused commit, with the position of the snapshot before: what was
-        delivered since then is to be delivered again, as far as it is still ours.
+        Called again after a refused commit, with the position of the snapshot before. Then deliver
+        again what was delivered since, as far as it still belongs to the caller.
         """
 
     @abstractmethod
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """The next arrivals, ``most`` of them or fewer; None where nothing came in ``seconds``.
+        """Return the next arrivals, at most ``most``; None if nothing arrives within ``seconds``.
 
-        As many as there are, without waiting for more: how arrivals are cut into chunks makes no
-        difference to what is learnt. ``CommitRefusedError`` says that what was delivered since the
-        last commit is not ours any more.
+        Return what is there without waiting for more. Raise ``CommitRefusedError`` if what was
+        delivered since the last commit went to somebody else.
         """
 
     def lag(self) -> int | None:
-        """About how many arrivals are there that were not read yet; None where nobody knows."""
+        """Return about how many arrivals are unread; None if unknown."""
         return None
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of connections and files; once more is no error."""
+        """Close connections and files; a second call does nothing."""
 
     def identity(self) -> str | None:
-        """Return what the stream says of itself, however its address is spelt; None if unknown."""
+        """Return what identifies the stream under any address; None if unknown."""
         return None
 
     def same(self, identity: str) -> bool:
@@ -258,14 +222,14 @@ class Source(ABC):
 
 
 class Sink(ABC):
-    """Where outputs go.
+    """A receiver of outputs.
 
     Attributes
     ----------
     name : str
-        What it is called in messages and in snapshots: its address without passwords.
+        The address without passwords, for messages and snapshots.
     party : Party | None
-        The sink itself, where its outputs appear with the commit of a snapshot.
+        The sink itself, if its outputs appear with the commit of a snapshot.
     """
 
     name: str
@@ -273,30 +237,78 @@ class Sink(ABC):
 
     @abstractmethod
     def open(self, position: Position, caller: Caller) -> None:
-        """Be ready to write after ``position``, which ``flush`` gave; None: there was none.
+        """Prepare to write after ``position``, which ``flush`` returned; None: for the first time.
 
-        A sink that can drops what was written after it, since that is written again.
+        Delete what was written after it if possible, since it will be written again.
         """
 
     @abstractmethod
     def write(self, outputs: Sequence[Output]) -> None:
-        """Write outputs, in order; they should be seen soon.
+        """Write outputs in order, so that they are visible soon.
 
-        Where this raises ``UnreachableError`` it is called again with the same outputs: those that
-        came through need not be written twice, but may be.
+        After an ``UnreachableError`` the runner calls again with the same outputs; those already
+        written may be skipped.
         """
 
     def room(self) -> int | None:
-        """Return how many bytes an output may have, None if there is no limit; after ``open``.
+        """Return the limit of an output in bytes, None if there is none; called after ``open``.
 
-        Dead letters are cut to it. An output that is larger is for ``write`` to refuse.
+        The runner cuts dead letters to it. ``write`` refuses larger outputs.
         """
         return None
 
     @abstractmethod
     def flush(self) -> Position:
-        """Return when all that was written is as safe as it will ever be, with the position."""
+        """Wait until all outputs are safe, and return the position after them."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of connections and files; once more is no error."""
+        """Close connections and files; a second call does nothing."""
+
+
+# ── what connectors share ────────────────────────────────────────────────────────────────────────
+
+TRIMMED: Final = "were trimmed before they were read"
+TRIMMED_PENDING: Final = "were trimmed before they were learnt"
+
+
+def lost(name: str, how_many: int, what: str = TRIMMED) -> StreamError:
+    """Return the error for entries that are gone.
+
+    >>> print(lost("redis://host/news", 3))  # doctest: +ELLIPSIS
+    redis://host/news: 3 entries were trimmed before they were read; let the stream keep more, ...
+    """
+    entries = "1 entry" if how_many == 1 else f"{how_many:,} entries"
+    return StreamError(
+        f"{name}: {entries} {what}; let the stream keep more, or add the option on_loss=skip to go "
+        f"on without them, with a dead letter"
+    )
+
+
+def lost_letter(name: str, place: str | int, how_many: int) -> Poison:
+    """Return the dead letter for entries that were trimmed after a place."""
+    return Poison(name, place, f"{how_many:,} entries after it {TRIMMED}")
+
+
+def set_back(name: str, known: object, now: object) -> StreamError:
+    """Return the error for a server that knows less than the model, as after a restore."""
+    return StreamError(
+        f"{name}: was set back: it was read up to {known}, and now ends at {now}. Restore it, or "
+        f"begin a new folder with this model: --begin-with"
+    )
+
+
+def portions(outputs: Sequence[Output], most: int, most_bytes: int) -> Iterator[Sequence[Output]]:
+    """Cut outputs into portions of limited number and size; a large output is alone.
+
+    >>> list(portions([Output(1, b"xxx"), Output(2, b"y")], most=9, most_bytes=3))
+    [[Output(id=1, value=b'xxx')], [Output(id=2, value=b'y')]]
+    """
+    start = size = 0
+    for at, output in enumerate(outputs):
+        if at > start and (at - start == most or size + len(output.value) > most_bytes):
+            yield outputs[start:at]
+            start, size = at, 0
+        size += len(output.value)
+    if outputs:
+        yield outputs[start:]

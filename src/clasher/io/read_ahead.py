@@ -1,4 +1,4 @@
-"""Long loops over a stream: reading runs ahead in a thread, Ctrl-C waits for the item in hand."""
+"""Long loops over a stream: reading ahead in a thread, and Ctrl-C between two items."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import TypeVar
 
-PATIENCE = 1.0  # seconds to wait for a source that is to be left
-WAKE = 0.25  # seconds after which a waiting loop looks for signals
+PATIENCE = 1.0  # seconds to wait for a source to end
+WAKE = 0.25  # seconds between two checks for signals while waiting
 
 T = TypeVar("T")
 
 
 def read_ahead(items: Generator[T], ahead: int) -> Generator[T]:
-    """Run ``items`` in a background thread, up to ``ahead`` items before they are asked for.
+    """Run ``items`` in a background thread, up to ``ahead`` items before they are needed.
 
     The thread ends with this generator. A source that waits for its next item cannot be woken:
-    after a second it is left alone, in a daemon thread that ends with the item or the process.
+    after a second its daemon thread is left behind, and ends with the item or the process.
     """
     ready: SimpleQueue[tuple[T | None, BaseException | None]] = SimpleQueue()
     free = threading.Semaphore(ahead)
@@ -33,7 +33,7 @@ def read_ahead(items: Generator[T], ahead: int) -> Generator[T]:
                     ready.put((item := next(items, None), None))
                     if item is None:
                         return
-        except BaseException as error:  # whatever it is, it belongs to the caller
+        except BaseException as error:  # the caller raises it
             ready.put((None, error))
 
     thread = threading.Thread(target=read, name="clasher-read-ahead", daemon=True)
@@ -54,7 +54,7 @@ def read_ahead(items: Generator[T], ahead: int) -> Generator[T]:
 
 
 def _get(ready: SimpleQueue[T]) -> T:
-    """Wait for an item, waking now and then: a signal may have come just before the wait began."""
+    """Wait for an item, waking now and then: a signal may have come just before."""
     while True:
         try:
             return ready.get(timeout=WAKE)
@@ -63,15 +63,15 @@ def _get(ready: SimpleQueue[T]) -> T:
 
 
 class _Stopped(KeyboardInterrupt):
-    """Ctrl-C came while nothing was in hand."""
+    """Ctrl-C while waiting for an item."""
 
 
 class HeldInterrupt:
-    """Holds Ctrl-C back until the item in hand is done with.
+    """Delays Ctrl-C until the current item is done.
 
-    The first Ctrl-C ends ``between`` when the loop asks for the next item, or at once when it is
-    waiting for one; the second raises KeyboardInterrupt wherever it is. Acts in the main thread,
-    and only in place of Python's own handler: a program that has its own keeps it.
+    The first Ctrl-C ends ``between`` when the loop asks for the next item, or at once while it
+    waits for one; the second raises KeyboardInterrupt anywhere. Works in the main thread, and
+    leaves a handler of the program's own alone.
     """
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ class HeldInterrupt:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def between(self, items: Iterator[T]) -> Iterator[T]:
-        """The items, until Ctrl-C."""
+        """Yield items until Ctrl-C."""
         try:
             while True:
                 self._waiting = True

@@ -1,14 +1,12 @@
-"""What is wrong with a record, said precisely.
-
-Readers take whole batches on a faster way, and come here for those in which a record fails.
-
-What a record is made of, and how many of them become a batch.
+"""Records, batches of them, and what is wrong with a bad one.
 
 A record has a text, labels and an id. Labels are a list of text, a mapping label → bool, null for
 an unlabelled document, or one text, which ``clasher.io.label_cells`` reads: a list, or names with a
 separator between them. Blanks around a label are stripped and empty pieces dropped. A blank text
-means unlabelled too, for that is how CSV writes null; a lone separator says "labelled, with
+means unlabelled too, since CSV writes null this way; a lone separator means "labelled, with
 nothing".
+
+Readers decode whole batches; ``judge`` checks the records of a batch that failed one by one.
 """
 
 from __future__ import annotations
@@ -34,24 +32,24 @@ _LABEL_COLUMN: Final = pa.large_list(pa.large_string())
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Which fields of a record hold what.
+    """The names of the fields of a record.
 
-    A dot reaches into nested fields (``payload.body``); a field of that very name goes first.
+    A dot reaches into nested fields (``payload.body``); a field of that exact name comes first.
 
     Parameters
     ----------
     text
         The field of the text; ``None`` for a stream of labels alone, whose texts are empty.
     labels
-        The field of the labels; not looked at when the stream is read without labels.
+        The field of the labels; ignored if the stream is read without labels.
     id
-        The field of the id. A record without one gets its running number in the stream, counted
-        from 1; ``None`` numbers them all.
+        The field of the id. A record without one gets its number in the stream, counted from 1;
+        ``None`` numbers all records.
     separator
-        What stands between labels that are written as one text. ``None``: texts may be JSON or
-        Python lists, and ``|`` separates; ``open_stream`` also finds out about ``;`` and ``,``.
+        The separator of labels written as one text. ``None``: a text may be a JSON or Python list,
+        and ``|`` separates; ``open_stream`` also detects ``;`` and ``,``.
     labels_json
-        Labels that are written as one text are JSON, nothing else.
+        Read labels written as one text as JSON only.
 
     Examples
     --------
@@ -86,10 +84,10 @@ class Fields:
             )
 
     def split(self, text: str, found: str | None = None) -> LabelValue:
-        """Read the labels in one text; None, unlabelled, where it is blank.
+        """Read the labels in one text; a blank one means None, unlabelled.
 
-        ``found`` separates labels where nothing was said; without it, a text that may hold
-        several labels is refused.
+        ``found`` is the detected separator. Without it, a text that may hold several labels is
+        refused.
         """
         value = self.listed(text)
         if not isinstance(value, str):
@@ -99,7 +97,7 @@ class Fields:
         return label_cells.split(value, found or label_cells.DEFAULT_SEPARATOR)
 
     def listed(self, text: str) -> LabelValue | str:
-        """Read one text as far as that needs no look at others; else return it as it is.
+        """Read a text that needs no look at others; return any other unchanged.
 
         >>> Fields().listed('["oil"]'), Fields().listed("oil;gas"), Fields().listed(" ")
         (['oil'], 'oil;gas', None)
@@ -112,10 +110,7 @@ class Fields:
 
 
 class Record(NamedTuple):
-    """One record whose values were found good; no id means its running number.
-
-    Labels are text where it is not known yet how to split it.
-    """
+    """A good record. Without an id it gets its number; labels are text until they can be split."""
 
     id: Id | None
     text: str
@@ -124,14 +119,14 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some consecutive records of a stream.
+    """Consecutive records of a stream.
 
     Attributes
     ----------
     ids : list of int or str
     texts : pyarrow.LargeStringArray
     labels : LabelSets
-        All unlabelled when the stream is read without labels.
+        All unlabelled if the stream is read without labels.
 
     Examples
     --------
@@ -152,7 +147,7 @@ class Batch:
         labels: Sequence[LabelValue | str] | None,
         fields: Fields,
     ) -> Batch:
-        """Make a batch of columns whose values are known to be good."""
+        """Make a batch of columns with good values."""
         if labels is None:
             sets = unlabelled(len(ids))
         else:
@@ -161,13 +156,13 @@ class Batch:
 
     @classmethod
     def of_records(cls, records: Sequence[Record], fields: Fields, *, labelled: bool) -> Batch:
-        """Make a batch of records that were judged one by one and have their ids."""
+        """Make a batch of judged records that have ids."""
         ids: list[Any] = [record.id for record in records]
         labels = [record.labels for record in records] if labelled else None
         return cls.of(ids, [record.text for record in records], labels, fields)
 
     def only(self, places: Sequence[int]) -> Batch:
-        """The records at some places.
+        """Select the records at some places.
 
         >>> Batch.of([7, 8], ["oil", "gold"], None, Fields()).only([1]).ids
         [8]
@@ -180,7 +175,7 @@ class Batch:
 
     @classmethod
     def empty(cls) -> Batch:
-        """A batch without records."""
+        """Make a batch without records."""
         return cls([], pa.array([], pa.large_string()), unlabelled(0))
 
     def __len__(self) -> int:
@@ -188,7 +183,7 @@ class Batch:
 
 
 def unlabelled(documents: int) -> LabelSets:
-    """The labels of ``documents`` documents of which nothing is known."""
+    """Make the labels of unlabelled documents."""
     return LabelSets(
         [],
         np.zeros(0, np.int32),
@@ -198,7 +193,7 @@ def unlabelled(documents: int) -> LabelSets:
 
 
 def label_sets(labels: Sequence[LabelValue | str], fields: Fields) -> LabelSets:
-    """A column of label values as label sets, by way of Arrow unless there are mappings."""
+    """Turn a column of label values into label sets, through Arrow unless there are mappings."""
     kinds = set(map(type, labels))
     if str in kinds:
         labels = [fields.split(value) if isinstance(value, str) else value for value in labels]
@@ -206,7 +201,7 @@ def label_sets(labels: Sequence[LabelValue | str], fields: Fields) -> LabelSets:
 
 
 def numbered(ids: Sequence[Id | None], spare: Iterable[Id]) -> list[Id]:
-    """Give the records without an id theirs of ``spare``, which has one for each record.
+    """Fill in missing ids from ``spare``, which has one for each record.
 
     >>> from itertools import count
     >>> numbered(["a", None, 7], count(10))
@@ -217,15 +212,15 @@ def numbered(ids: Sequence[Id | None], spare: Iterable[Id]) -> list[Id]:
     return [other if own is None else own for own, other in zip(ids, spare, strict=False)]
 
 
-_PASS_OVER: Final = "mend it, or pass over bad records with --on-error skip"
+_SKIP: Final = "mend it, or skip bad records with --on-error skip"
 _MISSING: Final = object()
 _DELIMITER: Final = re.compile(r"[^\w. -]")
 
 
 class FaultError(Exception):
-    """What is wrong with a record, before its place in the stream is known."""
+    """A bad record, before its place in the stream is known."""
 
-    def __init__(self, problem: str, remedy: str = _PASS_OVER, raw: bytes | None = None) -> None:
+    def __init__(self, problem: str, remedy: str = _SKIP, raw: bytes | None = None) -> None:
         super().__init__(problem)
         self.problem = problem
         self.remedy = remedy
@@ -233,7 +228,7 @@ class FaultError(Exception):
 
 
 def invalid_utf8(raw: bytes) -> FaultError:
-    r"""Say where a record stops being UTF-8.
+    r"""Say where a record is not UTF-8.
 
     >>> print(invalid_utf8(b"na\xefve"))
     invalid UTF-8 at byte 3
@@ -245,7 +240,7 @@ def invalid_utf8(raw: bytes) -> FaultError:
         place = f" at byte {error.start + 1}"
     return FaultError(
         f"invalid UTF-8{place}",
-        "name the encoding of the file, such as --encoding cp1252, or pass over bad records with "
+        "name the encoding of the file, such as --encoding cp1252, or skip bad records with "
         "--on-error skip",
     )
 
@@ -258,10 +253,20 @@ def judge(
     required: bool = True,
     splitting: bool = True,
 ) -> Record:
-    """Check one record value by value and say precisely what is wrong with it.
+    """Check one record and say precisely what is wrong with it.
 
-    Where the labels are not ``required``, a record without their field is unlabelled. Without
-    ``splitting``, labels that are one text stay so unless they are a list.
+    Parameters
+    ----------
+    values
+        The record.
+    fields
+        The fields of text, labels and id.
+    labelled
+        Whether to read labels.
+    required
+        Whether a record without the field of labels is bad; otherwise it is unlabelled.
+    splitting
+        Whether to split labels that are one text; otherwise only lists are read.
 
     >>> judge({"text": "oil", "labels": 3}, Fields(), labelled=True)
     Traceback (most recent call last):
@@ -299,7 +304,7 @@ def _judge_text(value: Any, values: Mapping[str, Any], fields: Fields) -> str:
 
 
 def read_cell(text: str, fields: Fields, *, splitting: bool) -> LabelValue | str:
-    """Read labels that are written as one text; a list may hold what is no label."""
+    """Read labels written as one text."""
     try:
         return fields.split(text) if splitting else fields.listed(text)
     except LabelError as error:
@@ -307,7 +312,7 @@ def read_cell(text: str, fields: Fields, *, splitting: bool) -> LabelValue | str
 
 
 def check_labels(labels: LabelValue, fields: Fields) -> None:
-    """Refuse labels that are blank, and a yes and a no to one label."""
+    """Refuse blank labels, and a label that is both true and false."""
     try:
         if isinstance(labels, dict):
             normal_states(labels)
@@ -367,7 +372,7 @@ def _judge_id(value: Any, fields: Fields) -> Id | None:
 
 
 def _kind(value: Any) -> str:
-    """The kind of a value in the words of JSON, not of Python."""
+    """Name the kind of a value as JSON does."""
     names = {bool: "true or false", int: "a number", float: "a number", str: "text"}
     names |= {list: "a list", dict: "an object", type(None): "null"}
     return names.get(type(value), f"a {type(value).__name__}")
@@ -378,7 +383,7 @@ def _instead(values: Mapping[str, Any]) -> str:
 
 
 def listing(names: Sequence[str] | Mapping[str, Any]) -> str:
-    """Some names for a message, not too many.
+    """List some names for a message.
 
     >>> listing(["title", "body"])
     "'title', 'body'"
@@ -388,9 +393,9 @@ def listing(names: Sequence[str] | Mapping[str, Any]) -> str:
 
 
 def missing_column(source: str, field: str, option: str, names: Sequence[str]) -> StreamError:
-    """A table without a column that is needed: no record of it can be read."""
+    """Return the error for a table without a needed column."""
     found = f"its columns are {listing(names)}" if names else "it has no columns"
     remedy = f"name the right one with --{option} FIELD"
     if len(names) == 1 and _DELIMITER.search(names[0]):
-        remedy += ", or what stands between columns with --delimiter"
+        remedy += ", or the separator of columns with --delimiter"
     return StreamError(f"{source} has no column {field!r}, {found}; {remedy}")

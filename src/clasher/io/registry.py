@@ -166,6 +166,16 @@ class Address:
         return number
 
     @property
+    def begins_at_end(self) -> bool:
+        """Whether ``start=end`` asks a new reader to skip what is already there."""
+        return self.choice("start", ["beginning", "end"]) == "end"
+
+    @property
+    def skips_losses(self) -> bool:
+        """Whether ``on_loss=skip`` accepts that records are gone."""
+        return self.choice("on_loss", ["stop", "skip"]) == "skip"
+
+    @property
     def is_folder(self) -> bool:
         """Whether the path names a folder, or ends like one."""
         return self.path.endswith(os.sep) or os.path.isdir(self.path)

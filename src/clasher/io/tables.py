@@ -1,10 +1,8 @@
 """Parquet and Arrow IPC tables.
 
-Only the wanted columns are read. Of a Parquet file a batch of rows is held at a time; an Arrow
-file is mapped into memory. Arrow IPC may be in the file or the stream format; standard input takes
-the stream format only, and no Parquet, whose index is at the end.
-
-The wanted columns of an Arrow table: where they are, whether they will do, how to read them.
+Only the wanted columns are read: of a Parquet file a batch of rows at a time, while an Arrow file
+is mapped into memory. Arrow IPC may be in the file or the stream format; standard input takes the
+stream format only, and no Parquet, whose index is at the end.
 
 Texts may be any Arrow text type. Labels may be lists of text, a map text → bool, a struct of bools
 (one child per label, null is unknown), or text to be split. Ids may be text or integers.
@@ -24,9 +22,9 @@ import pyarrow.parquet as pq
 from pyarrow import types
 
 from clasher.errors import LabelError, StreamError
-from clasher.io.formats import BATCH_BYTES, Held, Reading, Source
+from clasher.io.formats import BATCH_BYTES, Held, InputFile, Reading
 from clasher.io.label_cells import DoubtfulLabelsError
-from clasher.io.lines import BLOCK, guarded, opened
+from clasher.io.lines import BLOCK, opened, readable
 from clasher.io.records import (
     Batch,
     FaultError,
@@ -40,14 +38,14 @@ from clasher.labels import LabelSets
 
 
 class Column(NamedTuple):
-    """Where a column is: the name of the field and the names of the fields inside it."""
+    """The path to a column: the name of its field, and of the fields inside it."""
 
     field: str
     path: tuple[str, ...]
     type: pa.DataType
 
     def of(self, rows: pa.RecordBatch) -> pa.Array:
-        """Take the column out of some rows."""
+        """Take the column of some rows."""
         column = rows.column(self.path[0])
         for name in self.path[1:]:
             column = pc.struct_field(column, column.type.get_field_index(name))
@@ -55,7 +53,7 @@ class Column(NamedTuple):
 
 
 class WantedColumns:
-    """The columns of text, labels and id in a table, and the way from its rows to batches."""
+    """The columns of text, labels and id, which turns rows into batches."""
 
     def __init__(self, schema: pa.Schema, source: str, reading: Reading) -> None:
         fields = reading.fields
@@ -71,17 +69,17 @@ class WantedColumns:
 
     @property
     def paths(self) -> list[str]:
-        """The wanted columns, with dots."""
+        """The names of the columns, with dots."""
         return [".".join(column.path) for column in self._columns]
 
     def indices(self, schema: pa.Schema) -> list[int]:
-        """The numbers of the outermost fields that hold the wanted columns."""
+        """Return the numbers of the outermost fields that hold the columns."""
         return sorted({schema.get_field_index(column.path[0]) for column in self._columns})
 
     def batches(self, rows: pa.RecordBatch, above: int) -> Iterator[Batch | Held]:
-        """The batches in some rows; ``above`` rows of the table went before."""
+        """Turn rows into batches; ``above`` rows of the table came before."""
         arrays = {column.field: column.of(rows) for column in self._columns}
-        # A list, not a generator: every column is to be checked, not only up to the first doubt.
+        # A list, not a generator: check every column, not only up to the first bad one.
         sound = all([self._is_sound(f, a) for f, a in arrays.items()])  # noqa: C419
         start = 0
         while start < rows.num_rows:
@@ -111,7 +109,7 @@ class WantedColumns:
                 )
 
     def _is_sound(self, field: str, array: pa.Array) -> bool:
-        """Whether an array is all right; one with bad offsets must not be touched any further."""
+        """Whether an array holds valid text; raise if its offsets are damaged."""
         try:
             array.validate(full=True)
         except pa.ArrowInvalid as error:
@@ -127,7 +125,7 @@ class WantedColumns:
         return True
 
     def _convert(self, part: dict[str, pa.Array], count: int) -> Batch | Held | None:
-        """Rows that are all good to a batch, without an object per row; None where one is bad."""
+        """Make a batch of good rows, without an object per row; None if one is bad."""
         reading = self._reading
         first = reading.records + 1
         texts = self._texts(part, count)
@@ -188,7 +186,7 @@ class WantedColumns:
 
 
 def find_column(schema: pa.Schema, field: str, source: str) -> Column | None:
-    """Look for a field of that very name, then for one inside others.
+    """Find the field of that exact name, or else one inside others.
 
     >>> schema = pa.schema({"payload": pa.struct({"body": pa.string()})})
     >>> find_column(schema, "payload.body", "news.parquet").path
@@ -249,7 +247,7 @@ def _value(field: str, scalar: pa.Scalar) -> Any:
 
 
 def _plain(value: Any, kind: pa.DataType) -> Any:
-    """A map as an object, and a struct without the labels that are unknown."""
+    """Turn a map into a dict, and drop the unknown labels of a struct."""
     if value is None:
         return None
     if types.is_map(kind):
@@ -264,23 +262,24 @@ _Pieces: TypeAlias = Iterator[tuple[WantedColumns, pa.RecordBatch]]
 _FILE_MAGIC = b"ARROW1"
 
 
-def read_table(source: Source, reading: Reading) -> Iterator[Batch | Held]:
+def read_table(source: InputFile, reading: Reading) -> Iterator[Batch | Held]:
     """Read a Parquet or Arrow table."""
     pieces = _parquet if source.kind == "parquet" else _arrow
     above = 0
-    for columns, piece in guarded(source, _checked(pieces(source, reading))):
+    for columns, piece in _checked(pieces(source, reading), source):
         yield from columns.batches(piece, above)
         above += piece.num_rows
 
 
-def _checked(pieces: _Pieces) -> _Pieces:
-    """Pieces whose buffers are long enough to be touched; ``WantedColumns`` looks further."""
-    for columns, piece in pieces:
-        piece.validate()
-        yield columns, piece
+def _checked(pieces: _Pieces, source: InputFile) -> _Pieces:
+    """Check that buffers are long enough; ``WantedColumns`` checks their content."""
+    with readable(source):
+        for columns, piece in pieces:
+            piece.validate()
+            yield columns, piece
 
 
-def _parquet(source: Source, reading: Reading) -> _Pieces:
+def _parquet(source: InputFile, reading: Reading) -> _Pieces:
     if source.is_standard_input:
         raise StreamError("Parquet cannot be read from standard input; write it to a file first")
     # Without pre-buffering and with a buffer, a row group is never in memory as a whole.
@@ -292,14 +291,14 @@ def _parquet(source: Source, reading: Reading) -> _Pieces:
 
 
 def _rows_within(size: int, metadata: pq.FileMetaData) -> int:
-    """How many rows fit in ``size`` bytes, by the averages of the row groups."""
+    """Estimate how many rows fit in ``size`` bytes, by the averages of the row groups."""
     groups = map(metadata.row_group, range(metadata.num_row_groups))
     filled = [group for group in groups if group.num_rows > 0]
     rows = [size * group.num_rows // max(group.total_byte_size, 1) for group in filled]
     return max(min(rows, default=1), 1)
 
 
-def _arrow(source: Source, reading: Reading) -> _Pieces:
+def _arrow(source: InputFile, reading: Reading) -> _Pieces:
     if source.is_standard_input:
         with opened(source) as raw, pa.ipc.open_stream(raw) as stream:
             columns = WantedColumns(stream.schema, source.name, reading)

@@ -1,9 +1,4 @@
-"""What happens to a bad record: stop, pass over it, or set it aside in a dead-letter file.
-
-A file that lines are written to, whose failures are told in one sentence.
-
-Predictions and other findings as JSON lines, to a file or to standard output.
-"""
+"""Output of JSON lines, such as predictions, and the policy for bad records with dead letters."""
 
 from __future__ import annotations
 
@@ -29,7 +24,7 @@ class Closing:
     """Closes itself at the end of a ``with`` block."""
 
     def close(self) -> None:
-        """Let go of what is held."""
+        """Close files."""
 
     def __enter__(self) -> Self:
         return self
@@ -39,16 +34,16 @@ class Closing:
 
 
 class LineFile:
-    """Lines in, each portion flushed as it is written.
+    """A file of lines, flushed with each write.
 
     Parameters
     ----------
     path
         The file.
     mode
-        ``"wb"`` replaces what is there, ``"ab"`` adds to it.
+        ``"wb"`` replaces it, ``"ab"`` appends to it.
     what
-        What the file is called in messages.
+        The name of the file in messages.
     """
 
     def __init__(self, path: str | os.PathLike[str], mode: Literal["wb", "ab"], what: str) -> None:
@@ -59,12 +54,12 @@ class LineFile:
             raise failure(what, error) from error
 
     def write(self, lines: bytes) -> None:
-        """Write some lines; only a reader that went away stays an ``OSError``."""
+        """Write lines; only ``BrokenPipeError`` is not turned into a ``StreamError``."""
         try:
             self._file.write(lines)
             self._file.flush()
         except OSError as error:
-            # Closing tries to write the rest once more: that this fails too says nothing new.
+            # Closing tries to write the rest once more, and fails again.
             with contextlib.suppress(OSError):
                 self._file.close()
             if isinstance(error, BrokenPipeError):
@@ -72,12 +67,12 @@ class LineFile:
             raise failure(self.what, error) from error
 
     def close(self) -> None:
-        """Close the file; once more is no error."""
+        """Close the file; a second call does nothing."""
         self._file.close()
 
 
 def failure(what: str, error: OSError) -> StreamError:
-    """The one sentence for what cannot be written."""
+    """Return the error for a file that cannot be written."""
     return StreamError(f"{what} cannot be written: {error.strerror or error}")
 
 
@@ -88,7 +83,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class Prediction(msgspec.Struct, omit_defaults=True, gc=False):
-    """One line of output."""
+    """A line of output."""
 
     id: Id
     labels: list[str]
@@ -96,17 +91,17 @@ class Prediction(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 class LineWriter(Closing):
-    """Writes JSON lines batch by batch, each flushed as it is written.
+    """Writes JSON lines, flushed with each batch.
 
     Parameters
     ----------
     path
-        A file, which is replaced, or ``-`` for standard output, which is left open.
+        A file, which is replaced, or ``-`` for standard output, which stays open.
 
     Notes
     -----
-    A reader that goes away (``clasher predict … | head``) raises ``BrokenPipeError``: what to do
-    about it is the caller's business. Any other failure to write is a ``StreamError``.
+    A reader that goes away (``clasher predict … | head``) raises ``BrokenPipeError``, any other
+    failure a ``StreamError``.
 
     Examples
     --------
@@ -163,7 +158,7 @@ def encode_predictions(
     probabilities: npt.NDArray[np.floating[Any]] | None = None,
     names: Sequence[str] = (),
 ) -> bytes:
-    r"""JSON lines of id, labels in the order of their texts, and probabilities to six decimals.
+    r"""Encode ids, sorted labels, and probabilities with six decimals as JSON lines.
 
     >>> encode_predictions([1], LabelSets.of([["oil"]]), np.array([[0.25]]), ["oil"])
     b'{"id":1,"labels":["oil"],"probabilities":{"oil":0.25}}\n'
@@ -182,7 +177,7 @@ def encode_predictions(
 
 
 def sorted_lists(sets: LabelSets) -> list[list[str]]:
-    """The positive labels of each document, sorted by text.
+    """Return the positive labels of each document, sorted.
 
     >>> sorted_lists(LabelSets.of([["oil", "gold"], None]))
     [['gold', 'oil'], []]
@@ -202,7 +197,7 @@ def print_lines(lines: bytes) -> None:
     try:
         if hasattr(sys.stdout, "buffer"):
             sys.stdout.buffer.write(lines)
-        else:  # a notebook or a test has put a stream of text in its place
+        else:  # a notebook or a test replaced it by a stream of text
             sys.stdout.write(lines.decode())
         sys.stdout.flush()
     except BrokenPipeError:
@@ -211,35 +206,34 @@ def print_lines(lines: bytes) -> None:
         raise failure("standard output", error) from error
 
 
-_SKIPPING = re.compile(r",? or pass over (bad records|it) with --on-error skip$")
+_SKIPPING = re.compile(r",? or skip (bad records|it) with --on-error skip$")
 
 SHORTER: Final = (1000, 200, 20)  # characters left of a name or an error where a letter is cut
 
 
 class BadRecords(Closing):
-    r"""The policy for bad records, and the count of those passed over.
+    r"""The policy for bad records, and the count of those skipped.
 
     Parameters
     ----------
     policy
-        ``"stop"`` raises the first bad record's ``RecordError``; ``"skip"`` counts it and goes on;
-        a path (``pathlib.Path``, not text, so that a misspelt policy is never taken for a file)
-        also appends it to that dead-letter file.
+        ``"stop"`` raises ``RecordError`` for the first bad record; ``"skip"`` counts it and goes
+        on; a path (``pathlib.Path``, so that a misspelt policy is not taken for a file) also
+        appends it to that dead-letter file.
 
     Attributes
     ----------
     skipped : int
-        Records passed over so far.
+        Records skipped so far.
     first : RecordError | None
-        What was wrong with the first of them.
+        The first of them.
 
     Notes
     -----
     A dead letter is a JSON line ``{"source", "record", "error", "raw"}``, flushed at once:
-    the file, the line (the row of a Parquet or Arrow table), what is wrong, and the record as it
-    was read. In ``raw``, bytes that are not UTF-8 are written as ``\xff``; a record longer than
-    the limit is cut; a row of a table is written as a JSON object. On a stream (``clasher run``)
-    a letter larger than its sink takes is cut: see ``letter``.
+    the file, the line or row, what is wrong, and the record. In ``raw``, bytes that are not UTF-8
+    are written as ``\xff``, a record longer than the limit is cut, and a row of a table is a JSON
+    object. ``clasher run`` cuts a letter that is too large for its sink: see ``letter``.
 
     Examples
     --------
@@ -258,16 +252,16 @@ class BadRecords(Closing):
         self.policy = policy
         self.skipped = 0
         self.first: RecordError | None = None
-        # Opened at once: a file that cannot be written should be known before the stream is read.
+        # Opened at once, so that a file that cannot be written fails before the stream is read.
         self._letters: LineFile | None = None
         if isinstance(policy, os.PathLike):
             self._letters = LineFile(policy, "ab", f"the dead-letter file {os.fspath(policy)}")
 
     def handle(self, error: RecordError) -> None:
-        """Raise ``error``, or count it and set it aside."""
+        """Raise ``error``, or count it and write a dead letter."""
         if self.policy == "stop":
             raise error
-        remedy = _SKIPPING.sub("", error.remedy)  # of no use to whoever does that already
+        remedy = _SKIPPING.sub("", error.remedy)  # it is done already
         if remedy != error.remedy:
             error = RecordError(error.source, error.position, error.problem, remedy, error.raw)
         self.first = self.first or error
@@ -277,7 +271,7 @@ class BadRecords(Closing):
             self._letters.write(letter(error.source, error.position, problem, error.raw) + b"\n")
 
     def close(self) -> None:
-        """Close the dead-letter file, if there is one."""
+        """Close the dead-letter file."""
         if self._letters is not None:
             self._letters.close()
 
@@ -285,10 +279,10 @@ class BadRecords(Closing):
 def letter(
     source: str, record: str | int, error: str, raw: bytes | None, most: int | None = None
 ) -> bytes:
-    r"""Write a dead letter: where it stood, what is wrong with it, and what came.
+    r"""Encode a dead letter.
 
-    A letter of more than ``most`` bytes is cut: it holds the beginning of what came, with its
-    whole length and its SHA-256.
+    A letter of more than ``most`` bytes is cut: it holds the beginning of the record, its length
+    and its SHA-256.
 
     >>> print(letter("news.jsonl", 3, "broken JSON", b"\xff").decode())
     {"source":"news.jsonl","record":3,"error":"broken JSON","raw":"\\xff"}
@@ -305,7 +299,7 @@ def letter(
 
 
 def _cut(fields: dict[str, Any], raw: bytes | None, most: int) -> bytes:
-    """Shorten a letter to ``most`` bytes, as far as that goes."""
+    """Shorten a letter to ``most`` bytes if possible."""
     content = b"" if raw is None else raw
     digest = {"raw_bytes": len(content), "raw_sha256": sha256(content).hexdigest()}
     if raw is not None:
@@ -327,7 +321,7 @@ def _shortened(value: Any, longest: int) -> Any:
 
 
 def _beginning(raw: bytes, room: int) -> str:
-    """Return as much of ``raw`` as takes no more than ``room`` bytes of JSON: escapes count."""
+    """Return as much of ``raw`` as fits in ``room`` bytes of JSON, with escapes."""
     size = min(len(raw), max(room, 0))
     while size:
         while 0 < size < len(raw) and raw[size] & 0xC0 == 0x80:  # not within a character

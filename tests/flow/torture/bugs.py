@@ -10,7 +10,7 @@ from clasher.flow.flow import Flow
 from clasher.flow.folder import FlowFolder
 from clasher.flow.state import FlowState
 from clasher.io.connectors.files import FileSink
-from clasher.io.connectors.redis import stream
+from clasher.io.connectors.redis import scripts
 from clasher.io.connectors.redis.group import GroupSource
 
 
@@ -97,7 +97,7 @@ def forget_pending() -> None:
 
 def own_whatever() -> None:
     """Acknowledge entries whoever they belong to."""
-    stream.COMMIT = stream.COMMIT.replace("if at <= #ids then", "if false then")  # type: ignore[misc]
+    scripts.COMMIT = scripts.COMMIT.replace("if at <= #ids then", "if false then")  # type: ignore[misc]
 
 
 HUNTS = [

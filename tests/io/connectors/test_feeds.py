@@ -89,12 +89,6 @@ def test_a_flow_learns_each_item_once_through_restarts(web, folder, tmp_path):
     assert Clasher.load(folder / "model.clasher").support == {"grain": 3}
 
 
-def test_an_item_that_was_delivered_is_known_from_the_position(web):
-    web.replies["/feed"] = Reply(body=rss(item(2), item(1)))
-    position = opened(web.url("/feed")).read(1, 0.0).position
-    assert ids(opened(web.url("/feed"), position).read(10, 0.0)) == ["n2"]
-
-
 def test_a_bounded_number_of_items_is_remembered(web, monkeypatch):
     monkeypatch.setattr("clasher.io.connectors.feeds.SEEN", 5)
     source = opened(web.url("/feed"))

@@ -178,7 +178,7 @@ def test_a_file_that_is_not_the_one_that_was_read_is_refused(tmp_path, change, o
         if change == "shorter"
         else content[:start] + b"#" + content[start + 1 :]
     )
-    with pytest.raises(StreamError, match=f"was read as far as byte {position['offset']:,}"):
+    with pytest.raises(StreamError, match=f"was read up to byte {position['offset']:,}"):
         opened(str(path), position)
 
 

@@ -184,7 +184,7 @@ def test_what_is_gone_is_never_skipped_unless_that_is_wanted(log, follow):
     position = texts(follow())[1]
     log.path.unlink()
     log.write(2)
-    with pytest.raises(StreamError, match=r"was read as far as byte .* on_loss=skip"):
+    with pytest.raises(StreamError, match=r"was read up to byte .* on_loss=skip"):
         follow(position)
     told: list[str] = []
     found, position = texts(follow(position, told=told, on_loss="skip"))

@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType as Schema
 from clasher.adapters.spark.columns import LABELS, column
 from clasher.adapters.spark.stream import Write
 from clasher.errors import StreamError
-from clasher.io.formats import Source
+from clasher.io.formats import InputFile
 from clasher.io.jsonl import RecordDecoder
 from clasher.io.label_cells import DoubtfulLabelsError
 from clasher.io.records import FaultError, Fields, LabelValue, missing_column
@@ -189,7 +189,7 @@ class _Files:
         """Find the one format of some files."""
         if format is None and all(path.endswith("/") or os.path.isdir(path) for path in paths):
             format = "jsonl" if delimiter is None else "csv"  # noqa: A001
-        found = [Source.of(path, format, delimiter, encoding) for path in paths]
+        found = [InputFile.of(path, format, delimiter, encoding) for path in paths]
         kinds = {source.kind for source in found}
         if len(kinds) > 1 or "arrow" in kinds:
             raise StreamError(

@@ -1,13 +1,10 @@
-"""A folder that is watched: each file that appears in it is read once, to its end.
+"""Files and folders: read to their end, followed as they grow, or watched; written line by line.
 
-Files are taken in the order of their names among those that are there. Whoever writes one gives it
-its name when it is complete; what is hidden, or has an extension that tells no format, is passed
-over. The names of files that were read are kept as long as the files are there.
+A watched folder reads each file once, in the order of names. Rename a file into it when it is
+complete; hidden files and those of an unknown extension are ignored. The position holds the names
+of files that were read, as long as they are there.
 
-Files: read to their end, or followed as they grow; written line by line.
-
-A file that is written to is cut back to what a snapshot knows of when a run is taken up, so that
-each output stands in it once.
+A resumed run cuts its output file back to its snapshot, so that each output is in it once.
 """
 
 from __future__ import annotations
@@ -26,8 +23,7 @@ from clasher.io.connectors.resumed_file import (
     content_identity,
     resumed,
 )
-from clasher.io.formats import LONGEST_RECORD
-from clasher.io.formats import Source as File
+from clasher.io.formats import LONGEST_RECORD, InputFile
 from clasher.io.label_cells import DoubtfulLabelsError
 from clasher.io.lines import sniffed
 from clasher.io.protocol import Caller, Chunk, Output, Poison, Position, Sink, Source
@@ -39,31 +35,31 @@ FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 def file_source(address: Address, fields: Fields) -> Source:
-    """A file, or a folder that is watched."""
+    """Make a source of a file or a watched folder."""
     return (FolderSource if address.is_folder else FileSource)(address, fields)
 
 
 class FileSource(Source):
     """A file of records, in any format that ``clasher.io.files`` knows.
 
-    Options: ``format=EXT`` for a file that has another extension; ``follow=yes`` to wait for more
-    at its end, for JSON lines, and then ``on_loss=skip`` to go on where a rotated file is gone;
-    ``delimiter`` and ``encoding`` as ``open_stream`` has them.
+    Options: ``format=EXT`` for a file with another extension; ``follow=yes`` waits for more at the
+    end of JSON lines, and ``on_loss=skip`` then goes on if a rotated file is gone; ``delimiter``
+    and ``encoding`` as in ``open_stream``.
     """
 
     def __init__(self, address: Address, fields: Fields) -> None:
         address.check_options(["format", "follow", "on_loss", "delimiter", "encoding"])
         self.name, self.fields = os.path.realpath(address.path), fields
         said = address.options
-        self._file = File.of(
+        self._file = InputFile.of(
             address.path, said.get("format"), said.get("delimiter"), said.get("encoding")
         )
         self._follow = address.flag("follow")
-        self._skips = address.choice("on_loss", ["stop", "skip"]) == "skip"
+        self._skips = address.skips_losses
         self._reading: Resumed | None = None
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Go on after the last record that was read."""
+        """Continue after the last record that was read."""
         self.close()
         file, fields = sniffed(self._file), self.fields
         if not self._follow:
@@ -76,18 +72,18 @@ class FileSource(Source):
             )
 
     def identity(self) -> str | None:
-        """Return a digest of the beginning; None if it is followed, and so may be rotated."""
+        """Return a digest of the beginning; None if the file is followed and may be rotated."""
         return None if self._follow else content_identity(self._file.name)
 
     def same(self, identity: str) -> bool:
-        """Tell whether the file begins as the one of ``identity`` did; it may have grown."""
+        """Tell whether the file begins like that of ``identity``; it may have grown."""
         length = identity.removeprefix("sha256:").partition(":")[0]
         if self._follow or not length.isdecimal():
             return False
         return content_identity(self._file.name, int(length)) == identity
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """The next records."""
+        """Read the next records."""
         assert self._reading is not None
         chunk = self._reading.read(most, seconds)
         self.is_over = self._reading.is_over
@@ -101,7 +97,7 @@ class FileSource(Source):
 
 
 class FileSink(Sink):
-    """A file of JSON lines, which grows; it is flushed to disk with every snapshot."""
+    """A growing file of JSON lines, synced to disk with every snapshot."""
 
     def __init__(self, address: Address) -> None:
         address.check_options([])
@@ -110,12 +106,12 @@ class FileSink(Sink):
 
     @classmethod
     def to(cls, path: str | os.PathLike[str]) -> FileSink:
-        """A sink for a file."""
+        """Make a sink of a file."""
         name = os.fspath(path)
         return cls(Address(name, "file", name))
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Go on after what a snapshot knows of; a file that was there before is added to."""
+        """Cut the file back to a snapshot; without one, append to it."""
         self.close()
         try:
             self._file = open(self._path, "ab", buffering=0)  # noqa: SIM115
@@ -125,7 +121,7 @@ class FileSink(Sink):
             raise failure(self.name, error) from error
 
     def write(self, outputs: Sequence[Output]) -> None:
-        """Write a line for each output; where the disk is full, none."""
+        """Write a line for each output, or none if the disk is full."""
         assert self._file is not None
         before = self._size
         left = memoryview(b"".join([output.value + b"\n" for output in outputs]))
@@ -165,8 +161,8 @@ class FileSink(Sink):
         assert self._file is not None
         if self._size < wanted:
             raise StreamError(
-                f"{self.name}: has {self._size:,} bytes, and {wanted:,} were written to it; put "
-                f"back what is missing, or write to another file"
+                f"{self.name}: has {self._size:,} bytes, and {wanted:,} were written to it; "
+                f"restore what is missing, or write to another file"
             )
         self._file.truncate(wanted)
 
@@ -177,15 +173,15 @@ class FileSink(Sink):
             self._file = None
 
 
-SETTLE: Final = 1.0  # seconds that a file must not have changed for
-POLL: Final = 0.2  # seconds between two looks
+SETTLE: Final = 1.0  # seconds without a change before a file is read
+POLL: Final = 0.2  # seconds between two looks at the folder
 
 
 class FolderSource(Source):
-    """The files of a folder, those that are there and those that come.
+    """The files of a folder, as they appear.
 
-    Options: ``settle=SECONDS`` that a file must not have changed for before it is read (1);
-    ``delimiter`` and ``encoding`` as ``open_stream`` has them.
+    Options: ``settle=SECONDS`` without a change before a file is read (1); ``delimiter`` and
+    ``encoding`` as in ``open_stream``.
     """
 
     def __init__(self, address: Address, fields: Fields) -> None:
@@ -205,7 +201,7 @@ class FolderSource(Source):
         self._records: int = at["records"]
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Go on in the middle of a file, or with the next one."""
+        """Continue in the middle of a file, or with the next one."""
         self.close()
         self._begin(position)
         if not os.path.isdir(self.name):
@@ -214,7 +210,7 @@ class FolderSource(Source):
             self._reading = self._opened(self._file)
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """The next records of a file, or those of the next file."""
+        """Read the next records of a file, or of the next file."""
         until = time.monotonic() + seconds
         while True:
             try:
@@ -229,18 +225,14 @@ class FolderSource(Source):
                 return chunk
             time.sleep(min(POLL, max(0.0, until - time.monotonic())))
 
-    def lag(self) -> int | None:
-        """Nobody knows how much is in files that were not read."""
-        return None
-
     def close(self) -> None:
-        """Close the file that is being read."""
+        """Close the file."""
         if self._reading is not None:
             self._reading.close()
             self._reading = None
 
     def _read(self, most: int) -> Chunk | None:
-        """What is there now."""
+        """Read what is there now."""
         while self._reading is not None or self._begin_next():
             assert self._reading is not None
             chunk = self._reading.read(most, 0.0)
@@ -251,7 +243,7 @@ class FolderSource(Source):
         return None
 
     def _begin_next(self) -> bool:
-        """Open the next file; whether there is one."""
+        """Open the next file, if there is one."""
         name = self._next_name()
         if name is None:
             return False
@@ -273,7 +265,7 @@ class FolderSource(Source):
         return min(new, default=None)
 
     def _opened(self, name: str) -> Resumed:
-        file = File.of(os.path.join(self.name, name), None, *self._how)
+        file = InputFile.of(os.path.join(self.name, name), None, *self._how)
         return resumed(file, self.fields, self._at, above=self._above)
 
     def _finish(self) -> None:
@@ -290,11 +282,11 @@ class FolderSource(Source):
 
 
 def _is_stream(entry: os.DirEntry[str]) -> bool:
-    """Whether a file has a name of its own and a format."""
+    """Whether a file is visible and has a known format."""
     if entry.name.startswith(".") or not entry.is_file():
         return False
     try:
-        File.of(entry.name)
+        InputFile.of(entry.name)
     except StreamError:
         return False
     return True

@@ -1,8 +1,8 @@
-"""NATS JetStream: messages of a stream after a position; outputs that appear once each.
+"""NATS JetStream: messages of a stream after a position; each output appears once.
 
-Reading changes nothing on the server: a consumer is made for as long as it lasts, and begins after
-the position that is kept with the model. Outputs carry an id by which the server passes over those
-that are published again (``Nats-Msg-Id``), within its duplicate window.
+Reading changes nothing on the server: a temporary consumer begins after the position of the model.
+Outputs carry an id (``Nats-Msg-Id``), by which the server drops those that are published again
+within its duplicate window.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from nats.js import api, errors
 from clasher.errors import StreamError, UnreachableError
 from clasher.io.jsonl import Decoder
 from clasher.io.protocol import (
-    TRIMMED,
     Caller,
     Chunk,
     Output,
@@ -31,29 +30,31 @@ from clasher.io.protocol import (
     Sink,
     Source,
     lost,
+    lost_letter,
+    portions,
     set_back,
 )
 from clasher.io.records import Batch, Fields
 from clasher.io.registry import Address
 
 ANSWER: Final = 2.0  # seconds: a stop waits no longer
-SILENCE: Final = 1.0  # seconds past the end of a request after which the server is silent
-TOGETHER: Final = 256  # outputs in flight
-IN_FLIGHT: Final = 1 << 20  # bytes of them, unless a single output has more
+SILENCE: Final = 1.0  # seconds after the end of a request until the server counts as silent
+IN_FLIGHT: Final = 256  # outputs
+IN_FLIGHT_BYTES: Final = 1 << 20  # unless a single output has more
 IDLE: Final = 300.0  # seconds after which the server forgets a consumer
 HEADERS: Final = 512  # bytes: the headers of an output count as payload
-MESSAGE_TOO_LARGE: Final = 10054  # JetStream's code where the stream's max_msg_size is exceeded
+MESSAGE_TOO_LARGE: Final = 10054  # JetStream's code for more than the stream's max_msg_size
 CONSUMER_GONE: Final = 10014
 
-# What a server says in place of messages.
-ENDED: Final = ("404", "408")  # no messages; all that there were, or none in time
+# Status codes in place of messages.
+ENDED: Final = ("404", "408")  # no messages; no more messages, or none in time
 CONFLICT: Final = "409"  # the consumer was deleted, or moves to another server
 
 T = TypeVar("T")
 
 
 class Loop:
-    """An event loop in a thread of its own, for those who wait for each answer."""
+    """An event loop in a thread, for callers that wait for each answer."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -61,11 +62,11 @@ class Loop:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run something, and wait for it."""
+        """Run a coroutine and wait for it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def close(self, client: Any) -> None:
-        """End it, with the client that lives in it."""
+        """End the loop and its client."""
 
         async def end() -> None:
             if client is not None:
@@ -88,7 +89,7 @@ class Loop:
 
 
 class Server:
-    """A connection, in a loop of its own; it is made when it is needed."""
+    """A connection in a loop of its own, opened on first use."""
 
     def __init__(self, address: Address) -> None:
         self.name, self.path = address.shown, address.path
@@ -101,7 +102,7 @@ class Server:
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """What goes wrong is told in one line; then the connection is given up."""
+        """Turn errors into one line, and drop the connection if the server is away."""
         try:
             yield
         except (nats.errors.AuthorizationError, nats.errors.MaxPayloadError, ValueError) as error:
@@ -119,7 +120,7 @@ class Server:
             raise UnreachableError(f"{self.name}: does not answer ({reason})") from error
 
     def run(self, work: Coroutine[Any, Any, T], seconds: float = ANSWER) -> T:
-        """Run something in the loop."""
+        """Run a coroutine in the loop."""
         if self._loop is None:
             self._loop = Loop()
         return self._loop.run(asyncio.wait_for(work, seconds))
@@ -134,11 +135,11 @@ class Server:
         return self._client
 
     async def jetstream(self) -> Any:
-        """The streams of the server."""
+        """Return the JetStream context."""
         return (await self.client()).jetstream(timeout=ANSWER)
 
     def close(self) -> None:
-        """Let go of the connection, and end the loop."""
+        """Close the connection and end the loop."""
         loop, client = self._loop, self._client
         self._loop = self._client = None
         if loop is not None:
@@ -146,21 +147,21 @@ class Server:
 
 
 async def _say_nothing(error: Exception) -> None:
-    """What matters is told where it is asked for."""
+    """Ignore errors here: each call reports its own."""
 
 
 class Pull:
-    """An ephemeral consumer, asked for messages one request at a time.
+    """A temporary consumer that gets one request at a time.
 
-    ``nats.js`` has a ``fetch`` of its own. It cannot tell silence from a stream without news,
-    answers an empty list now and then, and drops messages with a header ``Status``.
+    ``fetch`` of ``nats.js`` cannot tell a silent server from a stream without news, sometimes
+    returns an empty list, and drops messages with a header ``Status``.
 
     Attributes
     ----------
     is_sure : bool
-        Whether the server itself said, in answer to the last request, that there is no more.
+        Whether the server answered the last request itself that there is no more.
     is_lost : bool
-        Whether the consumer is gone; make another one, after the last message.
+        Whether the consumer is gone; then make another one after the last message.
     """
 
     def __init__(self, client: Any, stream: str, consumer: str) -> None:
@@ -168,7 +169,7 @@ class Pull:
         self._next = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
         self._inbox: Any = None
         self._found: list[Any] = []
-        self._said: dict[str, str] = {}
+        self._status: dict[str, str] = {}
         self._most = 0
         self._is_answered = asyncio.Event()
         self.is_sure, self.is_lost = True, False
@@ -182,64 +183,64 @@ class Pull:
         )  # fmt: skip
         made = await client.jetstream(timeout=ANSWER).add_consumer(stream, config)
         pull = cls(client, stream, made.name)
-        # No limit: past one, the client would drop messages. The size of a request is the limit.
+        # No limit here: the client would drop messages past it. The size of a request is the limit.
         pull._inbox = await client.subscribe(
             client.new_inbox(), cb=pull._hear, pending_msgs_limit=0, pending_bytes_limit=0
         )
         return pull
 
     async def leave(self) -> None:
-        """Hear no more of it."""
+        """Stop listening."""
         await self._inbox.unsubscribe()
 
     async def _hear(self, message: Any) -> None:
-        """Take a message, or a status: the end of an answer, except for heartbeats."""
+        """Take a message, or a status, which ends an answer unless it is a heartbeat."""
         if message.reply:  # a message of the stream, whatever its headers say
             self._found.append(message)
             if len(self._found) == self._most:
                 self._is_answered.set()
             return
-        said = message.headers or {}
-        if said.get(api.Header.STATUS) != api.StatusCode.CONTROL_MESSAGE:
-            self._said = said
+        headers = message.headers or {}
+        if headers.get(api.Header.STATUS) != api.StatusCode.CONTROL_MESSAGE:
+            self._status = headers
             self._is_answered.set()
 
     async def fetch(self, most: int, seconds: float) -> list[Any]:
-        """Return the messages that are there; if there are none, wait for one."""
+        """Return the messages that are there, or wait for one."""
         found = await self._ask({"batch": most, "no_wait": True}, most, SILENCE)
         if not found and seconds and not self.is_lost:
-            wish = {"batch": 1, "expires": int(seconds * 1e9)}
-            found = await self._ask(wish, 1, seconds + SILENCE)
+            request = {"batch": 1, "expires": int(seconds * 1e9)}
+            found = await self._ask(request, 1, seconds + SILENCE)
         return found
 
-    async def _ask(self, wish: dict[str, Any], most: int, seconds: float) -> list[Any]:
-        """Send one request and hear its answer to the end, so that nothing of it is left over."""
-        self._found, self._most, self._said = [], most, {}
+    async def _ask(self, request: dict[str, Any], most: int, seconds: float) -> list[Any]:
+        """Send one request and wait for the end of its answer."""
+        self._found, self._most, self._status = [], most, {}
         self._is_answered.clear()
-        await self._client.publish(self._next, json.dumps(wish).encode(), self._inbox.subject)
+        await self._client.publish(self._next, json.dumps(request).encode(), self._inbox.subject)
         try:
             async with asyncio.timeout(seconds):
                 await self._is_answered.wait()
         except TimeoutError:
             if not self._found:
                 await self._explain_silence()
-            # The rest may still come: another inbox gets nothing of it.
+            # The rest may still arrive: a new inbox will not get it.
             self.is_sure, self.is_lost = False, True
         else:
-            self._judge(self._said)
+            self._judge(self._status)
         return self._found
 
-    def _judge(self, said: dict[str, str]) -> None:
-        """Note what a status means; raise one that nobody expects."""
-        status = said.get(api.Header.STATUS)
+    def _judge(self, headers: dict[str, str]) -> None:
+        """Note what a status means; raise an unexpected one."""
+        status = headers.get(api.Header.STATUS)
         self.is_lost = status == CONFLICT
         self.is_sure = not self.is_lost
         if status not in (None, CONFLICT, *ENDED):
-            reason = said.get(api.Header.DESCRIPTION) or "no reason given"
+            reason = headers.get(api.Header.DESCRIPTION) or "no reason given"
             raise nats.errors.Error(f"status {status}: {reason}")
 
     async def _explain_silence(self) -> None:
-        """Raise what keeps the server silent, unless it is that the consumer was deleted."""
+        """Raise the reason for silence, unless the consumer was deleted."""
         try:
             jetstream = self._client.jetstream(timeout=SILENCE)
             await jetstream.consumer_info(self._stream, self._consumer)
@@ -253,8 +254,8 @@ class Pull:
 class NatsSource(Source):
     """The messages of a stream.
 
-    Options: ``subject=`` for those of a subject only; ``start=end`` to begin with what comes from
-    now on; ``on_loss=skip`` to go on where messages were removed before they were read.
+    Options: ``subject=`` reads one subject only; ``start=end`` begins with messages that arrive
+    from now on; ``on_loss=skip`` goes on if messages were removed before they were read.
     """
 
     def __init__(self, address: Address, fields: Fields) -> None:
@@ -262,8 +263,7 @@ class NatsSource(Source):
         self._server = Server(address)
         self.name, self.fields = self._server.name, fields
         self._subject = address.options.get("subject")
-        self._begins_at_end = address.choice("start", ["beginning", "end"]) == "end"
-        self._skips = address.choice("on_loss", ["stop", "skip"]) == "skip"
+        self._begins_at_end, self._skips = address.begins_at_end, address.skips_losses
         self._decoder = Decoder(self.name, fields)
         self._pull: Pull | None = None
         self._is_sure = True
@@ -272,7 +272,7 @@ class NatsSource(Source):
         self._seq, self._digest = 0, ""
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Go on after the last message that was read."""
+        """Continue after the last message that was read."""
         self._pull = None
         self._is_beginning = position is None and self._begins_at_end
         at = position or {"seq": 0, "digest": ""}
@@ -293,7 +293,7 @@ class NatsSource(Source):
         self._count_lost(state)
 
     async def _compare(self, jetstream: Any) -> None:
-        """Refuse a stream whose message of the last number is another one."""
+        """Refuse a stream that has another message at the last number."""
         try:
             message = await jetstream.get_msg(self._server.path, self._seq)
         except errors.NotFoundError:  # deleted by itself
@@ -308,11 +308,11 @@ class NatsSource(Source):
 
     @property
     def knows_end(self) -> bool:
-        """Whether the server said that there is nothing, the last time that nothing came."""
+        """Whether the server itself said that there is nothing."""
         return self._is_sure
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """The next messages."""
+        """Read the next messages."""
         if self._is_beginning:
             self._is_beginning = False
             return Chunk(Batch.empty(), self._position())
@@ -339,11 +339,11 @@ class NatsSource(Source):
         letters = await self._letters(client.jetstream(timeout=ANSWER), numbers)
         self._seq, self._digest = numbers[-1], _digest(messages[-1].data)
         self._lag = messages[-1].metadata.num_pending
-        chunk = self._decoder.chunk([m.data for m in messages], numbers, self._position())
-        return Chunk(chunk.records, chunk.position, [*letters, *chunk.poison])
+        values = [message.data for message in messages]
+        return self._decoder.chunk(values, numbers, self._position(), lost=letters)
 
     async def _letters(self, jetstream: Any, numbers: Sequence[int]) -> list[Poison]:
-        """Say what is missing between messages, where that was not deleted one by one."""
+        """Report messages that were removed before others; single deletions do not count."""
         if numbers[-1] - self._seq == len(numbers):
             return []
         first = (await jetstream.stream_info(self._server.path)).state.first_seq
@@ -352,25 +352,22 @@ class NatsSource(Source):
         gone = {before: count for before, count in gone.items() if count > 0}
         if gone and not self._skips:
             raise lost(self.name, sum(gone.values()))
-        return [
-            Poison(self.name, before, f"{count:,} entries after it {TRIMMED}")
-            for before, count in gone.items()
-        ]
+        return [lost_letter(self.name, before, count) for before, count in gone.items()]
 
     def _position(self) -> Position:
         return {"seq": self._seq, "digest": self._digest}
 
     def lag(self) -> int | None:
-        """How many messages were left when it last got some."""
+        """Return how many messages were left after the last read."""
         return self._lag
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._pull = None
         self._server.close()
 
     def identity(self) -> str | None:
-        """Return the name of the stream and when it was made: one made again is another."""
+        """Return the name of the stream and the time of its creation."""
         with self._server.answering():
             return self._server.run(self._identity())
 
@@ -383,7 +380,7 @@ class NatsSource(Source):
 
 
 class NatsSink(Sink):
-    """Publishes each output to a subject that a stream keeps."""
+    """Publishes outputs to the subject of a stream."""
 
     def __init__(self, address: Address) -> None:
         address.check_options([])
@@ -394,17 +391,17 @@ class NatsSink(Sink):
         self._room: int | None = None
 
     def open(self, position: Position, caller: Caller) -> None:
-        """See that the server answers, and go on counting where the snapshot was."""
+        """Check that the server answers, and continue the count of the snapshot."""
         self._caller = caller
         self._written = 0 if position is None else position["written"]
         with self._server.answering():
             self._room = self._server.run(self._look())
 
     async def _look(self) -> int:
-        """Return how much the server and the stream take at a time."""
+        """Return the size of message that the server and the stream take."""
         client = await self._server.client()
         most = int(client.max_payload)
-        with suppress(nats.errors.TimeoutError):  # not everybody may ask
+        with suppress(nats.errors.TimeoutError):  # asking may be forbidden
             jetstream = client.jetstream(timeout=ANSWER / 4)
             stream = await jetstream.find_stream_name_by_subject(self._server.path)
             own = (await jetstream.stream_info(stream)).config.max_msg_size
@@ -413,72 +410,56 @@ class NatsSink(Sink):
         return most - HEADERS
 
     def room(self) -> int | None:
-        """Return what the server said when it was opened."""
+        """Return the limit found by ``open``."""
         return self._room
 
     def write(self, outputs: Sequence[Output]) -> None:
-        """Publish outputs; the stream passes over those that it has."""
+        """Publish outputs; the stream drops those that it has."""
         self._check_sizes(outputs)
-        for some in _portions(outputs):
+        number = self._written
+        for some in portions(outputs, IN_FLIGHT, IN_FLIGHT_BYTES):
             with self._server.answering():
-                self._server.run(self._publish(outputs, some))
-        self._written += len(outputs)
+                self._server.run(self._publish(some, number))
+            number += len(some)
+        self._written = number
 
     def _check_sizes(self, outputs: Sequence[Output]) -> None:
-        """Refuse what the server would cut the connection for, again and again."""
+        """Refuse an output for which the server would close the connection."""
         largest = max(outputs, key=lambda output: len(output.value))
         if self._room is not None and len(largest.value) > self._room:
             raise StreamError(
                 f"{self.name}: the output of document {str(largest.id)[:80]!r} has "
-                f"{len(largest.value):,} bytes, and {self._room:,} are taken; raise max_payload of "
-                f"the server and max_msg_size of the stream, or leave out --texts"
+                f"{len(largest.value):,} bytes, and the limit is {self._room:,}; raise max_payload "
+                f"of the server and max_msg_size of the stream, or leave out --texts"
             )
 
-    async def _publish(self, outputs: Sequence[Output], some: range) -> None:
-        jetstream = await self._server.jetstream()
+    async def _publish(self, outputs: Sequence[Output], first: int) -> None:
+        publish = (await self._server.jetstream()).publish
+        named = [(output, self._name(output, n)) for n, output in enumerate(outputs, first)]
         await asyncio.gather(
             *(
-                jetstream.publish(
-                    self._server.path, outputs[at].value,
-                    headers={"Nats-Msg-Id": self._name(outputs[at], self._written + at)},
-                )
-                for at in some
+                publish(self._server.path, output.value, headers={"Nats-Msg-Id": name})
+                for output, name in named
             )
-        )  # fmt: skip
+        )
 
     def _name(self, output: Output, number: int) -> str:
-        """Return what the server knows an output by when it is published again.
+        """Return the id by which the server recognizes an output that is published again.
 
-        A run that goes on after a crash writes the same outputs in the same order, so their number
-        tells them apart; ids of documents need not. The subject belongs to it because a stream
-        may keep several, and the content because two streams read at once may change places.
+        After a crash a run writes the same outputs in the same order, so their numbers identify
+        them; ids of documents may repeat. The subject is part of it because a stream may keep
+        several, and the content because two streams read at once may interleave differently.
         """
         what = f"{self._server.path}\0{number}\0{output.id}\0".encode()
         return f"{self._caller.id}/{_digest(what + output.value)}"
 
     def flush(self) -> Position:
-        """The stream has everything; return how many outputs that are."""
+        """Return the number of outputs; the stream has them all."""
         return {"written": self._written}
 
     def close(self) -> None:
         """Let go of the connection."""
         self._server.close()
-
-
-def _portions(outputs: Sequence[Output]) -> Iterator[range]:
-    """Cut outputs into portions that the server can answer in time.
-
-    >>> list(_portions([Output(1, b"x" * IN_FLIGHT), Output(2, b"y"), Output(3, b"z")]))
-    [range(0, 1), range(1, 3)]
-    """
-    start = size = 0
-    for at, output in enumerate(outputs):
-        if at > start and (at - start == TOGETHER or size + len(output.value) > IN_FLIGHT):
-            yield range(start, at)
-            start, size = at, 0
-        size += len(output.value)
-    if outputs:
-        yield range(start, len(outputs))
 
 
 def _digest(content: bytes) -> str:

@@ -1,20 +1,18 @@
-"""A file of JSON lines that grows, and the files that take its place.
+"""One file, read on from a position.
 
-Programs that rotate a log either rename it and begin a new one, or copy it and truncate it. Both
-are noticed: the rest of the old file is read, under whatever name it has now, then the new one.
+JSON lines continue at a byte, and may grow meanwhile. Files of other formats, and compressed ones,
+are read again from the beginning, and known records are skipped.
 
-- **Renamed**: another file has the name, and there is something in it. Until then whoever writes
-  may still write to the old one.
-- **Truncated**: the file is shorter than what was read, or holds something else before that place.
+``Followed`` reads a growing file through rotations. Programs either rename a log and begin a new
+one, or copy and truncate it. In both cases the rest of the old file is read, under its new name,
+then the new one:
 
-Rotated files are looked for beside the file, under its name with a number or date behind it
-(``news.jsonl.1``, ``news.jsonl-20261116``, ``news-20261116.jsonl``); one that was compressed at
-once cannot be gone on with.
+- **Renamed**: another file has the name and is not empty. Until then a writer may still use the old
+  one.
+- **Truncated**: the file is shorter than what was read, or has something else before that place.
 
-One file, read on from where one was.
-
-JSON lines are taken up at a byte, and may grow meanwhile; files of other formats, and compressed
-ones, are read again from their beginning, and what is known already is passed over.
+Rotated files have the name of the file with a number or date added (``news.jsonl.1``,
+``news.jsonl-20261116``, ``news-20261116.jsonl``); one that is compressed at once is lost.
 """
 
 from __future__ import annotations
@@ -28,18 +26,17 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from clasher.errors import RecordError, StreamError
 from clasher.io.files import READERS
-from clasher.io.formats import LONGEST_RECORD, Reading
-from clasher.io.formats import Source as File
+from clasher.io.formats import LONGEST_RECORD, InputFile, Reading
 from clasher.io.jsonl import Decoder, Value
 from clasher.io.lines import BLOCK, BOM, Overlong, sniffed, split_lines, too_long
 from clasher.io.protocol import Chunk, Poison, Position
 from clasher.io.records import FaultError, Fields, Id
 from clasher.io.writers import BadRecords
 
-RECORDS: Final = 1000  # of a batch of a format that is read anew: borders must stay where they are
-LOOK: Final = 4096  # bytes before a position that tell whether a file is still the same
-TAIL: Final = 256  # bytes before the end of what was read, looked at again in a file that grows
-POLL: Final = 0.2  # seconds between two looks at a file that may grow
+RECORDS: Final = 1000  # per batch of a file that is read again: batches must not change
+LOOK: Final = 4096  # bytes before a position that must not change
+TAIL: Final = 256  # bytes at the end of what was read that must not change in a growing file
+POLL: Final = 0.2  # seconds between two looks at a growing file
 
 
 class ChangedError(StreamError):
@@ -47,31 +44,31 @@ class ChangedError(StreamError):
 
 
 class Resumed(Protocol):
-    """A file that is being read."""
+    """An open file."""
 
     @property
     def is_over(self) -> bool:
         """Whether all of it was read."""
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """The next records, and where to go on after them; see ``clasher.io.protocol.Source``."""
+        """Read the next records, as ``clasher.io.protocol.Source`` does."""
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
 
 
-def resumed(file: File, fields: Fields, position: Position, *, above: int = 0) -> Resumed:
-    """Open a file at a position; ``above`` records of the stream went before the file."""
+def resumed(file: InputFile, fields: Fields, position: Position, *, above: int = 0) -> Resumed:
+    """Open a file at a position; ``above`` records of the stream came before the file."""
     file = sniffed(file)
     if file.kind == "jsonl" and file.compression is None and file.encoding is None:
         return ResumedLines(file, fields, position, above=above)
-    return ReadAnew(file, fields, position, above=above)
+    return Reread(file, fields, position, above=above)
 
 
 def content_identity(path: str, length: int = LOOK) -> str | None:
-    """Return a digest of the first ``length`` bytes of a file, and how many those are.
+    """Return a digest of the first ``length`` bytes of a file, and their number.
 
-    None for what is empty, cannot be read, or is no regular file: a pipe would lose the bytes.
+    None for an empty or unreadable file, and for a pipe, which would lose the bytes.
     """
     if not os.path.isfile(path):
         return None
@@ -83,8 +80,8 @@ def content_identity(path: str, length: int = LOOK) -> str | None:
     return f"sha256:{len(head)}:{hashlib.sha256(head).hexdigest()}" if head else None
 
 
-class Found(NamedTuple):
-    """What stands in some lines, their numbers, and the running numbers of the records."""
+class NumberedLines(NamedTuple):
+    """Values of lines, the numbers of the lines, and the numbers of the records."""
 
     values: list[Value]
     lines: list[int]
@@ -92,14 +89,14 @@ class Found(NamedTuple):
 
 
 class Lines:
-    """Complete lines out of blocks that may be slow to come, counted in bytes, lines and records.
+    """Cuts blocks, which may be slow to arrive, into lines; counts bytes, lines and records.
 
     Parameters
     ----------
     blocks
-        Makes the bytes, empty where nothing came within the seconds that it asks for.
+        Yields bytes, or none if nothing arrives within the seconds that it asks for.
     offset, line, records
-        How much went before.
+        The counts so far.
     """
 
     def __init__(
@@ -117,8 +114,8 @@ class Lines:
             blocks(lambda: self._wait), LONGEST_RECORD, is_beginning=not offset
         )
 
-    def read(self, most: int, seconds: float) -> Found | None:
-        """The next lines, None where there are none in time."""
+    def read(self, most: int, seconds: float) -> NumberedLines | None:
+        """Read the next lines; None if there are none in time."""
         while len(self._pending) < most:
             self._wait = 0.0 if self._pending else seconds
             lines = next(self._lines, None)
@@ -131,8 +128,8 @@ class Lines:
         taken, self._pending = self._pending[:most], self._pending[most:]
         return self._count(taken) if taken else None
 
-    def _count(self, lines: list[bytes]) -> Found:
-        found = Found([], [], [])
+    def _count(self, lines: list[bytes]) -> NumberedLines:
+        found = NumberedLines([], [], [])
         for line in lines:
             self.line += 1
             self.offset += 1 + (line.size if isinstance(line, Overlong) else len(line))
@@ -149,18 +146,24 @@ class Lines:
 
 
 class ResumedLines:
-    """JSON lines from a byte on, to the end, or as they come.
+    """JSON lines from a byte to the end, or as they are added.
 
     Attributes
     ----------
     may_grow : bool
-        Whether more is expected at the end; set to False, what is left is read.
+        Whether to wait for more at the end.
     is_cut_off : bool
         Whether the file no longer holds what was read.
     """
 
     def __init__(
-        self, file: File, fields: Fields, position: Position, *, above: int, follow: bool = False
+        self,
+        file: InputFile,
+        fields: Fields,
+        position: Position,
+        *,
+        above: int,
+        follow: bool = False,
     ) -> None:
         self._name, self._follows = file.name, follow
         self.may_grow, self.is_cut_off = follow, False
@@ -183,11 +186,11 @@ class ResumedLines:
 
     @property
     def is_over(self) -> bool:
-        """Whether the end was reached, and nothing more is expected."""
+        """Whether the end was reached and nothing more is expected."""
         return self._lines.is_over
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """The next lines."""
+        """Read the next lines."""
         found = self._lines.read(most, seconds)
         if found is None:
             return None
@@ -199,19 +202,19 @@ class ResumedLines:
 
     @property
     def records(self) -> int:
-        """How many records of the stream were delivered."""
+        """The number of records of the stream that were delivered."""
         return self._lines.records
 
     def stat(self) -> os.stat_result:
-        """Return what the system knows of the file, whatever its name is now."""
+        """Return the status of the file, whatever its name is now."""
         return os.fstat(self._file.fileno())
 
     def is_intact(self) -> bool:
-        """Whether the file still ends, as far as it was read, with what was read."""
+        """Whether the end of what was read is unchanged."""
         return self._before(self._file.tell()) == self._tail
 
     def cut_off(self) -> None:
-        """Deliver what is in hand, and read nothing more of the file."""
+        """Deliver what was read, and read no more of the file."""
         self.may_grow, self.is_cut_off = False, True
 
     def _blocks(self, seconds: Callable[[], float]) -> Iterator[bytes]:
@@ -228,7 +231,7 @@ class ResumedLines:
                 yield b""
 
     def _position(self) -> Position:
-        if self.is_cut_off:  # what comes next is the beginning of what is there now
+        if self.is_cut_off:  # next is the beginning of the file
             return {"offset": 0, "line": 0, "records": self._lines.records}
         # The last line of a file may lack its line feed.
         offset = min(self._lines.offset, self._size())
@@ -238,7 +241,7 @@ class ResumedLines:
             "records": self._lines.records,
             "before": self._digest(offset),
         }
-        # Files that begin alike are told apart by it; a copy has another one.
+        # It tells files apart that begin alike; a copy has another one.
         return position | ({"inode": self.stat().st_ino} if self._follows else {})
 
     def _check(self, at: dict[str, Any]) -> None:
@@ -248,15 +251,15 @@ class ResumedLines:
         if size < offset or self._digest(offset) != at["before"]:
             what = f"has {size:,} bytes" if size < offset else "holds something else before it"
             raise ChangedError(
-                f"{self._name}: was read as far as byte {offset:,}, and {what} now; put back the "
-                f"file that it was, or give the new one another name"
+                f"{self._name}: was read up to byte {offset:,}, and {what} now; restore the file, "
+                f"or give the new one another name"
             )
 
     def _size(self) -> int:
         return self.stat().st_size
 
     def _before(self, offset: int) -> bytes:
-        """Return some bytes before a place; fewer where the file is shorter."""
+        """Return some bytes before a place; fewer if the file is shorter."""
         start = max(0, offset - TAIL)
         return self._at(start, offset - start)
 
@@ -271,10 +274,10 @@ class ResumedLines:
         return os.pread(self._file.fileno(), size, offset)
 
 
-class ReadAnew:
-    """Records of any format, those before a position passed over."""
+class Reread:
+    """Records of any format, read from the beginning; those before a position are skipped."""
 
-    def __init__(self, file: File, fields: Fields, position: Position, *, above: int) -> None:
+    def __init__(self, file: InputFile, fields: Fields, position: Position, *, above: int) -> None:
         self.is_over = False
         self._name, self._above = file.name, above
         self._known = above if position is None else position["records"]
@@ -285,7 +288,7 @@ class ReadAnew:
         self._batches = self._reading.settle(READERS[file.kind](file, self._reading))
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """The next batch of the file, whatever ``most`` says: borders stay where they are."""
+        """Read the next batch, whatever ``most`` is: batches must stay the same."""
         while (batch := next(self._batches, None)) is not None:
             poison = [Poison(self._name, e.position, e.problem, e.raw) for e in self._bad.take()]
             if self._reading.records > self._known and (batch.ids or poison):
@@ -293,8 +296,8 @@ class ReadAnew:
         if self._reading.records < self._known:
             known, there = self._known - self._above, self._reading.records - self._above
             raise ChangedError(
-                f"{self._name}: {known:,} records of it were read, and it has {there:,} now; put "
-                f"back the file that it was, or give the new one another name"
+                f"{self._name}: {known:,} records of it were read, and it has {there:,} now; "
+                f"restore the file, or give the new one another name"
             )
         self.is_over = True
         return None
@@ -305,7 +308,7 @@ class ReadAnew:
 
 
 class Collected(BadRecords):
-    """Bad records, kept until somebody takes them."""
+    """Bad records, kept until they are taken."""
 
     def __init__(self) -> None:
         super().__init__("skip")
@@ -316,7 +319,7 @@ class Collected(BadRecords):
         self._found.append(error)
 
     def take(self) -> list[RecordError]:
-        """Those that came since the last time."""
+        """Return and forget them."""
         found, self._found = self._found, []
         return found
 
@@ -330,18 +333,18 @@ class Followed:
     Parameters
     ----------
     file, fields, position
-        As of ``clasher.io.connectors.resumed_file.resumed``.
+        As in ``resumed``.
     tell
-        Told of truncations, in one line.
+        Shows a line about each truncation.
     skips
-        Whether to begin with what is there where what was read before is gone.
+        Whether to begin with the present file if the one that was read is gone.
     """
 
     is_over = False
 
     def __init__(
         self,
-        file: File,
+        file: InputFile,
         fields: Fields,
         position: Position,
         tell: Callable[[str], object],
@@ -349,11 +352,11 @@ class Followed:
         skips: bool = False,
     ) -> None:
         self._file, self._fields, self._tell = file, fields, tell
-        self._at: Position = position  # as of the last chunk, when the file still held it
+        self._at: Position = position  # of the last chunk
         self._part = self._begin(position, skips)
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """The next lines of the file, or of the one that took its place."""
+        """Read the next lines of the file, or of its successor."""
         self._look()
         while True:
             chunk = self._part.read(most, seconds)
@@ -370,10 +373,10 @@ class Followed:
         """Close the file."""
         self._part.close()
 
-    # ── where to go on ───────────────────────────────────────────────────────────────────────
+    # ── choosing a file ──────────────────────────────────────────────────────────────────────
 
     def _begin(self, position: Position, skips: bool) -> ResumedLines:
-        """Open the file that a position is in."""
+        """Open the file of a position."""
         if position is None:
             return self._opened(self._file.name, None, is_live=True)
         part = self._find(position)
@@ -385,7 +388,7 @@ class Followed:
             if not skips:
                 raise ChangedError(
                     f"{error}; if it was rotated and the old file is gone, add the option "
-                    f"on_loss=skip to begin with what is there"
+                    f"on_loss=skip to begin with the new one"
                 ) from error
             self._tell(f"{error.args[0].partition(';')[0]}; beginning at its first byte")
             at = {"offset": 0, "line": 0, "records": position["records"]}
@@ -399,12 +402,12 @@ class Followed:
             try:
                 is_live = name == self._file.name
                 return self._opened(name, position, is_live=is_live)
-            except StreamError:  # another file, or one that is gone by now
+            except StreamError:  # another file, or one that is gone
                 continue
         return None
 
     def _go_on(self) -> bool:
-        """Open the file that comes after one that was read to its end; whether there is one."""
+        """Open the successor of a file that was read to its end, if there is one."""
         records = self._part.records
         for name in self._next_names():
             try:
@@ -418,7 +421,7 @@ class Followed:
         return False
 
     def _next_names(self) -> list[str]:
-        """Return what may come next: files rotated after this one, then the file itself."""
+        """Return possible successors: files rotated after this one, then the file itself."""
         if self._part.is_cut_off:
             return [self._file.name]
         own = self._part.stat()
@@ -441,13 +444,13 @@ class Followed:
         return [os.path.join(folder, found) for found in names if pattern.fullmatch(found)]
 
     def _opened(self, name: str, position: Position, *, is_live: bool) -> ResumedLines:
-        part = File(name, self._file.kind)
+        part = InputFile(name, self._file.kind)
         return ResumedLines(part, self._fields, position, above=0, follow=is_live)
 
-    # ── what happens meanwhile ───────────────────────────────────────────────────────────────
+    # ── noticing rotations ───────────────────────────────────────────────────────────────────
 
     def _look(self) -> None:
-        """See whether the file is still the one that has the name, and holds what was read."""
+        """Notice that another file has the name, or that the file was truncated."""
         if not self._part.may_grow:
             return
         if not self._part.is_intact():
@@ -458,7 +461,7 @@ class Followed:
             self._part.may_grow = False
 
     def _leave_truncated(self) -> None:
-        """Go on in the copy that was made before, or else with what is in hand."""
+        """Continue in the copy made before, or else with the beginning of the file."""
         copy = self._find_copy(self._at) if self._at and self._at["offset"] else None
         if copy is not None:
             self._part.close()

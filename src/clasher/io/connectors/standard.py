@@ -1,7 +1,7 @@
 """Standard input and output: JSON lines.
 
-What came through a pipe cannot be asked for again: a run that is killed has lost what it had read
-since its last snapshot, unless it is sent once more.
+A pipe cannot be read again: a killed run loses what it read since its last snapshot, unless that is
+sent once more.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PIPE: Final = 1 << 18  # bytes read at a time
 
 
 class StandardInput(Source):
-    """JSON lines as they come."""
+    """JSON lines as they arrive."""
 
     def __init__(self, address: Address, fields: Fields) -> None:
         address.check_options([])
@@ -34,14 +34,14 @@ class StandardInput(Source):
         self._lines: Lines | None = None
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Begin to read; there is no going back, and running numbers go on."""
+        """Continue to read; only the numbers of records are resumed."""
         if sys.stdin is None:
             raise StreamError("there is no standard input to read; name a file instead of -")
         records = 0 if position is None else position["records"]
         self._lines = Lines(self._blocks, records=records)
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """The next lines."""
+        """Read the next lines."""
         assert self._lines is not None
         found = self._lines.read(most, seconds)
         self.is_over = self._lines.is_over
@@ -51,7 +51,7 @@ class StandardInput(Source):
         return self._decoder.chunk(found.values, found.lines, position, found.ids)
 
     def close(self) -> None:
-        """Standard input stays open."""
+        """Leave standard input open."""
 
     def _blocks(self, seconds: Callable[[], float]) -> Iterator[bytes]:
         descriptor, begun = sys.stdin.fileno(), False
@@ -72,13 +72,13 @@ class StandardInput(Source):
 
 
 class StandardOutput(Sink):
-    """JSON lines, each portion flushed as it is written."""
+    """JSON lines, flushed with each write."""
 
     def __init__(self, address: Address) -> None:
         self.name = "standard output"
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Nothing is to be done: what was written before is gone."""
+        """Check that there is a standard output."""
         if sys.stdout is None:
             raise StreamError("there is no standard output to write to; name a file instead of -")
 
@@ -87,7 +87,7 @@ class StandardOutput(Sink):
         print_lines(b"".join([output.value + b"\n" for output in outputs]))
 
     def flush(self) -> Position:
-        """Everything is flushed already."""
+        """Do nothing: everything is flushed."""
 
     def close(self) -> None:
-        """Standard output stays open."""
+        """Leave standard output open."""

@@ -18,20 +18,21 @@ class TopicCase(SourceCase):
     def __init__(self, broker, topic, **options):
         self._broker, self._topic, self._options = broker, topic, options
         self._time = 0
-        create(broker, topic)
+        create(broker, topic, 2)
 
     def source(self):
         return source_at(self._broker.url(self._topic, **self._options))
 
     def put(self, values):
-        times = range(self._time, self._time + len(values))
-        fill(self._broker, self._topic, values, times=times)
+        for partition in (0, 1):  # in turn: the times say which is next
+            times = range(self._time + partition, self._time + len(values), 2)
+            fill(self._broker, self._topic, values[partition::2], partition, times)
         self._time += len(values)
 
     def lose(self):
         if not self._broker.is_real:
             raise NotImplementedError
-        client, wanted = admin(self._broker), TopicPartition(self._topic, 0, 4)
+        client, wanted = admin(self._broker), TopicPartition(self._topic, 0, 3)
         client.delete_records([wanted])[wanted].result(PATIENCE)
 
     def replace(self):

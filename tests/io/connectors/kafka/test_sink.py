@@ -140,7 +140,7 @@ def test_routes_and_dead_letters_go_to_topics(broker, topic, folder):
     ("url", "problem"),
     [("kafka://broker", "write kafka://broker/topic"),
      ("kafka://broker/out?group=desk", "there is no option 'group'; known are"),
-     ("kafka://broker/out?enable.idempotence=false", "is for clasher to say")],
+     ("kafka://broker/out?enable.idempotence=false", "clasher sets ")],
 )  # fmt: skip
 def test_an_address_that_means_nothing_is_refused(url, problem):
     with pytest.raises(SettingError, match=problem):

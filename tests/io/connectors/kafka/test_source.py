@@ -44,25 +44,6 @@ def ids(chunks):
 # ── positions ────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_each_position_is_where_to_go_on(broker, topic):
-    create(broker, topic, 2)
-    rows = plain.records(60)
-    fill(broker, topic, rows[0::2], 0, range(0, 60, 2))
-    fill(broker, topic, rows[1::2], 1, range(1, 61, 2))
-    source = opened(broker.url(topic))
-    chunks = read(source, 60, most=7)
-    source.close()
-    source.close()  # once more is no error
-    wanted = [row["id"] for row in rows]
-    assert ids(chunks) == wanted
-    for at, chunk in enumerate(chunks[:-1], 1):
-        source = opened(broker.url(topic), chunk.position)
-        assert ids(read(source, 60 - len(ids(chunks[:at])))) == wanted[len(ids(chunks[:at])) :]
-        assert source.read(10, 0.0) is None
-        assert source.lag() == 0
-        source.close()
-
-
 def test_a_new_reader_may_begin_with_what_comes_from_now_on(broker, topic):
     create(broker, topic)
     fill(broker, topic, plain.records(5))
@@ -205,7 +186,9 @@ def test_a_topic_that_was_made_anew_is_another_one(server, topic):
     create(server, topic)
     with pytest.raises(StreamError, match="is not the topic that was read before"):
         opened(server.url(topic), position)
-    with pytest.raises(StreamError, match="partition 0 was read as far as 5, and ends at 0 now"):
+    with pytest.raises(
+        StreamError, match="partition 0: was set back: it was read up to 5"
+    ):
         opened(server.url(topic), position | {"topic": None})
 
 
@@ -286,7 +269,7 @@ def read_through(source, count):
      ("kafka://broker/news?grp=x", "there is no option 'grp'; known are"),
      ("kafka://broker/news?group=", "group= must name a group"),
      ("kafka://broker/news?start=middle", "say beginning or end"),
-     ("kafka://broker/news?auto.offset.reset=latest", "is for clasher to say"),
+     ("kafka://broker/news?auto.offset.reset=latest", "clasher sets "),
      ("kafka://broker/news?config=nowhere", "config=nowhere: cannot be read")],
 )  # fmt: skip
 def test_an_address_that_means_nothing_is_refused(url, problem):
@@ -309,7 +292,7 @@ def test_settings_may_be_in_a_file(broker, topic, tmp_path):
     assert ids(read(source, 1)) == ["d0"]
     source.close()
     config.write_text("client.rack\n")
-    with pytest.raises(SettingError, match="lines are name=value"):
+    with pytest.raises(SettingError, match="a line is not name=value"):
         source_at(broker.url(topic, config=config))
 
 
@@ -321,7 +304,7 @@ def test_passwords_and_certificates_are_passed_on(server, topic):
     assert len(ids(read(source, 3))) == 3
     assert "secret" not in source.name + source._cluster.shown
     source.close()
-    with pytest.raises(StreamError, match="lets nobody in") as told:
+    with pytest.raises(StreamError, match="denies access") as told:
         opened(f"kafka://ann:wrong@{safe}")
     assert not isinstance(told.value, UnreachableError)
     assert "wrong" not in str(told.value)

@@ -45,7 +45,7 @@ def test_it_keeps_the_last_word_for_good(server, topic):
     settings = client.describe_configs([resource])[resource].result(PATIENCE)
     assert settings["cleanup.policy"].value == "compact"
     create(server, f"{topic}-forgets")
-    with pytest.raises(StreamError, match="is delete, so that it would forget"):
+    with pytest.raises(StreamError, match="is delete, so commits would be lost"):
         commits_at(server, f"{topic}-forgets").read()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from clasher.errors import StreamError
 from clasher.io.connectors.redis.group import GroupSource
-from clasher.io.connectors.redis.stream import Stand
+from clasher.io.connectors.redis.server import StreamState
 from tests.flow import plain
 from tests.flow.plain import records
 from tests.flow.runs import flow, run
@@ -76,7 +76,7 @@ def test_deleting_what_was_read_is_no_loss(server, folder, options):
 
 @BOTH
 def test_a_reader_that_skips_is_caught(server, folder, options, monkeypatch):
-    monkeypatch.setattr(Stand, "trimmed", lambda *given: 0)
+    monkeypatch.setattr(StreamState, "trimmed", lambda *given: 0)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         test_entries_trimmed_before_they_were_read_are_never_skipped(server, folder, options)
 

@@ -37,7 +37,7 @@ def test_a_stream_that_was_set_back_and_has_grown_since_is_noticed(server, folde
     add(server, records(60))
     run(folder, server.url("news"))
     server.set_back(copy)
-    with pytest.raises(StreamError, match=r"was set back: it was read as far as \S+, and knows"):
+    with pytest.raises(StreamError, match=r"was set back: it was read up to \S+, and now ends"):
         run(folder, server.url("news"))
 
 

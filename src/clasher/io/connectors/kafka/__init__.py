@@ -1,8 +1,8 @@
-"""Kafka topics: read from a position, or as one of a group; written message by message.
+"""Kafka topics: read from a position or in a group; written message by message.
 
-Without ``group=`` all partitions are read and where to go on is kept with the model alone
-(``kafka_topic``); with it, runners share them (``kafka_group``). Sinks write at once, or in one
-transaction with the snapshot and all else (``transactional``, ``kafka_transactions``).
+Without ``group=`` a runner reads all partitions, and the model alone keeps the position
+(``source``); with it, runners share them (``group``). Sinks write at once, or in one transaction
+with the snapshot (``transactional``, ``transactions``).
 """
 
 from __future__ import annotations
@@ -20,21 +20,19 @@ from clasher.io.records import Fields
 from clasher.io.registry import Address
 
 HEADER: Final = "header."
-AROUND: Final = (
-    2048  # bytes of a message beside its value and headers: its key, and the batch's own
-)
+AROUND: Final = 2048  # bytes of a message for its key and its share of the batch
 
 
 def kafka_source(address: Address, fields: Fields) -> Source:
-    """A topic, read as one of a group where the address names one."""
+    """Make a source of a topic, or of the group that the address names."""
     return (GroupSource if "group" in address.options else TopicSource)(address, fields)
 
 
 class KafkaSink(Sink):
     """Writes a message for each output: a JSON text, with the id of the document as its key.
 
-    Options: ``header.NAME=VALUE`` for a header of each message; ``commits=`` for the topic of the
-    commits, where it takes part in transactions; those of ``kafka_cluster``.
+    Options: ``header.NAME=VALUE`` adds a header to each message; ``commits=`` names the topic of
+    commits of transactions; and those of ``Cluster``.
     """
 
     def __init__(self, address: Address) -> None:
@@ -58,7 +56,7 @@ class KafkaSink(Sink):
         transactions.holds_outputs = True
 
     def open(self, position: Position, caller: Caller) -> None:
-        """See that the broker answers; in transactions, that those of before have ended."""
+        """Check that the broker answers, and that earlier transactions have ended."""
         if self.transactions is not None:
             self.transactions.start(caller)
             return
@@ -69,7 +67,7 @@ class KafkaSink(Sink):
         self._outbox = Outbox(self.cluster, producer)
 
     def write(self, outputs: Sequence[Output]) -> None:
-        """Hand over messages; they are seen soon, or with the next commit."""
+        """Send messages; they are visible soon, or with the next commit."""
         if self.transactions is not None:
             self.transactions.put(self._parcel, outputs)
             return
@@ -78,14 +76,14 @@ class KafkaSink(Sink):
         self._outbox.check()
 
     def room(self) -> int | None:
-        """Return what the topic takes in one message, less its key and headers."""
+        """Return the size of message that the topic takes, less key and headers."""
         if self._room is None:
             headers = sum(len(name) + len(value or b"") for name, value in self._parcel.headers)
             self._room = self.cluster.largest_message() - headers - AROUND
         return self._room
 
     def flush(self) -> Position:
-        """Return when the broker has everything."""
+        """Wait until the broker has everything."""
         if self.transactions is not None:
             self.transactions.flush()
             return
@@ -94,7 +92,7 @@ class KafkaSink(Sink):
         self._outbox.check()
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         if self.transactions is not None:
             self.transactions.close()
         if self._outbox is not None:
@@ -103,13 +101,13 @@ class KafkaSink(Sink):
 
 
 def transactional(documents: Source, sinks: Sequence[Sink]) -> None:
-    """Have the Kafka sinks of a flow, and its source where that is of a group, commit as one.
+    """Have the Kafka sinks of a flow, and its source if it is in a group, commit as one.
 
-    Sinks of other kinds stay what they are: files hold each output once anyway.
+    Sinks of other kinds are left alone: a file holds each output once anyway.
     """
     kafka = [sink for sink in sinks if isinstance(sink, KafkaSink)]
     if not kafka:
-        raise SettingError("transactions need a sink that has them: write to kafka://broker/topic")
+        raise SettingError("transactions need a Kafka sink: write to kafka://broker/topic")
     named = {sink.commits for sink in kafka if sink.commits is not None}
     if isinstance(documents, GroupSource):
         transactions = documents.transactions

@@ -1,4 +1,4 @@
-"""A Kafka cluster: its clients, what the address says about them, and failures in one line."""
+"""A Kafka cluster: its clients, their settings from the address, and failures in one line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from clasher.errors import SettingError, StreamError, UnreachableError
 from clasher.io.registry import Address
 
 ANSWER: Final = 3.0  # seconds: a stop waits no longer
-LARGEST: Final = 1_000_000  # bytes of a message, by default of the client; of a broker a bit more
+LARGEST: Final = 1_000_000  # bytes of a message: the default of the client
 OPTIONS: Final = ("config",)
 OURS: Final = frozenset({
     "acks", "auto.offset.reset", "bootstrap.servers", "enable.auto.commit",
@@ -50,28 +50,22 @@ AWAY: Final = (
     KafkaError._MSG_TIMED_OUT,
     KafkaError._WAIT_COORD,
     KafkaError._IN_PROGRESS,
-    KafkaError.INVALID_REPLICATION_FACTOR,  # fewer brokers are there than a topic is to have
-    KafkaError._UNKNOWN_PARTITION,  # of a topic that is there: a broker that has just come
-    KafkaError.NOT_LEADER_FOR_PARTITION,  # nor has it taken up the partition yet
+    KafkaError.INVALID_REPLICATION_FACTOR,  # fewer brokers than replicas
+    KafkaError._UNKNOWN_PARTITION,  # a broker that has just started
+    KafkaError.NOT_LEADER_FOR_PARTITION,  # it does not lead the partition yet
     KafkaError.LEADER_NOT_AVAILABLE,
 )
-QUEUE: Final = 50  # milliseconds without fetching when enough waits here; by default a second
+QUEUE: Final = 50  # milliseconds without fetching while the queue is full; default: a second
 NO_TOPIC: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC)
 
 _logger = logging.getLogger("clasher.kafka")
-_logger.addHandler(logging.NullHandler())  # what matters is told in our own words
+_logger.addHandler(logging.NullHandler())  # we report what matters ourselves
 
 
 class Topic(NamedTuple):
-    """A topic as it is now.
+    """A topic as it is now: the id of its cluster, its own (None if unknown), its partitions.
 
-    Attributes
-    ----------
-    cluster : str
-        The id of the cluster, which stays when brokers come and go.
-    id : str | None
-        Its own, which another topic of the same name does not have; None where nobody says.
-    partitions : list of int
+    A topic that is created again has another id; the cluster keeps its id without its brokers.
     """
 
     cluster: str
@@ -80,11 +74,11 @@ class Topic(NamedTuple):
 
 
 class Cluster:
-    """Makes clients, and says what goes wrong with them.
+    """Makes clients of a topic, and explains their errors.
 
     Options of the address: names with a dot are settings of librdkafka, such as
-    ``security.protocol=SASL_SSL``; ``config=FILE`` reads more of them from a file, line by line;
-    a user and password in the address are those of SASL.
+    ``security.protocol=SASL_SSL``; ``config=FILE`` reads more of them from the lines of a file;
+    user and password are those of SASL.
 
     Examples
     --------
@@ -106,49 +100,46 @@ class Cluster:
 
     @property
     def shown(self) -> str:
-        """What it is called in messages."""
+        """The address, for messages."""
         return f"kafka://{self.servers}/{self.topic}"
 
     def beside(self, topic: str) -> Cluster:
-        """Another topic of the same cluster."""
+        """Return another topic of the same cluster."""
         other = copy(self)
         other.topic, other.settings = topic, dict(self.settings)
         return other
 
     def agree(self, other: Cluster) -> None:
-        """Take over the settings of another topic, which must be of the same cluster."""
+        """Add the settings of another topic, which must be in the same cluster."""
         if other.servers != self.servers:
             raise SettingError(
                 f"{other.shown}: cannot be in one transaction with {self.shown}: name the same "
-                f"brokers"
+                f"brokers in both"
             )
         for name, value in other.settings.items():
             if self.settings.setdefault(name, value) != value:
-                raise SettingError(f"{other.shown}: {name} is another one than for {self.shown}")
+                raise SettingError(f"{other.shown}: {name} differs from that of {self.shown}")
 
     # ── clients ──────────────────────────────────────────────────────────────────────────────
 
     def consumer(self, **settings: Any) -> Consumer:
-        """A consumer; dots in names of settings are written as underscores."""
-        # A group must be named, also by those who are in none.
+        """Make a consumer; write settings with underscores for dots."""
+        # A consumer must name a group, even if it is in none.
         common = {
             "group_id": "clasher", "enable_auto_commit": False, "enable_partition_eof": True,
-            "fetch_wait_max_ms": 100,  # how soon it is known that there is nothing
+            "fetch_wait_max_ms": 100,  # until the broker says that there is nothing
             "fetch_queue_backoff_ms": QUEUE,
         }  # fmt: skip
         consumer: Consumer = self._make(Consumer, common | settings)
         return consumer
 
     def producer(self, **settings: Any) -> Producer:
-        """A producer whose messages come in order and only report failures.
-
-        They come at least once; in transactions, once.
-        """
-        # One request at a time keeps the order, as sequence numbers would; but those end a producer
-        # for good where a broker has lost count of them.
+        """Make a producer that sends messages in order, at least once; in transactions, once."""
+        # One request at a time keeps the order. Sequence numbers would too, but end a producer for
+        # good if a broker has lost count of them.
         in_order = {"max_in_flight": 1}
-        # Whoever bootstraps anew forgets the broker that a transaction waits for, and waits for
-        # ever when that comes back (librdkafka 5511).
+        # A client that bootstraps again forgets the broker that a transaction waits for, and waits
+        # for ever when that comes back (librdkafka 5511).
         patient = {"metadata_recovery_strategy": "none"}
         own = patient if "transactional_id" in settings else in_order
         common = {"acks": "all", "delivery_report_only_error": True, "linger_ms": 5, **own}
@@ -156,7 +147,7 @@ class Cluster:
         return producer
 
     def admin(self) -> AdminClient:
-        """A client that creates topics and asks about them."""
+        """Make a client that creates and describes topics."""
         admin: AdminClient = self._make(AdminClient, {})
         return admin
 
@@ -177,10 +168,10 @@ class Cluster:
         except KafkaException as error:
             raise SettingError(f"{self.shown}: {error.args[0].str()}") from error
 
-    # ── what goes wrong ──────────────────────────────────────────────────────────────────────
+    # ── errors ───────────────────────────────────────────────────────────────────────────────
 
     def _note(self, error: KafkaError) -> None:
-        """Called by clients, from within their methods."""
+        """Keep an error that a client reports from within its methods."""
         if error.code() in DENIED:
             self._denied = error.str()
         elif error.code() == KafkaError._ALL_BROKERS_DOWN:
@@ -189,10 +180,10 @@ class Cluster:
             self._reason = error.str()
 
     def check(self, client: Consumer) -> None:
-        """Raise what clients have told since the last time, unless all is well again."""
+        """Raise errors reported since the last time, unless the brokers answer again."""
         if self._denied is not None:
             denied, self._denied = self._denied, None
-            raise StreamError(f"{self.shown}: lets nobody in: {denied}")
+            raise StreamError(f"{self.shown}: denies access: {denied}")
         if self.is_down:
             with self.answering():
                 client.list_topics(self.topic, timeout=ANSWER)
@@ -200,10 +191,10 @@ class Cluster:
 
     @contextmanager
     def answering(self, hear: Callable[[float], object] = lambda seconds: None) -> Iterator[None]:
-        """What goes wrong inside is told in one line.
+        """Turn errors into one line.
 
-        Why it does, clients tell when they are polled: ``hear`` does that. Consumers that read
-        must not be polled in passing.
+        Clients report the reason when they are polled, which ``hear`` does. Do not poll consumers
+        that read.
         """
         try:
             yield
@@ -212,10 +203,10 @@ class Cluster:
             raise self.failure(error.args[0]) from error
 
     def failure(self, error: KafkaError) -> StreamError:
-        """What an error means: away for now, or for good."""
+        """Return what an error means: away for now, or for good."""
         code = error.code()
         if code in DENIED or (code in AWAY and self._denied is not None):
-            return StreamError(f"{self.shown}: lets nobody in: {self._denied or error.str()}")
+            return StreamError(f"{self.shown}: denies access: {self._denied or error.str()}")
         if code in NO_TOPIC:
             return StreamError(f"{self.shown}: there is no such topic; create it first")
         if code == KafkaError.MSG_SIZE_TOO_LARGE:
@@ -228,24 +219,21 @@ class Cluster:
             return UnreachableError(f"{self.shown}: does not answer ({reason})")
         return StreamError(f"{self.shown}: {error.str()}")
 
-    # ── what is there ────────────────────────────────────────────────────────────────────────
+    # ── topics ───────────────────────────────────────────────────────────────────────────────
 
     def look(self, client: Consumer) -> Topic:
-        """The topic as it is now; for a client that does not read yet."""
+        """Return the topic as it is now; for a client that does not read yet."""
         found = self._metadata(client, hear=client.poll)
         with self.answering():
             own = self._id_of_topic() if has_controller(found) else None
         return Topic(str(found.cluster_id), own, sorted(found.topics[self.topic].partitions))
 
     def partitions(self, client: Consumer) -> list[int]:
-        """The partitions of the topic."""
+        """Return the partitions of the topic."""
         return sorted(self._metadata(client).topics[self.topic].partitions)
 
     def largest_message(self) -> int:
-        """Return the bytes of a message that both the client and the topic take.
-
-        A topic whose settings nobody may read is taken for one with the defaults.
-        """
+        """Return the size of message that client and topic take, or the default if unknown."""
         own = int(self.settings.get("message.max.bytes", LARGEST))
         admin, topic = self.admin(), ConfigResource(ConfigResource.Type.TOPIC, self.topic)
         try:
@@ -270,9 +258,9 @@ class Cluster:
 
 @contextmanager
 def raising_fatal_errors() -> Iterator[None]:
-    """Raise fatal errors of clients as what they are, also where callbacks come after them.
+    """Raise fatal errors of clients also if a callback came after them.
 
-    Such a callback may even wipe out what the error was.
+    The callback may even have replaced the error.
     """
     try:
         yield
@@ -284,12 +272,12 @@ def raising_fatal_errors() -> Iterator[None]:
 
 
 def has_controller(metadata: Any) -> bool:
-    """Whether there is somebody to create topics, and to say more about them than their names."""
+    """Whether there is a controller, which creates and describes topics; a mock has none."""
     return metadata.controller_id in metadata.brokers
 
 
 def fetch(consumer: Consumer, most: int, seconds: float) -> list[Message]:
-    """What is there, without waiting for more; where nothing is, what comes first in time."""
+    """Return the messages that are there, or wait for one."""
     with raising_fatal_errors():
         found = consumer.consume(most, 0)
         if found or not seconds:
@@ -312,7 +300,7 @@ def _settings(address: Address) -> dict[str, str]:
     }
     for name in settings:
         if name in OURS:
-            raise SettingError(f"{address.shown}: {name} is for clasher to say; leave it out")
+            raise SettingError(f"{address.shown}: clasher sets {name} itself; leave it out")
     return settings
 
 
@@ -327,12 +315,12 @@ def _read_settings(path: str) -> dict[str, str]:
         if line and not line.startswith("#"):
             name, equals, value = line.partition("=")
             if not equals:
-                raise SettingError(f"config={path}: lines are name=value, which one is not")
+                raise SettingError(f"config={path}: a line is not name=value")
             settings[name.strip()] = value.strip()
     return settings
 
 
 def check_options(address: Address, known: Collection[str]) -> None:
-    """Refuse options that mean nothing here; those with a dot are for the client to judge."""
+    """Refuse unknown options; the client checks those with a dot."""
     plain = {name: value for name, value in address.options.items() if "." not in name}
     replace(address, options=plain).check_options([*known, *OPTIONS])

@@ -1,9 +1,8 @@
-"""A Kafka topic, shared by the runners of a group: each partition is learnt by one of them.
+"""A Kafka topic shared by the runners of a group: one of them learns each partition.
 
-Who gets which partitions is up to the group. Where a partition is gone on with is not said by the
-offsets of the group but by the topic of commits (``kafka_commits``). Before partitions are given
-up, all that was delivered of them is committed; a commit is refused where they are somebody
-else's by then, and the runner goes back to the snapshot before.
+The group assigns partitions. The topic of commits (``transactions.Commits``) has their offsets, not
+the group itself. A runner commits what it got of partitions before it gives them up; if somebody
+else has them already, the commit is refused and the runner goes back to the snapshot before.
 """
 
 from __future__ import annotations
@@ -16,25 +15,25 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from clasher.errors import CommitRefusedError, SettingError, StreamError
 from clasher.io.connectors.kafka.cluster import check_options
-from clasher.io.connectors.kafka.source import READING, Merge, TopicSource, places_of
+from clasher.io.connectors.kafka.source import READ_OPTIONS, Merge, TopicSource, places_of
 from clasher.io.connectors.kafka.transactions import TOPIC, Claim, Scan, Transactions
 from clasher.io.protocol import Caller, Chunk, Position
 from clasher.io.records import Fields
 from clasher.io.registry import Address
 
-SCAN: Final = 0.5  # seconds for which commits are read before the group is listened to again
+SCAN: Final = 0.5  # seconds of reading commits between two polls of the group
 LEAVE: Final = 1.0  # seconds that leaving a group may take
-HEAR: Final = 0.1  # seconds after which it is noticed that the group has given partitions
-JOINING: Final = ("commits", "group")
+HEAR: Final = 0.1  # seconds until an assignment of partitions is noticed
+GROUP_OPTIONS: Final = ("commits", "group")
 
 
 class GroupSource(TopicSource):
-    """The partitions that a group gives to this runner; each model folder is a member for good.
+    """The partitions that a group assigns to this runner; each model folder is a static member.
 
-    One that is killed and starts again within the session gets its partitions back at once. One
+    A runner that is killed and restarts within the session gets its partitions back at once. One
     that stops leaves the group.
 
-    Options: ``group=`` its name; ``commits=`` the topic of the commits; those of ``kafka_topic``.
+    Options: ``group=`` its name; ``commits=`` the topic of commits; and those of ``TopicSource``.
     """
 
     def __init__(self, address: Address, fields: Fields) -> None:
@@ -53,12 +52,12 @@ class GroupSource(TopicSource):
         self._is_leaving = self._is_lost = False
 
     def _check_options(self, address: Address) -> None:
-        check_options(address, [*READING, *JOINING])
+        check_options(address, [*READ_OPTIONS, *GROUP_OPTIONS])
 
-    # ── opening, and what the group says ─────────────────────────────────────────────────────
+    # ── opening and assignments ──────────────────────────────────────────────────────────────
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Join the group, as the member that this folder was before."""
+        """Join the group as the member that this folder was before."""
         self._let_go()
         self._begin(position)
         self._caller, self._is_new = caller, position is None
@@ -75,8 +74,8 @@ class GroupSource(TopicSource):
         )  # fmt: skip
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        """The group gives us partitions; where to go on with them is yet to be found out."""
-        if self._is_leaving:  # heard of while the consumer closes
+        """Take partitions; ``_find_places`` looks for their offsets later."""
+        if self._is_leaving:  # called while the consumer closes
             return
         consumer.assign([])
         self._generation = consumer.consumer_group_metadata()
@@ -84,13 +83,13 @@ class GroupSource(TopicSource):
         self._changes += 1
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        """The group asks for its partitions: all that came of them is committed first."""
+        """Commit what came of partitions before the group takes them."""
         if not self._is_leaving:
             self._caller.settle()
             self._give_back()
 
     def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        """The group has taken its partitions: what came of them is not ours."""
+        """Note that the group took partitions: what came of them is not ours."""
         self._is_lost = self._places != self._committed
         self._give_back()
 
@@ -108,7 +107,7 @@ class GroupSource(TopicSource):
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """The next messages of the partitions that are ours."""
+        """Read the next messages of our partitions."""
         chunk = super().read(most, seconds)
         if self._is_lost:
             raise CommitRefusedError(
@@ -122,7 +121,7 @@ class GroupSource(TopicSource):
             self._given = None
 
     def _find_places(self, partitions: list[int]) -> bool:
-        """Find out where to go on with partitions; what others have begun must end first."""
+        """Find the offsets of partitions, after open transactions of others have ended."""
         if self._scan is None:
             self._scan = Scan(self.transactions.commits)
         if not self._scan.step(SCAN):
@@ -143,32 +142,32 @@ class GroupSource(TopicSource):
 
     def _poll(self, most: int, seconds: float) -> list[Message]:
         changes = self._changes
-        # A poll does not return when the group gives partitions, only when something comes of them.
+        # A poll does not return for an assignment, only for messages.
         found = super()._poll(most, seconds if self._fetched else min(seconds, HEAR))
-        # What came while partitions were given or taken may be of those that are not ours.
+        # Messages that came with a new assignment may be of partitions that are not ours.
         return found if changes == self._changes else []
 
     def _assign(self, partitions: list[TopicPartition]) -> None:
         self.consumer.assign(partitions)
 
     def _look_around(self) -> None:
-        """Partitions that are added to a topic are given by the group."""
+        """Do nothing: the group assigns new partitions."""
 
     def _judge(self, error: KafkaError, partition: int) -> None:
-        if error.code() != KafkaError._MAX_POLL_EXCEEDED:  # of which ``_on_lost`` hears too
+        if error.code() != KafkaError._MAX_POLL_EXCEEDED:  # ``_on_lost`` is called too
             super()._judge(error, partition)
 
     def close(self) -> None:
-        """Leave the group, so that others get our partitions at once, and let go."""
+        """Leave the group, so that others get our partitions at once."""
         self._leave()
         self._let_go()
         self.transactions.close()
 
     def _leave(self) -> None:
-        """Leave the group, in some seconds at most.
+        """Leave the group by unsubscribing.
 
-        A member that stays one for good does not leave when its consumer closes: the group would
-        wait for it until its session ends. It does leave when it unsubscribes.
+        A static member does not leave when its consumer closes: the group would wait for the end
+        of its session.
         """
         if self._consumer is None:
             return
@@ -178,7 +177,7 @@ class GroupSource(TopicSource):
             until = time.monotonic() + LEAVE
             while time.monotonic() < until and self._consumer.assignment():
                 self._poll(1, HEAR)
-            self._poll(1, HEAR)  # sends the word
+            self._poll(1, HEAR)  # sends the request
 
     def _let_go(self) -> None:
         self._is_leaving = True
@@ -188,7 +187,7 @@ class GroupSource(TopicSource):
     # ── committing ───────────────────────────────────────────────────────────────────────────
 
     def claim(self, position: Position) -> Claim | None:
-        """What the group is to know of a position."""
+        """Return what the group must know of a position; None if nothing is new."""
         if self._committed is None:
             return None  # nothing was read yet
         places = places_of(position)
@@ -204,7 +203,7 @@ class GroupSource(TopicSource):
         return Claim(notes, offsets, self._generation)
 
     def settled(self, position: Position) -> None:
-        """The group knows of a position."""
+        """Note that the group knows a position."""
         if self._committed is not None:
             self._committed = self._committed | places_of(position)
 

@@ -1,17 +1,13 @@
-"""A Kafka topic, read from a position that is kept with the model alone.
+"""A Kafka topic: the model alone keeps the position.
 
-What a message says: JSON, or what a decoder of the user's own makes of it.
+A message is JSON, or what the user's decoder makes of it. The fields ``kafka.key``,
+``kafka.headers.NAME``, ``kafka.timestamp``, ``kafka.partition`` and ``kafka.offset`` are those of
+the message, not of its value (``--id kafka.key``); ``kafka.value`` is the value as plain text.
 
-A field named ``kafka.key``, ``kafka.headers.NAME``, ``kafka.timestamp``, ``kafka.partition`` or
-``kafka.offset`` is not of the value but of the message: ``--id kafka.key``; ``kafka.value`` is the
-value itself, for messages that are plain text.
-
-Several partitions as one stream, in an order that depends on them alone.
-
-Next is always the message with the earliest time among the first ones of all partitions, and of the
-lower partition where two are equal. A partition that has nothing now is not waited for, one of
-which nobody knows yet is. So a backlog is read in the same order every time, from wherever it is
-taken up.
+Partitions are merged in an order that depends on them alone: next is the message with the earliest
+time among the first ones of all partitions; of equals, that of the lower partition. The merge waits
+for a partition of which nothing is known yet, but not for one that has nothing now. So a backlog is
+read in the same order every time, from any position.
 """
 
 from __future__ import annotations
@@ -25,6 +21,7 @@ from typing import Any, Final, Generic, TypeVar
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from clasher.errors import StreamError, UnreachableError
+from clasher.io import protocol
 from clasher.io.connectors.kafka.cluster import ANSWER, Cluster, Topic, check_options, fetch
 from clasher.io.jsonl import Decoder, Value, decode_object
 from clasher.io.protocol import Caller, Chunk, Poison, Position, Source
@@ -36,17 +33,7 @@ VALUE: Final = "kafka.value"
 
 
 class Messages:
-    """Makes chunks of messages.
-
-    Parameters
-    ----------
-    source
-        The name of the stream, for dead letters.
-    fields
-        Which fields of a record hold what.
-    decode
-        Makes an object of the bytes of a value; None: they are JSON.
-    """
+    """Turns messages into chunks; ``decode`` makes an object of bytes that are not JSON."""
 
     def __init__(
         self, source: str, fields: Fields, decode: Callable[[bytes], Any] | None = None
@@ -60,13 +47,13 @@ class Messages:
     def chunk(
         self, messages: Sequence[Message], position: Position, lost: Sequence[Poison] = ()
     ) -> Chunk:
-        """Decode messages; those that are ``lost`` go to the dead letters."""
+        """Decode messages; ``lost`` are dead letters that come before them."""
         values: list[Value] = [self._value(message) for message in messages]
         places = [place(message) for message in messages]
         chunk = self._decoder.chunk(values, places, position)
         if not chunk.poison and not lost:
             return chunk
-        raw = dict(zip(places, messages, strict=True))  # what came, not what was made of it
+        raw = dict(zip(places, messages, strict=True))  # of the message, not of the decoded object
         poison = [one._replace(raw=raw[str(one.place)].value()) for one in chunk.poison]
         return Chunk(chunk.records, position, [*lost, *poison])
 
@@ -95,7 +82,7 @@ class Messages:
         assert self._decode is not None
         try:
             found = self._decode(raw)
-        except Exception as error:  # a decoder may raise whatever it likes
+        except Exception as error:  # a decoder may raise anything
             raise FaultError(f"the decoder: {type(error).__name__}: {error}") from error
         if not isinstance(found, Mapping):
             raise FaultError(f"the decoder made a {type(found).__name__} of it, not a mapping")
@@ -115,12 +102,12 @@ class Messages:
 
 
 def place(message: Message) -> str:
-    """Where a message stands, which is the id of a record that has none."""
+    """Return the place of a message, which is also the id of a record without one."""
     return f"{message.partition()}:{message.offset()}"
 
 
 def _text(raw: bytes | str | None) -> str | None:
-    """What is said beside the value: any bytes can be had as text, the same ones as the same."""
+    """Decode a key or header, escaping invalid UTF-8."""
     return raw.decode("utf-8", "backslashreplace") if isinstance(raw, bytes) else raw
 
 
@@ -135,7 +122,7 @@ T = TypeVar("T")
 
 
 class Merge(Generic[T]):
-    """Puts what comes from partitions in order.
+    """Merges partitions in the order of time.
 
     Examples
     --------
@@ -143,11 +130,11 @@ class Merge(Generic[T]):
     >>> merge.begin(0)
     >>> merge.begin(1)
     >>> merge.add(0, 30, "c")
-    >>> merge.take(9)  # who knows what partition 1 has
+    >>> merge.take(9)  # partition 1 may have something earlier
     []
     >>> merge.add(1, 20, "b")
     >>> merge.add(1, 10, "a, which is late")
-    >>> merge.take(9)  # who knows what comes next of it
+    >>> merge.take(9)  # the next of partition 1 may be earlier than c
     ['b', 'a, which is late']
     >>> merge.end(1)
     >>> merge.take(9)
@@ -155,22 +142,22 @@ class Merge(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[int, deque[tuple[int, int, T]]] = {}  # time, size and what it is
-        self._heads: list[tuple[int, int]] = []  # time and partition of what is first in each
+        self._waiting: dict[int, deque[tuple[int, int, T]]] = {}  # time, size, item
+        self._heads: list[tuple[int, int]] = []  # time and partition of the first in each
         self._ended: set[int] = set()
         self.awaited: set[int] = set()
-        """The partitions of which nobody knows what is next."""
+        """The partitions whose next message is unknown."""
         self.held: dict[int, int] = {}
-        """The size of what waits, by partition."""
+        """The bytes that wait, by partition."""
 
     def begin(self, partition: int) -> None:
-        """Wait for a partition."""
+        """Add a partition."""
         self._waiting[partition] = deque()
         self.held[partition] = 0
         self.awaited.add(partition)
 
     def add(self, partition: int, time: int, item: T, size: int = 0) -> None:
-        """Something came."""
+        """Add an item of a partition."""
         waiting = self._waiting[partition]
         if not waiting:
             heappush(self._heads, (time, partition))
@@ -180,22 +167,22 @@ class Merge(Generic[T]):
         self.held[partition] += size
 
     def end(self, partition: int) -> None:
-        """There is nothing more now, to the best of anybody's knowledge."""
+        """Note that a partition has nothing more now."""
         self._ended.add(partition)
         self.awaited.discard(partition)
 
     @property
     def is_at_end(self) -> bool:
-        """Whether nothing waits, and nothing is waited for."""
+        """Whether nothing waits and no partition is awaited."""
         return not self._heads and not self.awaited
 
     def take(self, most: int) -> list[T]:
-        """What is next, as far as that is known."""
+        """Return the next items, as far as they are known."""
         taken: list[T] = []
         while self._heads and not self.awaited and len(taken) < most:
             partition = heappop(self._heads)[1]
             waiting = self._waiting[partition]
-            # As long as no other partition comes before it, one goes on without looking around.
+            # Stay in a partition as long as no other comes before it.
             limit = self._heads[0] if self._heads else None
             while len(taken) < most:
                 _, size, item = waiting.popleft()
@@ -212,27 +199,26 @@ class Merge(Generic[T]):
         return taken
 
 
-READING: Final = ("decoder", "on_loss", "start")
-KNOW: Final = 1.0  # seconds in which a broker should say whether there is anything
-SILENT: Final = 10.0  # seconds after which a partition that says nothing is told
+READ_OPTIONS: Final = ("decoder", "on_loss", "start")
+KNOW: Final = 1.0  # seconds for a broker to say whether there is anything
+SILENT: Final = 10.0  # seconds after which a silent partition is reported
 REFRESH: Final = 30.0  # seconds between two looks for new partitions
-HELD: Final = 8_000_000  # bytes of a partition that wait for others; no more are read meanwhile
+HELD: Final = 8_000_000  # bytes of a partition that wait for others before it is paused
 
 
 class TopicSource(Source):
-    """Messages of all partitions of a topic, merged by their times (``kafka_merging``).
+    """Messages of all partitions of a topic, merged by time.
 
-    Options: ``start=end`` to begin with what comes from now on; ``on_loss=skip`` to go on where
-    messages were deleted before they were read; ``decoder=module:function`` for values that are
-    not JSON; those of ``kafka_cluster``.
+    Options: ``start=end`` begins with messages that arrive from now on; ``on_loss=skip`` goes on if
+    messages were deleted before they were read; ``decoder=module:function`` decodes values that are
+    not JSON; and those of ``Cluster``.
     """
 
     def __init__(self, address: Address, fields: Fields) -> None:
         self._check_options(address)
         self._cluster = Cluster(address)
         self.name, self.fields = f"kafka:{self._cluster.topic}", fields
-        self._begins_at_end = address.choice("start", ["beginning", "end"]) == "end"
-        self._skips = address.choice("on_loss", ["stop", "skip"]) == "skip"
+        self._begins_at_end, self._skips = address.begins_at_end, address.skips_losses
         decoder = address.options.get("decoder")
         decode = None if decoder is None else load_function(decoder)
         self._messages = Messages(self.name, fields, decode)
@@ -240,12 +226,12 @@ class TopicSource(Source):
         self._begin(None)
 
     def _check_options(self, address: Address) -> None:
-        check_options(address, READING)
+        check_options(address, READ_OPTIONS)
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Go on with each partition where it was."""
+        """Continue each partition at its offset."""
         self.close()
         self._begin(position)
         self._consumer = self._cluster.consumer(
@@ -264,7 +250,7 @@ class TopicSource(Source):
         self._moved_at = time.monotonic()
 
     def _identify(self, position: Position) -> Topic:
-        """See that it is the topic that was read before."""
+        """Refuse another topic than the one that was read before."""
         topic = self._cluster.look(self.consumer)
         if position is None:
             return topic
@@ -275,13 +261,13 @@ class TopicSource(Source):
             if known is not None and now is not None and known != now:
                 raise StreamError(
                     f"{self._cluster.shown}: is not the {what} that was read before ({known}, and "
-                    f"now {now}): where to go on is not known. Begin a new folder with this model "
+                    f"now {now}), so its offsets are unknown. Begin a new folder with this model "
                     f"(--begin-with), or learn it from its beginning as a new one: --new-stream"
                 )
         return topic
 
     def _take_up(self, partitions: list[int], *, is_new: bool) -> None:
-        """Begin to read partitions where they are to be gone on with."""
+        """Assign partitions at their offsets."""
         for partition in partitions:
             self._places[partition] = self._checked(partition, is_new=is_new)
             self._fetched[partition] = self._places[partition]
@@ -293,14 +279,14 @@ class TopicSource(Source):
         self.consumer.incremental_assign(partitions)
 
     def _at(self, partition: int) -> TopicPartition:
-        """Where a partition is fetched next."""
+        """Return the next offset to fetch of a partition."""
         return TopicPartition(self._cluster.topic, partition, self._fetched[partition])
 
     def _checked(self, partition: int, *, is_new: bool) -> int:
-        """Where to begin; what was deleted meanwhile is an error, or accepted."""
+        """Return the offset to begin at; raise or note a loss if it was deleted."""
         low, high = self._ends(partition)
         place = self._places.get(partition)
-        if place is None:  # a partition that was added to a topic is read from its beginning
+        if place is None:  # a new partition is read from its beginning
             return high if is_new and self._begins_at_end else low
         if place > high:
             raise set_back(self._cluster.shown, partition, place, high)
@@ -310,13 +296,13 @@ class TopicSource(Source):
 
     def _note_loss(self, partition: int, place: int, low: int) -> None:
         what = (
-            f"partition {partition} was to be gone on with at {place:,}, and begins at {low:,}: "
-            f"messages were deleted before they were read"
+            f"partition {partition} was to continue at {place:,}, and begins at {low:,}: messages "
+            f"were deleted before they were read"
         )
         if not self._skips:
             raise StreamError(
-                f"{self._cluster.shown}: {what}; keep them for longer (retention.ms), and to go on "
-                f"without them, with a dead letter, add the option on_loss=skip"
+                f"{self._cluster.shown}: {what}; keep them for longer (retention.ms), or add the "
+                f"option on_loss=skip to go on without them, with a dead letter"
             )
         self._lost.append(Poison(self.name, f"{partition}:{place}", what))
 
@@ -330,17 +316,17 @@ class TopicSource(Source):
 
     @property
     def consumer(self) -> Consumer:
-        """The consumer, while it is open."""
+        """The open consumer."""
         assert self._consumer is not None
         return self._consumer
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """The next messages."""
+        """Read the next messages."""
         self._cluster.check(self.consumer)
         self._look_around()
-        # Whether there is anything is known when the broker has said so, which takes a moment.
+        # It takes a moment until the broker says whether there is anything.
         until = time.monotonic() + (seconds if self.knows_end else max(seconds, KNOW))
         wait = 0.0
         while True:
@@ -360,7 +346,7 @@ class TopicSource(Source):
         return self._merge.is_at_end
 
     def _look_around(self) -> None:
-        """Take up partitions that were added to the topic."""
+        """Add new partitions of the topic."""
         if time.monotonic() - self._looked_at >= REFRESH:
             found = self._cluster.partitions(self.consumer)
             self._take_up([own for own in found if own not in self._fetched], is_new=False)
@@ -368,7 +354,7 @@ class TopicSource(Source):
 
     def _fetch(self, most: int, seconds: float) -> None:
         messages = self._poll(most, seconds)
-        fetched, add = self._fetched, self._merge.add  # which a poll may change
+        fetched, add = self._fetched, self._merge.add  # a poll may replace them
         for message in messages:
             partition, error = message.partition(), message.error()
             assert partition is not None
@@ -387,7 +373,7 @@ class TopicSource(Source):
             return fetch(self.consumer, most, seconds)
 
     def _judge(self, error: KafkaError, partition: int) -> None:
-        """What went wrong with a partition."""
+        """Handle an error of a partition."""
         if error.code() != KafkaError._AUTO_OFFSET_RESET:
             raise self._cluster.failure(error)
         low, high = self._ends(partition)
@@ -398,7 +384,7 @@ class TopicSource(Source):
         self.consumer.assign([self._at(own) for own in self._fetched])
 
     def _make_room(self) -> None:
-        """Read no more of a partition of which much waits for the others."""
+        """Pause partitions of which much waits for others."""
         if len(self._fetched) == 1:
             return
         full = {own for own, size in self._merge.held.items() if size > HELD}
@@ -425,10 +411,10 @@ class TopicSource(Source):
         silent = sorted(self._merge.awaited)
         if silent and time.monotonic() - self._moved_at > SILENT:
             listed = ", ".join(map(str, silent))
-            raise UnreachableError(f"{self._cluster.shown}: nothing comes of partition {listed}")
+            raise UnreachableError(f"{self._cluster.shown}: nothing arrives of partition {listed}")
 
     def lag(self) -> int | None:
-        """How many messages are there beyond those that were delivered."""
+        """Count messages after those that were delivered."""
         if self._consumer is None or self._merge.is_at_end:
             return 0
         ends = [
@@ -438,7 +424,7 @@ class TopicSource(Source):
         return sum(max(0, end[1] - self._places[own]) for own, end in pairs if end is not None)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
@@ -449,7 +435,7 @@ class TopicSource(Source):
         return f"{topic.cluster} {topic.id or ''}"
 
     def same(self, identity: str) -> bool:
-        """Tell whether the ids are those that were kept; a topic without an id is known by name."""
+        """Tell whether the ids are the kept ones; a topic without an id is known by its name."""
         cluster, _, own = identity.partition(" ")
         topic = self._look()
         return cluster == topic.cluster and (not own or topic.id in (None, own))
@@ -463,7 +449,7 @@ class TopicSource(Source):
 
 
 def places_of(position: Position) -> dict[int, int]:
-    """Where partitions are to be gone on with, as a position says.
+    """Return the next offset of each partition.
 
     >>> places_of({"next": {"0": 17}})
     {0: 17}
@@ -472,8 +458,5 @@ def places_of(position: Position) -> dict[int, int]:
 
 
 def set_back(shown: str, partition: int, known: int, high: int) -> StreamError:
-    """The one sentence for a topic that has less than was read of it."""
-    return StreamError(
-        f"{shown}: was set back: partition {partition} was read as far as {known:,}, and ends at "
-        f"{high:,} now. Restore it, or begin a new folder with this model: --begin-with"
-    )
+    """Return the error for a partition that ends before what was read of it."""
+    return protocol.set_back(f"{shown}, partition {partition}", f"{known:,}", f"{high:,}")

@@ -1,20 +1,11 @@
-"""What was learnt, where to go on and what was written, in one Kafka transaction for each snapshot.
+"""One Kafka transaction per snapshot: its number, the offsets of the group, and the outputs.
 
-A transaction holds the number of the snapshot, where the group goes on (``kafka_commits``), the
-offsets of the group, which a broker refuses where partitions were given to somebody else
-meanwhile, and the outputs of the sinks that take part. It counts as a whole, or not at all.
-
-Messages on their way to a broker, as many as it takes, and no more than may wait.
-
-The topic in which runners note what they committed, one transaction for each snapshot.
-
-It is compacted, so that the last word about everything stays for good, unlike the offsets of a
-group, which brokers delete when nobody has used it for a while:
+The broker refuses the offsets if partitions were given to somebody else meanwhile. The transaction
+counts as a whole, or not at all. A topic of commits keeps the last values for good, since it is
+compacted; brokers delete the offsets of a group that is unused for a while:
 
     runner/ID                       the number of the last snapshot of a model
-    group/NAME/TOPIC/PARTITION      where a group goes on
-
-What is written in a transaction counts when that is committed, with all that is in it.
+    group/NAME/TOPIC/PARTITION      the next offset of a group
 """
 
 from __future__ import annotations
@@ -46,20 +37,15 @@ from clasher.io.connectors.kafka.cluster import (
 )
 from clasher.io.protocol import Caller, Output, Party, Position
 
-WAITING: Final = 65_536  # kB of messages that may wait
+WAITING: Final = 65_536  # kB of messages in the queue of a producer
 FOR_GOOD: Final = (KafkaError.MSG_SIZE_TOO_LARGE, *DENIED, *NO_TOPIC)
-SERVE: Final = 0.1  # seconds that a wait for room takes at a time
+SERVE: Final = 0.1  # seconds between two attempts to queue a message
 
 Headers = list[tuple[str, str | bytes | None]]
 
 
-def is_for_good(error: KafkaError) -> bool:
-    """Whether the same message would fail again."""
-    return error.code() in FOR_GOOD
-
-
 class Parcel(NamedTuple):
-    """Where outputs go, and with what headers; by default keys decide on partitions."""
+    """The topic and headers of outputs; by default their keys decide on partitions."""
 
     topic: str
     headers: Headers
@@ -67,31 +53,16 @@ class Parcel(NamedTuple):
 
 
 class Outbox:
-    """Hands messages to a producer, in order, each once; none after one that will never come.
-
-    Parameters
-    ----------
-    cluster
-        Where they go, for messages.
-    producer
-        What sends them.
-    """
+    """Gives messages to a producer in order, each once, and none after one that failed for good."""
 
     def __init__(self, cluster: Cluster, producer: Producer) -> None:
         self.producer = producer
         self._cluster = cluster
         self._given: tuple[Sequence[Output], int] = ((), 0)
         self.failed: KafkaError | None = None
-        """Why a message will never come."""
 
     def put(self, parcel: Parcel, outputs: Sequence[Output]) -> None:
-        """Hand over outputs; those that were handed over before are passed over.
-
-        Raises
-        ------
-        UnreachableError
-            No more may wait; to be called again with the same outputs.
-        """
+        """Queue outputs; after an ``UnreachableError``, call again with the same ones."""
         known, start = self._given
         for at in range(start if known is outputs else 0, len(outputs)):
             if not self._put_one(parcel, outputs[at]):
@@ -121,7 +92,7 @@ class Outbox:
         return True
 
     def _serve(self, seconds: float) -> None:
-        """Hear what became of messages, for some seconds at most."""
+        """Handle delivery reports."""
         try:
             with raising_fatal_errors():
                 self.producer.poll(seconds)
@@ -129,7 +100,7 @@ class Outbox:
             self._report(error.args[0], None)
 
     def flush(self) -> None:
-        """Return when everything is where it belongs, or it is clear that it never will be."""
+        """Wait until everything is delivered, or failed for good."""
         left = 0
         try:
             with raising_fatal_errors():
@@ -144,46 +115,40 @@ class Outbox:
             self.failed = error
 
     def check(self) -> None:
-        """Raise why a message will never come."""
+        """Raise the failure of a message."""
         if self.failed is not None:
             raise self._cluster.failure(self.failed)
 
     def close(self) -> None:
-        """Let go; what is still on its way is given up."""
+        """Drop the messages in the queue."""
         self.producer.purge()
         self._serve(0)
 
 
 TOPIC: Final = "clasher-commits"
-PARTITION: Final = 0  # of which all is one order, however many others there are
+PARTITION: Final = 0  # all commits are in one order
 PIECE: Final = 1000  # messages read at a time
 COMPACTED: Final = {
     "cleanup.policy": "compact",
-    "segment.ms": "3600000",  # what is compacted is read soon: only closed segments are
+    "segment.ms": "3600000",  # only closed segments are compacted
     "min.cleanable.dirty.ratio": "0.1",
 }
 
 
 class Commits:
-    """The commits of a cluster.
-
-    Parameters
-    ----------
-    cluster
-        With the topic of the commits.
-    """
+    """The topic of commits of a cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self._is_there = False
 
     def create(self) -> None:
-        """See that the topic is there, and keeps what it should."""
+        """Create the topic, or check that it keeps commits."""
         if self._is_there:
             return
         admin, name = self.cluster.admin(), self.cluster.topic
         with self.cluster.answering(admin.poll):
-            # A topic that is asked for by its name may be made, as others are.
+            # Asking for a topic by name may create it.
             found = admin.list_topics(timeout=ANSWER)
             if not has_controller(found):
                 admin.list_topics(name, timeout=ANSWER)
@@ -207,17 +172,17 @@ class Commits:
             found = admin.describe_configs([resource], request_timeout=ANSWER)[resource].result()
         except KafkaException as error:
             if error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-                return  # whoever may not ask must believe
+                return  # it cannot be checked
             raise
         policy = found["cleanup.policy"].value
         if "compact" not in policy:
             raise StreamError(
-                f"{self.cluster.shown}: its cleanup.policy is {policy}, so that it would forget; "
+                f"{self.cluster.shown}: its cleanup.policy is {policy}, so commits would be lost; "
                 f"set it to compact, or name another topic with commits="
             )
 
     def end(self) -> int:
-        """Where the topic ends, what is not committed yet included."""
+        """Return the end of the topic, including open transactions."""
         consumer = self.cluster.consumer(isolation_level="read_uncommitted")
         try:
             with self.cluster.answering(consumer.poll):
@@ -230,13 +195,13 @@ class Commits:
         return ends[1]
 
     def read(self) -> Mapping[str, Any]:
-        """All that is committed; ``UnreachableError`` where that is not known soon."""
+        """Read all commits; raise ``UnreachableError`` if a transaction stays open."""
         scan = Scan(self)
         try:
             if not scan.step(ANSWER):
                 raise UnreachableError(
                     f"{self.cluster.shown}: waits for the transaction of another runner to end; "
-                    f"one that never does is found by kafka-transactions.sh find-hanging"
+                    f"find one that hangs with kafka-transactions.sh find-hanging"
                 )
         finally:
             scan.close()
@@ -244,14 +209,9 @@ class Commits:
 
 
 class Scan:
-    """Reads all commits that there are at this moment, those that are being made included.
+    """Reads all commits up to the present end of the topic, after open transactions have ended.
 
-    Whatever is in the topic when it begins has an outcome when it is done: committed, or not.
-
-    Attributes
-    ----------
-    found : dict
-        The last word about everything, by key.
+    ``found`` holds the last value of each key.
     """
 
     def __init__(self, commits: Commits) -> None:
@@ -265,7 +225,7 @@ class Scan:
         self._consumer.assign([TopicPartition(self._cluster.topic, PARTITION, 0)])
 
     def step(self, seconds: float) -> bool:
-        """Read on for some seconds at most; whether it is done."""
+        """Read for some seconds at most; tell whether it is done."""
         until = time.monotonic() + seconds
         while not self._is_done and (left := until - time.monotonic()) > 0:
             self._cluster.check(self._consumer)
@@ -283,31 +243,24 @@ class Scan:
                 self.found[key.decode()] = msgspec.json.decode(value)
         elif error.code() != KafkaError._PARTITION_EOF:
             raise self._cluster.failure(error)
-        elif (message.offset() or 0) >= self._end:  # before it, a transaction is still open
+        elif (message.offset() or 0) >= self._end:  # before it, a transaction is open
             self._is_done = True
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._consumer.close()
 
 
 TIMEOUT: Final = "transaction.timeout.ms"
-SHORT: Final = 60_000  # milliseconds that a transaction may take
-LONG: Final = 300_000  # where outputs are in it: from the first one on
-STUCK: Final = 10.0  # seconds after which a client will never answer: it was told to in ``ANSWER``
+SHORT: Final = 60_000  # milliseconds of a transaction without outputs
+LONG: Final = 300_000  # and with outputs, from the first one on
+STUCK: Final = 10.0  # seconds after which a client will never return, which should in ``ANSWER``
 
 
 class Claim(NamedTuple):
-    """What a group is to know of a snapshot.
+    """The offsets of a snapshot: for the topic of commits, and for the broker.
 
-    Attributes
-    ----------
-    notes : mapping
-        Where it goes on, by keys of ``kafka_commits``.
-    offsets : list of TopicPartition
-        The same in the words of the broker.
-    generation
-        The generation of the group in which all of it was delivered.
+    ``generation`` is that of the group in which everything was delivered.
     """
 
     notes: Mapping[str, Any]
@@ -315,77 +268,67 @@ class Claim(NamedTuple):
     generation: Any
 
 
-class Sharing(Protocol):
+class GroupMember(Protocol):
     """A source that shares partitions with others."""
 
     def claim(self, position: Position) -> Claim | None:
-        """What a group is to know of a position; None where that is nothing new."""
+        """Return the offsets of a position; None if nothing is new."""
 
     def settled(self, position: Position) -> None:
-        """The group knows it."""
+        """Note that a position is committed."""
 
 
 class Transactions(Party):
     """The transactions of one runner.
 
-    Parameters
-    ----------
-    cluster
-        With the topic of the commits.
-
     Attributes
     ----------
-    group : Sharing | None
-        The source whose partitions are to be committed too.
+    group : GroupMember | None
+        The source whose offsets are committed too.
     holds_outputs : bool
         Whether sinks take part.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self.name, self.cluster = f"kafka:{cluster.topic}", cluster
-        self.group: Sharing | None = None
+        self.group: GroupMember | None = None
         self.holds_outputs = False
         self.commits = Commits(cluster)
         self._producer: Producer | None = None
-        self._is_alone = False  # whoever had the name before is shut out
+        self._is_alone = False  # earlier producers of this name are fenced
         self._outbox: Outbox | None = None
         self._failure: KafkaError | None = None
         self._is_open = False
-        self._ending = 0  # the number whose commit was asked for
-        self._claim: Claim | None = None  # of what was noted
+        self._ending = 0  # the number that is being committed
+        self._claim: Claim | None = None  # of the noted number
         self._noted = self._last = 0
 
     @property
-    def _timeout(self) -> int:
-        """Milliseconds that a transaction may take, unless the address says otherwise."""
-        return LONG if self.holds_outputs else SHORT
-
-    @property
     def within(self) -> float | None:
-        """Where outputs are in the transaction, it begins with the first one."""
+        """The timeout of a transaction, which begins with the first output."""
         if not self.holds_outputs:
             return None
-        said = self.cluster.settings.get(TIMEOUT, str(self._timeout))
-        if not said.isdecimal():
-            raise SettingError(f"{TIMEOUT}={said}: say milliseconds, as a number")
-        return int(said) / 1000
+        given = self.cluster.settings.get(TIMEOUT, str(LONG))
+        if not given.isdecimal():
+            raise SettingError(f"{TIMEOUT}={given}: say milliseconds, as a number")
+        return int(given) / 1000
 
     # ── beginning and ending ─────────────────────────────────────────────────────────────────
 
     def committed(self, caller: Caller) -> int:
-        """The number that the commits know of; what was still under way is aborted first."""
+        """Abort what is under way, and return the committed number."""
         self.start(caller)
         return self._last
 
     def start(self, caller: Caller) -> Outbox:
-        """Shut out whoever had this name before, and ask what was committed under it."""
+        """Fence earlier producers of this name, and read what they committed."""
         if self._outbox is not None:
             return self._outbox
         self.commits.create()
         if self._producer is None:
             self._producer = self.cluster.producer(
                 transactional_id=caller.id,
-                transaction_timeout_ms=self._timeout,
+                transaction_timeout_ms=LONG if self.holds_outputs else SHORT,
                 queue_buffering_max_kbytes=WAITING,
             )
         if not self._is_alone:
@@ -399,7 +342,7 @@ class Transactions(Party):
         return self._outbox
 
     def close(self) -> None:
-        """Let go; what is not committed never will be."""
+        """Drop what is not committed."""
         self._failure = None
         self._drop()
 
@@ -412,13 +355,13 @@ class Transactions(Party):
     # ── outputs ──────────────────────────────────────────────────────────────────────────────
 
     def put(self, parcel: Parcel, outputs: Sequence[Output]) -> None:
-        """Write outputs that will be seen with the next commit, or never: then they come again."""
+        """Write outputs, which appear with the next commit."""
         assert self._outbox is not None
         self._begin(self._outbox)
         self._outbox.put(parcel, outputs)
 
     def flush(self) -> None:
-        """Return when all outputs are where they belong, or it is clear that they never will be."""
+        """Wait until all outputs are delivered, or failed for good."""
         assert self._outbox is not None
         self._outbox.flush()
 
@@ -433,7 +376,7 @@ class Transactions(Party):
     # ── committing ───────────────────────────────────────────────────────────────────────────
 
     def commit(self, caller: Caller, number: int, after: int, position: Position) -> None:
-        """Commit the transaction, with the number of the snapshot and what the group is to know."""
+        """Commit the transaction, with the number of the snapshot and the offsets of the group."""
         outbox = self.start(caller)
         if self._failure is None and self._last != number:
             if self._last != after:
@@ -449,12 +392,12 @@ class Transactions(Party):
             self.group.settled(position)
 
     def _try(self, outbox: Outbox, caller: Caller, number: int, position: Position) -> None:
-        """Go through the steps of a commit, or go on with the one that got no answer."""
+        """Take the steps of a commit, or repeat the one without an answer."""
         self._begin(outbox)
         try:
             if self._ending != number:
                 self._note(outbox, caller, number, position)
-                # Only now, so that whoever gets the partitions next finds the notes before it.
+                # Only now, so that the next owner of the partitions finds the notes.
                 if self._claim is not None:
                     offsets, generation = self._claim.offsets, self._claim.generation
                     send = outbox.producer.send_offsets_to_transaction
@@ -472,9 +415,9 @@ class Transactions(Party):
             self._drop()
 
     def _ask(self, call: Callable[..., object], *arguments: Any) -> None:
-        """Call the client; one that never comes back is left alone, and another made.
+        """Call the client; abandon one that never returns.
 
-        librdkafka may wait for a broker that it has forgotten, whatever its time is (issue 5511).
+        librdkafka may wait for a forgotten broker, whatever its timeout (issue 5511).
         """
         raised: list[BaseException] = []
 
@@ -488,7 +431,7 @@ class Transactions(Party):
         thread.start()
         thread.join(STUCK)
         if thread.is_alive():
-            self._outbox = self._producer = None  # which would wait as well
+            self._outbox = self._producer = None  # closing them would wait as well
             reason = KafkaError(KafkaError._TIMED_OUT, "the client does not answer", fatal=True)
             raise KafkaException(reason)
         if raised:
@@ -507,15 +450,15 @@ class Transactions(Party):
             raise KafkaException(outbox.failed)
 
     def _look_again(self, reason: KafkaError, caller: Caller, number: int) -> None:
-        """After a failure nobody knows whether it came through, but the broker."""
+        """Ask the broker whether a commit that failed came through."""
         self.start(caller)
         if self._last != number:
-            if is_for_good(reason):
+            if reason.code() in FOR_GOOD:  # the same message would fail again
                 raise self.cluster.failure(reason)
             raise CommitRefusedError(f"{self.name}: the transaction was refused ({reason.str()})")
         self._failure = None
 
 
 def runner_key(caller: Caller) -> str:
-    """What the last snapshot of a runner is noted under."""
+    """Return the key of a runner's last snapshot."""
     return f"runner/{caller.id}"

@@ -1,37 +1,37 @@
-"""Redis Streams: read from a position, or as one of a group; written entry by entry.
+"""Redis Streams: read from a position or in a group; written entry by entry.
 
 An entry is a record: the JSON object in its field ``json`` (another with ``field=``), or else its
-fields themselves, whose values are text. Without ``group=`` nothing is changed on the server and
-the position is kept with the model (``redis_stream``); with it, what was learnt and what is
-acknowledged are one (``redis_group``).
+fields, whose values are text. Without ``group=`` reading changes nothing on the server and the
+model keeps the position; with it, a snapshot and the acknowledgement of its entries are one step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from clasher.io.connectors.redis import stream as scripts
+from clasher.io.connectors.redis import scripts
 from clasher.io.connectors.redis.group import GroupSource
-from clasher.io.connectors.redis.stream import FIELD, OPTIONS, Server, StreamSource
-from clasher.io.protocol import Caller, Output, Position, Sink, Source
+from clasher.io.connectors.redis.server import OPTIONS, Server
+from clasher.io.connectors.redis.stream import FIELD, StreamSource
+from clasher.io.protocol import Caller, Output, Position, Sink, Source, portions
 from clasher.io.records import Fields
 from clasher.io.registry import Address
 
 PIECE: Final = 1000  # entries added in one step
-PIECE_BYTES: Final = 16 << 20  # and bytes of them, unless a single entry has more
+PIECE_BYTES: Final = 16 << 20  # and their bytes, unless a single entry has more
 
 
 def redis_source(address: Address, fields: Fields) -> Source:
-    """A stream, read as one of a group where the address names one."""
+    """Make a source of a stream, or of the group that the address names."""
     return (GroupSource if "group" in address.options else StreamSource)(address, fields)
 
 
 class RedisSink(Sink):
     """Adds an entry for each output, a JSON text in one field.
 
-    Options: ``field=`` for another field than ``json``; ``maxlen=N`` to keep about the last N
-    entries; those of ``redis_server``.
+    Options: ``field=`` names another field than ``json``; ``maxlen=N`` keeps about the last N
+    entries; ``db=`` and those of TLS.
     """
 
     def __init__(self, address: Address) -> None:
@@ -42,39 +42,26 @@ class RedisSink(Sink):
         self._most = int(address.number("maxlen", 0))
 
     def open(self, position: Position, caller: Caller) -> None:
-        """See that the server answers."""
+        """Check that the server answers."""
         with self._server.answering() as client:
             client.ping()
 
     def write(self, outputs: Sequence[Output]) -> None:
         """Add entries; after a lost answer, some of them twice."""
-        for values in _pieces(outputs):
+        for some in portions(outputs, PIECE, PIECE_BYTES):
+            values = [output.value for output in some]
             lengths = " ".join([str(len(value)) for value in values])
             arguments = [self._field, self._most, lengths, b"".join(values)]
             with self._server.answering():
                 self._server.run(scripts.APPEND, [self._server.key], arguments)
 
     def room(self) -> int | None:
-        """Return a size well below the server's own limit: 512 MB by default, for a piece."""
+        """Return a size well below the limit of the server, 512 MB by default."""
         return PIECE_BYTES
 
     def flush(self) -> Position:
-        """The server has everything; how safe it is there is its own affair."""
+        """Do nothing: the server has everything."""
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._server.close()
-
-
-def _pieces(outputs: Sequence[Output]) -> Iterator[list[bytes]]:
-    """Cut outputs into what is added in one step."""
-    piece: list[bytes] = []
-    size = 0
-    for output in outputs:
-        if piece and (len(piece) == PIECE or size + len(output.value) > PIECE_BYTES):
-            yield piece
-            piece, size = [], 0
-        piece.append(output.value)
-        size += len(output.value)
-    if piece:
-        yield piece

@@ -1,10 +1,9 @@
-"""A Redis stream, read as one of a group: what was learnt and what is acknowledged are one.
+"""A Redis stream, read as a consumer of a group: learning and acknowledging are one step.
 
-Entries are acknowledged when the snapshot that knows them is prepared, in one step with the number
-of that snapshot, and only if all of them are still ours: a script on the server does that
-(``redis_scripts.COMMIT``). The numbers are in a hash beside the stream, a field for each model.
-What was delivered and not acknowledged is delivered again to whoever starts with the same folder;
-what others have left pending for long is taken over.
+When the snapshot that knows them is prepared, a script on the server (``scripts.COMMIT``)
+acknowledges entries and stores the number of the snapshot, only if all of them are still ours. The
+numbers are in a hash beside the stream, a field for each model. A restart with the same folder gets
+entries again that were not acknowledged; entries that others left pending for long are claimed.
 """
 
 from __future__ import annotations
@@ -19,22 +18,18 @@ from typing import Any, Final
 import redis
 
 from clasher.errors import CommitRefusedError, StreamError, UnreachableError
-from clasher.io.connectors.redis import stream as scripts
-from clasher.io.connectors.redis.stream import (
+from clasher.io.connectors.redis import scripts
+from clasher.io.connectors.redis.server import (
     OPTIONS,
-    READING,
     ZERO,
-    Entries,
-    Entry,
-    Group,
+    GroupState,
     Server,
-    Stand,
-    entries_of,
-    has_no_group,
+    StreamState,
     identity_of,
     is_same,
     order,
 )
+from clasher.io.connectors.redis.stream import READ_OPTIONS, Entries, Entry, entries_of
 from clasher.io.protocol import (
     TRIMMED,
     TRIMMED_PENDING,
@@ -45,34 +40,33 @@ from clasher.io.protocol import (
     Position,
     Source,
     lost,
+    lost_letter,
     set_back,
 )
 from clasher.io.records import Fields
 from clasher.io.registry import Address
 
-CLAIM: Final = 600.0  # seconds after which what another has left pending is taken over
+CLAIM: Final = 600.0  # seconds after which entries left pending by others are claimed
 
 
 class GroupSource(Source, Party):
-    """Entries as one consumer of a group; each model folder is a consumer.
+    """Entries of a group; each model folder is a consumer.
 
-    Options: ``group=`` its name; ``claim=SECONDS`` after which entries that others have left
-    pending are taken over (600); ``start=end`` and ``on_loss=skip`` as in ``redis_stream``;
-    ``field=`` and those of ``redis_server``.
+    Options: ``group=`` its name; ``claim=SECONDS`` after which entries that others left pending
+    are claimed (600); and those of ``StreamSource``.
     """
 
     def __init__(self, address: Address, fields: Fields) -> None:
-        address.check_options(["group", "claim", *READING, *OPTIONS])
+        address.check_options(["group", "claim", *READ_OPTIONS, *OPTIONS])
         self._server = Server(address)
         self._key, self._group = self._server.key, address.options["group"]
         self.name = f"{self._server.name}, group {self._group}"
         self.fields, self.party = fields, self
         self._claim = address.number("claim", CLAIM)
-        self._begins_at_end = address.choice("start", ["beginning", "end"]) == "end"
-        self._skips = address.choice("on_loss", ["stop", "skip"]) == "skip"
+        self._begins_at_end, self._skips = address.begins_at_end, address.skips_losses
         self._entries = Entries(self.name, fields, address)
         self._markers = f"clasher:{{{self._key}}}:{self._group}"
-        self._lock = threading.Lock()  # what is pending is not read while it is acknowledged
+        self._lock = threading.Lock()  # pending entries are not read while they are acknowledged
         self._lag: int | None = None
         self._end = ZERO
         self._begin(None, "")
@@ -82,84 +76,85 @@ class GroupSource(Source, Party):
         self._consumer = consumer
         self._last, self._read, self._through = at["last"], at["read"], at["through"]
         self._acknowledged: int = at["through"]
-        self._unacknowledged: deque[bytes] = deque()  # in the order in which they were delivered
-        self._in_order = True  # as they are delivered: what was claimed is not
-        self._pending_after: str | None = ZERO  # None: what was pending is all delivered
+        self._unacknowledged: deque[bytes] = deque()  # in the order of delivery
+        self._in_order = True  # claimed entries are not
+        self._pending_after: str | None = ZERO  # None: nothing is pending any more
         self._claimed_at = 0.0
 
-    # ── who must agree ───────────────────────────────────────────────────────────────────────
+    # ── committing ───────────────────────────────────────────────────────────────────────────
 
     def committed(self, caller: Caller) -> int:
-        """The number that the server remembers."""
+        """Return the number stored on the server."""
         with self._server.answering() as client:
             return int(client.hget(self._markers, caller.id) or 0)
 
     def commit(self, caller: Caller, number: int, after: int, position: Position) -> None:
-        """Acknowledge what was learnt, if it is still ours."""
+        """Acknowledge what was learnt if it is still ours."""
         through = self._acknowledged if position is None else position["through"]
         with self._lock, self._server.answering():
             mine = list(islice(self._unacknowledged, through - self._acknowledged))
             ids = b" ".join(mine if self._in_order else _ascending(mine))
             arguments = [self._group, caller.id, number, after, ids]
             try:
-                said, what = self._server.run(scripts.COMMIT, [self._key, self._markers], arguments)
+                keys = [self._key, self._markers]
+                outcome, detail = self._server.run(scripts.COMMIT, keys, arguments)
             except redis.ResponseError as error:
                 raise self._without_group(error) from error
-            self._judge(said, what, after)
+            self._check(outcome, detail, after)
             for _ in mine:
                 self._unacknowledged.popleft()
             self._acknowledged = through
             self._in_order = self._in_order or not self._unacknowledged
-            if what > len(self._unacknowledged):
-                # A process that is gone may have had a word on its way that delivered something.
+            if detail > len(self._unacknowledged):
+                # A late command of a dead process delivered something.
                 self._pending_after = ZERO
 
-    def _judge(self, said: bytes, what: Any, after: int) -> None:
-        if said == b"lost":
+    def _check(self, outcome: bytes, detail: Any, after: int) -> None:
+        if outcome == b"lost":
             raise CommitRefusedError(
-                f"{self.name}: entry {what.decode()} was given to another consumer"
+                f"{self.name}: entry {detail.decode()} was given to another consumer"
             )
-        if said == b"set back":
+        if outcome == b"set back":
             raise StreamError(
-                f"{self.name}: was set back: it remembers snapshot {int(what)} of this model, not "
-                f"{after}. Restore the server, or begin a new folder and a new group with this "
+                f"{self.name}: was set back: it remembers snapshot {int(detail)} of this model, "
+                f"not {after}. Restore the server, or begin a new folder and a new group with this "
                 f"model: --begin-with"
             )
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Go on with what was delivered and not acknowledged, then with what is new."""
+        """Continue with unacknowledged entries, then with new ones."""
         self._begin(position, caller.id)
         with self._server.answering() as client:
             about, groups = self._server.together(
                 ["XINFO STREAM", self._key], ["XINFO GROUPS", self._key]
             )
-            stand, group = Stand.of(about, self.name), Group.of(groups, self._group)
+            state, group = StreamState.of(about, self.name), GroupState.of(groups, self._group)
             if group is None:
-                if not self._create(stand or Stand(), position):
+                if not self._create(state or StreamState(), position):
                     self.open(position, caller)
                     return
             else:
                 if order(group.last) < order(self._last):
                     raise set_back(self.name, self._last, group.last)
-                self._accept((stand or Stand()).trimmed_from(group), TRIMMED)
+                self._accept((state or StreamState()).trimmed_from(group), TRIMMED)
             client.xgroup_createconsumer(self._key, self._group, self._consumer)
 
-    def _create(self, stand: Stand, position: Position) -> bool:
-        """Make the group; one that was deleted, from the position that is kept with the model.
+    def _create(self, state: StreamState, position: Position) -> bool:
+        """Create the group, or recreate a deleted one at the position of the model.
 
-        False where somebody else was faster.
+        Return False if somebody else was faster.
         """
         if position is None:
-            last = stand.last if self._begins_at_end else ZERO
-            read = stand.added if self._begins_at_end else stand.added - stand.length
+            last = state.last if self._begins_at_end else ZERO
+            read = state.added if self._begins_at_end else state.added - state.length
         else:
             last, read = self._last, self._read
             self._check_alone()
-            if order(stand.last) < order(last):
-                raise set_back(self.name, last, stand.last)
-            if read is not None and (gone := stand.trimmed(last, read)):
+            if order(state.last) < order(last):
+                raise set_back(self.name, last, state.last)
+            if read is not None and (gone := state.trimmed(last, read)):
                 raise lost(self.name, gone)
         counted = [] if read is None else ["ENTRIESREAD", read]
         try:
@@ -177,14 +172,14 @@ class GroupSource(Source, Party):
         if others:
             raise StreamError(
                 f"{self.name}: the group was deleted, and {len(others)} more have read with it: "
-                f"nobody knows what was left for them. Create it again where they all were: "
-                f"XGROUP CREATE {self._key} {self._group} ID"
+                f"nobody knows what they had not read. Create it again at the entry that all had "
+                f"reached: XGROUP CREATE {self._key} {self._group} ID"
             )
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """What is pending, what others have left, what is new."""
+        """Read our pending entries, then those that others left, then new ones."""
         try:
             with self._server.answering() as client:
                 chunk = self._next(most)
@@ -194,7 +189,7 @@ class GroupSource(Source, Party):
                     chunk = self._next(most)
                 return chunk
         except UnreachableError:
-            # An answer that got lost may have delivered something: it is pending now.
+            # A lost answer may have delivered something, which is pending now.
             self._pending_after = ZERO
             raise
 
@@ -206,7 +201,7 @@ class GroupSource(Source, Party):
                 raise self._without_group(error) from error
 
     def _pending(self, most: int) -> Chunk | None:
-        """What was delivered to us before, and is not in hand."""
+        """Read entries that were delivered before, and that we do not hold."""
         while self._pending_after is not None:
             page = entries_of(
                 self._server.run(
@@ -225,7 +220,7 @@ class GroupSource(Source, Party):
         return None
 
     def _left_by_others(self, most: int) -> Chunk | None:
-        """What others were given long ago, and have not acknowledged."""
+        """Claim entries that others got long ago and have not acknowledged."""
         now = time.monotonic()
         if now - self._claimed_at < self._claim / 4:
             return None
@@ -237,7 +232,7 @@ class GroupSource(Source, Party):
         self._accept(len(gone), TRIMMED_PENDING)
         if gone:
             self._server.client.xack(self._key, self._group, *gone)
-        # What was taken from us and comes back is in hand already: nobody else can commit it.
+        # We hold what was taken from us and comes back: nobody else can commit it.
         in_hand = set(self._unacknowledged)
         entries = [(own, flat) for own, flat in taken if own not in in_hand]
         if not entries and not gone:
@@ -245,31 +240,31 @@ class GroupSource(Source, Party):
         return self._delivered(entries, [], self._trimmed_letters(gone))
 
     def _new(self, most: int) -> Chunk | None:
-        """What nobody was given yet, read in one step with a look whether any of it was trimmed."""
+        """Read new entries, and count in the same step how many before them were trimmed."""
         about, groups, answer = self._server.together(
             ["XINFO STREAM", self._key], ["XINFO GROUPS", self._key],
             ["EVAL", scripts.READ, 1, self._key, most, ">", self._group, self._consumer],
         )  # fmt: skip
         entries = entries_of(answer)
-        stand, group = Stand.of(about, self.name), Group.of(groups, self._group)
-        assert stand is not None  # there is a group of it
+        state, group = StreamState.of(about, self.name), GroupState.of(groups, self._group)
+        assert state is not None  # it has a group
         assert group is not None
-        gone = stand.trimmed_from(group)
+        gone = state.trimmed_from(group)
         self._accept(gone, TRIMMED)
         if gone:
             self._server.run(scripts.REBASE, [self._key], [self._group, gone])
-        self._end = stand.last
+        self._end = state.last
         self._lag = None if group.lag is None else max(0, group.lag - len(entries))
         self._read = None if group.read is None else group.read + gone + len(entries)
         if not entries and not gone:
             return None
-        letters = [Poison(self.name, group.last, f"{gone:,} entries after it {TRIMMED}")]
-        return self._delivered(entries, [], letters if gone else [])
+        letters = [lost_letter(self.name, group.last, gone)] if gone else []
+        return self._delivered(entries, [], letters)
 
     def _delivered(
         self, entries: Sequence[Entry], gone: Sequence[bytes], letters: Sequence[Poison]
     ) -> Chunk:
-        """Note what is delivered; also what is gone is to be acknowledged."""
+        """Note the ids to acknowledge, also those of entries that are gone."""
         ids = [*gone, *(own for own, _ in entries)]
         self._unacknowledged.extend(ids)
         self._through += len(ids)
@@ -281,22 +276,22 @@ class GroupSource(Source, Party):
         return self._entries.chunk(entries, position, letters)
 
     def lag(self) -> int | None:
-        """How many entries nobody was given yet."""
+        """Count entries that no consumer was given yet."""
         return self._lag
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._server.close()
 
     def identity(self) -> str | None:
-        """Return some entries of the stream, and the group."""
+        """Return digests of some entries, and the group."""
         return identity_of(self._server, self._group)
 
     def same(self, identity: str) -> bool:
-        """Tell whether the stream has the entries that were kept, and the group is the same."""
+        """Tell whether the stream has the kept entries, and the group is the same."""
         return is_same(self._server, identity, self._group)
 
-    # ── what is amiss ────────────────────────────────────────────────────────────────────────
+    # ── losses ───────────────────────────────────────────────────────────────────────────────
 
     def _accept(self, gone: int, what: str) -> None:
         if gone and not self._skips:
@@ -308,8 +303,8 @@ class GroupSource(Source, Party):
         ]
 
     def _without_group(self, error: redis.ResponseError) -> Exception:
-        """What a missing group means; other errors stay what they are."""
-        if not has_no_group(error):
+        """Return the meaning of a missing group; other errors stay as they are."""
+        if not str(error).startswith("NOGROUP"):
             return error
         return CommitRefusedError(f"{self.name}: the group was deleted")
 
