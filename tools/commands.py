@@ -9,27 +9,27 @@ from pathlib import Path
 
 import click
 
-from clasher.cli.main import cli
+from clasher.cli.commands import cli
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "commands.md"
 HEAD = """\
 # Commands
 
-Every command with all of its options, written from the commands themselves by
-`python -m tools.commands`, which `make docs` runs. `clasher COMMAND --help` says the same at the
-terminal; `--help` itself is left out below.
+All commands with all their options. `make docs` generates this page with
+`python -m tools.commands`; `clasher COMMAND --help` shows the same in a terminal. The option
+`--help` is left out.
 """
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "\n".join([HEAD, *overview(), *(line for one in walk() for line in section(one))])
 
 
 def walk(
     command: click.Command = cli, parent: click.Context | None = None
 ) -> Iterator[click.Context]:
-    """A context for the program and for each of its commands, in the order of the help."""
+    """Yield a context for the program and each command, in the order of the help."""
     context = click.Context(command, info_name=command.name if parent else "clasher", parent=parent)
     yield context
     if isinstance(command, click.Group):
@@ -40,7 +40,7 @@ def walk(
 
 
 def overview() -> Iterator[str]:
-    """What there is, with links."""
+    """Yield the list of commands, with links."""
     yield from ("| command | does |", "|---|---|")
     for context in list(walk())[1:]:
         path, does = context.command_path, context.command.get_short_help_str(200)
@@ -49,7 +49,7 @@ def overview() -> Iterator[str]:
 
 
 def section(context: click.Context) -> Iterator[str]:
-    """One command: how it is called, what it does, its options, examples."""
+    """Yield the section of a command: usage, description, options, examples."""
     command = context.command
     yield from (f"## `{context.command_path}`", "")
     usage = " ".join(command.collect_usage_pieces(context))
@@ -66,7 +66,7 @@ def section(context: click.Context) -> Iterator[str]:
 
 
 def prose(text: str) -> Iterator[str]:
-    """The paragraphs of a help text; those that stand as they are written are indented."""
+    """Yield the paragraphs of a help text; preformatted ones are indented."""
     for paragraph in inspect.cleandoc(text).split("\n\n"):
         if paragraph.startswith("\b\n"):
             yield from (f"    {line}" for line in paragraph.splitlines()[1:])
@@ -76,7 +76,7 @@ def prose(text: str) -> Iterator[str]:
 
 
 def sections(context: click.Context) -> dict[str, list[tuple[str, str]]]:
-    """Options and what they do, by the headings of the help."""
+    """Return options and their help by the headings of the help."""
     found: dict[str, list[tuple[str, str]]] = {}
     for parameter in context.command.get_params(context):
         if isinstance(parameter, click.Option) and "--help" not in parameter.opts:
@@ -88,7 +88,7 @@ def sections(context: click.Context) -> dict[str, list[tuple[str, str]]]:
 
 
 def escaped(text: str) -> str:
-    """Text that a table of Markdown takes as it is."""
+    """Escape the | of a Markdown table."""
     return re.sub(r"(?<!\\)\|", r"\\|", text)
 
 

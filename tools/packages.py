@@ -1,7 +1,7 @@
-"""Build the wheel and the sdist twice, compare them, and use the wheel in empty environments.
+"""Build the wheel and the sdist twice, compare them, and try the wheel in empty environments.
 
-python tools/packages.py            on this Python
-python tools/packages.py --all      on every Python from 3.11 on that is at hand
+python tools/packages.py            with this Python
+python tools/packages.py --all      with every Python from 3.11 on that is installed
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ assert model.predict("corn") == {"grain"}, model.predict("corn")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--all", action="store_true", help="every Python that is at hand")
+    parser.add_argument("--all", action="store_true", help="every installed Python")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -44,13 +44,13 @@ def main() -> None:
         use(sys.executable, wheel, folder)
         for python in interpreters() if given.all else ():
             if why := unfit(python, folder):
-                print(f"{python} is left out: {why}")
+                print(f"skipped {python}: {why}")
             else:
                 use(python, wheel, folder)
 
 
 def build_twice(folder: Path) -> Path:
-    """The wheel, when two builds from two places gave the same bytes."""
+    """Build in two places; return the wheel if the bytes are the same."""
     first, second = (build(folder / place) for place in ("here", "there"))
     for path in sorted(first.iterdir()):
         if path.read_bytes() != (second / path.name).read_bytes():
@@ -60,7 +60,7 @@ def build_twice(folder: Path) -> Path:
 
 
 def build(place: Path) -> Path:
-    """Build what git knows of, in a folder of its own; times of files are of no account."""
+    """Build the files that git tracks in a folder of their own, whatever their times."""
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=PROJECT, capture_output=True, text=True, check=True
     )
@@ -75,7 +75,7 @@ def build(place: Path) -> Path:
 
 
 def interpreters() -> Iterator[str]:
-    """One Python of each other version from the oldest on: of the path, and of pyenv."""
+    """Find a Python of each other supported version, on the path and in pyenv."""
     roots = [Path(root) for root in os.environ.get("PATH", "").split(os.pathsep)]
     roots += sorted(
         Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob("versions/*/bin")
@@ -83,19 +83,19 @@ def interpreters() -> Iterator[str]:
     found: dict[tuple[int, int], str] = {}
     for path in (path for root in roots for path in root.glob("python3.*")):
         named = re.fullmatch(r"python3\.(\d+)", path.name)
-        if named and "shims" not in path.parts:  # which stand for versions that may not be there
+        if named and "shims" not in path.parts:  # shims stand for versions that may be missing
             found.setdefault((3, int(named[1])), str(path))
     found.pop(sys.version_info[:2], None)
     return (found[version] for version in sorted(found) if version >= OLDEST)
 
 
 def unfit(python: str, folder: Path) -> str | None:
-    """Why a Python cannot be taken: it makes no environments, or Numba is not there for it yet."""
+    """Return why a Python cannot be used, if so."""
     place = tempfile.mkdtemp(dir=folder)
     numba = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
     for why, command in (
-        ("it makes no environments", [python, "-m", "venv", place]),
-        ("there is no Numba for it", [f"{place}/bin/python", *numba, "--only-binary=:all:",
+        ("it cannot create environments", [python, "-m", "venv", place]),
+        ("Numba does not support it", [f"{place}/bin/python", *numba, "--only-binary=:all:",
                                       "--dest", place, "numba"]),
     ):  # fmt: skip
         if subprocess.run(command, capture_output=True, check=False).returncode:
@@ -104,9 +104,9 @@ def unfit(python: str, folder: Path) -> str | None:
 
 
 def use(python: str, wheel: Path, folder: Path) -> None:
-    """Install the wheel into an empty environment; learn and predict there, by hand and by code.
+    """Install the wheel into an empty environment; learn and predict with commands and code.
 
-    The commands run interpreted: to compile takes a minute of each Python, and the tests do it.
+    Runs interpreted: compiling takes a minute for each Python, and the tests do that.
     """
     place = Path(tempfile.mkdtemp(dir=folder))
     (place / "news.jsonl").write_text(DOCUMENTS * 5)
@@ -127,14 +127,14 @@ def use(python: str, wheel: Path, folder: Path) -> None:
         sys.exit(f"{python}: clasher without its extra does not say so: {refused.stderr}")
     run(own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{wheel}[cli]")
     clasher = own.with_name("clasher")
-    told = run(clasher, "--version").strip()
+    installed = run(clasher, "--version").strip()
     run(clasher, "learn", "news.jsonl", "--model", "news.clasher", "--dimensions", "256")
     labels = run(clasher, "predict", "news.jsonl", "--model", "news.clasher")
     if '"labels":["grain"]' not in labels.replace(" ", ""):
         sys.exit(f"{python}: predicts {labels}")
     run(own, "-c", LIBRARY)
     version = run(own, "--version").strip()
-    print(f"{version}: {told} is installed, learns and predicts")
+    print(f"{version}: {installed} is installed, learns and predicts")
 
 
 if __name__ == "__main__":

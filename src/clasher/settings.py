@@ -142,7 +142,7 @@ class LearningSettings(VectorSettings):
         unset="learnt from the stream by margin, else 0.5",
     )] = None
     at_least_one: Annotated[bool | None, yes_or_no(
-        "--at-least-one/--allow-none",
+        "--at-least-one/--allow-empty",
         "Whether to predict the best label if none passes the threshold.",
         "`margin` and `perceptron` learn how low the best label may score: they predict it where "
         "it is right at least as often as a document has no label, so always while every document "

@@ -1,4 +1,4 @@
-"""Runs the command line, in this process or in one of its own, on small streams."""
+"""Run commands on small streams, in this process or in another."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from click.testing import CliRunner, Result
 
-from clasher.cli.main import cli
+from clasher.cli.commands import cli
 
 TOPICS = {
     "grain": ["wheat", "corn", "harvest", "barley"],
@@ -30,7 +30,7 @@ _CHILD = (
 
 
 def records(count: int, seed: int = 0) -> list[dict[str, Any]]:
-    """Documents of one or two topics."""
+    """Make documents of one or two topics."""
     draw = random.Random(seed)
     made = []
     for number in range(count):
@@ -45,14 +45,14 @@ def jsonl(rows: Sequence[dict[str, Any]]) -> bytes:
 
 
 def stream(folder: Path, count: int = 40, seed: int = 0, name: str = "news.jsonl") -> str:
-    """A file of JSON lines; its path."""
+    """Write a file of JSON lines; return its path."""
     path = folder / name
     path.write_bytes(jsonl(records(count, seed)))
     return str(path)
 
 
 def run(*args: object, stdin: Any = None, code: int = 0) -> Result:
-    """Run a command in this process; it must end with the exit code, and never by a bug."""
+    """Run a command in this process; check its exit code, and that it does not crash."""
     result = CliRunner().invoke(cli, [str(arg) for arg in args], input=stdin, prog_name="clasher")
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -61,7 +61,7 @@ def run(*args: object, stdin: Any = None, code: int = 0) -> Result:
 
 
 def start(*args: object, **streams: Any) -> subprocess.Popen[bytes]:
-    """Start a command in a process of its own; streams are pipes unless given."""
+    """Start a command in another process; streams are pipes unless given."""
     pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
     return subprocess.Popen(
@@ -70,7 +70,7 @@ def start(*args: object, **streams: Any) -> subprocess.Popen[bytes]:
 
 
 def one_line(result: Result) -> str:
-    """The only line on standard error; nothing on standard output."""
+    """Return the only line on standard error; standard output must be empty."""
     assert result.stdout == ""
     assert result.stderr.count("\n") == 1
     assert result.stderr.startswith("clasher: ")

@@ -1,7 +1,8 @@
-"""Evaluations and samples to make reports of."""
+"""Evaluations and samples for reports."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -35,7 +36,7 @@ def figures(f1: float) -> Figures:
 
 
 def made(rows: Sequence[LabelRow], points: int = 3, every: int = 100) -> Evaluation:
-    """An evaluation with these labels and a curve of so many points."""
+    """Make an evaluation with these labels and a curve of so many points."""
     curve = [
         Point(
             documents=i * every,
@@ -72,7 +73,7 @@ def made(rows: Sequence[LabelRow], points: int = 3, every: int = 100) -> Evaluat
 
 
 def rows(count: int) -> list[LabelRow]:
-    """So many labels, from frequent and easy to rare and hard."""
+    """Make labels from frequent and easy to rare and hard."""
     return [
         LabelRow(f"label number {i}", count - i + 9, count, 0.5, 0.25, round(1 - i / count, 3))
         for i in range(count)
@@ -89,6 +90,12 @@ def learnt(batches: Sequence[Batch], **settings: Any) -> tuple[Evaluation, Clash
     return evaluate(model, sample.watch(batches), every=10), model, sample
 
 
+@functools.cache
+def learnt_news(names: tuple[str, ...] = (), rule: str = "margin") -> Any:
+    """As ``learnt``, of ``news``: shared by tests, which must not change the model."""
+    return learnt(news(names or tuple(TEXTS)), rule=rule)
+
+
 def news(names: Sequence[str] = tuple(TEXTS)) -> list[Batch]:
     """Sixty documents on three topics, the topics called by ``names``."""
     texts = list(TEXTS.values()) * 20
@@ -96,6 +103,6 @@ def news(names: Sequence[str] = tuple(TEXTS)) -> list[Batch]:
 
 
 def renamed(result: Evaluation, names: Sequence[str]) -> Evaluation:
-    """The same evaluation, its labels called otherwise."""
+    """Return the evaluation with other names of labels."""
     pairs = zip(result.per_label, names, strict=True)
     return replace(result, per_label=[row._replace(label=name) for row, name in pairs])

@@ -1,7 +1,7 @@
-"""Run commands, read as JSON, where some packages are hidden.
+"""Run commands, read as JSON, with some packages hidden.
 
 All run in forks of one process, which has imported what every command needs and no optional
-library: that takes seconds where a process for each would take minutes.
+library: that takes seconds, a process for each would take minutes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PATIENCE = 60  # seconds
 
 
 class Hidden:
-    """Finds modules on the path, but for some packages: as if these were not installed."""
+    """Finds modules on the path, except for some packages, as if they were not installed."""
 
     def __init__(self, packages: list[str]) -> None:
         self.packages = set(packages)
@@ -42,7 +42,7 @@ def hide(packages: list[str]) -> None:
 
 
 def run(packages: list[str], args: list[str]) -> dict[str, Any]:
-    """Run a command in a fork; its exit status and what it said."""
+    """Run a command in a fork; return its exit status and output."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = os.fork()
         if not child:
@@ -53,11 +53,11 @@ def run(packages: list[str], args: list[str]) -> dict[str, Any]:
             sys.argv = ["clasher", *args]
             sys.exit(_main())
         _, status = os.waitpid(child, 0)
-        said = []
+        output = []
         for file in (out, err):
             file.seek(0)
-            said.append(file.read().decode())
-    return {"code": os.waitstatus_to_exitcode(status), "stdout": said[0], "stderr": said[1]}
+            output.append(file.read().decode())
+    return {"code": os.waitstatus_to_exitcode(status), "stdout": output[0], "stderr": output[1]}
 
 
 def _main() -> Any:
@@ -78,7 +78,7 @@ if __name__ == "__main__":
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(exit_.code if isinstance(exit_.code, int) else 0)
-    except BaseException:  # of a fork, too: as Python would tell it
+    except BaseException:  # of a fork, too: print it as Python would
         sys.excepthook(*sys.exc_info())
         sys.stderr.flush()
         os._exit(1)

@@ -1,4 +1,4 @@
-"""A standard input that presses Ctrl-C once a command has done something with what it gave."""
+"""A standard input that presses Ctrl-C when a command has used its content."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from clasher.model import Clasher
 
 
 class Interrupting(io.BufferedIOBase):
-    """Gives its content, waits until it was ``used``, presses Ctrl-C and falls silent.
+    """Yields its content, waits until it is ``used``, presses Ctrl-C, and then blocks.
 
     Parameters
     ----------
     content
-        What is read first.
+        The content to read.
     method
-        The method whose first return says that the content was used.
+        The method whose first return means that the content is used.
     owner
-        The class that has it.
+        The class of the method.
     """
 
     def __init__(
@@ -35,14 +35,14 @@ class Interrupting(io.BufferedIOBase):
         owner: type[Any] = Clasher,
     ) -> None:
         self.content = content
-        self.silence = os.pipe()  # what is never there to be read
+        self.silence = os.pipe()  # never has anything to read
         self.used = threading.Event()
         self.released = threading.Event()
         original: Callable[..., Any] = getattr(owner, method)
 
         def spy(model: Any, *args: Any, **how: Any) -> Any:
             found = original(model, *args, **how)
-            if model.settings.dimensions > 2:  # not the one that warms the kernels up
+            if model.settings.dimensions > 2:  # not the model of the warm-up
                 self.used.set()
             return found
 
@@ -71,7 +71,7 @@ class Interrupting(io.BufferedIOBase):
         return b""
 
     def release(self) -> None:
-        """Let the thread that reads go on to the end."""
+        """Let the reading thread run to its end."""
         self.released.set()
         for thread in threading.enumerate():
             if thread.name == "clasher-read-ahead":

@@ -8,7 +8,8 @@ import click
 import pytest
 
 import clasher
-from clasher.cli.main import COMMANDS, cli, main
+from clasher.cli.commands import COMMANDS, cli
+from clasher.cli.main import main
 from clasher.settings import Settings, declarations, default_of
 from tests.cli.command import SMALL, one_line, run, start, stream
 
@@ -72,8 +73,7 @@ def test_help_lists_every_command_with_what_it_does():
 
 def example_calls():
     for name in COMMANDS:
-        module = importlib.import_module(f"clasher.cli.commands.{COMMANDS[name]}")
-        command = getattr(module, f"{name}_command")
+        command = cli.get_command(None, name)
         for line in command.examples.strip().splitlines():
             part = next(p for p in line.split("|") if p.strip().startswith("clasher"))
             yield pytest.param(re.sub(r"[<>].*", "", part).strip(), id=line.strip())
@@ -88,7 +88,7 @@ def test_examples_parse(line):
     command.make_context(name, rest, parent=context)
 
 
-def test_help_tells_the_defaults_of_the_library():
+def test_help_states_the_defaults_of_the_library():
     command = importlib.import_module("clasher.cli.commands.evaluate").evaluate_command
     helps = {option.name: option.help for option in command.params if option.name != "paths"}
     for name in declarations().keys() - {"analyzer"}:
@@ -126,9 +126,10 @@ def test_a_missing_library_is_named(library, monkeypatch, capsys):
     with pytest.raises(SystemExit) as exit_:
         main()
     assert exit_.value.code == 2
-    said = capsys.readouterr().err
+    message = capsys.readouterr().err
     assert (
-        said == "clasher: The command line needs an optional library: pip install 'clasher[cli]'\n"
+        message
+        == "clasher: The command line needs an optional library: pip install 'clasher[cli]'\n"
     )
 
 
@@ -158,9 +159,9 @@ BAD_RECORDS = {
 def test_a_bad_record_stops_with_its_place_and_a_remedy(record, tmp_path):
     path = tmp_path / "news.jsonl"
     path.write_bytes(b'{"text": "oil", "labels": ["energy"]}\n' + record + b"\n")
-    said = one_line(run("evaluate", path, *SMALL, code=2))
-    assert f"{path}, record 2: " in said
-    assert "--" in said
+    message = one_line(run("evaluate", path, *SMALL, code=2))
+    assert f"{path}, record 2: " in message
+    assert "--" in message
 
 
 FILES = {
@@ -222,9 +223,9 @@ def test_too_little_memory_ends_in_one_line(tmp_path, monkeypatch):
         raise MemoryError("Unable to allocate 256. GiB")  # what NumPy says, on most systems
 
     monkeypatch.setattr("clasher.learning.memory.allocate", fail)
-    said = one_line(run("evaluate", stream(tmp_path), code=2))
-    assert "256. GiB" in said
-    assert "lower --dimensions" in said
+    message = one_line(run("evaluate", stream(tmp_path), code=2))
+    assert "256. GiB" in message
+    assert "lower --dimensions" in message
 
 
 MODELS = {
@@ -255,7 +256,7 @@ def test_a_missing_model_is_named(tmp_path):
         assert "no such model file" in one_line(run(*args, tmp_path / "none.clasher", code=2))
 
 
-def test_names_that_are_no_unicode_text_can_be_told(tmp_path):
+def test_names_that_are_not_unicode_can_be_printed(tmp_path):
     assert r"\udcff" in one_line(run("evaluate", "a\udcffb.jsonl", code=2))
 
 
@@ -263,9 +264,9 @@ def test_names_that_are_no_unicode_text_can_be_told(tmp_path):
 def test_a_full_disk_ends_in_one_line(tmp_path):
     with open("/dev/full", "wb") as full:
         child = start("evaluate", stream(tmp_path), *SMALL, "--quiet", stdout=full)
-        _, said = child.communicate()
+        _, message = child.communicate()
     assert child.returncode == 2
-    assert said == b"clasher: No space left on device\n"
+    assert message == b"clasher: No space left on device\n"
 
 
 def test_ctrl_c_outside_the_loops_leaves_at_once(monkeypatch, tmp_path):
@@ -277,7 +278,7 @@ def test_ctrl_c_outside_the_loops_leaves_at_once(monkeypatch, tmp_path):
 
 
 def test_refusals_are_one_line_whatever_they_say(capsys):
-    from clasher.cli.main import Refusal
+    from clasher.cli.commands import Refusal
 
     Refusal("two\nlines").show()
     assert capsys.readouterr().err == "clasher: two lines\n"

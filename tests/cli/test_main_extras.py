@@ -1,4 +1,4 @@
-"""A command whose extra is not installed says so in one line: which, and how to get it."""
+"""A command whose extra is not installed says in one line which one and how to get it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ SPARK = [
 
 
 def cases() -> Any:
-    """Packages to hide, a command, and the extra that it is to name."""
+    """Yield a package to hide, a command, and the extra that it must name."""
     for package in PACKAGES["cli"]:
         yield package, "evaluate news.jsonl", "cli"
     yield "jinja2", "evaluate news.jsonl --report report.html", "report"
@@ -70,7 +70,7 @@ def cases() -> Any:
             continue
         (package,), address = PACKAGES[connector.extra], ADDRESSES[scheme]
         yield package, f"run --from {address} -m folder", connector.extra
-        yield package, f"run --from news.jsonl -m folder --labels-from {address}", connector.extra
+        yield package, f"run --from news.jsonl -m folder --late-labels {address}", connector.extra
         if connector.sink is not None:
             yield package, f"run --from news.jsonl -m folder --to {address}", connector.extra
             yield (
@@ -94,17 +94,17 @@ CASES = list(cases())
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """What each of the commands said."""
+def results(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """Run all commands; return their output."""
     folder = tmp_path_factory.mktemp("extras")
     stream(folder)
     (folder / "inbox").mkdir()
     (folder / "feeds.txt").write_text("http://127.0.0.1:1/feed\n")
     (folder / "lessons.jsonl").write_text("")
     Clasher(16, max_labels=4).save(folder / "model.clasher")
-    asked = json.dumps([[[package], command.split()] for package, command, _ in CASES])
+    cases = json.dumps([[[package], command.split()] for package, command, _ in CASES])
     done = subprocess.run(
-        [sys.executable, "-m", "tests.cli.hidden_packages"], input=asked, capture_output=True,
+        [sys.executable, "-m", "tests.cli.hidden_packages"], input=cases, capture_output=True,
         text=True, check=True, cwd=folder,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
@@ -112,9 +112,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("place", range(len(CASES)), ids=[f"{p}: {c}" for p, c, _ in CASES])
-def test_a_missing_extra_is_named_in_one_line(told: list[dict[str, Any]], place: int) -> None:
+def test_a_missing_extra_is_named_in_one_line(results: list[dict[str, Any]], place: int) -> None:
     *_, extra = CASES[place]
-    found = told[place]
+    found = results[place]
     assert found["code"] == 2, found
     assert found["stderr"].startswith("clasher: "), found["stderr"]
     assert found["stderr"].count("\n") == 1, found["stderr"]

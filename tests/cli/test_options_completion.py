@@ -1,4 +1,4 @@
-"""Shell completion: what is proposed, and the scripts that ask for it."""
+"""Shell completion: the proposals, and the scripts of the shells."""
 
 import os
 import shlex
@@ -7,30 +7,27 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 
-from clasher.cli.main import COMMANDS
+from clasher.cli.commands import COMMANDS, cli
 from support.environment import missing
 
 SHELLS = ("bash", "zsh", "fish")
 
 
-def asked(instruction: str, **words: str) -> list[str]:
-    """The lines that ``clasher`` answers a shell with."""
-    environment = os.environ | {"_CLASHER_COMPLETE": instruction} | words
-    done = subprocess.run(
-        [sys.executable, "-m", "clasher"], capture_output=True, text=True, env=environment
-    )
-    assert not done.stderr
-    return done.stdout.splitlines()
+def answer(instruction: str, **words: str) -> list[str]:
+    """Return the lines that ``clasher`` answers a shell with."""
+    environment = {"_CLASHER_COMPLETE": instruction, **words}
+    return CliRunner().invoke(cli, env=environment, prog_name="clasher").stdout.splitlines()
 
 
 def proposed(shell: str, words: str, incomplete: str) -> list[tuple[str, str]]:
-    """What a shell is told to propose: its kind and its value."""
+    """Return what a shell proposes: kinds and values."""
     if shell == "fish":
-        lines = asked("fish_complete", COMP_WORDS=f"{words} {incomplete}", COMP_CWORD=incomplete)
+        lines = answer("fish_complete", COMP_WORDS=f"{words} {incomplete}", COMP_CWORD=incomplete)
         return [tuple(line.split("\t")[0].split(",", 1)) for line in lines]
     typed = f"{words} {incomplete}"
-    lines = asked(f"{shell}_complete", COMP_WORDS=typed, COMP_CWORD=str(len(words.split())))
+    lines = answer(f"{shell}_complete", COMP_WORDS=typed, COMP_CWORD=str(len(words.split())))
     if shell == "zsh":  # a line each: kind, value, help
         return list(zip(lines[::3], lines[1::3], strict=True))
     return [tuple(line.split(",", 1)) for line in lines]
@@ -52,7 +49,7 @@ def test_every_command_is_proposed():
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_script_of_each_shell_parses(shell, tmp_path):
-    script = "\n".join(asked(f"{shell}_source"))
+    script = "\n".join(answer(f"{shell}_source"))
     assert f"_CLASHER_COMPLETE={shell}_complete" in script
     if shutil.which(shell) is None:
         missing(f"there is no {shell}: apt-get install {shell}")
@@ -62,16 +59,16 @@ def test_the_script_of_each_shell_parses(shell, tmp_path):
 
 
 def test_bash_completes(tmp_path):
-    """The whole way: the script is read by a shell, which asks as it does when Tab is pressed."""
+    """A shell reads the script, and calls it as if Tab were pressed."""
     program = tmp_path / "clasher"
     program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m clasher "$@"\n')
     program.chmod(0o755)
     script = tmp_path / "completion"
-    script.write_text("\n".join(asked("bash_source")))
+    script.write_text("\n".join(answer("bash_source")))
     source = f"source {script}\nCOMP_WORDS=(clasher learn --weig)\nCOMP_CWORD=2\n"
-    answer = 'COMPREPLY=()\n_clasher_completion clasher\nprintf "%s\\n" "${COMPREPLY[@]}"\n'
+    call = 'COMPREPLY=()\n_clasher_completion clasher\nprintf "%s\\n" "${COMPREPLY[@]}"\n'
     done = subprocess.run(
-        ["bash", "-c", source + answer],
+        ["bash", "-c", source + call],
         capture_output=True,
         text=True,
         check=True,

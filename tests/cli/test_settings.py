@@ -136,7 +136,7 @@ def test_a_function_of_your_own(news, tmp_path, monkeypatch):
     run("merge", path, path, "-o", tmp_path / "both.clasher", *own, "-q")
     commands = [
         ["inspect", path], ["explain", "-m", path, "wheat"], ["predict", news, "-m", path, "-q"],
-        ["learn", news, "-m", path, "-q"], ["late", news, "-m", path, "-q"],
+        ["learn", news, "-m", path, "-q"], ["late-labels", news, "-m", path, "-q"],
         ["unlearn", news, "-m", path, "-q"], ["labels", path, "list"],
         ["merge", path, path, "-o", tmp_path / "both.clasher"],
     ]  # fmt: skip

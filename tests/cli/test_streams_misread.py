@@ -34,9 +34,9 @@ def test_compression_is_known_by_its_bytes(tmp_path, compress, data, kind):
     assert documents(tmp_path / f"news.{kind}") == "20"
 
 
-def test_a_broken_end_of_compressed_input_is_told():
-    said = one_line(run("evaluate", "-", stdin=gzip.compress(LINES * 50)[:-40], code=2))
-    assert "ends in the middle of its gzip data" in said
+def test_a_broken_end_of_compressed_input_is_reported():
+    message = one_line(run("evaluate", "-", stdin=gzip.compress(LINES * 50)[:-40], code=2))
+    assert "ends in the middle of its gzip data" in message
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
@@ -49,16 +49,16 @@ def test_the_header_tells_the_delimiter(tmp_path, delimiter):
 def test_another_delimiter_and_encoding_are_named(tmp_path):
     path = tmp_path / "news.csv"
     path.write_bytes(CSV.replace(b",", b":"))
-    said = one_line(run("evaluate", path, code=2))
-    assert "its columns are 'id:text:labels'" in said
-    assert "--delimiter" in said
+    message = one_line(run("evaluate", path, code=2))
+    assert "its columns are 'id:text:labels'" in message
+    assert "--delimiter" in message
     assert documents(path, "--delimiter", ":") == "20"
     assert documents("-", "--delimiter", ":", stdin=path.read_bytes()) == "20"
     path.write_bytes("id,text,labels\n1,café,a\n2,thé,b\n".encode("cp1252"))
     for more in ([], ["--on-error", "skip"]):
-        said = one_line(run("evaluate", path, *more, code=2))
-        assert "--encoding cp1252" in said
-        assert ("--on-error skip" in said) is not bool(more)
+        message = one_line(run("evaluate", path, *more, code=2))
+        assert "--encoding cp1252" in message
+        assert ("--on-error skip" in message) is not bool(more)
     assert documents(path, "--encoding", "cp1252") == "2"
     assert "no encoding 'cp0'" in one_line(run("evaluate", path, "--encoding", "cp0", code=2))
     assert "one character" in one_line(run("evaluate", path, "--delimiter", "ab", code=2))
@@ -80,14 +80,14 @@ def test_run_takes_them_too(tmp_path):
     ):
         run(
             "run", "--from", tmp_path / name, "--to", tmp_path / f"{at}.jsonl", "-q", *more, *SMALL,
-            "--model", tmp_path / f"m{at}", "--texts",
+            "--model", tmp_path / f"m{at}", "--include-text",
         )  # fmt: skip
         assert (tmp_path / f"{at}.jsonl").read_bytes().count(b"\n") == 20
     assert "blé" in (tmp_path / "1.jsonl").read_text()
 
 
 @pytest.mark.parametrize(
-    ("args", "stdin", "wanted"),
+    ("args", "stdin", "expected"),
     [
         (["evaluate", "-"], CSV, "--format csv"),
         (["evaluate", "{folder}"], None, "is a folder; name the files in it"),
@@ -95,17 +95,17 @@ def test_run_takes_them_too(tmp_path):
         (
             ["evaluate", "-", "--max-labels", "1"],
             LINES,
-            "raise --max-labels, or say --on-full evict",
+            "raise --max-labels, or use --on-full evict",
         ),
         (["evaluate", "-", "--dimensions", "1"], LINES, "--dimensions must be an integer from 2"),
         (["evaluate", "-", "--half-life", "-1"], LINES, "--half-life must be"),
         (["clusters", "-", "--k", "0"], LINES, "--k must be an integer from 1"),
     ],
 )
-def test_an_error_names_the_option(tmp_path, args, stdin, wanted):
-    said = one_line(run(*(arg.format(folder=tmp_path) for arg in args), stdin=stdin, code=2))
-    assert wanted in said
-    assert "parameter of" not in said
+def test_an_error_names_the_option(tmp_path, args, stdin, expected):
+    message = one_line(run(*(arg.format(folder=tmp_path) for arg in args), stdin=stdin, code=2))
+    assert expected in message
+    assert "parameter of" not in message
 
 
 def test_a_missing_stream_is_standard_input_perhaps(tmp_path):
@@ -114,5 +114,5 @@ def test_a_missing_stream_is_standard_input_perhaps(tmp_path):
 
 def test_labels_that_are_there_name_the_command(tmp_path):
     run("learn", "-", "-m", tmp_path / "m", *SMALL, stdin=LINES)
-    said = one_line(run("labels", tmp_path / "m", "rename", "grain", "metal", code=2))
-    assert "clasher labels MODEL merge" in said
+    message = one_line(run("labels", tmp_path / "m", "rename", "grain", "metal", code=2))
+    assert "clasher labels MODEL merge" in message

@@ -41,7 +41,7 @@ def test_lines_of_a_long_file_are_estimated(tmp_path, monkeypatch):
     assert expected_records([path]) is None
 
 
-def test_what_only_reading_tells_is_unknown(tmp_path, table):
+def test_the_size_of_compressed_files_is_unknown(tmp_path, table):
     path = stream(tmp_path, 40)
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"{}\n"))
     with pa.ipc.new_stream(str(tmp_path / "stream.arrow"), table.schema) as writer:

@@ -19,7 +19,7 @@ class Screen(io.StringIO):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """Nothing was said yet, and something is to be said at once."""
+    """Nothing was message yet, and something is to be message at once."""
     monkeypatch.setattr(compile_notice, "notice", compile_notice.Notice())
     monkeypatch.setattr(compile_notice, "PATIENCE", 0.0)
     compile_notice.watch()
@@ -130,6 +130,7 @@ print(sorted({entry.data["dispatcher"].py_func.__name__ for _, entry in compiled
 """
 
 
+@pytest.mark.trial  # compiles everything; the test above is the quick one
 @pytest.mark.compiled
 def test_nothing_is_left_to_compile_after_the_warm_up(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}

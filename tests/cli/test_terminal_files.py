@@ -4,7 +4,8 @@ import stat
 
 import pytest
 
-from clasher.cli.terminal import check_outputs, write_json, write_whole
+from clasher.cli.terminal import check_outputs, write_json
+from clasher.durable import replace_text
 from clasher.errors import SettingError
 from support.environment import nobody
 
@@ -26,13 +27,13 @@ def test_a_file_is_replaced_as_a_whole(tmp_path, monkeypatch):
 
 def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "target")
-    write_whole(tmp_path / "link", "text")
+    replace_text(tmp_path / "link", "text")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "target").read_text() == "text"
 
 
 def test_a_device_stays_a_device():
-    write_whole("/dev/null", "text")
+    replace_text("/dev/null", "text")
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from clasher import Clasher
+from clasher.cli.commands.evaluate import show_progress
 from clasher.cli.terminal import Bar
 from clasher.evaluate import Progress
 from tests.cli.command import SMALL, start, stream
@@ -53,14 +53,14 @@ def reached(**figures):
 def test_an_evaluation_shows_rate_figures_and_memory(monkeypatch):
     terminal = Terminal(monkeypatch)
     with Bar(100, shown=True) as bar:
-        bar.evaluated(reached())
+        show_progress(bar, reached())
     assert "50 docs  1,234/s  macro .412  micro .568  312 MB" in terminal.shown()
 
 
-def test_alarms_are_told_as_they_ring(monkeypatch):
+def test_alarms_are_shown(monkeypatch):
     terminal = Terminal(monkeypatch)
     with Bar(100, shown=True) as bar:
-        bar.evaluated(reached(alarms=3))
+        show_progress(bar, reached(alarms=3))
     assert "micro .568  3 alarms" in terminal.shown()
 
 
@@ -69,18 +69,16 @@ def test_the_line_stays_short_of_the_edge(total, monkeypatch):
     """At the edge, the terminal's own ^C would break the line."""
     terminal = Terminal(monkeypatch)
     with Bar(total, shown=True) as bar:
-        bar.evaluated(reached(documents=123_456_789))
+        show_progress(bar, reached(documents=123_456_789))
     lines = re.split(r"[\r\n]+", terminal.shown())
     assert 60 < max(len(line.rstrip()) for line in lines) <= 77
 
 
-def test_learning_shows_rate_labels_and_memory(monkeypatch):
-    model = Clasher(dimensions=16)
-    model.learn("wheat", {"grain"})
+def test_facts_are_shown_between_rate_and_memory(monkeypatch):
     terminal = Terminal(monkeypatch)
     with Bar(10, shown=True) as bar:
-        bar.learnt(3, model)
-        bar.learnt(4, model)
+        bar.advance(3, lambda: ["1 label"])
+        bar.advance(4, lambda: ["1 label"])
     assert bar.documents == 7
     assert bar.rate == 7 / bar.seconds
     assert re.search(r"7 docs  [\d,]+/s  1 label  [\d.]+ [MG]B", terminal.shown())
@@ -89,14 +87,14 @@ def test_learning_shows_rate_labels_and_memory(monkeypatch):
 def test_predicting_shows_rate_and_memory(monkeypatch):
     terminal = Terminal(monkeypatch)
     with Bar(10, shown=True) as bar:
-        bar.predicted(5)
+        bar.advance(5)
     assert re.search(r"5 docs  [\d,]+/s  [\d.]+ [MG]B", terminal.shown())
 
 
 def test_a_bar_nobody_sees_counts_all_the_same(monkeypatch):
     terminal = Terminal(monkeypatch)
     with Bar(10, shown=False) as bar:
-        bar.predicted(5)
+        bar.advance(5)
     assert bar.documents == 5
     assert bar.rate > 0
     assert Bar(10, shown=False).rate == 0

@@ -168,10 +168,10 @@ def nitf(
     meta: tuple[str, str, str] | None = ("1987", "1", "1"),
 ) -> bytes:
     """An article."""
-    told = ""
+    reported = ""
     if meta is not None:
         names = ("publication_year", "publication_month", "publication_day_of_month")
-        told = "".join(
+        reported = "".join(
             f'    <meta content="{value}" name="{name}"/>\n'
             for name, value in zip(names, meta, strict=True)
         )
@@ -188,7 +188,7 @@ def nitf(
         '"http://www.nitf.org/IPTC/NITF/3.3/specification/dtd/nitf-3-3.dtd">\n'
         '<nitf change.date="June 10, 2005" change.time="19:30" '
         'version="-//IPTC//DTD NITF 3.3//EN">\n'
-        f"  <head>\n    <title>{escape(headline)}</title>\n{told}"
+        f"  <head>\n    <title>{escape(headline)}</title>\n{reported}"
         '    <meta content="Metropolitan Desk" name="dsk"/>\n    <docdata>\n'
         f'      <doc-id id-string="{number}"/>\n'
         '      <doc.copyright holder="The New York Times" year="1987"/>\n'

@@ -78,15 +78,15 @@ BAD = {
     "no abstract": (paper("1", abstract=None), r"Expected `str`, got `null` - at `\$.abstract`"),
     "no versions": (paper("1", versions=[]), "it has no version"),
     "versions without dates": (paper("1", versions=["v1"]), r"at `\$.versions\[0\]`"),
-    "no such day": (paper("1", "Mon, 31 Feb 2007 19:18:42 GMT"), "first version is of 'Mon, 31"),
-    "no date": (paper("1", "yesterday"), "its first version is of 'yesterday'"),
+    "no such day": (paper("1", "Mon, 31 Feb 2007 19:18:42 GMT"), "first version has date 'Mon, 31"),
+    "no date": (paper("1", "yesterday"), "its first version has date 'yesterday'"),
     "odd encoding": (paper("1").replace(b"Calculation", b"Calcul\xe9"), "invalid UTF-8 at byte"),
     "too long": (paper("1", abstract="x" * (17 << 20)), "longer than 16,777,216 bytes"),
 }
 
 
 @pytest.mark.parametrize("bad", BAD)
-def test_a_bad_line_has_its_place_and_can_be_passed_over(tmp_path, bad):
+def test_a_bad_line_has_its_place_and_can_be_skipped(tmp_path, bad):
     line, problem = BAD[bad]
     (tmp_path / NAME).write_bytes(SNAPSHOT + b"\n" + line + paper("2"))
     with pytest.raises(RecordError, match=problem) as caught:
@@ -104,7 +104,7 @@ def test_deep_nesting_is_a_bad_line():
 
 
 @pytest.mark.parametrize("name", [f"{NAME}.gz", f"{NAME}.xz", "archive.zip"])
-def test_a_half_downloaded_snapshot_is_told(tmp_path, name):
+def test_a_half_downloaded_snapshot_is_reported(tmp_path, name):
     content = WRAPPINGS[name]
     for length in (0, 30, len(content) // 2, len(content) - 5):
         (tmp_path / name).write_bytes(content[:length])
@@ -112,13 +112,13 @@ def test_a_half_downloaded_snapshot_is_told(tmp_path, name):
             arxiv(tmp_path, on_error=BadRecords("skip"))
 
 
-def test_a_plain_snapshot_that_was_cut_off_is_told(tmp_path):
+def test_a_plain_snapshot_that_was_cut_off_is_reported(tmp_path):
     (tmp_path / NAME).write_bytes(SNAPSHOT[:-100])
     with pytest.raises(RecordError, match=r"record 4: .*truncated"):
         arxiv(tmp_path)
 
 
-def test_a_zip_of_something_else_is_told(tmp_path):
+def test_a_zip_of_something_else_is_reported(tmp_path):
     (tmp_path / "archive.zip").write_bytes(zipped({"other.json": b"{}"}))
     with pytest.raises(StreamError, match=r"archive\.zip holds 0 files arxiv-metadata"):
         arxiv(tmp_path)
@@ -132,7 +132,7 @@ def test_of_several_snapshots_one_has_to_be_named(tmp_path):
     assert len(arxiv(tmp_path / NAME)) == 4
 
 
-def test_a_wrong_folder_is_told_with_what_to_get(tmp_path):
+def test_a_wrong_folder_is_reported_with_the_files_to_get(tmp_path):
     with pytest.raises(MissingDatasetError, match=r"oai-snapshot\.json.*Cornell University"):
         arxiv(tmp_path)
 

@@ -68,7 +68,7 @@ def test_the_date_is_the_stated_one_if_it_fits_the_month(date, meta, name, read)
 
 
 @pytest.mark.parametrize("meta", [None, ("", "", ""), ("1987", "13", "1"), ("1987", "x", "1")])
-def test_an_article_of_no_day_is_told(meta):
+def test_an_article_of_no_day_is_reported(meta):
     with pytest.raises(FaultError, match="it has no date"):
         parse("0000007.xml", nitf(7, None, meta=meta))
 
@@ -119,7 +119,7 @@ def test_odd_days_are_the_test_set(tmp_path):
         (nitf(7).replace(b"Doctors Meet</hl1>", b"&nonsense;</hl1>"), "&nonsense; is unknown"),
     ],
 )
-def test_a_bad_article_has_its_place_and_can_be_passed_over(tmp_path, content, problem):
+def test_a_bad_article_has_its_place_and_can_be_skipped(tmp_path, content, problem):
     write(tmp_path, {"1987/01.tgz": tar({**JANUARY, "01/01/0000007.xml": content})})
     with pytest.raises(RecordError, match=problem) as caught:
         nyt(tmp_path)
@@ -129,13 +129,13 @@ def test_a_bad_article_has_its_place_and_can_be_passed_over(tmp_path, content, p
     assert bad.skipped == 1
 
 
-def test_a_month_that_was_cut_off_is_told_even_when_bad_records_are_passed_over(tmp_path):
+def test_a_month_that_was_cut_off_is_reported_even_when_bad_records_are_skipped(tmp_path):
     content = tar({f"01/01/{n:07}.xml": article(n, "01", headline=f"{n}") for n in range(200)})
     write(tmp_path, {"1987/01.tgz": content[: len(content) // 2]})
-    with pytest.raises(StreamError, match=r"1987/01\.tgz is damaged or not all there"):
+    with pytest.raises(StreamError, match=r"1987/01\.tgz is damaged or incomplete"):
         nyt(tmp_path, on_error=BadRecords("skip"))
 
 
-def test_a_wrong_folder_is_told_with_what_to_get(tmp_path):
+def test_a_wrong_folder_is_reported_with_the_files_to_get(tmp_path):
     with pytest.raises(MissingDatasetError, match=r"1987/01\.tgz.*Linguistic Data Consortium"):
         nyt(tmp_path)

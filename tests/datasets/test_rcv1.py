@@ -62,7 +62,7 @@ def test_the_lyrl2004_split_ends_at_26150(tmp_path):
 
 
 def test_tokens_have_no_days_to_split_by(tmp_path):
-    with pytest.raises(SettingError, match=r"'days' asks for dates.*zips of days.*'lyrl2004'"):
+    with pytest.raises(SettingError, match=r"'days' needs dates.*zips of days.*'lyrl2004'"):
         rcv1(write(tmp_path, token_files()), "days", "train")
 
 
@@ -78,7 +78,7 @@ def test_a_token_file_that_is_missing_is_named(tmp_path, name):
 
 @pytest.mark.parametrize("end", ["", ".gz"])
 @pytest.mark.parametrize("name", ["lyrl2004_tokens_test_pt0.dat", "rcv1-v2.topics.qrels"])
-def test_a_half_downloaded_file_is_told(tmp_path, name, end):
+def test_a_half_downloaded_file_is_reported(tmp_path, name, end):
     path = write(tmp_path, token_files(end)) / f"{name}{end}"
     path.write_bytes(path.read_bytes()[:-12])
     with pytest.raises(StreamError, match=rf"{name}{end}"):
@@ -87,9 +87,9 @@ def test_a_half_downloaded_file_is_told(tmp_path, name, end):
 
 @pytest.mark.parametrize(
     ("content", "problem"),
-    [(b"", "is empty"), (b"<html>404</html>\n", "record 1: it begins with b'<html>404</html>'")],
+    [(b"", "is empty"), (b"<html>404</html>\n", "record 1: it starts with b'<html>404</html>'")],
 )
-def test_a_token_file_without_documents_is_told(tmp_path, content, problem):
+def test_a_token_file_without_documents_is_reported(tmp_path, content, problem):
     folder = write(tmp_path, token_files(""))
     (folder / "lyrl2004_tokens_test_pt3.dat").write_bytes(content)
     with pytest.raises(StreamError, match=rf"test_pt3\.dat.*{problem}"):
@@ -99,7 +99,7 @@ def test_a_token_file_without_documents_is_told(tmp_path, content, problem):
 @pytest.mark.parametrize(
     ("record", "problem"),
     [
-        (b".I abc\n.W\nwheat\n\n", r"it begins with b'\.I abc', not with \.I and a number"),
+        (b".I abc\n.W\nwheat\n\n", r"it starts with b'\.I abc', not with \.I and a number"),
         (b".I 7\nwheat\n\n", r"document 7 has no \.W"),
         (b".I 7\n.W\nwheat\n\n", r"document 7 has no topics in .*qrels"),
     ],
@@ -133,10 +133,10 @@ def test_judgements_are_found_whatever_their_order(tmp_path_factory, topics):
 
 
 @pytest.mark.parametrize("content", [b"", b"E11\n", b"E11 x 1\n", b"E11 2286 1\nE11 2287\n"])
-def test_judgements_that_are_none_are_told(tmp_path, content):
+def test_invalid_judgements_are_reported(tmp_path, content):
     path = tmp_path / "rcv1-v2.topics.qrels"
     path.write_bytes(content)
-    with pytest.raises(StreamError, match=r"qrels is damaged or not all there"):
+    with pytest.raises(StreamError, match=r"qrels is damaged or incomplete"):
         Judgements(path)
 
 
@@ -149,7 +149,7 @@ def test_the_hierarchy_adds_what_lies_above(tmp_path):
     assert Hierarchy(path).closed([]) == []
 
 
-def test_a_hierarchy_that_is_none_is_told(tmp_path):
+def test_an_invalid_hierarchy_is_reported(tmp_path):
     path = tmp_path / "rcv1.topics.hier.orig"
     path.write_bytes(HIERARCHY + b"<html>\n")
     with pytest.raises(StreamError, match="line 8 is not 'parent"):
@@ -247,10 +247,13 @@ def test_one_archive_of_all_days_is_sorted(tmp_path, mode):
 ODD = {
     "broken XML": (newsitem(8)[:300], "broken XML: no element found|broken XML: unclosed"),
     "nothing": (b"", "broken XML: no element found"),
-    "something else": (b"<html/>", "it is no <newsitem itemid"),
-    "no number": (newsitem(8).replace(b"itemid", b"other"), "it is no <newsitem itemid"),
-    "no codes": (newsitem(8).replace(b"metadata", b"other"), "no <metadata>, and so no codes"),
-    "a code of nothing": (newsitem(8).replace(b'code="E11"', b""), "a <code> without code"),
+    "something else": (b"<html/>", "it is not a <newsitem itemid"),
+    "no number": (newsitem(8).replace(b"itemid", b"other"), "it is not a <newsitem itemid"),
+    "no codes": (newsitem(8).replace(b"metadata", b"other"), "no <metadata>, so no codes"),
+    "a code of nothing": (
+        newsitem(8).replace(b'code="E11"', b""),
+        "<code> without the attribute code",
+    ),
     "unknown encoding": (newsitem(8).replace(b"iso-8859-1", b"klingon"), "encoding is unknown"),
     "wrong encoding": (
         newsitem(8, headline="Öl").replace(b"iso-8859-1", b"UTF-8"),
@@ -261,12 +264,12 @@ ODD = {
         b'<!DOCTYPE n [<!ENTITY a "aaaa">]><newsitem itemid="8">&a;</newsitem>',
         "it declares an entity, 'a'",
     ),
-    "a giant": (newsitem(8, paragraphs=["x" * (17 << 20)]), "more than 16,777,216 bytes"),
+    "a giant": (newsitem(8, paragraphs=["x" * (17 << 20)]), "longer than 16,777,216 bytes"),
 }
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_an_odd_member_has_its_place_and_can_be_passed_over(tmp_path, odd):
+def test_an_odd_member_has_its_place_and_can_be_skipped(tmp_path, odd):
     content, problem = ODD[odd]
     folder = write(tmp_path, days(d19960820={7: newsitem(7), 8: content, 9: newsitem(9)}))
     with pytest.raises(RecordError, match=problem) as caught:
@@ -288,10 +291,10 @@ def test_a_damaged_member_of_a_sound_zip_is_a_bad_record(tmp_path):
 
 
 @pytest.mark.parametrize("length", [0, 100, -30])
-def test_a_zip_that_was_cut_off_is_told(tmp_path, length):
+def test_a_zip_that_was_cut_off_is_reported(tmp_path, length):
     content = day_zip({7: newsitem(7)})
     (tmp_path / "19960820.zip").write_bytes(content[:length])
-    with pytest.raises(StreamError, match=r"19960820\.zip is damaged or not all there.*get it"):
+    with pytest.raises(StreamError, match=r"19960820\.zip is damaged or incomplete.*get it"):
         rcv1(tmp_path, on_error=BadRecords("skip"))
 
 
@@ -308,13 +311,13 @@ def test_a_date_is_that_of_the_zip_or_of_the_story():
 
 
 @pytest.mark.parametrize("date", ["", "1996-02-31", "yesterday"])
-def test_a_story_without_a_day_is_told(tmp_path, date):
+def test_a_story_without_a_day_is_reported(tmp_path, date):
     (tmp_path / "rcv1.tar").write_bytes(tar({"7newsML.xml": newsitem(7, date)}))
     with pytest.raises(RecordError, match=r"it has no date|its date is"):
         rcv1(tmp_path)
 
 
-def test_a_wrong_folder_is_told_with_what_to_get(tmp_path):
+def test_a_wrong_folder_is_reported_with_the_files_to_get(tmp_path):
     with pytest.raises(MissingDatasetError, match=r"19960820\.zip.*NIST.*trec\.nist\.gov"):
         rcv1(tmp_path)
 

@@ -32,8 +32,8 @@ def corpus(tmp_path):
 
 
 def test_a_story_has_title_and_body_without_place_author_and_signature():
-    found = parsed(title="WHEAT <W>  RISES", body="Wheat rose\nas AT&T said.\n    Corn fell.")
-    assert found.text == "WHEAT <W> RISES\nWheat rose as AT&T said. Corn fell."
+    found = parsed(title="WHEAT <W>  RISES", body="Wheat rose\nas AT&T message.\n    Corn fell.")
+    assert found.text == "WHEAT <W> RISES\nWheat rose as AT&T message. Corn fell."
     assert (found.id, found.date) == ("1", "1987-02-26T15:01:01")
     assert parsed(topics=["grain", "corn", "grain"]).labels == ["grain", "corn"]
 
@@ -42,8 +42,8 @@ def test_a_story_has_title_and_body_without_place_author_and_signature():
     "signature", [" Reuter\n&#3;", " REUTER\n&#3;", " REUTER...\n&#3;", "&#3;"]
 )
 def test_the_signature_is_no_text(signature):
-    text = f"<TEXT><TITLE>A</TITLE><BODY>He told Reuters.\n{signature}</BODY></TEXT>"
-    assert parsed(text=text).text == "A\nHe told Reuters."
+    text = f"<TEXT><TITLE>A</TITLE><BODY>He reported Reuters.\n{signature}</BODY></TEXT>"
+    assert parsed(text=text).text == "A\nHe reported Reuters."
 
 
 def test_a_brief_story_is_its_title():
@@ -81,19 +81,19 @@ def test_dates_with_their_known_noise(written, read):
 @pytest.mark.parametrize(
     "date", ["", "yesterday", "26-FEV-1987 15:01:01.79", "31-FEB-1987 15:01:01"]
 )
-def test_a_date_that_is_none_is_told(date):
+def test_an_invalid_date_is_reported(date):
     with pytest.raises(FaultError, match=r"its date is|no <DATE>"):
         parsed(date=date)
 
 
 @pytest.mark.parametrize("part", ["TOPICS", "DATE", "TEXT"])
-def test_a_part_that_is_missing_is_told(part):
+def test_a_missing_part_is_reported(part):
     cut = re.sub(f"<{part}>.*?</{part}>", "", story(1), flags=re.S)
     with pytest.raises(FaultError, match=f"it has no <{part}>"):
         parse(cut.removeprefix("<REUTERS"))
 
 
-def test_a_story_without_number_is_told():
+def test_a_story_without_number_is_reported():
     with pytest.raises(FaultError, match="no NEWID"):
         parse(story(1).replace("NEWID", "OTHER").removeprefix("<REUTERS"))
 
@@ -159,7 +159,7 @@ def test_odd_bytes_are_latin_1(tmp_path):
 
 
 @pytest.mark.parametrize("folder", ["", "missing"])
-def test_a_wrong_folder_is_told_with_what_to_get(tmp_path, folder):
+def test_a_wrong_folder_is_reported_with_the_files_to_get(tmp_path, folder):
     with pytest.raises(MissingDatasetError, match="UCI Machine Learning Repository") as caught:
         stories_of(tmp_path / folder)
     assert "reuters21578.tar.gz" in str(caught.value)
@@ -175,7 +175,7 @@ def test_missing_files_are_named(corpus):
         stories_of(folder)
 
 
-def test_a_half_downloaded_file_is_told(corpus):
+def test_a_half_downloaded_file_is_reported(corpus):
     folder = corpus(*(story(n) for n in range(44)))
     path = folder / "reut2-004.sgm"
     path.write_bytes(path.read_bytes()[:-300])
@@ -183,7 +183,7 @@ def test_a_half_downloaded_file_is_told(corpus):
         stories_of(folder, on_error=BadRecords("skip"))
 
 
-def test_a_half_downloaded_archive_is_told(tmp_path):
+def test_a_half_downloaded_archive_is_reported(tmp_path):
     content = tar(sgml_files(story(n, body=f"wheat {n} " * 300) for n in range(440)))
     path = tmp_path / "reuters21578.tar.gz"
     for length in (0, 10, len(content) // 2, len(content) - 20):
@@ -192,7 +192,7 @@ def test_a_half_downloaded_archive_is_told(tmp_path):
             stories_of(tmp_path)
 
 
-def test_a_damaged_file_in_a_sound_archive_is_told(tmp_path):
+def test_a_damaged_file_in_a_sound_archive_is_reported(tmp_path):
     content = bytearray(zipped(sgml_files(story(n) for n in range(22))))
     content[content.find(b"reut2-005.sgm") + 40] ^= 0xFF
     (tmp_path / "reuters21578.zip").write_bytes(content)
@@ -200,14 +200,14 @@ def test_a_damaged_file_in_a_sound_archive_is_told(tmp_path):
         stories_of(tmp_path, on_error=BadRecords("skip"))
 
 
-def test_an_error_page_in_the_place_of_a_file_is_told(corpus):
+def test_an_error_page_in_the_place_of_a_file_is_reported(corpus):
     folder = corpus(story(1))
     (folder / "reut2-003.sgm").write_bytes(b"<html>404 Not Found</html>")
     with pytest.raises(StreamError, match=r"reut2-003\.sgm holds no story.*404"):
         stories_of(folder)
 
 
-def test_a_bad_story_has_its_place_and_can_be_passed_over(corpus, tmp_path):
+def test_a_bad_story_has_its_place_and_can_be_skipped(corpus, tmp_path):
     folder = corpus(
         *(story(n, "nonsense" if n == 30 else "1-MAR-1987 10:00:00.00") for n in range(44))
     )
@@ -260,8 +260,10 @@ def test_the_splits_are_those_of_the_readme(tmp_path, split, topics):
     both = set()
     for part in ("train", "test"):
         found = {d.id for d in stories_of(folder, split, part)}
-        wanted = {str(n) for n, values in enumerate(ATTRIBUTES) if definition(split, part, *values)}
-        assert found == wanted
+        expected = {
+            str(n) for n, values in enumerate(ATTRIBUTES) if definition(split, part, *values)
+        }
+        assert found == expected
         both |= found
     assert {d.id for d in stories_of(folder, split)} == both
 

@@ -122,7 +122,7 @@ def test_labels_come_and_go(drift, there):
 
 
 @pytest.mark.parametrize(
-    ("parameter", "wanted", "values"),
+    ("parameter", "expected", "values"),
     [
         ("documents", "an integer from 1 to 9007199254740992", [0, 2.0, None, True]),
         ("labels", "an integer from 1 to 4096", [0, 4097, "3"]),
@@ -132,10 +132,10 @@ def test_labels_come_and_go(drift, there):
         ("seed", "an integer from 0 to 9223372036854775807", [-1, None]),
     ],
 )
-def test_every_parameter_is_validated(parameter, wanted, values):
+def test_every_parameter_is_validated(parameter, expected, values):
     for value in values:
         with pytest.raises(SettingError) as caught:
             Stream(**{"documents": 100, parameter: value})
         assert str(caught.value) == (
-            f"The {parameter!r} parameter of Stream must be {wanted}. Got {value!r} instead."
+            f"The {parameter!r} parameter of Stream must be {expected}. Got {value!r} instead."
         )

@@ -27,7 +27,7 @@ def read(path):
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson", "a.parquet"])
 @given(written=documents)
-def test_what_is_written_is_read(tmp_path_factory, name, written):
+def test_written_documents_can_be_read(tmp_path_factory, name, written):
     path = tmp_path_factory.mktemp("out") / name
     with DocumentWriter(path) as writer:
         for document in written:
@@ -40,7 +40,7 @@ def test_what_is_written_is_read(tmp_path_factory, name, written):
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
-def test_nothing_is_left_of_what_was_not_finished(tmp_path, name):
+def test_unfinished_files_are_deleted(tmp_path, name):
     (tmp_path / name).write_bytes(b"kept")
     with DocumentWriter(tmp_path / name) as writer:
         writer.write([Document("1", None, "wheat", [])])
@@ -63,12 +63,12 @@ def test_rows_are_written_in_large_groups(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.csv", "a", "a.parquet.gz"])
 def test_other_formats_are_refused(tmp_path, name):
-    with pytest.raises(SettingError, match=r"written as \.jsonl or \.parquet"):
+    with pytest.raises(SettingError, match=r"must be \.jsonl or \.parquet"):
         DocumentWriter(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
-def test_a_folder_that_is_missing_is_told(tmp_path, name):
+def test_a_missing_folder_is_reported(tmp_path, name):
     with pytest.raises(StreamError, match=f"{name} cannot be written"):
         DocumentWriter(tmp_path / "missing" / name)
 

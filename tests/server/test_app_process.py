@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from clasher import Clasher
-from clasher.cli.main import cli
+from clasher.cli.commands import cli
 from clasher.server.tokens import TokenFile
 from clasher.service.log import Log
 from tests.server.servers import LESSONS, PATIENCE, Process, process, read_all

@@ -10,10 +10,10 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from clasher.cli.commands import serve as serve_command
+from clasher.cli import demo_corpus
+from clasher.cli.commands import cli
 from clasher.cli.commands.serve import FIRST, ROUNDS, feed
 from clasher.cli.demo_corpus import Collection, Docstring
-from clasher.cli.main import cli
 from clasher.errors import FolderError
 from clasher.server.app import Server, bind
 from clasher.server.service import Service, Setup
@@ -111,7 +111,7 @@ def test_an_unexpected_error_ends_with_one_line(
     def fail(*_: object, **__: object) -> Engine:
         raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
 
-    monkeypatch.setattr(serve_command, "Engine", fail)
+    monkeypatch.setattr("clasher.service.engine.Engine", fail)
     ended = CliRunner().invoke(cli, ["serve", "--data", str(folder), "--port", "0", "--quiet"])
     assert ended.exit_code == 2
     assert ended.output.count("\n") == 1
@@ -123,7 +123,7 @@ def test_the_demo_predicts_before_it_answers(folder: Path, monkeypatch: pytest.M
         Docstring(f"package.object{n}", LESSONS[n % 3]["text"], LESSONS[n % 3]["labels"])
         for n in range(FIRST + 20)
     ]
-    monkeypatch.setattr(serve_command, "collect", lambda limit: Collection(some[:limit]))
+    monkeypatch.setattr(demo_corpus, "collect", lambda limit: Collection(some[:limit]))
 
     async def fed() -> tuple[int, int, int]:
         service = Service(lambda: Engine(folder, SETTINGS), Setup())

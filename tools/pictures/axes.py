@@ -22,18 +22,18 @@ class Axes:
     low: float = 0.0
 
     def place(self, x: float, y: float) -> tuple[float, float]:
-        """Where a point of the plot is in the picture; beyond the frame it is on it."""
+        """Return the position of a point in the picture, clipped to the frame."""
         share = min(max((y - self.low) / (self.y - self.low), 0.0), 1.0)
         across = min(max((x - self.x0) / (self.x - self.x0), 0.0), 1.0)
         return self.left + self.width * across, self.top + self.height * (1.0 - share)
 
     @property
     def x0(self) -> float:
-        """Both scales begin at the same value where that is negative, else x at 0."""
+        """The start of the x axis: that of the y axis if negative, else 0."""
         return min(self.low, 0.0)
 
     def frame(self, xs: Sequence[float], ys: Sequence[float], form: str = "{:g}") -> None:
-        """Lines and numbers at these values."""
+        """Draw lines and numbers at these values."""
         for y in ys:
             _, at = self.place(0.0, y)
             self.picture.line(self.left, at, self.left + self.width, at, colour=RULE)

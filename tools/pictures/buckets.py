@@ -13,7 +13,7 @@ WIDTH, CELL = 760, 42
 
 
 def draw() -> Picture:
-    """Words above, buckets below, a line from each word to where its hash sends it."""
+    """Draw a line from each word to its bucket."""
     words = Hasher(DIMENSIONS).words(DOCUMENT)
     picture = Picture(f"Seven words in {DIMENSIONS} signed buckets", WIDTH, 250)
     picture.text(20, 30, f"“{DOCUMENT}”, hashed to {DIMENSIONS} buckets", bold=True)

@@ -15,7 +15,7 @@ PAIRS = 300
 
 
 def draw() -> Picture:
-    """One panel per number of dimensions; on the diagonal, hashing has changed nothing."""
+    """Draw one panel per number of dimensions; on the diagonal, hashing changes nothing."""
     sample = Sample((text for text, _ in Stream(documents=200, labels=8, seed=3)), idf=False)
     pairs = sample.pairs[:PAIRS]
     exact = sample.exact.products(pairs) / _lengths(sample.exact, pairs)

@@ -1,4 +1,4 @@
-"""How the rules learn: F1 along a stream that nothing was known of before."""
+"""How the rules learn: F1 over a stream, from scratch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DOCUMENTS, EVERY = 6000, 250
 
 
 def draw() -> Picture:
-    """Micro F1 of the last documents, test then train, one curve per rule."""
+    """Draw micro F1 of the last documents, test then train, one curve per rule."""
     stream = Stream(documents=DOCUMENTS, labels=20, drift="sudden", seed=5)
     texts, labels = zip(*stream, strict=True)
     picture = Picture("Micro F1 of the four rules along a stream that changes", 760, 300)

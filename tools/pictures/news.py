@@ -1,4 +1,4 @@
-"""The small stream that the pictures are about, and the document that is to be labelled."""
+"""The small stream of the pictures, and the document to label."""
 
 from __future__ import annotations
 

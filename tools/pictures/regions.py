@@ -1,4 +1,4 @@
-"""A document clashes into a region, and the region tells its labels."""
+"""A document clashes into a region, whose statistics decide its labels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BAR, STEP = 240, 34
 
 
 class Clash(NamedTuple):
-    """What the kernels find: label by label, the region, and the labels that are predicted."""
+    """The results of the kernels: scores by label, the region, and the predicted labels."""
 
     cosines: dict[str, float]
     fractions: dict[str, float]
@@ -25,7 +25,7 @@ class Clash(NamedTuple):
 
 
 def look(model: Clasher, text: str) -> Clash:
-    """The steps of Algorithm 1 up to the prediction, with what they leave behind."""
+    """Run Algorithm 1 up to the prediction, and keep the results of its steps."""
     state, setting, names = model._state, model._setting, model.labels
     hashed = model.hash_many([text])
     words = hashed.words
@@ -42,7 +42,7 @@ def look(model: Clasher, text: str) -> Clash:
 
 
 def draw() -> Picture:
-    """Left the cosines with all prototypes, right what the statistics of the winner say."""
+    """Draw the cosines with all prototypes, and the label statistics of the nearest region."""
     model = Clasher(dimensions=4096, rule="centroid", threshold=THRESHOLD)
     for text, labels in NEWS:
         model.learn(text, labels)

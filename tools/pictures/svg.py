@@ -1,4 +1,4 @@
-"""The few shapes that the pictures are made of, on a light card that is readable on any page."""
+"""The shapes of the pictures, on a light card that is readable on any page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COLOURS = (BLUE, RED, GREEN, FAINT)
 
 
 class Picture:
-    """An SVG in the making.
+    """An SVG picture.
 
     >>> picture = Picture("An example", 100, 50)
     >>> picture.line(0, 0, 10, 10)
@@ -37,7 +37,7 @@ class Picture:
         self, x: float, y: float, words: str, *, at: str = "start", colour: str = INK,
         size: int = 14, bold: bool = False,
     ) -> None:  # fmt: skip
-        """Words that start, end or have their middle at a point."""
+        """Draw text that starts, ends or is centred at a point."""
         weight = ' font-weight="600"' if bold else ""
         self._add(
             f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{at}" fill="{colour}" '
@@ -48,7 +48,7 @@ class Picture:
         self, x: float, y: float, x2: float, y2: float, *, colour: str = RULE, width: float = 1,
         dashes: str = "",
     ) -> None:  # fmt: skip
-        """A straight line."""
+        """Draw a straight line."""
         dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
         self._add(
             f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" '

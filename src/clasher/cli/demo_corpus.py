@@ -1,13 +1,11 @@
-"""Real text that every Python carries: the docstrings of its modules, read without importing them.
+"""A corpus that every Python has: the docstrings of its modules, read without importing them.
 
-A document is the docstring of a module, class, function or method, written in triple quotes, and
-nothing else: no name of it is added. Its labels are
+A document is the docstring of a module, class, function or method. Its labels are
 
 - the top-level package (``json``, ``numpy``) and the sub-package (``numpy.linalg``),
-- what the package is about (``family:networking``), see ``clasher.cli.demo_corpus``,
+- the topic of the package (``family:networking``): a chapter of Python's library reference, or a
+  Trove classifier of an installed package,
 - the kind of object (``kind:method``).
-
-What a module is about: the chapters of Python's library reference, and topics of packages.
 """
 
 from __future__ import annotations
@@ -18,9 +16,10 @@ import sys
 import sysconfig
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import distributions
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -58,7 +57,7 @@ CHAPTERS = {
     "language": "ast compileall dis keyword opcode pickletools py_compile pyclbr symtable tabnanny"
     " token tokenize",
 }
-"""The modules of the standard library by chapter, the smaller chapters joined."""
+"""The modules of the standard library by chapter; small chapters are joined."""
 
 TOPICS = {
     "Internet": "internet",
@@ -79,13 +78,13 @@ TOPICS = {
     "Text Processing": "text",
     "Text Processing :: Markup": "data formats",
 }
-"""Trove classifiers that say the same, with all below them."""
+"""Trove classifiers with the same topics; they include their children."""
 
 _CHAPTER_OF = {module: chapter for chapter, text in CHAPTERS.items() for module in text.split()}
 
 
 def family_of_module(module: str) -> str | None:
-    """The chapter that a module of the standard library stands in.
+    """Return the chapter of a module of the standard library.
 
     >>> family_of_module("json"), family_of_module("antigravity")
     ('data formats', None)
@@ -94,7 +93,7 @@ def family_of_module(module: str) -> str | None:
 
 
 def families_of_package(classifiers: list[str]) -> set[str]:
-    """What an installed package says that it is about.
+    """Return the topics that a package declares.
 
     >>> families_of_package(["Topic :: Text Processing :: Markup :: HTML", "Typing :: Typed"])
     {'data formats'}
@@ -109,17 +108,17 @@ def families_of_package(classifiers: list[str]) -> set[str]:
     return families
 
 
-FEWEST_WORDS = 6  # of a docstring; shorter ones say nothing
-MOST_CHARACTERS = 4000  # of a docstring; the rest is cut off
+FEWEST_WORDS = 6  # of a docstring; skip shorter ones
+MOST_CHARACTERS = 4000  # of a docstring; cut off the rest
 MOST_OF_A_PACKAGE = 1000  # docstrings
-LARGEST_FILE = 400_000  # bytes; larger files are tables
-PASSED_OVER = {"test", "tests", "testing", "_vendor", "vendored", "site-packages", "idle_test"}
+LARGEST_FILE = 400_000  # bytes; larger files hold tables
+SKIPPED = {"test", "tests", "testing", "_vendor", "vendored", "site-packages", "idle_test"}
 
 Definition: TypeAlias = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Docstring(NamedTuple):
-    """A document of the stream; ``name`` is the dotted name of the object it describes."""
+    """A document; ``name`` is the dotted name of the object it describes."""
 
     name: str
     text: str
@@ -127,7 +126,7 @@ class Docstring(NamedTuple):
 
 
 class Module(NamedTuple):
-    """A source file, the dotted name of its module, and what its package is about."""
+    """A source file, the dotted name of its module, and the topics of its package."""
 
     path: Path
     name: str
@@ -139,7 +138,7 @@ class Module(NamedTuple):
         return self.name.partition(".")[0]
 
     def labels(self) -> list[str]:
-        """The labels that all docstrings of the file share."""
+        """Return the labels that all docstrings of the file share."""
         package, _, below = self.name.partition(".")
         within = below.partition(".")[0]
         is_subpackage = "." in below or (below and self.path.stem == "__init__")
@@ -149,7 +148,7 @@ class Module(NamedTuple):
 
 @dataclass
 class Collection:
-    """The docstrings found, in the order of the stream, and where they came from."""
+    """The docstrings in the order of the stream, and the number of files read."""
 
     documents: list[Docstring] = field(default_factory=list)
     files: int = 0
@@ -157,7 +156,7 @@ class Collection:
 
     @property
     def packages(self) -> int:
-        """How many top-level packages the documents come from."""
+        """The number of top-level packages of the documents."""
         return len({document.name.partition(".")[0] for document in self.documents})
 
 
@@ -166,20 +165,17 @@ def collect(
     *,
     seed: int = 0,
     modules: Iterable[Module] | None = None,
-    on_progress: Callable[[int], object] | None = None,
 ) -> Collection:
-    """Read docstrings until there are ``limit`` of them, in an order that the seed decides.
+    """Read up to ``limit`` docstrings in a random order.
 
     Parameters
     ----------
     limit
-        The most documents; no package gives more than 1,000 of them.
+        The most documents; at most 1,000 of a package.
     seed
-        Of the order in which files are read and documents streamed.
+        The seed of the order of files and documents.
     modules
-        Where to look; by default the standard library and the installed packages.
-    on_progress
-        Called with the number of documents after every file.
+        The files to read; by default the standard library and the installed packages.
 
     Examples
     --------
@@ -188,11 +184,13 @@ def collect(
     (50, True)
     """
     order = random.Random(seed)
-    files = sorted(installation() if modules is None else modules)
+    if modules is None:
+        modules = chain(standard_library(), installed_packages())
+    files = sorted(modules)
     order.shuffle(files)
     found = Collection()
     taken: Counter[str] = Counter()
-    met: set[str] = set()  # inherited and generated docstrings repeat
+    seen: set[str] = set()  # inherited and generated docstrings repeat
     for module in files:
         if len(found.documents) >= limit:
             break
@@ -205,46 +203,38 @@ def collect(
             continue
         found.files += 1
         for document in _docstrings(module, tree):
-            if document.text not in met and taken[module.package] < MOST_OF_A_PACKAGE:
-                met.add(document.text)
+            if document.text not in seen and taken[module.package] < MOST_OF_A_PACKAGE:
+                seen.add(document.text)
                 taken[module.package] += 1
                 found.documents.append(document)
-        if on_progress is not None:
-            on_progress(min(limit, len(found.documents)))
     order.shuffle(found.documents)
     del found.documents[limit:]
     return found
 
 
-def installation() -> Iterator[Module]:
-    """The modules of the standard library and of the installed packages."""
-    yield from standard_library()
-    yield from installed_packages()
-
-
 def standard_library(root: Path | None = None) -> Iterator[Module]:
-    """The modules of the standard library that are written in Python."""
+    """Yield the Python modules of the standard library."""
     root = Path(sysconfig.get_path("stdlib")) if root is None else root
     for path in root.rglob("*.py"):
         inside = path.relative_to(root)
         module = inside.parts[0].removesuffix(".py")
-        if module in sys.stdlib_module_names and _is_wanted(inside):
+        if module in sys.stdlib_module_names and _is_used(inside):
             family = family_of_module(module)
             yield Module(path, _dotted(inside), (family,) if family else ())
 
 
 def installed_packages(folders: list[str] | None = None) -> Iterator[Module]:
-    """The modules of the installed packages, by their own lists of files."""
+    """Yield the modules that installed packages list."""
     for package in distributions(path=sys.path if folders is None else folders):
         families = families_of_package(package.metadata.get_all("Classifier") or [])
         for file in package.files or ():
-            if file.suffix == ".py" and file.parts[0] != ".." and _is_wanted(Path(file)):
+            if file.suffix == ".py" and file.parts[0] != ".." and _is_used(Path(file)):
                 yield Module(Path(str(file.locate())), _dotted(Path(file)), tuple(sorted(families)))
 
 
-def _is_wanted(inside: Path) -> bool:
-    own = inside.parts[0] == "clasher"  # what the demo shows should not change with its code
-    return not own and PASSED_OVER.isdisjoint(inside.parts)
+def _is_used(inside: Path) -> bool:
+    own = inside.parts[0] == "clasher"  # the demo should not change with its own code
+    return not own and SKIPPED.isdisjoint(inside.parts)
 
 
 def _dotted(inside: Path) -> str:
@@ -257,7 +247,7 @@ def _parse(path: Path) -> ast.Module:
     if b'"""' not in source and b"'''" not in source:
         return ast.Module([], [])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of escapes in other people's strings
+        warnings.simplefilter("ignore")  # about escapes in other people's strings
         return ast.parse(source)
 
 
@@ -266,13 +256,13 @@ def _docstrings(module: Module, tree: ast.Module) -> Iterator[Docstring]:
     for name, kind, node in _definitions(tree, module.name):
         text = ast.get_docstring(node)
         if text and len(text.split()) >= FEWEST_WORDS:
-            # a file may write half a surrogate pair, which no encoding carries
+            # a lone surrogate cannot be encoded
             text = text[:MOST_CHARACTERS].encode("utf-8", "replace").decode()
             yield Docstring(name, text, [*shared, f"kind:{kind}"])
 
 
 def _definitions(tree: ast.Module, name: str) -> Iterator[tuple[str, str, Definition]]:
-    """Everything in a module that can have a docstring, with its name and kind."""
+    """Yield everything in a module that can have a docstring, with its name and kind."""
     yield name, "module", tree
     yield from _definitions_in(tree.body, name, in_class=False)
 

@@ -1,10 +1,7 @@
-"""What a shell proposes when a command is typed halfway: commands, options, choices and files.
+"""Commands and their options: sections and examples in the help, shell completion, error wording.
 
-Click asks each parameter; what it is called in the help tells whether it names a file.
-
-Errors in the words of the terminal: options in the place of Python's parameters.
-
-How options look and parse: sections in the help, the policy for bad records.
+A command is declared with ``command``, its options with ``section("Output")("--json", …)``. An
+option with a default says so in its help.
 """
 
 from __future__ import annotations
@@ -21,160 +18,125 @@ from click.types import StringParamType
 
 from clasher.cli.terminal import STANDARD_STREAM
 
-_SENTENCE: Final = re.compile(r"^The '(\w+)' parameter of \w+ must")
-_ASSIGNED: Final = re.compile(r"(?<![\w'\"-])([a-z_]+)=('[^']*'|\"[^\"]*\"|[^\s,;()]+)")
-_NAME: Final = re.compile(r"(?<![\w'\"`=-])([a-z]+(?:_[a-z]+)+)(?![\w'\"`=(])")
-_PYTHON: Final = re.compile(r" \(in Python: (?:[^()]|\([^()]*\))*\)")
-
-METHODS: Final = {
-    "rename_label": "clasher labels MODEL rename",
-    "merge_labels": "clasher labels MODEL merge",
-    "retire_label": "clasher labels MODEL retire",
-    "learn_later": "clasher late",
-}
-"""Methods that errors name, and the commands that do the same."""
-
-
-def at_terminal(message: str, options: dict[str, str]) -> str:
-    """Name options where an error names Python's parameters.
-
-    >>> at_terminal("raise max_labels, or set on_full='evict'",
-    ...             {"max_labels": "--max-labels", "on_full": "--on-full"})
-    'raise --max-labels, or say --on-full evict'
-    >>> at_terminal("The 'seed' parameter of Clasher must be an integer.", {"seed": "--seed"})
-    '--seed must be an integer.'
-    """
-    message = _PYTHON.sub("", message)
-    message = _SENTENCE.sub(
-        lambda found: f"{options[found[1]]} must" if found[1] in options else found[0], message
-    )
-
-    def assigned(found: re.Match[str]) -> str:
-        if found[1] not in options:
-            return found[0]
-        return f"{options[found[1]]} {found[2].strip(chr(39) + chr(34))}"
-
-    def named(found: re.Match[str]) -> str:
-        return options.get(found[1], METHODS.get(found[1], found[0]))
-
-    message = re.sub(r"\bset (?=[a-z_]+=)", "say ", message)
-    return _NAME.sub(named, _ASSIGNED.sub(assigned, message))
-
-
-def options_of(command: click.Command | None) -> dict[str, str]:
-    """The options of a command and those of models, by the names of Python's parameters."""
-    from clasher.cli.settings import settings_options
-
-    def nothing(**given: object) -> None:
-        """Stands for a command with the options of models."""
-
-    known = click.command()(settings_options(nothing))
-    params = [*known.params, *([] if command is None else command.params)]
-    return {
-        str(param.name): max(param.opts, key=len)
-        for param in params
-        if isinstance(param, click.Option) and param.name
-    }
-
-
-DEAD_LETTER = "dead-letter"
-
 F = TypeVar("F", bound=Callable[..., Any])
+
+COUNT: Final[dict[str, Any]] = {"type": click.IntRange(min=1), "metavar": "N"}
+SECONDS: Final[dict[str, Any]] = {"type": click.FloatRange(min=0), "metavar": "SECONDS"}
+PORT: Final[dict[str, Any]] = {"type": click.IntRange(0, 65535), "metavar": "PORT"}
+
+
+# ── options ──────────────────────────────────────────────────────────────────────────────────────
 
 
 class SectionOption(click.Option):
-    """An option that stands under a heading of its own in the help."""
+    """An option under a heading of the help."""
 
     def __init__(self, *args: Any, section: str = "Options", **attributes: Any) -> None:
+        default, text = attributes.get("default"), attributes.get("help", "")
+        if type(default) in (int, float, str) and default != "" and "default" not in text:
+            attributes["help"] = f"{text.removesuffix('.')} (default: {default})."
         super().__init__(*args, **attributes)
         self.section = section
 
 
 def option(*names: str, section: str, **attributes: Any) -> Callable[[F], F]:
-    """An option under the heading ``section``."""
-    return click.option(*names, cls=SectionOption, section=section, **attributes)
+    """Declare an option under the heading ``section``."""
+    return click.option(*names, **{"cls": SectionOption, "section": section, **attributes})
+
+
+def section(title: str) -> Callable[..., Callable[[F], F]]:
+    """Return a function that declares options under a heading."""
+    return functools.partial(option, section=title)
+
+
+output_option = section("Output")
+written_option = output_option(
+    "--output", "-o", metavar="FILE", default=STANDARD_STREAM,
+    help="The file to write (default: standard output).",
+)  # fmt: skip
+quiet_option = output_option("--quiet", "-q", is_flag=True, help="Show no progress and no notes.")
+
+
+def model_option(text: str) -> Callable[[F], F]:
+    """Declare the option that names a model file."""
+    return option(
+        "--model", "-m", "model_path", metavar="FILE", required=True, section="Model", help=text
+    )
+
+
+def json_file_option(what: str) -> Callable[[F], F]:
+    """Declare ``--json FILE``, which a command reads as ``json_path``."""
+    text = f"Write {what} as JSON; - writes to standard output instead of the tables."
+    return output_option("--json", "json_path", metavar="FILE", help=text)
 
 
 def with_options(function: F, options: Iterable[Callable[[F], F]]) -> F:
-    """A command with options, which its help lists in this order."""
+    """Declare options, which the help lists in this order."""
     for add in reversed(list(options)):
         function = add(function)
     return function
 
 
-def handing_over(
-    options: Iterable[Callable[[Any], Any]], gather: Callable[[dict[str, Any]], dict[str, Any]]
+def option_group(
+    options: Iterable[Callable[[Any], Any]], collect: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command options; ``gather`` takes what they say and makes its arguments of that."""
+    """Declare options whose values ``collect`` removes from the arguments and replaces."""
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(function)
         def command(**given: Any) -> None:
-            made = gather(given)
-            function(**made, **given)
+            function(**collect(given), **given)
 
         return with_options(command, options)
 
     return decorate
 
 
-def taken(given: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """What the options of these names say, as far as the command has them; not given any more.
+def pop_values(given: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Move the values of these options out of ``given``.
 
     >>> given = {"text": "body", "quiet": True}
-    >>> taken(given, ["text", "labels"]), given
+    >>> pop_values(given, ["text", "labels"]), given
     ({'text': 'body'}, {'quiet': True})
     """
     return {name: given.pop(name) for name in names if name in given}
 
 
-def chosen(values: dict[str, Any]) -> dict[str, Any]:
-    """Those that somebody has said something about."""
+def drop_none(values: dict[str, Any]) -> dict[str, Any]:
+    """Drop options left at None."""
     return {name: value for name, value in values.items() if value is not None}
 
 
-def output_option(*names: str, **attributes: Any) -> Callable[[F], F]:
-    """An option that says where results go."""
-    return option(*names, section="Output", **attributes)
+# ── commands ─────────────────────────────────────────────────────────────────────────────────────
 
 
-written_option = output_option(
-    "--output",
-    "-o",
-    metavar="FILE",
-    default=STANDARD_STREAM,
-    help="Where to write (default: standard output).",
-)
-quiet_option = output_option("--quiet", "-q", is_flag=True, help="No progress and no notes.")
-
-
-def model_option(text: str) -> Callable[[F], F]:
-    """The option that names a model file."""
-    return option(
-        "--model", "-m", "model_path", metavar="FILE", required=True, section="Model", help=text
-    )
-
-
-class Exemplified(click.Command):
+class ExampleCommand(click.Command):
     """A command whose help ends with examples."""
 
     def __init__(self, *args: Any, examples: str, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
         self.examples = examples
-        propose_files(self.params)
+        for parameter in self.params:
+            is_text = type(parameter.type) is StringParamType
+            if is_text and parameter.metavar and FILES.search(parameter.metavar):
+                parameter.type = FileName()
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples line by line, as they are."""
+        """Write the examples without wrapping them."""
         with formatter.section("Examples"):
             for line in self.examples.strip().splitlines():
                 formatter.write(f"{'':{formatter.current_indent}}{line.strip()}\n")
 
 
-class Command(Exemplified):
+class CommandGroup(ExampleCommand, click.Group):
+    """A command with subcommands."""
+
+
+class Command(ExampleCommand):
     """A command whose help has sections and whose ``--on-error dead-letter`` takes a file."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse, after ``dead-letter FILE`` was made the one value it is."""
+        """Join ``dead-letter FILE`` and parse."""
         try:
             return super().parse_args(ctx, join_dead_letter(args))
         except click.MissingParameter as error:
@@ -196,20 +158,59 @@ class Command(Exemplified):
                 formatter.write_dl(records)
 
 
+def command(
+    name: str,
+    short_help: str,
+    examples: str,
+    *,
+    group: click.Group | None = None,
+    **attributes: Any,
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Declare a command, or one of a group."""
+    declare = click.command if group is None else group.command
+    return declare(name, cls=Command, short_help=short_help, examples=examples, **attributes)
+
+
+FILES: Final = re.compile(r"\b(FILE|FOLDER|MODEL|STREAM)")
+
+
+class FileName(StringParamType):
+    """A parameter whose metavar says that it names a file: the shell completes it."""
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Ask the shell for file names."""
+        return [CompletionItem(incomplete, type="file")]
+
+
+# ── --on-error ───────────────────────────────────────────────────────────────────────────────────
+
+DEAD_LETTER: Final = "dead-letter"
+
+
 def parse_policy(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str | Path:
-    """What ``--on-error`` says: a word, or the path of a dead-letter file."""
+    """Return ``stop``, ``skip`` or the path of a dead-letter file."""
     if value in ("stop", "skip"):
         return value
     kind, _, file = value.partition(":")
     if kind != DEAD_LETTER:
-        raise click.BadParameter(f"{value!r} is none of stop, skip and dead-letter FILE.")
+        raise click.BadParameter(f"{value!r} is not stop, skip or dead-letter FILE.")
     if not file:
         raise click.BadParameter("dead-letter needs a file: --on-error dead-letter FILE.")
     return Path(file)
 
 
+on_error_option = option(
+    "--on-error", callback=parse_policy, default="stop", metavar="stop|skip|dead-letter FILE",
+    section="Stream",
+    help="What to do with a bad record: stop (the default), skip it, or skip it and append it to "
+         "FILE with the reason.",
+)  # fmt: skip
+
+
 def join_dead_letter(args: list[str]) -> list[str]:
-    """Make one value of ``dead-letter FILE``: how many an option takes may not depend on them.
+    """Join ``dead-letter FILE`` to one value: click options take a fixed number of values.
 
     >>> join_dead_letter(["news.jsonl", "--on-error", "dead-letter", "bad.jsonl", "--quiet"])
     ['news.jsonl', '--on-error', 'dead-letter:bad.jsonl', '--quiet']
@@ -221,31 +222,62 @@ def join_dead_letter(args: list[str]) -> list[str]:
             return [*joined, arg, *rest]
         joined.append(arg)
         if joined[-2:] == ["--on-error", DEAD_LETTER] or arg == f"--on-error={DEAD_LETTER}":
-            for file in rest:
-                if file.startswith("-"):
-                    joined.append(file)  # another option: the file is missing
-                else:
-                    joined[-1] += f":{file}"
-                break
+            file = next(rest, "")
+            if file.startswith("-"):
+                joined.append(file)  # another option: the file is missing
+            elif file:
+                joined[-1] += f":{file}"
     return joined
 
 
-FILES = re.compile(r"\b(FILE|FOLDER|MODEL|STREAM)")
+# ── errors in the words of the command line ──────────────────────────────────────────────────────
+
+_SENTENCE: Final = re.compile(r"^The '(\w+)' parameter of \w+ must")
+_ASSIGNED: Final = re.compile(r"(?<![\w'\"-])([a-z_]+)=('[^']*'|\"[^\"]*\"|[^\s,;()]+)")
+_NAME: Final = re.compile(r"(?<![\w'\"`=-])([a-z]+(?:_[a-z]+)+)(?![\w'\"`=(])")
+_PYTHON: Final = re.compile(r" \(in Python: (?:[^()]|\([^()]*\))*\)")
+
+METHODS: Final = {
+    "rename_label": "clasher labels MODEL rename",
+    "merge_labels": "clasher labels MODEL merge",
+    "retire_label": "clasher labels MODEL retire",
+    "learn_later": "clasher late-labels",
+}
+"""Methods that errors name, and the commands that do the same."""
 
 
-class FileName(StringParamType):
-    """Text that names a file; the shell knows which there are."""
+def name_options(message: str, options: dict[str, str]) -> str:
+    """Name options where an error names Python's parameters.
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Leave it to the shell."""
-        return [CompletionItem(incomplete, type="file")]
+    >>> name_options("raise max_labels, or set on_full='evict'",
+    ...              {"max_labels": "--max-labels", "on_full": "--on-full"})
+    'raise --max-labels, or use --on-full evict'
+    >>> name_options("The 'seed' parameter of Clasher must be an integer.", {"seed": "--seed"})
+    '--seed must be an integer.'
+    """
+
+    def assigned(found: re.Match[str]) -> str:
+        if found[1] not in options:
+            return found[0]
+        return f"{options[found[1]]} {found[2].strip(chr(39) + chr(34))}"
+
+    message = _PYTHON.sub("", message)
+    message = _SENTENCE.sub(
+        lambda found: f"{options[found[1]]} must" if found[1] in options else found[0], message
+    )
+    message = re.sub(r"\bset (?=[a-z_]+=)", "use ", message)
+    message = _ASSIGNED.sub(assigned, message)
+    return _NAME.sub(lambda found: options.get(found[1], METHODS.get(found[1], found[0])), message)
 
 
-def propose_files(parameters: Iterable[click.Parameter]) -> None:
-    """Let every parameter whose name in the help is that of a file propose files."""
-    for parameter in parameters:
-        is_text = type(parameter.type) is StringParamType
-        if is_text and parameter.metavar and FILES.search(parameter.metavar):
-            parameter.type = FileName()
+def option_names(command: click.Command | None) -> dict[str, str]:
+    """Return the options of models and of a command by their Python parameters."""
+    from clasher.cli.settings import settings_options
+
+    models = click.command()(settings_options(lambda **_: None))
+    params = [*models.params, *([] if command is None else command.params)]
+    return {
+        str(param.name): max(param.opts, key=len)
+        for param in params
+        if isinstance(param, click.Option) and param.name
+    }

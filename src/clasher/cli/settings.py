@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clasher.cli.options import chosen, handing_over, option, taken
+from clasher.cli.options import drop_none, option_group, pop_values, section
 from clasher.errors import SettingError
 from clasher.settings import GIVEN, PAPER, Settings, declarations, default_of
 from clasher.text.analyzer import Analyzer, analyzer_for, name_of
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
 
 STEM = "--stem"  # the option of Analyzer.stemmer
 
-_text = functools.partial(option, section="Text")
-_model = functools.partial(option, section="Model")
+_text = section("Text")
+_model = section("Model")
 
 
 def setting_option(name: str) -> Callable[[Any], Any]:
@@ -210,11 +209,11 @@ def _contradiction(flag: str, path: str, name: str, value: str) -> SettingError:
 def settings_options(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command the settings of a model as options, and pass them on as ``wanted``."""
     options = [PAPER_OPTION, *OPTIONS.values(), *ANALYSIS.values()]
-    return handing_over(options, _gather)(function)
+    return option_group(options, _collect)(function)
 
 
-def _gather(given: dict[str, Any]) -> dict[str, Any]:
-    settings, analysis = (chosen(taken(given, names)) for names in (OPTIONS, ANALYSIS))
+def _collect(given: dict[str, Any]) -> dict[str, Any]:
+    settings, analysis = (drop_none(pop_values(given, names)) for names in (OPTIONS, ANALYSIS))
     paper = given.pop("paper")
     return {"wanted": Wanted(settings, None if paper is None else int(paper), analysis)}
 

@@ -1,95 +1,168 @@
-"""The stream of a command: its options, its records, and what became of the bad ones.
-
-How many records a stream will have: told by tables, estimated for text files.
-"""
+"""The stream of a command: its options, its records, its progress, and its bad records."""
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import click
-import pyarrow as pa
-import pyarrow.ipc
-import pyarrow.parquet as pq
 
 from clasher.cli import terminal
 from clasher.cli.format import counted
-from clasher.cli.options import handing_over, option, parse_policy, taken
-from clasher.cli.terminal import Bar, keep_inputs
+from clasher.cli.options import on_error_option, option_group, pop_values, section
+from clasher.cli.terminal import STANDARD_STREAM, Bar, protect_inputs
 from clasher.errors import SettingError
-from clasher.io.formats import InputFile
-from clasher.io.lines import sniffed
-from clasher.io.read_ahead import read_ahead
 
 if TYPE_CHECKING:
     from clasher.datasets import Dataset
     from clasher.io import BadRecords, Batch, Understood
+    from clasher.io.formats import InputFile
+    from clasher.io.read_ahead import HeldInterrupt
     from clasher.text.hashing import Hashed
 
+Decorator: TypeAlias = Callable[[Callable[..., None]], Callable[..., None]]
 
-SAMPLE = 1 << 20  # bytes of a text file that are looked at
+BATCH = 1000  # documents between two checks for Ctrl-C
+SAMPLE = 1 << 20  # bytes read to estimate the number of lines of a text file
 
-
-def expected_records(
-    paths: Sequence[str],
-    format: str | None = None,  # noqa: A002
-    limit: int | None = None,
-    delimiter: str | None = None,
-) -> int | None:
-    """The number of records, more or less; None where only reading them all would tell."""
-    total = 0
-    for path in paths:
-        count = _records(sniffed(InputFile.of(path, format, delimiter)))
-        if count is None:
-            return limit
-        total += count
-    return total if limit is None else min(total, limit)
+_stream_option = section("Stream")
 
 
-def _records(source: InputFile) -> int | None:
-    if source.is_standard_input or source.compression or not os.path.isfile(source.name):
-        return None
-    try:
-        if source.kind == "parquet":
-            return int(pq.read_metadata(source.name).num_rows)
-        if source.kind == "arrow":
-            return _arrow_rows(source.name)
-        return _lines(source.name)
-    except (OSError, pa.ArrowException):
-        return None  # the reader will say what is wrong
+# ── options ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _arrow_rows(path: str) -> int:
-    with pa.memory_map(path) as file:
-        table = pa.ipc.open_file(file)
-        return sum(table.get_batch(i).num_rows for i in range(table.num_record_batches))
+def stream_options(*, labelled: bool, texts: bool = True, sample: int | None = None) -> Decorator:
+    """Give a command the options of a stream, and pass them as ``stream``.
+
+    With ``sample``, the command reads so many records and works without a stream too; without
+    ``texts``, it reads ids and labels only.
+    """
+    limit = "Stop after N records."
+    if sample is not None:
+        limit = f"Read the first N records (default: {sample})."
+    options: list[Decorator] = [
+        click.argument(
+            "paths",
+            metavar="STREAM..." if sample is None else "[STREAM...]",
+            nargs=-1,
+            required=sample is None,
+        ),
+        *field_options(labelled=labelled, texts=texts),
+        _stream_option(
+            "--format", metavar="EXT",
+            help="The format, as a file extension such as csv, for files with another extension "
+                 "(standard input: jsonl); or the name of a dataset, to read its folder (see "
+                 "clasher datasets).",
+        ),
+        *file_options(),
+        _stream_option("--limit", type=click.IntRange(min=1), metavar="N", default=sample,
+                       help=limit),
+        on_error_option,
+    ]  # fmt: skip
+
+    def collect(given: dict[str, Any]) -> dict[str, Any]:
+        values = pop_values(given, Stream.__dataclass_fields__)
+        if not texts:
+            values["text"] = None
+        if not labelled:
+            values |= ignored_labels(values)
+        return {"stream": Stream(**values)}
+
+    return option_group(options, collect)
 
 
-def _lines(path: str) -> int | None:
-    """Lines by the mean length of the first ones."""
-    size = os.path.getsize(path)
-    with open(path, "rb") as file:
-        head = file.read(SAMPLE)
-    lines = head.count(b"\n")
-    if len(head) == size:
-        return lines + (not head.endswith(b"\n"))
-    return round(size * lines / len(head)) if lines else None
+def field_options(*, labelled: bool, texts: bool = True, guess: bool = True) -> list[Decorator]:
+    """Declare the options that name the fields of a record."""
+    options: list[Decorator] = []
+    if texts:
+        options.append(
+            _stream_option("--text", default="text", metavar="FIELD",
+                           help="The field of the text (default: text). Dots reach into nested "
+                                "fields: payload.body.")
+        )  # fmt: skip
+    if labelled:
+        options += [
+            _stream_option("--labels", default="labels", metavar="FIELD",
+                           help="The field of the labels (default: labels): a list, an object "
+                                "label → true or false (others are unknown), null (unlabelled), or "
+                                "text."),
+            *label_text_options("Stream", guess=guess),
+        ]  # fmt: skip
+    id_help = "The field of the id; records without one are numbered."
+    return [*options, _stream_option("--id", default="id", metavar="FIELD", help=id_help)]
 
 
-BATCH = 1000  # documents between two looks at Ctrl-C
+def label_text_options(title: str, *, guess: bool) -> list[Any]:
+    """Declare how labels written as text are separated; ``guess``: whether records are sampled."""
+    add = section(title)
+    default = "JSON or |; text with ; or , is refused"
+    if guess:
+        default = "JSON, |, or what the first records suggest: ; or ,"
+    return [
+        add("--label-separator", metavar="TEXT",
+            help=f"What separates the labels in a text (default: {default})."),
+        add("--labels-json", is_flag=True,
+            help="Labels are JSON in a text: a list, or an object label → true or false."),
+    ]  # fmt: skip
 
-_stream = functools.partial(option, section="Stream")
+
+def file_options() -> list[Any]:
+    """Declare how text files are written."""
+    return [
+        _stream_option("--delimiter", metavar="CHAR",
+                       help="What separates the cells of CSV and TSV, \\t for a tab (default: "
+                            "read from the header)."),
+        _stream_option("--encoding", metavar="NAME",
+                       help="The encoding of text files, such as cp1252 (default: utf-8)."),
+    ]  # fmt: skip
+
+
+def ignored_labels(values: dict[str, Any]) -> dict[str, Any]:
+    """Name a field that no record has, for a command that reads no labels."""
+    labels = values["text"] + values["id"]
+    return {"labels": labels, "label_separator": None, "labels_json": False}
+
+
+# ── records ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class Hasher(Protocol):
+    """A model that hashes documents before it learns them."""
+
+    def hash_many(self, texts: Any) -> Hashed:
+        """Hash documents."""
+
+
+@dataclass
+class Pass:
+    """A pass over hashed batches: iterate over it once.
+
+    Ctrl-C ends it after the batch in hand.
+    """
+
+    bar: Bar
+    facts: Callable[[], Sequence[str]]
+    _source: Generator[tuple[Batch, Hashed]]
+    _ctrl_c: HeldInterrupt
+
+    def __iter__(self) -> Iterator[tuple[Batch, Hashed]]:
+        for batch, hashed in self._ctrl_c.between(self._source):
+            yield batch, hashed
+            self.bar.advance(len(batch), self.facts)
+
+    def exit_if_interrupted(self) -> None:
+        """Exit if Ctrl-C ended the pass."""
+        if self._ctrl_c.asked:
+            terminal.leave_interrupted(self.bar.documents)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
-    """Where records come from, as the command line says it."""
+    """The stream that the options of a command describe."""
 
     paths: tuple[str, ...]
     text: str | None
@@ -105,40 +178,78 @@ class Stream:
 
     @property
     def name(self) -> str:
-        """The files in a few words."""
+        """A short name for the files."""
         first, *rest = self.paths
-        first = "standard input" if first == "-" else Path(first).name
+        first = "standard input" if first == STANDARD_STREAM else Path(first).name
         return f"{first} and {len(rest)} more" if rest else first
 
     @contextmanager
     def opened(
         self, *, labelled: bool = True, batch_size: int = BATCH
     ) -> Iterator[Iterator[Batch]]:
-        """The records in batches; when all went well, says how many were passed over."""
+        """Read records in batches; at the end, report how many bad ones were skipped."""
         from clasher.io import BadRecords
 
         if isinstance(self.on_error, Path):
-            keep_inputs({"--on-error dead-letter": str(self.on_error)}, self.paths)
+            protect_inputs({"--on-error dead-letter": str(self.on_error)}, self.paths)
         with BadRecords(self.on_error) as bad:
-            how: dict[str, Any] = {
-                "batch_size": batch_size, "labelled": labelled, "on_error": bad,
-                "limit": self.limit,
-            }  # fmt: skip
-            yield self._open(how)
-            tell_bad(bad, self.on_error)
+            yield self._batches(
+                batch_size=batch_size, labelled=labelled, on_error=bad, limit=self.limit
+            )
+            report_bad(bad, self.on_error)
+
+    @contextmanager
+    def hashed(
+        self,
+        model: Hasher,
+        *,
+        warm_up: Callable[[], object],
+        labelled: bool = False,
+        batch_size: int = BATCH,
+        facts: Callable[[], Sequence[str]] = tuple,
+        output: str | None = None,
+        quiet: bool = False,
+    ) -> Iterator[Pass]:
+        """Read and hash batches in a thread, show progress, and hold Ctrl-C between batches.
+
+        Parameters
+        ----------
+        model
+            Hashes the documents.
+        warm_up
+            Compiles the kernels, once the stream is open.
+        labelled, batch_size
+            As for ``opened``.
+        facts
+            What to show beside the progress bar.
+        output
+            Where results go; no progress is shown if that is a terminal.
+        quiet
+            Whether to show nothing.
+        """
+        from clasher.io.read_ahead import HeldInterrupt
+
+        with self.opened(labelled=labelled, batch_size=batch_size) as batches:
+            with terminal.compiling(quiet=quiet):
+                warm_up()
+            hidden = output == STANDARD_STREAM and terminal.on_terminal()
+            with (
+                self.bar(quiet=quiet or hidden) as bar,
+                HeldInterrupt() as ctrl_c,
+                closing(hashed_ahead(model, batches)) as source,
+            ):
+                yield Pass(bar, facts, source, ctrl_c)
 
     def bar(self, *, quiet: bool) -> Bar:
-        """A progress bar for this stream."""
+        """Return a progress bar for this stream."""
         if not terminal.shows_progress(quiet=quiet):
             return Bar(None, shown=False)
         if (dataset := self._dataset()) is not None:
             return Bar(self.limit or dataset.documents, shown=True)
+        total = expected_records(self.paths, self.format, self.limit, self.delimiter)
+        return Bar(total, shown=True)
 
-        return Bar(
-            expected_records(self.paths, self.format, self.limit, self.delimiter), shown=True
-        )
-
-    def _open(self, how: dict[str, Any]) -> Iterator[Batch]:
+    def _batches(self, **how: Any) -> Iterator[Batch]:
         if (dataset := self._dataset()) is not None:
             from clasher.datasets import open_dataset
 
@@ -147,20 +258,20 @@ class Stream:
             return open_dataset(dataset.name, self.paths[0], **how)
         from clasher.io import Fields, open_stream
 
-        fields = Fields(self.text, self.labels, self.id, self.label_separator, self.labels_json)
-        quiet = is_quiet()
+        context = click.get_current_context(silent=True)
+        quiet = bool(context is not None and context.params.get("quiet"))
         return open_stream(
             self.paths,
-            fields,
+            Fields(self.text, self.labels, self.id, self.label_separator, self.labels_json),
             format=self.format,
             delimiter=self.delimiter,
             encoding=self.encoding,
-            on_labels=lambda understood: tell_labels(understood, quiet=quiet),
+            on_labels=lambda understood: _report_labels(understood, quiet=quiet),
             **how,
         )
 
     def _dataset(self) -> Dataset | None:
-        """The dataset that ``--format`` names; a format of files of the same name goes first."""
+        """Return the dataset that ``--format`` names, unless it is a file format."""
         if self.format is None:
             return None
         from clasher.datasets import DATASETS
@@ -169,135 +280,74 @@ class Stream:
         return None if self.format in KINDS else DATASETS.get(self.format)
 
 
-def is_quiet() -> bool:
-    """Whether the command that runs was given ``--quiet``."""
-    context = click.get_current_context(silent=True)
-    return bool(context is not None and context.params.get("quiet"))
+def hashed_ahead(model: Hasher, batches: Iterator[Batch]) -> Generator[tuple[Batch, Hashed]]:
+    """Read and hash the next batches in another thread."""
+    from clasher.io.read_ahead import read_ahead
+
+    return read_ahead(((batch, model.hash_many(batch.texts)) for batch in batches), ahead=2)
 
 
-def tell_labels(understood: Understood, *, quiet: bool) -> None:
-    """Say how labels that are written as one text were understood."""
+def _report_labels(understood: Understood, *, quiet: bool) -> None:
+    """Report how labels in a text are read."""
     terminal.say(str(understood), quiet=quiet or understood.is_late)
     doubt = understood.warning("--label-separator {}")
     if doubt is not None:
         terminal.warn(doubt)
 
 
-def tell_bad(bad: BadRecords, on_error: str | Path) -> None:
-    """Say how many bad records were passed over, and where they are."""
+def report_bad(bad: BadRecords, on_error: str | Path) -> None:
+    """Report how many bad records were skipped, and where they are."""
     if bad.skipped:
-        letters = f" (they are in {on_error})" if isinstance(on_error, Path) else ""
+        letters = f" (see {on_error})" if isinstance(on_error, Path) else ""
         records = counted(bad.skipped, "bad record")
-        terminal.warn(f"passed over {records}{letters}; the first: {bad.first}")
+        terminal.warn(f"skipped {records}{letters}; the first: {bad.first}")
 
 
-class Hashing(Protocol):
-    """Whatever hashes documents ahead of learning from them."""
-
-    def hash_many(self, texts: Any) -> Hashed:
-        """Hash documents."""
+# ── the expected number of records ───────────────────────────────────────────────────────────────
 
 
-def hashed_ahead(model: Hashing, batches: Iterator[Batch]) -> Generator[tuple[Batch, Hashed]]:
-    """Read and hash in another thread what the model will need next."""
-    return read_ahead(((batch, model.hash_many(batch.texts)) for batch in batches), ahead=2)
+def expected_records(
+    paths: Sequence[str],
+    format: str | None = None,  # noqa: A002
+    limit: int | None = None,
+    delimiter: str | None = None,
+) -> int | None:
+    """Estimate the number of records; None if only reading them all would tell."""
+    from clasher.io.formats import InputFile
+    from clasher.io.lines import sniffed
+
+    total = 0
+    for path in paths:
+        count = _records(sniffed(InputFile.of(path, format, delimiter)))
+        if count is None:
+            return limit
+        total += count
+    return total if limit is None else min(total, limit)
 
 
-def separator_option(add: Any, default: str) -> Any:
-    """The option that says what separates labels."""
-    return add("--label-separator", metavar="TEXT",
-               help=f"What stands between labels in one text (default: {default}).")  # fmt: skip
+def _records(source: InputFile) -> int | None:
+    """Return the rows of a table, or the lines of a text file by the mean length of the first."""
+    if source.is_standard_input or source.compression or not os.path.isfile(source.name):
+        return None
+    import pyarrow as pa
+    import pyarrow.ipc
+    import pyarrow.parquet as pq
 
-
-def json_option(add: Any) -> Any:
-    """The option that says that labels are JSON."""
-    return add("--labels-json", is_flag=True,
-               help="Labels in one text are JSON: a list, or an object label → true or "
-                    "false.")  # fmt: skip
-
-
-LOOKING_AHEAD = "finds out: a list, | or, where the first records show it, ; or ,"
-NEVER_GUESSING = "a list, or |; texts with ; or , are refused"
-
-
-def file_options(add: Any) -> list[Any]:
-    """The options that say how text files are written."""
-    return [
-        add("--delimiter", metavar="CHAR",
-            help="What stands between the cells of CSV and TSV (default: the header tells; \\\\t "
-                 "is a tab)."),
-        add("--encoding", metavar="NAME",
-            help="The encoding of text files, such as cp1252 (default: utf-8)."),
-    ]  # fmt: skip
-
-
-def field_options(
-    *, labelled: bool, texts: bool = True, separators: str = LOOKING_AHEAD
-) -> list[Callable[[Callable[..., None]], Callable[..., None]]]:
-    """The options that name the fields of a record, in their order."""
-    options: list[Callable[[Callable[..., None]], Callable[..., None]]] = []
-    if texts:
-        options += [
-            _stream("--text", default="text", metavar="FIELD",
-                    help="The field of the text (default: text). Dots reach into nested fields: "
-                         "payload.body."),
-        ]  # fmt: skip
-    if labelled:
-        options += [
-            _stream("--labels", default="labels", metavar="FIELD",
-                    help="The field of the labels (default: labels): a list, an object label → "
-                         "true or false (the rest is unknown), null (unlabelled), or one text."),
-            separator_option(_stream, separators),
-            json_option(_stream),
-        ]  # fmt: skip
-    id_option = _stream("--id", default="id", metavar="FIELD",
-                        help="The field of the id (default: id); records without one are "
-                             "numbered.")  # fmt: skip
-    return [*options, id_option]
-
-
-def stream_options(
-    *, labelled: bool, texts: bool = True, sample: int | None = None
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of a stream, and hand them over as ``stream``.
-
-    A command that looks at a ``sample`` of so many records can do without a stream, one that reads
-    labels alone without ``texts``.
-    """
-    name = "STREAM..." if sample is None else "[STREAM...]"
-    limit = "Stop after N records."
-    if sample is not None:
-        limit = f"Look at the first N records (default: {sample})."
-    options: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
-        click.argument("paths", metavar=name, nargs=-1, required=sample is None),
-        *field_options(labelled=labelled, texts=texts),
-        _stream("--format", metavar="EXT",
-                help="The extension that tells the format, such as csv, for files that have "
-                     "another one (standard input: jsonl); or the name of a dataset, for the "
-                     "folder it is in (see clasher datasets)."),
-        *file_options(_stream),
-        _stream("--limit", type=click.IntRange(min=1), metavar="N", default=sample, help=limit),
-        _stream("--on-error", callback=parse_policy, default="stop",
-                metavar="stop|skip|dead-letter FILE",
-                help="What to do with a bad record: stop (the default), pass over it, or also "
-                     "append it to FILE, with what is wrong and where."),
-    ]  # fmt: skip
-
-    def gather(given: dict[str, Any]) -> dict[str, Any]:
-        values = taken(given, Stream.__dataclass_fields__)
-        if not texts:
-            values["text"] = None
-        if not labelled:
-            values |= unlooked_at(values)
-        return {"stream": Stream(**values)}
-
-    return handing_over(options, gather)
-
-
-def unlooked_at(values: dict[str, Any]) -> dict[str, Any]:
-    """For a command that wants no labels: a field that is not looked at, and none of the others."""
-    return {
-        "labels": values["text"] + values["id"],
-        "label_separator": None,
-        "labels_json": False,
-    }
+    try:
+        if source.kind == "parquet":
+            return int(pq.read_metadata(source.name).num_rows)
+        if source.kind == "arrow":
+            with pa.memory_map(source.name) as file:
+                table = pa.ipc.open_file(file)
+                return sum(
+                    int(table.get_batch(i).num_rows) for i in range(table.num_record_batches)
+                )
+        size = os.path.getsize(source.name)
+        with open(source.name, "rb") as file:
+            head = file.read(SAMPLE)
+    except (OSError, pa.ArrowException):
+        return None  # the reader will say what is wrong
+    lines = head.count(b"\n")
+    if len(head) == size:
+        return lines + (not head.endswith(b"\n"))
+    return round(size * lines / len(head)) if lines else None

@@ -1,9 +1,4 @@
-"""A line on the terminal that shows how far long work is.
-
-The files a command writes: looked at before the work, written whole or not at all.
-
-What is said on standard error beside the results: notes, warnings, that kernels compile.
-"""
+"""The command line's side of a terminal: output files, messages on standard error, progress."""
 
 from __future__ import annotations
 
@@ -14,7 +9,7 @@ import shlex
 import shutil
 import stat
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
@@ -22,32 +17,32 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import click
 
-from clasher.cli.format import bytes_, counted, decimals, printable
-from clasher.durable import replace_text
+from clasher.cli.format import bytes_, counted, printable
 from clasher.errors import SettingError
-from clasher.kernels.compile_notice import logger
 
 if TYPE_CHECKING:
-    from clasher.evaluate import Progress
-    from clasher.flow import Figures
-    from clasher.model import Clasher
     from clasher.settings import Settings
 
-
 STANDARD_STREAM = "-"
+INTERRUPTED = 130  # 128 + SIGINT
+
+_kernel_log = logging.getLogger("clasher.kernels.compile_notice")  # importing it takes too long
+
+
+# ── output files ─────────────────────────────────────────────────────────────────────────────────
 
 
 def check_outputs(outputs: Mapping[str, str | None], inputs: Sequence[str] = ()) -> None:
-    """Refuse, before the work begins, files that could not be replaced after it.
+    """Refuse files that cannot be written, before the work starts.
 
     Parameters
     ----------
     outputs
-        The file of each option, None where it was not given.
+        The file of each option, None where the option is not given.
     inputs
         The files of the stream.
     """
-    keep_inputs(outputs, inputs)
+    protect_inputs(outputs, inputs)
     for option, path in outputs.items():
         if path is None or path == STANDARD_STREAM:
             continue
@@ -61,52 +56,60 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Sequence[str] = ())
             raise SettingError(f"{option} {path}: cannot be written, permission denied")
 
 
-def keep_inputs(outputs: Mapping[str, str | None], inputs: Sequence[str]) -> None:
-    """Refuse to write to a file that is being read, or to a standard output that is closed."""
+def protect_inputs(outputs: Mapping[str, str | None], inputs: Sequence[str]) -> None:
+    """Refuse to write to a file of the stream, or to a closed standard output."""
     for option, path in outputs.items():
         if path == STANDARD_STREAM and sys.stdout is None:
             raise SettingError(f"{option} -: there is no standard output; name a file")
-        if path is not None and any(_are_same(path, given) for given in inputs):
-            raise SettingError(f"{option} {path}: is a file of the stream, and would destroy it")
+        if path is not None and any(_same_file(path, given) for given in inputs):
+            raise SettingError(f"{option} {path}: would overwrite a file of the stream")
 
 
-def _are_same(path: str, other: str) -> bool:
+def _same_file(path: str, other: str) -> bool:
     return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
 
 
-def check_model_file(option: str, path: str) -> None:
-    """Refuse to replace what is no ordinary file, a device for instance, by a model."""
-    check_outputs({option: path})
+def check_model_file(option: str, path: str, inputs: Sequence[str] = ()) -> None:
+    """Refuse to write a model to a device, a folder, a file of the stream."""
+    check_outputs({option: path}, inputs)
     if os.path.exists(path) and not os.path.isfile(path):
         raise SettingError(f"{option} {path}: is not an ordinary file")
 
 
 def write_json(path: str, value: Mapping[str, Any]) -> None:
-    """Write a JSON text to a file, or to standard output where the path is ``-``."""
+    """Write JSON to a file, or to standard output if the path is ``-``."""
     text = json.dumps(value, indent=2, allow_nan=False) + "\n"
     if path == STANDARD_STREAM:
         sys.stdout.write(text)
         sys.stdout.flush()
     else:
+        from clasher.durable import replace_text
+
         replace_text(path, text)
 
 
-INTERRUPTED = 130  # 128 + SIGINT
+# ── messages ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def say(text: str, *, quiet: bool = False) -> None:
-    """Say something that ``--quiet`` leaves out."""
+    """Write a note to standard error, unless ``--quiet`` is given."""
     if not quiet:
         click.echo(printable(text), err=True)
 
 
 def warn(text: str) -> None:
-    """Say something that must not pass unnoticed."""
+    """Write a warning to standard error, even with ``--quiet``."""
     click.echo(f"clasher: {printable(text)}", err=True)
 
 
+def leave_interrupted(documents: int) -> NoReturn:
+    """Exit after Ctrl-C."""
+    warn(f"interrupted after {counted(documents, 'document')}")
+    sys.exit(INTERRUPTED)
+
+
 def program() -> str:
-    """Return how a shell here calls this program: by its name, where it finds it by that."""
+    """Return how to call this program in a shell: by name if the shell finds it, else by path."""
     called = Path(sys.argv[0])
     if called.name != "clasher":
         return f"{shlex.quote(sys.executable)} -m clasher"
@@ -116,19 +119,13 @@ def program() -> str:
     return shlex.quote(min(os.path.relpath(called), str(called.absolute()), key=len))
 
 
-def leave_interrupted(documents: int) -> NoReturn:
-    """End the process as one does after Ctrl-C."""
-    warn(f"interrupted after {counted(documents, 'document')}")
-    sys.exit(INTERRUPTED)
-
-
 def on_terminal() -> bool:
     """Whether standard output is a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
 def shows_progress(*, quiet: bool) -> bool:
-    """Whether progress is wanted: someone looks at standard error, and no output is piped."""
+    """Whether to show progress: standard error is a terminal, standard output is not piped."""
     if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         return False
     try:
@@ -137,22 +134,25 @@ def shows_progress(*, quiet: bool) -> bool:
         return False
 
 
+# ── compilation ──────────────────────────────────────────────────────────────────────────────────
+
+
 @contextmanager
 def compiling(*, quiet: bool = False) -> Iterator[None]:
     """Show, on the first run of an installation, that kernels are being compiled."""
     notice = _Notice(quiet=quiet)
-    propagates, logger.propagate = logger.propagate, False
-    logger.addHandler(notice)
+    propagates, _kernel_log.propagate = _kernel_log.propagate, False
+    _kernel_log.addHandler(notice)
     try:
         yield
     finally:
-        logger.removeHandler(notice)
-        logger.propagate = propagates
+        _kernel_log.removeHandler(notice)
+        _kernel_log.propagate = propagates
         notice.stop()
 
 
 class _Notice(logging.Handler):
-    """A spinner on a terminal, a line elsewhere."""
+    """Shows a spinner on a terminal, a line elsewhere."""
 
     def __init__(self, *, quiet: bool) -> None:
         super().__init__()
@@ -160,7 +160,6 @@ class _Notice(logging.Handler):
         self._status: Any = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show what the library logs when it compiles."""
         if shows_progress(quiet=self.quiet):
             from rich.console import Console
 
@@ -170,21 +169,20 @@ class _Notice(logging.Handler):
             say(record.getMessage(), quiet=self.quiet)
 
     def stop(self) -> None:
-        """Take the spinner away."""
         if self._status is not None:
             self._status.stop()
 
 
 def prepare(settings: Settings | None = None, *, quiet: bool = False) -> None:
-    """Have the kernels ready, so that compiling is not timed along with learning."""
+    """Compile the kernels, so that compilation is not timed along with learning."""
     with compiling(quiet=quiet):
         warm_up(settings)
 
 
 def warm_up(settings: Settings | None = None) -> None:
-    """Run every kernel once: learning, with labels enough to grow, predicting and explaining.
+    """Run every kernel once on a small model: learn enough labels to grow, predict, explain.
 
-    A small model does that; ``settings`` tells what else than the usual is to be made ready.
+    ``settings`` adds the kernels of its analyzer and of kept words.
     """
     from clasher.learning.memory import FIRST_CAPACITY
     from clasher.metrics import Metrics
@@ -201,18 +199,20 @@ def warm_up(settings: Settings | None = None) -> None:
     model.explain("a word")
 
 
+# ── progress ─────────────────────────────────────────────────────────────────────────────────────
+
 OTHER_COLUMNS = 71  # of the line, beside the bar itself
 
 
 class Bar:
-    """A progress bar with the rate, the figures so far and the memory; leaves nothing behind.
+    """A progress bar with the number of documents and a few facts; it disappears at the end.
 
     Parameters
     ----------
     total
-        Documents to expect, None where that is unknown.
+        The expected number of documents, None if unknown.
     shown
-        Whether anyone wants to see it.
+        Whether to draw it; documents are counted in any case.
     """
 
     def __init__(self, total: int | None, *, shown: bool) -> None:
@@ -237,65 +237,29 @@ class Bar:
 
     @property
     def rate(self) -> float:
-        """Documents per second, until the last of them."""
+        """Documents per second, up to the last one."""
         return self.documents / self.seconds if self.seconds else 0.0
 
-    def evaluated(self, progress: Progress) -> None:
-        """Show how far an evaluation is."""
-        self._show(
-            progress.documents,
-            f"{progress.documents_per_second:,.0f}/s",
-            f"macro {decimals(progress.macro_f1)}",
-            f"micro {decimals(progress.micro_f1)}",
-            counted(progress.alarms, "alarm") if progress.alarms else bytes_(progress.memory_bytes),
-        )
-
-    def learnt(self, documents: int, model: Clasher) -> None:
-        """Show that so many more documents were learnt."""
-        self._count(documents)
-        if self.shown:
-            labels = counted(len(model.labels), "label")
-            self._show(self.documents, f"{self.rate:,.0f}/s", labels, bytes_(_memory()))
-
-    def predicted(self, documents: int) -> None:
-        """Show that so many more documents were predicted."""
-        self._count(documents)
-        if self.shown:
-            self._show(self.documents, f"{self.rate:,.0f}/s", bytes_(_memory()))
-
-    def flowed(self, figures: Figures) -> None:
-        """Show how a flow is doing."""
-        if not self.shown:
-            return
-        facts = [f"{figures.documents_per_second:,.0f}/s"]
-        if figures.lag is not None:
-            facts.append(f"lag {figures.lag:,}")
-        if figures.judged:
-            facts.append(f"micro {decimals(figures.micro_f1)}")
-        if figures.poison:
-            facts.append(counted(figures.poison, "dead letter"))
-        self._show(figures.documents, *facts)
-
-    def sorting(self, documents: int) -> None:
-        """Show that so many documents were read, and wait to be sorted."""
-        if self.shown:
-            facts = f"{documents:,} docs read, to be sorted"
-            self._display.update(self._task, facts=facts)
-
-    def _count(self, documents: int) -> None:
+    def advance(self, documents: int, facts: Callable[[], Sequence[str]] = tuple) -> None:
+        """Count documents, and show the rate, ``facts`` and the memory of the process."""
         self.documents += documents
         self.seconds = perf_counter() - self._start
+        if self.shown:
+            from clasher.evaluate import process_memory
 
-    def _show(self, documents: int, *facts: str) -> None:
-        total = self.total and max(self.total, documents)  # an estimate may be too low
-        text = "  ".join([f"{documents:,} docs", *facts])
-        self._display.update(self._task, completed=documents, total=total, facts=text)
+            self.show(self.documents, f"{self.rate:,.0f}/s", *facts(), bytes_(process_memory()))
 
+    def show(self, documents: int, *facts: str) -> None:
+        """Show how many documents are done, and facts beside the bar."""
+        if self.shown:
+            total = self.total and max(self.total, documents)  # an estimate may be too low
+            text = "  ".join([f"{documents:,} docs", *facts])
+            self._display.update(self._task, completed=documents, total=total, facts=text)
 
-def _memory() -> int:
-    from clasher.evaluate import process_memory
-
-    return process_memory()
+    def show_sorting(self, documents: int) -> None:
+        """Show how many documents are read and wait to be sorted."""
+        if self.shown:
+            self._display.update(self._task, facts=f"{documents:,} docs read, waiting to be sorted")
 
 
 def _display() -> Any:

@@ -1,4 +1,4 @@
-"""Corpora as their owners hand them out, as streams of documents in time order.
+"""Corpora as their owners distribute them, as streams of documents in time order.
 
 >>> from clasher.datasets import DATASETS
 >>> for dataset in DATASETS.values():

@@ -1,7 +1,7 @@
-"""The metadata of arXiv: a snapshot of JSON lines, a paper each, in no particular order.
+"""The metadata of arXiv: a snapshot with a JSON line for each paper, in no particular order.
 
-The text is the title and the abstract, a line each; labels are the categories. Of categories with
-two names the one that arXiv calls canonical is kept. The date is that of a paper's first version.
+The text is the title and the abstract, a line each; the labels are the categories, by the name
+that arXiv calls canonical. The date is that of the first version.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ALIASES: Final = {
     "cs.SY": "eess.SY",
     "cs.NA": "math.NA",
 }
-"""The second name of a category and the canonical one, as arXiv lists them."""
+"""Aliases of categories and their canonical names."""
 
 LONGEST_LINE: Final = 16 << 20
 
@@ -57,33 +57,18 @@ _decode = msgspec.json.Decoder(_Paper).decode
 
 
 def find(path: Path) -> list[Path]:
-    """The snapshot in a folder, plain or compressed."""
+    """Find the snapshot in a folder, plain or compressed."""
     return matching(path, _FILES)
 
 
 def read(folder: Folder) -> Generator[Document]:
-    """All papers in the order of their first versions."""
-    found = find(folder.path)
-    if len(found) > 1:
-        names = ", ".join(path.name for path in found)
-        raise StreamError(f"{folder.path} has more than one snapshot ({names}): name one of them")
-    yield from folder.by_date(_papers(found[0], folder))
-
-
-def _papers(path: Path, folder: Folder) -> Iterator[Document]:
-    lines_ = chain.from_iterable(split_lines(_blocks(path), LONGEST_LINE))
-    for number, line in enumerate(lines_, 1):
-        if not line and not isinstance(line, Overlong):
-            continue
-        folder.reading.records += 1
-        try:
-            yield parse(line)
-        except FaultError as fault:
-            folder.reading.reject(str(path), number, fault, getattr(line, "head", line))
-
-
-def _blocks(path: Path) -> Iterator[bytes]:
-    return _zip_blocks(path) if path.suffix == ".zip" else text_blocks(path)
+    """Yield all papers in the order of their first versions."""
+    path = folder.only(find(folder.path), "snapshot")
+    blocks = _zip_blocks(path) if path.suffix == ".zip" else text_blocks(path)
+    numbered = enumerate(chain.from_iterable(split_lines(blocks, LONGEST_LINE)), 1)
+    records = (pair for pair in numbered if pair[1] or isinstance(pair[1], Overlong))
+    papers = folder.parsed(str(path), records, parse, lambda line: getattr(line, "head", line))
+    yield from folder.by_date(papers)
 
 
 def _zip_blocks(path: Path) -> Iterator[bytes]:
@@ -91,7 +76,7 @@ def _zip_blocks(path: Path) -> Iterator[bytes]:
         with zipfile.ZipFile(path) as archive:
             inside = [name for name in archive.namelist() if Path(name).match(_SNAPSHOT)]
             if len(inside) != 1:
-                raise StreamError(f"{path} holds {len(inside)} files {_SNAPSHOT}, not one")
+                raise StreamError(f"{path} holds {len(inside)} files {_SNAPSHOT} instead of one")
             with archive.open(inside[0]) as file:
                 while block := file.read(BLOCK):
                     yield block
@@ -100,7 +85,7 @@ def _zip_blocks(path: Path) -> Iterator[bytes]:
 
 
 def parse(line: bytes) -> Document:
-    """A paper, from its line.
+    """Parse the line of a paper.
 
     >>> paper = parse(
     ...     b'{"id":"0704.0047","title":"Acoustic   emission","abstract":"  We listen.",'
@@ -130,21 +115,23 @@ def _date(paper: _Paper) -> str:
     found = _CREATED.match(created)
     date = day(found[3], found[2], found[1]) if found else None
     if found is None or date is None:
-        raise FaultError(f"its first version is of {created!r}" if created else "it has no version")
+        raise FaultError(
+            f"its first version has date {created!r}" if created else "it has no version"
+        )
     return f"{date}T{found[4]}"
 
 
 ARXIV = Dataset(
     name="arxiv",
     title="arXiv Dataset (metadata)",
-    about="Every paper of arXiv, in the order of first versions: title and abstract.",
+    about="All papers of arXiv, in the order of first versions: title and abstract.",
     labels="categories, by their canonical names: cs.SY is eess.SY, stat.TH is math.ST, …",
     documents=None,
     classes=None,
     licence="CC0 1.0 (metadata)",
     source="Cornell University, 'arXiv Dataset' "
     "(https://www.kaggle.com/datasets/Cornell-University/arxiv)",
-    files=("arxiv-metadata-oai-snapshot.json", "the zip it is handed out in"),
+    files=("arxiv-metadata-oai-snapshot.json", "the zip it comes in"),
     finder=find,
     reader=read,
     splits={"days": DAYS},

@@ -1,4 +1,4 @@
-"""Every dataset by its name, and the ways to its documents."""
+"""All datasets by name, and how to read them."""
 
 from __future__ import annotations
 
@@ -23,21 +23,20 @@ from clasher.io.writers import BadRecords
 DATASETS: Final[dict[str, Dataset]] = {
     dataset.name: dataset for dataset in (ARXIV, NYT, PARQUET, RCV1, REUTERS21578)
 }
-"""The datasets by name."""
 
 
 def dataset_of(name: str) -> Dataset:
-    """The dataset of a name.
+    """Return the dataset of a name.
 
     >>> dataset_of("reuters")
     Traceback (most recent call last):
-    clasher.errors.SettingError: there is no dataset 'reuters', did you mean 'reuters21578'?
+    clasher.errors.SettingError: unknown dataset 'reuters', did you mean 'reuters21578'?
     """
     if name in DATASETS:
         return DATASETS[name]
     near = difflib.get_close_matches(name, DATASETS, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(DATASETS)}"
-    raise SettingError(f"there is no dataset {name!r}, {hint}")
+    hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(DATASETS)}"
+    raise SettingError(f"unknown dataset {name!r}, {hint}")
 
 
 def load(
@@ -49,13 +48,13 @@ def load(
     on_error: BadRecords | None = None,
     unlabelled: bool = False,
 ) -> Documents:
-    """The documents of a dataset in time order; see ``Dataset.read``.
+    """Read the documents of a dataset in time order; see ``Dataset.read``.
 
     Examples
     --------
     >>> load("reuters21578", "no/such/folder")
     Traceback (most recent call last):
-    clasher.errors.MissingDatasetError: reuters21578: there is no no/such/folder; put \
+    clasher.errors.MissingDatasetError: reuters21578: no/such/folder does not exist; put \
 reuters21578.tar.gz or reut2-000.sgm … reut2-021.sgm there, from the UCI Machine Learning \
 Repository, 'Reuters-21578 Text Categorization Collection' (https://archive.ics.uci.edu/dataset/137)
     """
@@ -72,9 +71,9 @@ def open_dataset(
     on_error: BadRecords | None = None,
     limit: int | None = None,
 ) -> Iterator[Batch]:
-    """The documents of a dataset in batches, as ``clasher.io.open_stream`` gives those of files.
+    """Read the documents of a dataset in batches, as ``clasher.io.open_stream`` reads files.
 
-    Whether it is there is looked at before this returns.
+    Missing files raise here, not in the loop.
     """
     documents = load(name, folder, on_error=on_error, unlabelled=not labelled)
     return _batches(islice(documents, limit), batch_size, labelled=labelled)
@@ -91,7 +90,7 @@ def _batches(documents: Iterator[Document], size: int, *, labelled: bool) -> Ite
 
 
 def take(documents: Iterator[Document], size: int) -> list[Document]:
-    """The next documents, at most ``size``; fewer where they are long.
+    """Take the next documents, at most ``size``, fewer if they are long.
 
     >>> take(iter([Document("1", None, "wheat", []), Document("2", None, "corn", [])]), 1)[0].id
     '1'

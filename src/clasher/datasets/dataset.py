@@ -1,4 +1,4 @@
-"""What a dataset is: its description, its splits, and how its documents are read."""
+"""Datasets: their description, their splits and their documents."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Split:
     Parameters
     ----------
     about
-        Its definition in a sentence.
+        A definition in a sentence.
     part
-        Tells the part of a document; None where it is in neither.
+        Returns the part of a document, None if it is in neither.
     dated
-        Whether it asks for dates.
+        Whether it needs dates.
     whole
-        Whether documents without labels belong to it.
+        Whether it includes documents without labels.
     """
 
     about: str
@@ -42,7 +42,7 @@ class Split:
 
 
 def _odd_day(document: Document) -> Part | None:
-    """The test set of section 6.3.
+    """Return the part of section 6.3 by the day of the month.
 
     >>> [_odd_day(Document("", date, "", [])) for date in ("1996-08-20", "1996-08-21")]
     ['train', 'test']
@@ -52,7 +52,7 @@ def _odd_day(document: Document) -> Part | None:
 
 
 DAYS: Final = Split(
-    "documents of odd days are the test set, the rest is for training (section 6.3 of the paper)",
+    "odd days are the test set, even days the training set (section 6.3 of the paper)",
     _odd_day,
     dated=True,
 )
@@ -60,29 +60,24 @@ DAYS: Final = Split(
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """A corpus as its owners hand it out.
+    """A corpus as its owners distribute it.
 
     Attributes
     ----------
     name, title : str
-        What it is called here, and by its owners.
-    about : str
-        What it is.
-    labels : str
-        What its labels are.
+        Its name here, and its official name.
+    about, labels : str
+        Descriptions of the documents and the labels.
     documents, classes : int | None
-        How many documents and labels there are, as its owners or the paper count them; None where
-        that differs.
-    licence : str
-        Under which terms it is handed out.
-    source : str
-        Who hands it out, and on which page.
+        The number of documents and labels, by its owners or the paper; None if it varies.
+    licence, source : str
+        Its licence, and where to get it.
     files : tuple of str
-        What to put into the folder.
+        The files to put into the folder, as alternatives.
     splits : mapping of name to Split
-        Its divisions into training and test sets.
+        Its training and test sets.
     undated : str
-        What to do where dates are asked for and the files have none.
+        The remedy if a split needs dates and the files have none.
     """
 
     name: str
@@ -97,10 +92,10 @@ class Dataset:
     finder: Callable[[Path], list[Path]] = field(repr=False)
     reader: Callable[[Folder], Generator[Document]] = field(repr=False)
     splits: Mapping[str, Split] = field(default_factory=dict, repr=False)
-    undated: str = "take another split"
+    undated: str = "use another split"
 
     def find(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Which of its files are in a folder, or in a folder of its name there."""
+        """Find its files in a folder, or in a subfolder of its name."""
         return self.finder(self._home(folder))
 
     def read(
@@ -112,36 +107,36 @@ class Dataset:
         on_error: BadRecords | None = None,
         unlabelled: bool = False,
     ) -> Documents:
-        """Its documents in time order.
+        """Read its documents in time order.
 
         Parameters
         ----------
         folder
-            Where its files are; a folder in it that is called like the dataset will do too.
+            The folder of its files, or the parent of a folder with its name.
         split
-            Only the documents of this split; without, all that have labels.
+            Read only the documents of this split; by default, all with labels.
         part
-            Only the training or the test set of the split.
+            Read only the training or the test set of the split.
         on_error
-            What to do with bad records; by default the first one stops the stream.
+            The policy for bad records; by default, the first one raises.
         unlabelled
-            Whether documents without labels are wanted as well.
+            Include documents without labels.
 
         Raises
         ------
         MissingDatasetError
-            It is not there, or not all of it.
+            If files are missing.
         StreamError
-            One of its files is damaged.
+            If a file is damaged.
         RecordError
-            A record is bad and ``on_error`` says to stop.
+            If a record is bad and ``on_error`` says to stop.
         """
         if split is not None and split not in self.splits:
             known = ", ".join(self.splits) or "none"
-            raise SettingError(f"{self.name} has no split {split!r}; there is {known}")
+            raise SettingError(f"{self.name} has no split {split!r}; choose from: {known}")
         if part is not None and (split is None or part not in PARTS):
             raise SettingError(
-                "the 'part' of a split is 'train' or 'test', and needs a split. "
+                "The 'part' parameter must be 'train' or 'test', with a split. "
                 f"Got {part!r} of {split!r} instead."
             )
         home = self._home(folder)
@@ -151,9 +146,9 @@ class Dataset:
         return Documents(self, opened, split, part, unlabelled=unlabelled)
 
     def missing(self, folder: Path, what: str | None = None) -> MissingDatasetError:
-        """The one sentence for what is not there: what to get, from whom, where to put it."""
+        """Return the error for missing files: what to get, where from, where to put it."""
         if not folder.exists():
-            what = f"there is no {folder}"
+            what = f"{folder} does not exist"
         return MissingDatasetError(
             f"{self.name}: {what or f'none of its files is in {folder}'}; put "
             f"{' or '.join(self.files)} there, from {self.source}"
@@ -171,11 +166,11 @@ class Documents(Iterator[Document]):
     Attributes
     ----------
     folder : Folder
-        Where they come from.
+        The folder they are read from.
     delivered : int
-        Documents given so far.
+        The number of documents yielded.
     left_out : int
-        Documents passed over so far because they have no labels.
+        The number of documents left out because they have no labels.
     """
 
     def __init__(
@@ -195,19 +190,19 @@ class Documents(Iterator[Document]):
         self._split_name = split
         self._part = part
         self._unlabelled = unlabelled or (self._split is not None and self._split.whole)
-        self._running = self._run()
+        self._documents = self._read()
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Document:
-        return next(self._running)
+        return next(self._documents)
 
     def close(self) -> None:
-        """Let go of files and scratch space."""
-        self._running.close()
+        """Close files and delete temporary ones."""
+        self._documents.close()
 
-    def _run(self) -> Generator[Document]:
+    def _read(self) -> Generator[Document]:
         with closing(self.dataset.reader(self.folder)) as found:
             for document in found:
                 if not self._belongs(document):
@@ -223,11 +218,11 @@ class Documents(Iterator[Document]):
     def _nothing(self) -> str:
         reading, path = self.folder.reading, self.folder.path
         if not reading.records:
-            return f"there is no document in {path}"
+            return f"{path} has no documents"
         if reading.bad.skipped == reading.records:
             first = reading.bad.first
-            return f"none of the {reading.records} records in {path} is good; the first: {first}"
-        where = "" if self._split is None else f" in the wanted part of {self._split_name!r}"
+            return f"all {reading.records} records in {path} are bad; the first: {first}"
+        where = "" if self._split is None else f" in this part of {self._split_name!r}"
         return f"none of the {reading.records} documents in {path} has labels{where}"
 
     def _belongs(self, document: Document) -> bool:
@@ -235,7 +230,7 @@ class Documents(Iterator[Document]):
             return True
         if self._split.dated and document.date is None:
             raise SettingError(
-                f"split {self._split_name!r} asks for dates, and {self.folder.path} has none: "
+                f"split {self._split_name!r} needs dates, and {self.folder.path} has none: "
                 f"{self.dataset.undated}"
             )
         part = self._split.part(document)

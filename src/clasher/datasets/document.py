@@ -1,7 +1,4 @@
-"""What every dataset yields, and how its texts are put together.
-
-Days as ISO 8601 writes them, which sort as time does.
-"""
+"""The documents of datasets, and helpers to make them."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ _MONTHS: Final = {name: number for number, name in enumerate(_NAMES, 1)}
 
 
 def day(year: str, month: str, day_: str) -> str | None:
-    """A day of the calendar, None where there is none such; months by number or English name.
+    """Write a day as in ISO 8601, None if it does not exist; months by number or English name.
 
     >>> day("1987", "FEB", "26"), day("2007", "4", "2"), day("1987", "02", "29")
     ('1987-02-26', '2007-04-02', None)
@@ -35,16 +32,15 @@ class Document(msgspec.Struct, frozen=True, gc=False):
     Attributes
     ----------
     id : str
-        What its owners call it.
+        Its id in the corpus.
     date : str | None
-        The day (``1996-08-20``), or the second (``1987-02-26T15:01:01``); None where the files
-        tell none.
+        The day (``1996-08-20``) or second (``1987-02-26T15:01:01``); None if the files have none.
     text : str
-        Title and body, a line each or a line for each paragraph.
+        Title and body, a line for each or for each paragraph.
     labels : list of str | None
-        Its labels and no others; None where nobody has labelled it.
+        All its labels; None if it was never labelled.
     marks : dict
-        What else the files say that a split asks for.
+        Other attributes that a split needs.
 
     Examples
     --------
@@ -60,7 +56,7 @@ class Document(msgspec.Struct, frozen=True, gc=False):
 
 
 def tidy(text: str | None) -> str:
-    r"""Text without line ends and runs of blanks.
+    r"""Collapse white space.
 
     >>> tidy("  Wheat\n   and corn ")
     'Wheat and corn'
@@ -69,7 +65,7 @@ def tidy(text: str | None) -> str:
 
 
 def lines(*parts: str | None) -> str:
-    r"""The parts that hold something, a line each.
+    r"""Join the parts that are not empty, a line each.
 
     >>> lines("WHEAT", None, " Prices\nrose. ")
     'WHEAT\nPrices rose.'
@@ -78,7 +74,7 @@ def lines(*parts: str | None) -> str:
 
 
 def distinct(labels: list[str]) -> list[str]:
-    """Labels without repetitions and empty ones, in their order.
+    """Drop repeated and empty labels.
 
     >>> distinct(["oil", "", "gas", "oil"])
     ['oil', 'gas']

@@ -1,7 +1,7 @@
 """The New York Times Annotated Corpus: NITF files in an archive for each month.
 
-The text is the headline and the paragraphs of the full text, a line each; labels are the General
-Online Descriptors, which the producers of nytimes.com gave to part of the articles.
+The text is the headline and the paragraphs of the full text, a line each; the labels are the
+General Online Descriptors, which the producers of nytimes.com assigned to some articles.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from clasher.datasets.archives import Member, files, members, text_of
-from clasher.datasets.archives import parse as parse_xml
+from clasher.datasets.archives import files, members
 from clasher.datasets.dataset import DAYS, Dataset
 from clasher.datasets.document import Document, day, distinct, lines, tidy
+from clasher.datasets.safe_xml import parse as parse_xml
+from clasher.datasets.safe_xml import text_of
 from clasher.datasets.source_folder import Folder, matching
 from clasher.io.records import FaultError
 
@@ -30,7 +31,7 @@ _ARCHIVES: Final = ("nyt_corpus*.t*", "LDC2008T19*.t*")
 
 
 def months(path: Path) -> list[Path]:
-    """What there is for each month, in time order: its archive, or the folder of its days."""
+    """Find the archive of each month, or the folder of its days, in time order."""
     found: dict[tuple[str, str], Path] = {}
     for depth in ("", "data/", "*/data/"):
         for month in ("[01][0-9].tgz", "[01][0-9].tar.gz", "[01][0-9].tar", "[01][0-9]"):
@@ -40,23 +41,19 @@ def months(path: Path) -> list[Path]:
 
 
 def find(path: Path) -> list[Path]:
-    """The archives of months in a folder, or the one of all."""
+    """Find the archives of months in a folder, or the one of all."""
     return months(path) or matching(path, _ARCHIVES)
 
 
 def read(folder: Folder) -> Generator[Document]:
-    """All articles in time order; those of a month are sorted at a time."""
+    """Yield all articles in time order, sorted month by month."""
     for path in find(folder.path):
-        found = _of_month(path) if path.is_dir() else members(path, _ARTICLE)
-        yield from folder.by_date(folder.parsed(found, parse))
-
-
-def _of_month(path: Path) -> Generator[Member]:
-    return files(path, "[0-3][0-9]/*.xml")
+        found = files(path, "[0-3][0-9]/*.xml") if path.is_dir() else members(path, _ARTICLE)
+        yield from folder.by_date(folder.parsed_members(found, parse))
 
 
 def parse(name: str, raw: bytes) -> Document:
-    """An article, from a file of this name."""
+    """Parse the file of an article."""
     root = parse_xml(raw)
     if root.tag != "nitf":
         raise FaultError(f"it is <{root.tag}>, not <nitf>")
@@ -82,13 +79,13 @@ def _text(root: Element) -> str:
 
 
 def _date(root: Element, name: str) -> str:
-    """The day an article says it is of, if that is in the month it is filed under."""
+    """Return the day that an article states if it fits the month of its folder, or the folder's."""
     found = _FILED.search(name)
     filed = found and day(*found.groups())
     for stated in (_publication(root), _meta(root), filed):
         if stated and (filed is None or stated[:7] == filed[:7]):
             return stated
-    raise FaultError("it has no date: neither <pubdata>, nor <meta>, nor its folder tell one")
+    raise FaultError("it has no date: neither <pubdata>, nor <meta>, nor its folder has one")
 
 
 def _publication(root: Element) -> str | None:
@@ -98,23 +95,23 @@ def _publication(root: Element) -> str | None:
 
 
 def _meta(root: Element) -> str | None:
-    told = {meta.get("name"): meta.get("content", "") for meta in root.iterfind("head/meta")}
+    content = {meta.get("name"): meta.get("content", "") for meta in root.iterfind("head/meta")}
     names = ("publication_year", "publication_month", "publication_day_of_month")
-    return day(*(told.get(name) or "" for name in names))
+    return day(*(content.get(name) or "" for name in names))
 
 
 NYT = Dataset(
     name="nyt",
     title="The New York Times Annotated Corpus",
-    about="Articles of the New York Times of January 1987 to June 2007, in time order: headline "
+    about="New York Times articles from January 1987 to June 2007, in time order: headline "
     "and full text.",
-    labels="General Online Descriptors, which part of the articles have",
+    labels="General Online Descriptors, which some articles have",
     documents=1_855_658,
     classes=1_622,
     licence="agreement with the LDC, for a fee",
     source="the Linguistic Data Consortium, 'The New York Times Annotated Corpus', LDC2008T19 "
     "(https://catalog.ldc.upenn.edu/LDC2008T19)",
-    files=("the folder data with 1987/01.tgz … 2007/06.tgz", "the one archive of it"),
+    files=("the folder data with 1987/01.tgz … 2007/06.tgz", "one archive of all"),
     finder=find,
     reader=read,
     splits={"days": DAYS},

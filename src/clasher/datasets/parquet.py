@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,52 +30,37 @@ SCHEMA: Final = pa.schema(
 )
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
-ROWS: Final = 1000
-"""Rows that are read at once."""
+ROWS: Final = 1000  # read at once
 
 
 def find(path: Path) -> list[Path]:
-    """The Parquet files in a folder, or the one that is named."""
+    """Find the Parquet files in a folder, or the named one."""
     return matching(path, ["*.parquet"])
 
 
 def read(folder: Folder) -> Generator[Document]:
-    """All rows as they stand in the file."""
-    found = find(folder.path)
-    if len(found) > 1:
-        names = ", ".join(path.name for path in found)
-        raise StreamError(f"{folder.path} has more than one Parquet file ({names}): name one")
-    path = found[0]
+    """Yield all rows in the order of the file."""
+    path = folder.only(find(folder.path), "Parquet file")
     try:
         with pq.ParquetFile(path, pre_buffer=False, buffer_size=BLOCK) as file:
-            _check(path, file.schema_arrow)
-            above = 0
-            for rows in file.iter_batches(ROWS, columns=SCHEMA.names, use_threads=False):
-                yield from _documents(path, rows, above, folder)
-                above += rows.num_rows
+            columns = file.schema_arrow.names
+            for name in SCHEMA.names:
+                if name not in columns:
+                    raise StreamError(
+                        f"{path} has no column {name!r}; a dataset in Parquet needs "
+                        f"{', '.join(SCHEMA.names)}"
+                    )
+            batches = file.iter_batches(ROWS, columns=SCHEMA.names, use_threads=False)
+            rows = enumerate(chain.from_iterable(batch.to_pylist() for batch in batches), 1)
+            yield from folder.parsed(
+                str(path), rows, parse, lambda row: msgspec.json.encode(row, enc_hook=str)
+            )
     except (pa.ArrowException, OSError) as error:
         raise damaged(str(path), error) from error
 
 
-def _check(path: Path, schema: pa.Schema) -> None:
-    missing = [name for name in SCHEMA.names if name not in schema.names]
-    if missing:
-        wanted = ", ".join(SCHEMA.names)
-        raise StreamError(f"{path} has no column {missing[0]!r}; a dataset in Parquet has {wanted}")
-
-
-def _documents(path: Path, rows: pa.RecordBatch, above: int, folder: Folder) -> Iterator[Document]:
-    for number, row in enumerate(rows.to_pylist(), above + 1):
-        folder.reading.records += 1
-        try:
-            yield parse(row)
-        except FaultError as fault:
-            raw = msgspec.json.encode(row, enc_hook=str)
-            folder.reading.reject(str(path), number, fault, raw)
-
-
 def parse(row: dict[str, Any]) -> Document:
-    """A document, from the values of its row.
+    """Make a document of a row.
 
     >>> parse({"id": "1", "date": None, "text": "wheat", "labels": ["grain"]}).labels
     ['grain']
@@ -93,16 +79,16 @@ def parse(row: dict[str, Any]) -> Document:
 PARQUET = Dataset(
     name="parquet",
     title="A dataset in a Parquet file",
-    about="Whatever has the columns id, date (text or null), text and labels (lists of text), in "
-    "stream order; what `clasher datasets read NAME FOLDER --to FILE.parquet` writes.",
+    about="A file with the columns id, date (text or null), text and labels (lists of text), in "
+    "stream order, as `clasher datasets read NAME FOLDER --to FILE.parquet` writes it.",
     labels="its own",
     documents=None,
     classes=None,
     licence="its own",
-    source="whoever made it",
+    source="its author",
     files=("a .parquet file",),
     finder=find,
     reader=read,
     splits={"days": DAYS},
-    undated="this file tells no dates, and cannot be split by them",
+    undated="this file has no dates to split it by",
 )

@@ -1,33 +1,19 @@
-"""RCV1, volume 1 of the Reuters corpora, and RCV1-v2, the same with its topics corrected.
+"""RCV1, volume 1 of the Reuters corpora, and RCV1-v2, the same with corrected topics.
 
-The stories themselves are XML files, handed out by NIST under a licence. The tokens of the
-stories, their topics and the hierarchy of topics are free, in the appendices of the paper on
-RCV1-v2. What is read depends on what is there:
+NIST distributes the stories, XML files in a zip for each day, under a licence. The tokens of the
+stories, their topics and the hierarchy of topics are free, in the online appendices of Lewis, Yang,
+Rose and Li, *RCV1: A New Benchmark Collection for Text Categorization Research* (2004). The files
+in the folder decide what is read:
 
 =====================  ==================  =====================================================
 stories                topics              documents
 =====================  ==================  =====================================================
 XML                    judgements (qrels)  RCV1-v2, with dates
-XML                    none                RCV1 as it was published, 806,791 stories of which
-                                           2,364 have no topic; with the hierarchy, topics above
-                                           those of a story are added
+XML                    none                RCV1 as published, 806,791 stories, 2,364 of them
+                                           without topics; with the hierarchy, a story also gets
+                                           the topics above its own
 token files            judgements (qrels)  RCV1-v2 without dates, in the order of numbers
 =====================  ==================  =====================================================
-
-The topics of RCV1-v2: which story has which, and which topic lies under which.
-
-Both come from the online appendices of Lewis, Yang, Rose and Li, *RCV1: A New Benchmark Collection
-for Text Categorization Research* (2004): the file of relevance judgements has a line ``E11 2286 1``
-for each topic of a story, the hierarchy a line ``parent: ECAT  child: E11  child-description: …``.
-
-The token files of RCV1-v2: stemmed words without stop words, no dates.
-
-A record is a line ``.I 2286``, a line ``.W``, lines of tokens, and an empty line. The documents of
-each file are in the order of their numbers, which is the order of time, nearly.
-
-The stories of RCV1 themselves: an XML file each, in a zip for each day.
-
-The text is the headline (the title, where there is none) and the paragraphs, a line each.
 """
 
 from __future__ import annotations
@@ -45,13 +31,68 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from clasher.datasets.archives import Member, damaged, files, members, parse, text_of
+from clasher.datasets.archives import Member, damaged, files, members
 from clasher.datasets.dataset import DAYS, Dataset, Part, Split
 from clasher.datasets.document import Document, day, distinct, lines
+from clasher.datasets.safe_xml import parse, text_of
 from clasher.datasets.source_folder import Folder, matching, text_blocks
 from clasher.errors import StreamError
 from clasher.io.lines import split_lines
 from clasher.io.records import FaultError
+
+TOKENS: Final = ("train", *(f"test_pt{number}" for number in range(4)))
+LAST_OF_TRAINING: Final = 26_150
+
+_JUDGEMENTS: Final = ("rcv1-v2.topics.qrels", "rcv1-v2.topics.qrels.gz", "rcv1-v2.topics.qrels.txt")
+_HIERARCHY: Final = ("rcv1.topics.hier*orig*", "rcv1.topics.hier*expanded*")
+_ARCHIVES: Final = ("rcv1.tar*", "rcv1.tgz", "RCV1.tar*")
+
+
+def find(path: Path) -> list[Path]:
+    """Find the stories in a folder, and the files of their topics."""
+    stories = day_files(path) or matching(path, _ARCHIVES) or list(_tokens(path).values())
+    return [*stories, *_near(path, _JUDGEMENTS), *_near(path, _HIERARCHY)] if stories else []
+
+
+def read(folder: Folder) -> Generator[Document]:
+    """Yield all stories in time order."""
+    path = folder.path
+    judgements = next(map(Judgements, _near(path, _JUDGEMENTS)), None)
+    hierarchy = next(map(Hierarchy, _near(path, _HIERARCHY)), None)
+    parse_story = Stories(judgements, hierarchy).parse
+    if days := day_files(path):
+        for each in days:  # the stories of a day are in the order of their numbers
+            unpacked = each.is_dir()
+            stories = files(each, "*.xml", key=_number) if unpacked else _members(each)
+            yield from folder.parsed_members(stories, parse_story)
+    elif archives := matching(path, _ARCHIVES):
+        yield from folder.by_date(folder.parsed_members(_members(archives[0]), parse_story))
+    else:
+        tokens = _tokens(path)
+        missing = [f"lyrl2004_tokens_{part}.dat.gz" for part in TOKENS if part not in tokens]
+        if missing or judgements is None:
+            lacks = ", ".join([*missing, *([_JUDGEMENTS[1]] if judgements is None else [])])
+            raise RCV1.missing(path, f"{path} lacks {lacks}")
+        yield from read_tokens(list(tokens.values()), judgements, folder)
+
+
+def _tokens(path: Path) -> dict[str, Path]:
+    """Find the token files, by their part."""
+    found = {}
+    for part in TOKENS:
+        name = f"lyrl2004_tokens_{part}.dat"
+        for each in _near(path, (name, f"{name}.gz")):
+            found[part] = each
+    return found
+
+
+def _near(path: Path, patterns: tuple[str, ...]) -> list[Path]:
+    """Find one file in a folder, one level below (an appendix) or beside it."""
+    inside = matching(path, (*patterns, *(f"*/{pattern}" for pattern in patterns)))
+    return (inside or matching(path.parent, patterns))[:1]
+
+
+# ── topics ────────────────────────────────────────────────────────────────────────────────────────
 
 _CODES: Final = (
     "C11 C12 C13 C14 C15 C151 C1511 C152 C16 C17 C171 C172 C173 C174 C18 C181 C182 C183 C21 C22 C23"
@@ -68,18 +109,7 @@ _COLUMNS: Final = {"topic": pa.string(), "story": pa.int32(), "judgement": pa.in
 
 
 class Judgements:
-    r"""The topics of each story, in a few megabytes.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "rcv1-v2.topics.qrels")
-    ...     _ = path.write_text("E11 2286 1\nECAT 2286 1\nCCAT 2287 1\n")
-    ...     judgements = Judgements(path)
-    >>> judgements.of(2286), judgements.of(1)
-    (['E11', 'ECAT'], [])
-    """
+    """The topics of each story, in a few megabytes; a line is ``E11 2286 1``."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -102,7 +132,7 @@ class Judgements:
         self._starts = np.append(starts, len(stories))
 
     def of(self, story: int) -> list[str]:
-        """The topics of a story; none where it is not among those of RCV1-v2."""
+        """Return the topics of a story, an empty list if RCV1-v2 does not have it."""
         place = int(np.searchsorted(self._stories, story))
         if place == len(self._stories) or self._stories[place] != story:
             return []
@@ -111,22 +141,7 @@ class Judgements:
 
 
 class Hierarchy:
-    r"""Which topics lie above which.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "rcv1.topics.hier.orig")
-    ...     _ = path.write_text(
-    ...         "parent: None  child: Root  child-description: Root\n"
-    ...         "parent: Root  child: ECAT  child-description: ECONOMICS\n"
-    ...         "parent: ECAT  child: E12  child-description: MONETARY/ECONOMIC\n"
-    ...         "parent: E12  child: E121  child-description: MONEY SUPPLY\n"
-    ...     )
-    ...     Hierarchy(path).closed(["E121"])
-    ['E121', 'E12', 'ECAT']
-    """
+    """The parents of topics; a line is ``parent: ECAT  child: E11  child-description: …``."""
 
     def __init__(self, path: Path) -> None:
         self.parents: dict[str, str] = {}
@@ -137,11 +152,11 @@ class Hierarchy:
                 self.parents[words[3]] = words[1]
             elif words:
                 raise StreamError(
-                    f"{path}, line {number} is not 'parent: … child: …': get the file again"
+                    f"{path}, line {number} is not 'parent: … child: …'; get the file again"
                 )
 
     def closed(self, topics: list[str]) -> list[str]:
-        """The topics and all above them; those that only hold the tree together are left out."""
+        """Add the topics above these, leaving out inner nodes that are no topics."""
         found = list(topics)
         for topic in topics:
             above = self.parents.get(topic)
@@ -152,26 +167,110 @@ class Hierarchy:
         return distinct(found)
 
 
+# ── stories ───────────────────────────────────────────────────────────────────────────────────────
+
+TOPICS: Final = "bip:topics:1.0"
+
+_STORY: Final = re.compile(r"(?:^|/)\d+newsML\.xml$", re.IGNORECASE)
+_DAY: Final = re.compile(r"(?:^|/)(\d{4})(\d\d)(\d\d)(?:\.zip)?/[^/]*$", re.IGNORECASE)
+_DATE: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
+_NUMBER: Final = re.compile(r"(\d+)\D*$")
+
+
+def day_files(path: Path) -> list[Path]:
+    """Find the zip of each day, or the folder of its stories, in the order of days."""
+    found: dict[str, Path] = {}
+    digits = "[0-9]" * 8
+    for depth in ("", "*/", "*/*/"):
+        for pattern in (f"{depth}{digits}.zip", f"{depth}{digits}"):
+            for each in path.glob(pattern):
+                found.setdefault(each.name.partition(".")[0], each)
+    return [found[day] for day in sorted(found)]
+
+
+class Stories:
+    """Reads stories with their topics.
+
+    The text is the headline (or else the title) and the paragraphs, a line each.
+
+    Parameters
+    ----------
+    judgements
+        The topics of RCV1-v2, whose stories alone are read. Without them, topics are those in the
+        stories.
+    hierarchy
+        Adds the topics above those in the stories, as RCV1-v2 does.
+    """
+
+    def __init__(self, judgements: Judgements | None, hierarchy: Hierarchy | None) -> None:
+        self.judgements = judgements
+        self.hierarchy = hierarchy
+
+    def parse(self, name: str, raw: bytes) -> Document | None:
+        """Parse the file of a story; None if RCV1-v2 does not have it."""
+        root = parse(raw)
+        number = root.get("itemid", "")
+        if root.tag != "newsitem" or not number.isdecimal():
+            raise FaultError("it is not a <newsitem itemid=…>")
+        if self.judgements is None:
+            labels = self._codes(root)
+        elif not (labels := self.judgements.of(int(number))):
+            return None
+        title = text_of(root.find("headline")) or text_of(root.find("title"))
+        text = lines(title, *map(text_of, root.iterfind("text/p")))
+        return Document(str(int(number)), _date(name, root.get("date", "")), text, labels or None)
+
+    def _codes(self, root: Element) -> list[str]:
+        if root.find("metadata") is None:
+            raise FaultError("it has no <metadata>, so no codes")
+        codes = root.iterfind(f"metadata/codes[@class='{TOPICS}']/code")
+        found = [code.get("code", "") for code in codes]
+        if "" in found:
+            raise FaultError("one of its topics is a <code> without the attribute code")
+        return distinct(found) if self.hierarchy is None else self.hierarchy.closed(found)
+
+
+def _members(path: Path) -> Generator[Member]:
+    return members(path, _STORY, key=_number)
+
+
+def _number(name: str) -> int:
+    found = _NUMBER.search(name)
+    return int(found[1]) if found else 0
+
+
+def _date(name: str, stated: str) -> str:
+    """Return the day of the folder or zip of a story, which keeps the order, or its stated day."""
+    for found in (_DAY.search(name), _DATE.fullmatch(stated)):
+        if found and (date := day(*found.groups())):
+            return date
+    raise FaultError(f"its date is {stated!r}" if stated else "it has no date")
+
+
+# ── token files ───────────────────────────────────────────────────────────────────────────────────
+
 LONGEST_LINE: Final = 1 << 20
 
 
 def read_tokens(paths: list[Path], judgements: Judgements, folder: Folder) -> Iterator[Document]:
-    """The documents of several token files, in the order of their numbers."""
-    streams = [_documents(path, judgements, folder) for path in paths]
+    """Yield the documents of token files, in the order of their numbers (nearly that of time).
+
+    A record is a line ``.I 2286``, a line ``.W``, lines of stemmed words, and an empty line.
+    """
+    streams = [
+        folder.parsed(
+            str(path),
+            enumerate(_records(path), 1),
+            lambda record: parse_tokens(record, judgements),
+            b"\n".join,
+        )
+        for path in paths
+    ]
     return heapq.merge(*streams, key=lambda document: int(document.id))
 
 
-def _documents(path: Path, judgements: Judgements, folder: Folder) -> Iterator[Document]:
-    for number, record in enumerate(_records(path), 1):
-        folder.reading.records += 1
-        try:
-            yield parse_tokens(record, judgements)
-        except FaultError as fault:
-            folder.reading.reject(str(path), number, fault, b"\n".join(record))
-
-
 def _records(path: Path) -> Iterator[list[bytes]]:
-    """The lines of each record."""
+    """Yield the lines of each record."""
     record: list[bytes] = []
     for line in _lines(path):
         if line.startswith(b".I") and record:
@@ -182,7 +281,7 @@ def _records(path: Path) -> Iterator[list[bytes]]:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file, the last of which must be whole too."""
+    """Yield the lines of a file; raise if the last is incomplete."""
     end = b""
 
     def blocks() -> Iterator[bytes]:
@@ -194,15 +293,15 @@ def _lines(path: Path) -> Iterator[bytes]:
     for line in chain.from_iterable(split_lines(blocks(), LONGEST_LINE)):
         yield line.rstrip()
     if end != b"\n":
-        raise StreamError(f"{path} ends in the middle of a line: is it complete? Get it again")
+        raise StreamError(f"{path} ends in the middle of a line; get it again")
 
 
 def parse_tokens(record: list[bytes], judgements: Judgements) -> Document:
-    """A document, from its lines."""
+    """Parse the lines of a document."""
     head, mark, *body = (*record, b"", b"")
     number = head.removeprefix(b".I").strip()
     if not head.startswith(b".I") or not number.isdigit():
-        raise FaultError(f"it begins with {head[:40]!r}, not with .I and a number")
+        raise FaultError(f"it starts with {head[:40]!r}, not with .I and a number")
     if mark != b".W":
         raise FaultError(f"document {int(number)} has no .W before its words")
     labels = judgements.of(int(number))
@@ -212,140 +311,7 @@ def parse_tokens(record: list[bytes], judgements: Judgements) -> Document:
     return Document(str(int(number)), None, text, labels)
 
 
-TOPICS: Final = "bip:topics:1.0"
-
-_STORY: Final = re.compile(r"(?:^|/)\d+newsML\.xml$", re.IGNORECASE)
-_DAY: Final = re.compile(r"(?:^|/)(\d{4})(\d\d)(\d\d)(?:\.zip)?/[^/]*$", re.IGNORECASE)
-_DATE: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
-_NUMBER: Final = re.compile(r"(\d+)\D*$")
-
-
-def day_files(path: Path) -> list[Path]:
-    """What there is for each day, in the order of days: its zip, or the folder of its stories."""
-    found: dict[str, Path] = {}
-    digits = "[0-9]" * 8
-    for depth in ("", "*/", "*/*/"):
-        for pattern in (f"{depth}{digits}.zip", f"{depth}{digits}"):
-            for each in path.glob(pattern):
-                found.setdefault(each.name.partition(".")[0], each)
-    return [found[day] for day in sorted(found)]
-
-
-class Stories:
-    """Reads stories and gives them their topics.
-
-    Parameters
-    ----------
-    judgements
-        The topics of RCV1-v2; stories that it does not have are none of that corpus. Without it,
-        topics are those in the stories.
-    hierarchy
-        Adds the topics above those in the stories, as was done for RCV1-v2.
-    """
-
-    def __init__(self, judgements: Judgements | None, hierarchy: Hierarchy | None) -> None:
-        self.judgements = judgements
-        self.hierarchy = hierarchy
-
-    def of_days(self, days: list[Path], folder: Folder) -> Iterator[Document]:
-        """Stories day by day, those of a day by their numbers."""
-        for path in days:
-            yield from folder.parsed(_of_day(path), self.parse)
-
-    def of_archive(self, path: Path, folder: Folder) -> Iterator[Document]:
-        """Stories of the one archive of all days, which may be in any order."""
-        yield from folder.by_date(folder.parsed(members(path, _STORY, key=_number), self.parse))
-
-    def parse(self, name: str, raw: bytes) -> Document | None:
-        """A story, from a file of this name."""
-        root = parse(raw)
-        number = root.get("itemid", "")
-        if root.tag != "newsitem" or not number.isdecimal():
-            raise FaultError("it is no <newsitem itemid=…>")
-        if self.judgements is None:
-            labels = self._codes(root)
-        elif not (labels := self.judgements.of(int(number))):
-            return None
-        title = text_of(root.find("headline")) or text_of(root.find("title"))
-        text = lines(title, *map(text_of, root.iterfind("text/p")))
-        return Document(str(int(number)), _date(name, root.get("date", "")), text, labels or None)
-
-    def _codes(self, root: Element) -> list[str]:
-        if root.find("metadata") is None:
-            raise FaultError("it has no <metadata>, and so no codes")
-        codes = root.iterfind(f"metadata/codes[@class='{TOPICS}']/code")
-        found = [code.get("code", "") for code in codes]
-        if "" in found:
-            raise FaultError("one of its topics is a <code> without code")
-        return distinct(found) if self.hierarchy is None else self.hierarchy.closed(found)
-
-
-def _of_day(path: Path) -> Generator[Member]:
-    if path.is_dir():
-        return files(path, "*.xml", key=_number)
-    return members(path, _STORY, key=_number)
-
-
-def _number(name: str) -> int:
-    found = _NUMBER.search(name)
-    return int(found[1]) if found else 0
-
-
-def _date(name: str, stated: str) -> str:
-    """The day of the file that a story is in, which keeps the order; or else what it says."""
-    for found in (_DAY.search(name), _DATE.fullmatch(stated)):
-        if found and (date := day(*found.groups())):
-            return date
-    raise FaultError(f"its date is {stated!r}" if stated else "it has no date")
-
-
-TOKENS: Final = ("train", *(f"test_pt{number}" for number in range(4)))
-LAST_OF_TRAINING: Final = 26_150
-
-_JUDGEMENTS: Final = ("rcv1-v2.topics.qrels", "rcv1-v2.topics.qrels.gz", "rcv1-v2.topics.qrels.txt")
-_HIERARCHY: Final = ("rcv1.topics.hier*orig*", "rcv1.topics.hier*expanded*")
-_ARCHIVES: Final = ("rcv1.tar*", "rcv1.tgz", "RCV1.tar*")
-
-
-def find(path: Path) -> list[Path]:
-    """The stories in a folder, and what there is of their topics."""
-    stories = day_files(path) or matching(path, _ARCHIVES) or list(_tokens(path).values())
-    return [*stories, *_near(path, _JUDGEMENTS), *_near(path, _HIERARCHY)] if stories else []
-
-
-def read(folder: Folder) -> Generator[Document]:
-    """All stories in time order."""
-    path = folder.path
-    judgements = next(map(Judgements, _near(path, _JUDGEMENTS)), None)
-    hierarchy = next(map(Hierarchy, _near(path, _HIERARCHY)), None)
-    stories = Stories(judgements, hierarchy)
-    if days := day_files(path):
-        yield from stories.of_days(days, folder)
-    elif archives := matching(path, _ARCHIVES):
-        yield from stories.of_archive(archives[0], folder)
-    else:
-        tokens = _tokens(path)
-        missing = [f"lyrl2004_tokens_{part}.dat.gz" for part in TOKENS if part not in tokens]
-        if missing or judgements is None:
-            lacks = ", ".join([*missing, *([_JUDGEMENTS[1]] if judgements is None else [])])
-            raise RCV1.missing(path, f"{path} lacks {lacks}")
-        yield from read_tokens(list(tokens.values()), judgements, folder)
-
-
-def _tokens(path: Path) -> dict[str, Path]:
-    """The token files that are there, by their part."""
-    found = {}
-    for part in TOKENS:
-        name = f"lyrl2004_tokens_{part}.dat"
-        for each in _near(path, (name, f"{name}.gz")):
-            found[part] = each
-    return found
-
-
-def _near(path: Path, patterns: tuple[str, ...]) -> list[Path]:
-    """One file in a folder, in a folder in it (such as that of an appendix), or beside it."""
-    inside = matching(path, (*patterns, *(f"*/{pattern}" for pattern in patterns)))
-    return (inside or matching(path.parent, patterns))[:1]
+# ── the dataset ───────────────────────────────────────────────────────────────────────────────────
 
 
 def _lyrl2004(document: Document) -> Part | None:
@@ -355,8 +321,8 @@ def _lyrl2004(document: Document) -> Part | None:
 RCV1 = Dataset(
     name="rcv1",
     title="Reuters Corpus, Volume 1 (RCV1, RCV1-v2)",
-    about="Reuters news of 20 August 1996 to 19 August 1997, in time order: headline and text.",
-    labels="topics, 3.24 on each story",
+    about="Reuters news from 20 August 1996 to 19 August 1997, in time order: headline and text.",
+    labels="topics, 3.24 per story",
     documents=804_414,
     classes=103,
     licence="agreement with Reuters; tokens and topics are free",
@@ -378,5 +344,5 @@ RCV1 = Dataset(
             _lyrl2004,
         ),
     },
-    undated="the token files tell no dates; put the zips of days there, or take split 'lyrl2004'",
+    undated="the token files have no dates; add the zips of days, or use split 'lyrl2004'",
 )

@@ -1,12 +1,12 @@
 """Reuters-21578, Distribution 1.0: 22 files of SGML, as its README describes them.
 
-The files are no well-formed XML: they hold control characters as ``&#3;``, a byte or two of
-Latin-1, and attributes of elements that no DTD would take. Each story stands between
-``<REUTERS …>`` and ``</REUTERS>``, which is what its README says to go by.
+The files are not well-formed XML: they hold control characters such as ``&#3;``, some Latin-1
+bytes and invalid attributes. As the README advises, a story is what stands between
+``<REUTERS …>`` and ``</REUTERS>``.
 
-A story has one of three types. ``NORM`` has a title and a body; ``BRIEF`` a title only, and a body
-that says "Blah blah blah."; ``UNPROC`` is text that its owners could not take apart, and is taken
-as it is. The signature "Reuter" at the end of a body is left out.
+A story has one of three types: ``NORM`` has a title and a body, ``BRIEF`` a title and the body
+"Blah blah blah.", ``UNPROC`` unstructured text, which is read as it is. The signature "Reuter" at
+the end of a body is removed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ATTRIBUTE: Final = re.compile(r'(\w+)="([^"]*)"')
 _CATEGORY: Final = re.compile(r"<D>(.*?)</D>", re.DOTALL)
 _TAG: Final = re.compile(r"</?[A-Z]+\b[^>]*>")
 _REFERENCE: Final = re.compile(r"&(?:#(\d*)|(\w+));")
-# The day and the time, and then noise; of story 17192's "605:12:19" the hour is 05.
+# The day and the time, then noise; story 17192 has "605:12:19", whose hour is 05.
 _DATE: Final = re.compile(r"(\d{1,2})-([A-Z]{3})-(\d{4})\s+\d*?(\d\d:\d\d:\d\d)")
 _SIGNATURE: Final = re.compile(r"\n\s*reuter\W*$", re.IGNORECASE)
 
@@ -43,13 +43,13 @@ _HAYES: Final[dict[str, Part]] = {"TRAINING-SET": "train", "PUBLISHED-TESTSET": 
 
 
 def find(path: Path) -> list[Path]:
-    """The SGML files in a folder, or the archive they are handed out in."""
+    """Find the SGML files in a folder, or the archive they come in."""
     found = matching(path, ["reut2-0[0-2][0-9].sgm", *_ARCHIVES])
     return found or matching(path / "reuters21578", ["reut2-0[0-2][0-9].sgm"])
 
 
 def read(folder: Folder) -> Generator[Document]:
-    """All stories, in the order of their dates."""
+    """Yield all stories by date."""
     yield from folder.by_date(_stories(folder))
 
 
@@ -79,19 +79,19 @@ def _file(name: str, content: bytes, folder: Folder) -> Iterator[Document]:
     head, *stories = content.split(b"<REUTERS")
     if not stories:
         start = tidy(head[:60].decode("latin-1"))
-        raise StreamError(f"{name} holds no story, it begins with {start!r}; get it again")
+        raise StreamError(f"{name} holds no story, it starts with {start!r}; get it again")
     if b"</REUTERS>" not in stories[-1]:
-        raise StreamError(f"{name} ends in the middle of a story: is it complete? Get it again")
-    for number, raw in enumerate(stories, 1):
-        folder.reading.records += 1
-        try:
-            yield parse(raw.decode("latin-1"))
-        except FaultError as fault:
-            folder.reading.reject(name, number, fault, b"<REUTERS" + raw)
+        raise StreamError(f"{name} ends in the middle of a story; get it again")
+    return folder.parsed(
+        name,
+        enumerate(stories, 1),
+        lambda raw: parse(raw.decode("latin-1")),
+        lambda raw: b"<REUTERS" + raw,
+    )
 
 
 def parse(story: str) -> Document:
-    """A story, from behind its ``<REUTERS``.
+    """Parse a story, starting after its ``<REUTERS``.
 
     >>> story = parse(
     ...     ' TOPICS="YES" LEWISSPLIT="TRAIN" CGISPLIT="TRAINING-SET" NEWID="7"><DATE>26-FEB-1987'
@@ -118,7 +118,7 @@ def parse(story: str) -> Document:
 
 
 def unescape(text: str) -> str:
-    """Text without references: characters in their place, control characters left out.
+    """Replace character references, and drop those of control characters.
 
     >>> unescape("AT&amp;T &lt;T>&#3;")
     'AT&T <T>'
@@ -173,8 +173,8 @@ def _hayes(document: Document) -> Part | None:
 REUTERS21578 = Dataset(
     name="reuters21578",
     title="Reuters-21578 Text Categorization Collection, Distribution 1.0",
-    about="Reuters news of February to October 1987, in time order: title and body.",
-    labels="topics, 1.26 on each of the 11,367 stories that have any",
+    about="Reuters news from February to October 1987, in time order: title and body.",
+    labels="topics, 1.26 per story on the 11,367 stories that have any",
     documents=21_578,
     classes=120,
     licence="free for research only",
@@ -186,19 +186,19 @@ REUTERS21578 = Dataset(
     splits={
         "lewis": Split(
             'ModLewis: 13,625 stories of LEWISSPLIT="TRAIN" and 6,188 of "TEST", TOPICS="YES" or '
-            '"NO", those without topics included',
+            '"NO", including those without topics',
             _lewis,
             whole=True,
         ),
         "apte": Split(
-            'ModApte: 9,603 stories of LEWISSPLIT="TRAIN" and 3,299 of "TEST", TOPICS="YES", those '
-            "without topics included",
+            'ModApte: 9,603 stories of LEWISSPLIT="TRAIN" and 3,299 of "TEST", TOPICS="YES", '
+            "including those without topics",
             _apte,
             whole=True,
         ),
         "hayes": Split(
             'ModHayes: 20,856 stories of CGISPLIT="TRAINING-SET" and 722 of "PUBLISHED-TESTSET", '
-            "those without topics included",
+            "including those without topics",
             _hayes,
             whole=True,
         ),

@@ -1,8 +1,8 @@
-"""Streams of multi-label text with a known drift: to see what forgetting is worth, and to test it.
+"""Streams of multi-label text with a known drift, to measure and test forgetting.
 
-A document has one to three labels. Some of its words are about them, the others are common ones;
-labels, topical and common words follow Zipf's law, and words can be pronounced. Everything follows
-from the seed, on every machine.
+A document has one to three labels. Some of its words belong to them, the others are common words.
+Labels, topical and common words follow Zipf's law, and words can be pronounced. The seed decides
+everything, on every machine.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ import random
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate
 
 from clasher.errors import SettingError
 
 DRIFTS = ("none", "sudden", "gradual", "recurring", "new-labels", "vanishing-labels")
 
-COMMON = 4000  # words of the background
-OWN = 24  # words that are about a label, before a change or after it
-SHORT = 1000  # the most common words are short, in every language
+COMMON = 4000  # common words
+OWN = 24  # words of a label, before a change or after it
+SHORT = 1000  # the most common words are short, as in every language
 SHORTEST, LONGEST = 20, 80  # words of a document
-TOPICAL = 0.2  # of the words
+TOPICAL = 0.2  # share of topical words
 NUMBERS_OF_LABELS = (0.5, 0.85, 1.0)  # half of the documents have one, a third two
-TOGETHER = 0.5  # how often the next label is the partner of the one before
+TOGETHER = 0.5  # how often the next label is the partner of the last one
 
 _SYLLABLES = [c + v for c in "bdfgklmnprstvz" for v in "aeiou"]
 
 
 def word(number: int) -> str:
-    """A word that can be pronounced, of two syllables or three; each number has its own.
+    """Return the word of a number, of two or three syllables.
 
     >>> [word(n) for n in (0, 1, 2, 1000, 1001)]
     ['baba', 'liri', 'taku', 'bababa', 'keledu']
@@ -47,33 +47,26 @@ def word(number: int) -> str:
 
 @dataclass(frozen=True)
 class Stream:
-    """A stream of (text, labels) pairs, the same whenever it is read.
+    """A stream of (text, labels) pairs, the same each time it is iterated.
 
     Parameters
     ----------
     documents
-        How many documents the stream has.
+        The number of documents.
     labels
-        How many labels there are, those that are yet to come and those that vanish included.
+        The number of labels, including those that appear later or vanish.
     drift
-        ``none``; ``sudden``: from one document to the next half of the labels are written about in
-        other words, some of which were another label's before; ``gradual``: the same, in more and
-        more documents; ``recurring``: the same, back and forth; ``new-labels``: a third of the
-        labels appear one by one; ``vanishing-labels``: a third of them disappear one by one.
+        ``none``; ``sudden``: at one document, half of the labels change their words, some of which
+        another label had before; ``gradual``: the same, in more and more documents; ``recurring``:
+        the same, back and forth; ``new-labels``: a third of the labels appear one by one;
+        ``vanishing-labels``: a third of them disappear one by one.
     at
-        The document at which the drift begins. None: half-way.
+        The document at which the drift starts. None: half-way.
     width
-        How many documents it takes; between two turns of a recurring one. None: a tenth of all.
+        How many documents it takes, or lie between two turns of a recurring one. None: a tenth of
+        all.
     seed
-        Another seed, other documents.
-
-    Attributes
-    ----------
-    points : list of int
-        The documents at which something changes: at each turn, where a gradual change begins,
-        where a label appears or is seen no more.
-    changed : list of str
-        The labels that are not what they were, or come, or go.
+        The seed of all random choices.
 
     Examples
     --------
@@ -109,25 +102,25 @@ class Stream:
 
     @property
     def points(self) -> list[int]:
-        """The documents at which something changes."""
+        """The documents at which a change starts, or a label appears or vanishes."""
         if self.drift in ("sudden", "gradual"):
             return [self._start]
         if self.drift == "recurring":
             return list(range(self._start, self.documents, self._width))
-        return sorted({self._turn(label) for label in self._moving})
+        return sorted(set(self._turns.values()))
 
     @property
     def changed(self) -> list[str]:
-        """The labels that are not what they were, or come, or go."""
+        """The labels that change, appear or vanish."""
         if self.drift in ("sudden", "gradual", "recurring"):
             return [_name(label) for label in range(0, self.labels, 2)]
-        return [_name(label) for label in self._moving]
+        return [_name(label) for label in self._turns]
 
     def __len__(self) -> int:
         return self.documents
 
     def __iter__(self) -> Iterator[tuple[str, list[str]]]:
-        draw = random.Random(self.seed).random  # the one method that is the same for ever
+        draw = random.Random(self.seed).random  # the only method whose results never change
         for document in range(self.documents):
             topics = self._topics(document, draw)
             after = draw() < self._share_changed(document)
@@ -144,41 +137,33 @@ class Stream:
         return max(1, self.documents // 10) if self.width is None else self.width
 
     @cached_property
-    def _moving(self) -> list[int]:
-        """The labels that appear or vanish: every third, so that some are frequent."""
-        moving = self.drift in ("new-labels", "vanishing-labels")
-        return list(range(2, self.labels, 3)) if moving else []
-
-    def _turn(self, label: int) -> int:
-        """The document at which a label appears or vanishes."""
-        place = self._moving.index(label)
-        return min(self._start + place * self._width // len(self._moving), self.documents)
-
-    @cached_property
     def _turns(self) -> dict[int, int]:
-        return {label: self._turn(label) for label in self._moving}
-
-    def _is_there(self, label: int, document: int) -> bool:
-        if label not in self._turns:
-            return True
-        return (document >= self._turns[label]) == (self.drift == "new-labels")
+        """The document at which a label appears or vanishes."""
+        if self.drift not in ("new-labels", "vanishing-labels"):
+            return {}
+        labels = range(2, self.labels, 3)  # every third, so that some are frequent
+        return {
+            label: min(self._start + place * self._width // len(labels), self.documents)
+            for place, label in enumerate(labels)
+        }
 
     def _topics(self, document: int, draw: Callable[[], float]) -> list[int]:
-        """One to three labels; one that is not there leaves its place to the one before it."""
-        wanted = bisect_right(NUMBERS_OF_LABELS, draw()) + 1
+        """Draw one to three labels; replace an absent one by the label before it."""
+        count = bisect_right(NUMBERS_OF_LABELS, draw()) + 1
         topics: list[int] = []
-        for _ in range(wanted):
-            label = _zipf(self._label_heights, draw())
+        for _ in range(count):
+            label = _zipf(self.labels, draw())
             if topics and draw() < TOGETHER:
                 label = min(topics[-1] ^ 1, self.labels - 1)
-            if not self._is_there(label, document):
+            turn = self._turns.get(label)
+            if turn is not None and (document >= turn) != (self.drift == "new-labels"):
                 label -= 1
             if label not in topics:
                 topics.append(label)
         return topics
 
     def _share_changed(self, document: int) -> float:
-        """The probability that a document is written in the new words."""
+        """Return the probability that a document uses the new words."""
         since = document - self._start
         if since < 0 or self.drift not in ("sudden", "gradual", "recurring"):
             return 0.0
@@ -188,37 +173,26 @@ class Stream:
 
     def _word(self, topics: list[int], after: bool, draw: Callable[[], float]) -> str:
         if draw() >= TOPICAL:
-            return word(_zipf(self._common_heights, draw()))
+            return word(_zipf(COMMON, draw()))
         label = topics[int(draw() * len(topics))]
-        place = _zipf(self._own_heights, draw())
+        place = _zipf(OWN, draw())
         if after and label % 2 == 0:
-            if place % 2:  # a word that nobody has used yet
+            if place % 2:  # a new word
                 return word(COMMON + (self.labels + label) * OWN + place)
             label = (label + 2) % (self.labels + self.labels % 2)  # a word of another label
         return word(COMMON + label * OWN + place)
-
-    @cached_property
-    def _label_heights(self) -> list[float]:
-        return _heights(self.labels)
-
-    @cached_property
-    def _common_heights(self) -> list[float]:
-        return _heights(COMMON)
-
-    @cached_property
-    def _own_heights(self) -> list[float]:
-        return _heights(OWN)
 
 
 def _name(label: int) -> str:
     return f"topic{label:03}"
 
 
+@cache
 def _heights(size: int) -> list[float]:
-    """Cumulated probabilities in proportion to 1 / (i + 1)."""
+    """Return cumulative probabilities proportional to 1 / (i + 1)."""
     heights = list(accumulate(1.0 / (i + 1) for i in range(size)))
     return [height / heights[-1] for height in heights]
 
 
-def _zipf(heights: list[float], draw: float) -> int:
-    return min(bisect_right(heights, draw), len(heights) - 1)
+def _zipf(size: int, draw: float) -> int:
+    return min(bisect_right(_heights(size), draw), size - 1)

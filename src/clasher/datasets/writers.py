@@ -1,4 +1,4 @@
-"""Documents to a file, as JSON lines or as Parquet: the whole of it or nothing."""
+"""Write documents to a file, as JSON lines or Parquet, atomically."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import Final
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -16,16 +15,13 @@ from clasher.datasets.parquet import SCHEMA
 from clasher.durable import replaced
 from clasher.errors import SettingError
 from clasher.io.formats import BATCH_BYTES
-from clasher.io.writers import STANDARD_OUTPUT, Closing, LineFile, LineWriter, failure
+from clasher.io.writers import STANDARD_OUTPUT, Closing, LineWriter, failure
 
-ROW_GROUP: Final = 20_000
-"""Rows of a Parquet file that are written at once, at most."""
-
-_encoder = msgspec.json.Encoder()
+ROW_GROUP: Final = 20_000  # rows of a Parquet file written at once
 
 
 class DocumentWriter(Closing):
-    """Writes documents batch by batch; a file appears when all is written.
+    """Writes documents batch by batch; the file appears when ``finish`` is called.
 
     Parameters
     ----------
@@ -43,24 +39,24 @@ class DocumentWriter(Closing):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
-        self._files = ExitStack()  # the file gets its name when this ends without an error
+        self._files = ExitStack()  # closing renames the file, unless there was an error
         extension = os.path.splitext(self.path)[1].lower()
-        self._out: _Lines | _Parquet | LineWriter
+        self._out: LineWriter | _Parquet
         if self.path == STANDARD_OUTPUT:
             self._out = LineWriter(STANDARD_OUTPUT)
         elif extension in (".jsonl", ".ndjson", ".json"):
-            self._out = _Lines(self._open(), self.path)
+            self._out = LineWriter(self._open(), self.path)
         elif extension == ".parquet":
             self._out = _Parquet(self._open(), self.path)
         else:
-            raise SettingError(f"{self.path}: documents are written as .jsonl or .parquet")
+            raise SettingError(f"{self.path}: the extension must be .jsonl or .parquet")
 
     def write(self, documents: Sequence[Document]) -> None:
-        """Write some documents."""
+        """Write documents."""
         self._out.write_lines([row(document) for document in documents])
 
     def finish(self) -> None:
-        """Say that this was all: the file gets its name."""
+        """Complete the file, and give it its name."""
         self._out.close()
         try:
             self._files.close()
@@ -68,7 +64,7 @@ class DocumentWriter(Closing):
             raise failure(self.path, error) from error
 
     def close(self) -> None:
-        """Let go; what was not finished is removed."""
+        """Delete the file if it was not finished."""
         self._out.close()
         with suppress(Unfinished):
             self._files.__exit__(Unfinished, Unfinished(), None)
@@ -80,12 +76,12 @@ class DocumentWriter(Closing):
             raise failure(self.path, error) from error
 
 
-class Unfinished(Exception):  # noqa: N818 - no failure
-    """Ends the writing of a file that is not to be kept."""
+class Unfinished(Exception):  # noqa: N818 - not a failure
+    """Discards a file that was not finished."""
 
 
 def row(document: Document) -> dict[str, object]:
-    """What is written of a document.
+    """Return the values of a document to write.
 
     >>> row(Document("1", None, "wheat", None, {"TOPICS": "BYPASS"}))
     {'id': '1', 'date': None, 'text': 'wheat', 'labels': None}
@@ -93,19 +89,8 @@ def row(document: Document) -> dict[str, object]:
     return {name: getattr(document, name) for name in SCHEMA.names}
 
 
-class _Lines:
-    def __init__(self, path: str, what: str) -> None:
-        self._file = LineFile(path, "wb", what)
-
-    def write_lines(self, rows: Sequence[dict[str, object]]) -> None:
-        self._file.write(_encoder.encode_lines(rows))
-
-    def close(self) -> None:
-        self._file.close()
-
-
 class _Parquet:
-    """Collects rows to groups that are large enough to compress well."""
+    """Collects rows into groups large enough to compress well."""
 
     def __init__(self, path: str, what: str) -> None:
         self._what = what

@@ -165,7 +165,7 @@ class FlowFolder(LockedFolder):
             )
         raise StreamError(
             f"{what}. Restore the other side of the two, or begin a new folder, and a new group, "
-            f"with this model: --begin-with {self.path / MODEL}"
+            f"with this model: --initial-model {self.path / MODEL}"
         )
 
     def _revive(self, plain: dict[str, Any], model: Clasher) -> FlowState:

@@ -294,7 +294,7 @@ def set_back(name: str, known: object, now: object) -> StreamError:
     """Return the error for a server that knows less than the model, as after a restore."""
     return StreamError(
         f"{name}: was set back: it was read up to {known}, and now ends at {now}. Restore it, or "
-        f"begin a new folder with this model: --begin-with"
+        f"begin a new folder with this model: --initial-model"
     )
 
 

@@ -206,14 +206,14 @@ def check_initial_model(
         initial = msgspec.json.decode(Path(folder, INITIAL).read_bytes(), type=InitialModel)
     except FileNotFoundError:
         raise SettingError(
-            f"--begin-with {path}: {folder} already has a model, which did not begin with a file; "
-            f"leave the option out, or name another folder"
+            f"--initial-model {path}: {folder} already has a model, which did not begin with a "
+            f"file; leave the option out, or name another folder"
         ) from None
     if os.path.exists(path) and file_digest(Path(path)) == initial.digest:
         return
     if os.path.abspath(path) != initial.path:
         raise SettingError(
-            f"--begin-with {path}: {folder} already has a model, which began with {initial.path}; "
-            f"leave the option out, or name another folder"
+            f"--initial-model {path}: {folder} already has a model, which began with "
+            f"{initial.path}; leave the option out, or name another folder"
         )
-    warn(f"--begin-with {path}: has changed since; {folder} goes on with its own model")
+    warn(f"--initial-model {path}: has changed since; {folder} goes on with its own model")

@@ -11,7 +11,7 @@ import pytest
 from clasher.cli.streams import BATCH, Stream
 from clasher.cli.terminal import Bar
 from clasher.datasets import DATASETS, Document
-from clasher.datasets.source_folder import TOLD
+from clasher.datasets.date_order import PROGRESS_EVERY
 from tests.cli.command import SMALL, one_line, run, start
 from tests.cli.test_terminal_progress import Terminal
 from tests.datasets.originals import day_zip, newsitem, paper, sgml_files, story, write
@@ -44,16 +44,16 @@ def test_all_datasets_are_listed(args):
     for dataset in DATASETS.values():
         assert dataset.name in shown
     assert "1,855,658" in shown
-    assert "not there" not in shown
+    assert "not found" not in shown
 
 
-def test_what_is_in_a_folder_is_told(corpora):
+def test_the_files_in_a_folder_are_listed(corpora):
     shown = run("datasets", "list", corpora).stdout
     table = shown.partition("arXiv Dataset")[0]
     rows = {line.split()[0]: line for line in table.splitlines() if line.split()}
     assert "22 files" in rows["reuters21578"]
     assert "4 files" in rows["rcv1"]
-    assert "not there" in rows["nyt"]
+    assert "not found" in rows["nyt"]
 
 
 @pytest.mark.parametrize("name", DATASETS)
@@ -64,10 +64,10 @@ def test_a_dataset_is_described(name, tmp_path):
     assert dataset.licence in shown
     for split in dataset.splits:
         assert f"split {split}" in shown
-    assert "not there" in run("datasets", "show", name, tmp_path).stdout
+    assert "not found" in run("datasets", "show", name, tmp_path).stdout
 
 
-def test_an_unknown_dataset_is_told():
+def test_an_unknown_dataset_is_reported():
     assert "did you mean 'rcv1'?" in one_line(run("datasets", "show", "rcv", code=2))
 
 
@@ -97,12 +97,12 @@ def test_documents_are_written_as_json_lines(corpora):
     assert result.stderr == "wrote 4 documents\n"
 
 
-def test_what_was_left_out_is_told(corpora):
+def test_documents_left_out_are_counted(corpora):
     result = run("datasets", "read", "reuters21578", corpora, "--to", corpora / "out.jsonl")
     assert result.stderr == (
         f"wrote 43 documents to {corpora / 'out.jsonl'}; left out 1 document without labels\n"
     )
-    again = run("datasets", "read", "reuters21578", corpora, "--unlabelled", "--quiet")
+    again = run("datasets", "read", "reuters21578", corpora, "--include-unlabelled", "--quiet")
     assert len(lines(again.stdout)) == 44
     assert again.stderr == ""
 
@@ -125,16 +125,19 @@ def test_documents_can_be_piped_into_evaluate(corpora):
 @pytest.mark.parametrize(
     ("args", "problem"),
     [
-        (("rcv1", "nowhere"), "rcv1: there is no nowhere; put 19960820.zip"),
-        (("rcv1", "rcv1", "--split", "apte"), "rcv1 has no split 'apte'; there is days, lyrl2004"),
-        (("rcv1", "rcv1", "--part", "test"), "needs a split"),
-        (("rcv1", "rcv1", "--to", "out.csv"), "written as .jsonl or .parquet"),
+        (("rcv1", "nowhere"), "rcv1: nowhere does not exist; put 19960820.zip"),
+        (
+            ("rcv1", "rcv1", "--split", "apte"),
+            "has no split 'apte'; choose from: days, lyrl2004",
+        ),
+        (("rcv1", "rcv1", "--part", "test"), "with a split"),
+        (("rcv1", "rcv1", "--to", "out.csv"), "must be .jsonl or .parquet"),
         (("rcv1", "rcv1", "--to", "nowhere/out.jsonl"), "there is no directory"),
         (("rcv1", "rcv1", "--to", "rcv1"), "is a directory"),
         (("nyt", "rcv1"), "nyt: none of its files is in rcv1; put the folder data"),
     ],
 )
-def test_what_cannot_be_done_is_told_in_one_line(corpora, monkeypatch, args, problem):
+def test_impossible_requests_end_in_one_line(corpora, monkeypatch, args, problem):
     monkeypatch.chdir(corpora)
     assert problem in one_line(run("datasets", "read", *args, code=2))
 
@@ -142,24 +145,24 @@ def test_what_cannot_be_done_is_told_in_one_line(corpora, monkeypatch, args, pro
 def test_the_corpus_is_not_overwritten(tmp_path):
     name = tmp_path / "arxiv-metadata-oai-snapshot.json"
     name.write_bytes(paper("1"))
-    said = one_line(run("datasets", "read", "arxiv", tmp_path, "--to", name, code=2))
-    assert "is a file of the stream" in said
+    message = one_line(run("datasets", "read", "arxiv", tmp_path, "--to", name, code=2))
+    assert "would overwrite a file of the stream" in message
     letters = ("--on-error", "dead-letter", name)
-    said = one_line(run("datasets", "read", "arxiv", tmp_path, *letters, code=2))
-    assert "is a file of the stream" in said
+    message = one_line(run("datasets", "read", "arxiv", tmp_path, *letters, code=2))
+    assert "would overwrite a file of the stream" in message
     assert name.read_bytes() == paper("1")
 
 
 def test_bad_records_follow_the_policy(corpora):
     write(corpora / "rcv1", {"19960825.zip": day_zip({1: b"<broken", 2: newsitem(2)})})
     out = corpora / "out.jsonl"
-    said = one_line(run("datasets", "read", "rcv1", corpora, "--to", out, code=2))
-    assert "19960825.zip/1newsML.xml, record 1: broken XML" in said
+    message = one_line(run("datasets", "read", "rcv1", corpora, "--to", out, code=2))
+    assert "19960825.zip/1newsML.xml, record 1: broken XML" in message
     assert not out.exists()
     letters = corpora / "bad.jsonl"
     policy = ("--on-error", "dead-letter", letters)
     result = run("datasets", "read", "rcv1", corpora, "--to", out, *policy)
-    assert f"passed over 1 bad record (they are in {letters})" in result.stderr
+    assert f"skipped 1 bad record (see {letters})" in result.stderr
     assert lines(letters.read_text())[0]["raw"] == "<broken"
     assert len(lines(out.read_text())) == 5
 
@@ -215,20 +218,20 @@ def test_ctrl_c_ends_a_pipe_at_a_whole_line(tmp_path):
     assert result.stderr == "clasher: interrupted after 1,000 documents\n"
 
 
-def test_progress_tells_of_sorting(monkeypatch):
+def test_progress_shows_sorting(monkeypatch):
     terminal = Terminal(monkeypatch)
     with Bar(None, shown=True) as bar:
-        bar.sorting(1_203_000)
-    assert "1,203,000 docs read, to be sorted" in terminal.shown()
+        bar.show_sorting(1_203_000)
+    assert "1,203,000 docs read, waiting to be sorted" in terminal.shown()
 
 
 def test_sorting_is_shown_to_those_who_look(tmp_path, monkeypatch):
-    told = []
-    monkeypatch.setattr(Bar, "sorting", lambda _, documents: told.append(documents))
-    big = b"".join(paper(str(n)) for n in range(TOLD))
+    reported = []
+    monkeypatch.setattr(Bar, "show_sorting", lambda _, documents: reported.append(documents))
+    big = b"".join(paper(str(n)) for n in range(PROGRESS_EVERY))
     (tmp_path / "arxiv-metadata-oai-snapshot.json").write_bytes(big)
     run("datasets", "read", "arxiv", tmp_path, "--to", tmp_path / "out.parquet")
-    assert told == [TOLD]
+    assert reported == [PROGRESS_EVERY]
 
 
 # ── as a stream ──────────────────────────────────────────────────────────────────────────────────
@@ -244,13 +247,13 @@ def test_any_command_that_takes_a_stream_takes_a_dataset(corpora, tmp_path):
 
 
 def test_one_folder_at_a_time(corpora):
-    said = one_line(run("evaluate", corpora, corpora, "--format", "rcv1", *SMALL, code=2))
-    assert "--format rcv1 reads one folder" in said
+    message = one_line(run("evaluate", corpora, corpora, "--format", "rcv1", *SMALL, code=2))
+    assert "--format rcv1 reads one folder" in message
 
 
 def test_a_dataset_that_is_not_there_ends_a_command_in_one_line(tmp_path):
-    said = one_line(run("evaluate", tmp_path, "--format", "nyt", *SMALL, code=2))
-    assert "Linguistic Data Consortium" in said
+    message = one_line(run("evaluate", tmp_path, "--format", "nyt", *SMALL, code=2))
+    assert "Linguistic Data Consortium" in message
 
 
 def test_parquet_is_still_a_format_of_files(tmp_path):

@@ -60,7 +60,7 @@ def test_labels_may_be_shown_with_a_probability(tmp_path):
         assert written[name] == getattr(result, name)
     assert 0 < result.taught < result.judged == 80
     text = run("evaluate", path, *SMALL, *how).stdout
-    assert f"80; the model saw those of {result.taught} (p = 0.25)" in " ".join(text.split())
+    assert f"80; the model saw the labels of {result.taught} (p = 0.25)" in " ".join(text.split())
 
 
 @pytest.mark.parametrize("bad", ["-1", "1.5", "half"])
@@ -111,8 +111,8 @@ def test_a_missing_library_for_the_report_shows_before_the_work(tmp_path, monkey
     monkeypatch.delitem(sys.modules, "clasher.cli.report", raising=False)
     read = []
     monkeypatch.setattr("clasher.io.open_stream", read.append)
-    said = one_line(run("evaluate", stream(tmp_path), "--report", tmp_path / "r.html", code=2))
-    assert "pip install 'clasher[report]'" in said
+    message = one_line(run("evaluate", stream(tmp_path), "--report", tmp_path / "r.html", code=2))
+    assert "pip install 'clasher[report]'" in message
     assert not read
 
 
@@ -170,10 +170,10 @@ def test_paper_sets_the_papers_settings(mode, tmp_path):
     assert "--paper chooses the rule" in one_line(run(*args, "--rule", "margin", code=2))
 
 
-def test_allow_none_predicts_none(tmp_path):
+def test_allow_empty_predicts_nothing(tmp_path):
     args = ("evaluate", stream(tmp_path, 3), "--threshold", 0.99, "--json", "-")
     assert json.loads(run(*args).stdout)["micro_precision"] > 0
-    assert json.loads(run(*args, "--allow-none").stdout)["micro_precision"] == 0
+    assert json.loads(run(*args, "--allow-empty").stdout)["micro_precision"] == 0
 
 
 def test_more_labels_than_allowed(tmp_path):
@@ -214,11 +214,11 @@ def test_nested_fields_are_reached_by_dots():
 BROKEN = jsonl(records(3)) + b"rubbish\n" + jsonl(records(2)) + b"{}\n"
 
 
-def test_bad_records_can_be_passed_over_and_are_counted(tmp_path):
+def test_bad_records_can_be_skipped_and_are_counted(tmp_path):
     args = ("evaluate", "-", *SMALL, "--json", "-", "--quiet", "--on-error", "skip")
     result = run(*args, stdin=BROKEN)
     assert json.loads(result.stdout)["documents"] == 5
-    assert result.stderr.startswith("clasher: passed over 2 bad records; the first: -, record 4:")
+    assert result.stderr.startswith("clasher: skipped 2 bad records; the first: -, record 4:")
 
 
 @pytest.mark.parametrize(
@@ -234,14 +234,14 @@ def test_bad_records_can_be_set_aside(form, tmp_path):
     letters = tmp_path / "bad.jsonl"
     policy = [part.format(letters) for part in form]
     result = run("evaluate", *policy, "-", *SMALL, stdin=BROKEN)
-    assert f"passed over 2 bad records (they are in {letters})" in result.stderr
+    assert f"skipped 2 bad records (see {letters})" in result.stderr
     assert [json.loads(line)["record"] for line in letters.read_text().splitlines()] == [4, 7]
 
 
 @pytest.mark.parametrize("policy", [["dead-letter"], ["dead-letter", "--quiet"], ["nonsense"]])
 def test_a_policy_must_be_whole(policy, tmp_path):
-    said = run("evaluate", stream(tmp_path), "--on-error", *policy, code=2).stderr
-    assert "dead-letter FILE" in said
+    message = run("evaluate", stream(tmp_path), "--on-error", *policy, code=2).stderr
+    assert "dead-letter FILE" in message
 
 
 def test_words_after_two_dashes_are_files(tmp_path, monkeypatch):
@@ -253,8 +253,8 @@ def test_words_after_two_dashes_are_files(tmp_path, monkeypatch):
 
 
 def test_a_stream_of_bad_records_only(tmp_path):
-    said = one_line(run("evaluate", "-", "--on-error", "skip", stdin=b"{}\n", code=2))
-    assert "none of the 1 records" in said
+    message = one_line(run("evaluate", "-", "--on-error", "skip", stdin=b"{}\n", code=2))
+    assert "none of the 1 records" in message
 
 
 # ── files that cannot be written ─────────────────────────────────────────────────────────────────
@@ -268,7 +268,7 @@ def test_targets_are_looked_at_before_the_work(option, tmp_path, monkeypatch):
     for target, problem in (
         (tmp_path, "is a directory"),
         (tmp_path / "none" / "file", "there is no directory"),
-        (path, "is a file of the stream"),
+        (path, "would overwrite a file of the stream"),
     ):
         assert problem in one_line(run("evaluate", path, option, target, code=2))
     assert Path(path).read_bytes() == content
@@ -279,7 +279,7 @@ def test_dead_letters_need_a_file_of_their_own(tmp_path):
     for target, problem in (
         (tmp_path, "Is a directory"),
         (tmp_path / "none" / "file", "No such file or directory"),
-        (path, "is a file of the stream"),
+        (path, "would overwrite a file of the stream"),
     ):
         args = ("evaluate", path, *SMALL, "--on-error", "dead-letter", target)
         assert problem in one_line(run(*args, code=2))
@@ -294,8 +294,8 @@ def test_figures_are_shown_even_if_a_file_cannot_be_written(tmp_path):
 
 
 def test_a_model_never_takes_the_place_of_a_device(tmp_path):
-    said = one_line(run("evaluate", stream(tmp_path), "--save", "/dev/null", code=2))
-    assert "not an ordinary file" in said
+    message = one_line(run("evaluate", stream(tmp_path), "--save", "/dev/null", code=2))
+    assert "not an ordinary file" in message
 
 
 # ── Ctrl-C ───────────────────────────────────────────────────────────────────────────────────────
@@ -324,7 +324,7 @@ def test_ctrl_c_before_the_first_document_writes_nothing(tmp_path, interrupting)
     assert not target.exists()
 
 
-def test_changes_are_told(tmp_path, monkeypatch):
+def test_changes_are_reported(tmp_path, monkeypatch):
     """The labels change places half-way."""
     monkeypatch.setattr("clasher.learning.drift.EVERY", 8)
     monkeypatch.setattr("clasher.learning.drift.BLOCK", 4)
@@ -367,7 +367,7 @@ def test_labels_in_one_text_are_understood_and_told(tmp_path, form):
     assert not run("evaluate", "-", *SMALL, "--quiet", stdin=jsonl(cells)).stderr
 
 
-def test_doubtful_labels_are_told_with_the_option(tmp_path):
+def test_doubtful_labels_are_reported_with_the_option(tmp_path):
     rows = [row | {"labels": row["labels"][0]} for row in records(100)]
     rows[50]["labels"] = "Washington, D.C."
     result = run("evaluate", "-", *SMALL, "--quiet", stdin=jsonl(rows))

@@ -32,10 +32,10 @@ def test_a_new_file_is_begun(tmp_path, model):
 
 def test_a_file_that_exists_is_gone_on_with(tmp_path, model):
     run("learn", stream(tmp_path, 25), "--model", model, *SMALL)
-    said = run("learn", stream(tmp_path, 15, seed=1), "-m", model).stderr
+    message = run("learn", stream(tmp_path, 15, seed=1), "-m", model).stderr
     assert same(model, taught(records(25) + records(15, seed=1)))
-    assert "learnt 15 documents" in said
-    assert ": 40 documents, 3 labels" in said
+    assert "learnt 15 documents" in message
+    assert ": 40 documents, 3 labels" in message
 
 
 def test_quiet_says_nothing(tmp_path, model):
@@ -46,7 +46,7 @@ def test_settings_that_agree_are_no_contradiction(tmp_path, model):
     path = stream(tmp_path, 3)
     run("learn", path, "--model", model, *SMALL, "--paper", 2)
     run("learn", path, "--model", model, *SMALL, "--paper", 2, "--threshold", 0.5)
-    run("learn", path, "--model", model, "--rule", "mistake", "--allow-none")
+    run("learn", path, "--model", model, "--rule", "mistake", "--allow-empty")
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_settings_that_agree_are_no_contradiction(tmp_path, model):
         (("--threshold", "0.5"), "threshold is None"),
         (("--on-full", "evict"), "--on-full is 'error'"),
         (("--words",), "words is False"),
-        (("--allow-none",), "--at-least-one is None"),
+        (("--allow-empty",), "--at-least-one is None"),
         (("--depth", "2"), "depth is 1"),
         (("--conservative",), "conservative is False"),
         (("--paper", "1"), "is 'margin'"),
@@ -67,9 +67,9 @@ def test_a_contradiction_names_both(option, is_, tmp_path, model):
     path = stream(tmp_path, 3)
     run("learn", path, "--model", model, *SMALL)
     before = model.read_bytes()
-    said = one_line(run("learn", path, "--model", model, *option, code=2))
-    assert f"{' '.join(option)} contradicts {model}" in said
-    assert is_ in said
+    message = one_line(run("learn", path, "--model", model, *option, code=2))
+    assert f"{' '.join(option)} contradicts {model}" in message
+    assert is_ in message
     assert model.read_bytes() == before
 
 
@@ -103,12 +103,12 @@ def test_save_every_saves_on_the_way(tmp_path, model, monkeypatch):
     assert saved == [10, 20, 25]
 
 
-def test_an_error_tells_how_much_is_kept(model):
+def test_an_error_reports_how_much_is_saved(model):
     content = jsonl(records(10)) + b"rubbish\n"
     args = ("learn", "-", "--model", model, *SMALL)
-    said = run(*args, "--save-every", 4, stdin=content, code=2).stderr.splitlines()
-    assert said[0] == f"clasher: {model} holds 8 documents of this stream"
-    assert "record 11: broken JSON" in said[1]
+    message = run(*args, "--save-every", 4, stdin=content, code=2).stderr.splitlines()
+    assert message[0] == f"clasher: {model} holds 8 documents of this stream"
+    assert "record 11: broken JSON" in message[1]
     assert same(model, taught(records(8)))
 
 
@@ -130,11 +130,13 @@ def test_ctrl_c_before_the_first_document_leaves_no_file(model, interrupting):
     stdin = interrupting(b"", "learn_many")
     stdin.used.set()
     result = run("learn", "-", "--model", model, *SMALL, stdin=stdin, code=130)
-    assert f"nothing learnt, {model} is as it was" in result.stderr
+    assert f"nothing learnt, {model} is unchanged" in result.stderr
     assert not model.exists()
 
 
 def test_a_folder_or_a_stream_is_no_model(tmp_path):
     path = stream(tmp_path)
     assert "is a directory" in one_line(run("learn", path, "--model", tmp_path, code=2))
-    assert "is a file of the stream" in one_line(run("learn", path, "--model", path, code=2))
+    assert "would overwrite a file of the stream" in one_line(
+        run("learn", path, "--model", path, code=2)
+    )

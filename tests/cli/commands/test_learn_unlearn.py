@@ -30,12 +30,12 @@ def test_all_or_nothing(tmp_path):
     rows = records(3)
     rows[2]["labels"] = ["grian"]
     path.write_bytes(jsonl(rows))
-    said = one_line(run("unlearn", path, "-m", model, code=2))
-    assert "document 'd2': the model knows no label 'grian'; did you mean 'grain'?" in said
-    assert "nothing was unlearnt" in said
+    message = one_line(run("unlearn", path, "-m", model, code=2))
+    assert "document 'd2': the model knows no label 'grian'; did you mean 'grain'?" in message
+    assert "nothing was unlearnt" in message
     path.write_bytes(jsonl([{"text": "words never met", "labels": ["grain"]}]))
-    said = one_line(run("unlearn", path, "-m", model, code=2))
-    assert "document 1: this document was never learnt" in said
+    message = one_line(run("unlearn", path, "-m", model, code=2))
+    assert "document 1: this document was never learnt" in message
     assert model.read_bytes() == before
 
 

@@ -84,9 +84,9 @@ def test_inspect_shows_the_words_of_one_label(wordy):
 
 
 def test_a_model_without_words_says_so(path, wordy):
-    said = one_line(run("inspect", path, "--top-words", 3, code=2))
-    assert "the model keeps no words" in said
-    assert "clasher learn --words" in said
+    message = one_line(run("inspect", path, "--top-words", 3, code=2))
+    assert "the model keeps no words" in message
+    assert "clasher learn --words" in message
     assert "knows no label 'grains'" in one_line(run("inspect", wordy, "-l", "grains", code=2))
 
 

@@ -56,18 +56,18 @@ def test_the_changed_model_may_go_elsewhere(model, tmp_path):
         (("list", "oil"), "list needs no label. Got oil instead."),
     ],
 )
-def test_what_cannot_be_is_refused_and_nothing_changes(model, args, message):
+def test_impossible_changes_are_refused(model, args, message):
     before = model.read_bytes()
     assert message in one_line(run("labels", model, *args, code=2))
     assert model.read_bytes() == before
 
 
 def test_an_unknown_action_lists_the_known_ones(model):
-    said = run("labels", model, "forget", "oil", code=2).stderr
+    output = run("labels", model, "forget", "oil", code=2).stderr
     for action in ("list", "rename", "merge", "retire"):
-        assert action in said
+        assert action in output
 
 
 def test_a_missing_model_is_named(tmp_path):
-    said = one_line(run("labels", tmp_path / "none", "list", code=2))
-    assert "there is no such model file" in said
+    output = one_line(run("labels", tmp_path / "none", "list", code=2))
+    assert "there is no such model file" in output

@@ -46,8 +46,8 @@ def test_the_default_model_is_promised_what_is_proved_for_it():
         if line["guaranteed"] is not None
     }
     assert promised == {("counts", "Theorem 2")}
-    said = one_line(run("plan", "--labels", 120, "--error", 0.1, code=2))
-    assert "give a STREAM to measure the error on" in said
+    message = one_line(run("plan", "--labels", 120, "--error", 0.1, code=2))
+    assert "give a STREAM to measure the error on" in message
 
 
 @pytest.mark.parametrize("options", [(), PAPER, TF, ("--tf", "count"), ("--weighting", "tf")])
@@ -74,7 +74,7 @@ def test_nothing_measured_exceeds_what_is_guaranteed_beside_it(tmp_path, options
 def test_a_plan_with_a_stream(tmp_path):
     text = run("plan", stream(tmp_path), "--labels", 3, "--memory", "10MB").stdout
     assert max(map(len, text.splitlines())) <= 80
-    assert "news.jsonl, 40 documents, 54 different words" in text  # and pairs of them
+    assert "news.jsonl, 40 documents, 54 distinct words" in text  # and pairs of them
     for theorem in ("Lemma 1", "Eq. 22", "Proposition 1"):
         assert theorem in text
     assert "No guarantee" in text
@@ -112,7 +112,7 @@ def test_an_error_in_place_of_memory(tmp_path):
     assert max(map(len, text.splitlines())) <= 80
     assert "2,048 dimensions for 10 labels" in text
     assert "By second moments" in text
-    assert "What an error of 0.1 asks for" in text
+    assert "Sizes for an error of 0.1" in text
     assert "2,000" in text
     found = plan(stream(tmp_path), "--labels", 10, "--error", 0.9)
     assert {need["by"] for need in found["needs"]} >= {"Theorem 1", "Theorem 2", "Proposition 1"}
@@ -130,10 +130,10 @@ def test_the_settings_are_those_of_other_commands(tmp_path):
     assert 0 < long["sample"]["words"] < plain["sample"]["words"]
     paper = plan("--labels", 3, "--memory", "1MB", "--paper", 2)["settings"]
     assert (paper["rule"], paper["tf"], paper["norm"]) == ("mistake", "count", "none")
-    said = one_line(
+    message = one_line(
         run("plan", "--labels", 3, "--memory", "1MB", "--paper", 2, "--rule", "margin", code=2)
     )
-    assert "--paper chooses the rule" in said
+    assert "--paper chooses the rule" in message
     more = plan("--labels", 3, "--memory", "1MB", "--max-labels", 50)["settings"]
     assert more["max_labels"] == 50
 
@@ -150,11 +150,11 @@ def test_only_the_first_documents_are_looked_at(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
-        (["--memory", "2XB"], "is no size of memory; write a number above 0 and a unit"),
-        (["--memory", "0GB"], "is no size of memory"),
-        (["--memory", "-1GB"], "is no size of memory"),
+        (["--memory", "2XB"], "is not a size of memory; write a number above 0 and a unit"),
+        (["--memory", "0GB"], "is not a size of memory"),
+        (["--memory", "-1GB"], "is not a size of memory"),
         (["--memory", "1kB"], "1,000 bytes are too few for a model of 3 labels"),
         ([], "one of --memory SIZE, --error X and --dimensions N"),
         (["--memory", "1MB", "--dimensions", 8], "one of --memory SIZE"),
@@ -162,17 +162,17 @@ def test_only_the_first_documents_are_looked_at(tmp_path):
         (["--error", "nan"], "'error' parameter of a plan"),
         (["--error", "0.1", "--confidence", 0.5], "must be a number between 0.7 and 1"),
         (["--dimensions", 1], "--dimensions must be"),
-        (["--memory", "1MB", "--max-labels", 2], "are more than --max-labels 2"),
+        (["--memory", "1MB", "--max-labels", 2], "is more than --max-labels 2"),
         (["missing.jsonl", "--memory", "1MB"], "missing.jsonl"),
     ],
 )
-def test_what_goes_wrong_ends_in_one_line(args, said):
-    assert said in one_line(run("plan", "--labels", 3, *args, code=2))
+def test_errors_end_in_one_line(args, message):
+    assert message in one_line(run("plan", "--labels", 3, *args, code=2))
 
 
 def test_one_document_is_no_sample(tmp_path):
-    said = one_line(run("plan", stream(tmp_path, 1), "--labels", 3, "--memory", "1MB", code=2))
-    assert "at least two documents" in said
+    message = one_line(run("plan", stream(tmp_path, 1), "--labels", 3, "--memory", "1MB", code=2))
+    assert "at least two documents" in message
 
 
 def test_the_stream_is_not_overwritten(tmp_path):
@@ -191,6 +191,6 @@ def test_sizes(text, count):
 
 
 @pytest.mark.parametrize("text", ["", "GB", "1e3", "1,5GB", "١GB", "0.1", "1iB x", "9" * 30])
-def test_what_is_no_size(text):
-    with pytest.raises(SettingError, match="is no size of memory"):
+def test_invalid_sizes(text):
+    with pytest.raises(SettingError, match="is not a size of memory"):
         size(text)

@@ -68,24 +68,24 @@ def test_csv_without_a_column_of_labels(tmp_path, model):
     assert found == [{"id": 1, "labels": ["grain"]}]
 
 
-def test_bad_records_are_told_on_standard_error_only(model):
+def test_bad_records_are_reported_on_standard_error_only(model):
     content = jsonl(records(2)) + b"rubbish\n"
     result = run("predict", "-", "--model", model, "--on-error", "skip", stdin=content)
     assert len(lines(result.stdout)) == 2
-    assert "passed over 1 bad record; the first: -, record 3" in result.stderr
+    assert "skipped 1 bad record; the first: -, record 3" in result.stderr
 
 
 def test_the_stream_is_never_overwritten(tmp_path, model):
     path = stream(tmp_path)
     os.symlink(path, tmp_path / "link.jsonl")
     args = ("predict", path, "--model", model, "--output", tmp_path / "link.jsonl")
-    assert "is a file of the stream" in one_line(run(*args, code=2))
+    assert "would overwrite a file of the stream" in one_line(run(*args, code=2))
 
 
 def test_without_a_standard_output_a_file_must_be_named(tmp_path, model, monkeypatch):
     monkeypatch.setattr("clasher.cli.terminal.sys", type("sys", (), {"stdout": None}))
-    said = one_line(run("predict", stream(tmp_path), "--model", model, code=2))
-    assert "there is no standard output; name a file" in said
+    message = one_line(run("predict", stream(tmp_path), "--model", model, code=2))
+    assert "there is no standard output; name a file" in message
 
 
 # ── pipes, in a process of its own ───────────────────────────────────────────────────────────────

@@ -38,7 +38,7 @@ def test_the_predicted_labels_are_explained_best_first(path):
 
 
 @pytest.mark.parametrize("rule", ["margin", "perceptron", "centroid", "mistake"])
-def test_what_is_shown_adds_up(rule, tmp_path):
+def test_the_shown_evidence_adds_up(rule, tmp_path):
     path = tmp_path / "model.clasher"
     model = a_model(path, rule=rule)
     text = run("explain", "-m", path, "wheat corn today barrel", "-l", "grain", "-n", 2).stdout
@@ -73,8 +73,8 @@ def test_text_comes_as_words_or_from_standard_input(path):
 
 
 def test_standard_input_must_be_text(path):
-    said = one_line(run("explain", "--model", path, "-", stdin=b"wheat \xff", code=2))
-    assert "no UTF-8 text, at byte 7" in said
+    message = one_line(run("explain", "--model", path, "-", stdin=b"wheat \xff", code=2))
+    assert "not UTF-8, at byte 7" in message
 
 
 @pytest.mark.parametrize("text", ["", "a\udcffb", "\0", "[bold]wheat[/nonsense] :smile:"])
@@ -88,5 +88,5 @@ def test_markup_is_no_markup(path):
 
 def test_a_model_that_knows_no_label(tmp_path):
     Clasher(dimensions=16).save(tmp_path / "model.clasher")
-    said = one_line(run("explain", "--model", tmp_path / "model.clasher", "wheat", code=2))
-    assert "knows no label" in said
+    message = one_line(run("explain", "--model", tmp_path / "model.clasher", "wheat", code=2))
+    assert "knows no label" in message

@@ -14,7 +14,7 @@ import urllib.request
 import pytest
 
 from clasher import Clasher
-from clasher.cli.commands.run import calm_collector
+from clasher.cli.commands.run import calm_collector, show_progress
 from clasher.cli.terminal import Bar
 from clasher.flow import Figures
 from support.environment import optional
@@ -65,7 +65,15 @@ def test_standard_input_and_output_are_the_usual_streams(model, tmp_path):
 def test_routes_alone_write_nothing_else(tmp_path, model):
     news, grain = stream(tmp_path, 60), tmp_path / "grain.jsonl"
     result = run(
-        "run", "--from", news, "--model", model, "--route", f"grain={grain}", "--texts", *SMALL
+        "run",
+        "--from",
+        news,
+        "--model",
+        model,
+        "--route",
+        f"grain={grain}",
+        "--include-text",
+        *SMALL,
     )
     assert result.stdout == ""
     assert lines(grain)
@@ -77,14 +85,14 @@ def test_late_labels_make_room_by_themselves(tmp_path, model):
     (tmp_path / "news.jsonl").write_bytes(jsonl([row | {"labels": None} for row in rows]))
     (tmp_path / "late.jsonl").write_bytes(jsonl(rows))
     result = run(
-        "run", "--from", tmp_path / "news.jsonl", "--labels-from", tmp_path / "late.jsonl",
+        "run", "--from", tmp_path / "news.jsonl", "--late-labels", tmp_path / "late.jsonl",
         "--model", model, "--to", tmp_path / "out.jsonl", *SMALL,
     )  # fmt: skip
     assert "40 documents, 40 labelled" in result.stderr
     assert Clasher.load(model / "model.clasher").settings.pending == 10_000
 
 
-def test_dead_letters_are_told(tmp_path, model):
+def test_dead_letters_are_reported(tmp_path, model):
     (tmp_path / "news.jsonl").write_text("no\n" + jsonl(records(3)).decode())
     letters = tmp_path / "letters.jsonl"
     result = run(
@@ -105,35 +113,35 @@ def test_a_run_may_begin_with_a_model_file(tmp_path, model):
     news = stream(tmp_path, 40)
     run("learn", news, "--model", tmp_path / "old.clasher", *SMALL)
     more = stream(tmp_path, 40, seed=1, name="more.jsonl")
-    run("run", "--from", more, "--model", model, "--begin-with", tmp_path / "old.clasher")
+    run("run", "--from", more, "--model", model, "--initial-model", tmp_path / "old.clasher")
     assert Clasher.load(model / "model.clasher").documents == 80
     other = run("run", "--from", more, "--model", model, "--dimensions", "64", code=2)
     assert "--dimensions 64 contradicts" in one_line(other)
 
 
 def test_the_same_command_may_be_started_again(tmp_path, model):
-    news, begun = stream(tmp_path, 40), tmp_path / "old.clasher"
-    run("learn", news, "--model", begun, *SMALL)
+    news, initial = stream(tmp_path, 40), tmp_path / "old.clasher"
+    run("learn", news, "--model", initial, *SMALL)
     more = stream(tmp_path, 40, seed=1, name="more.jsonl")
-    command = ("run", "--from", more, "--model", model, "--begin-with", begun, *SMALL)
+    command = ("run", "--from", more, "--model", model, "--initial-model", initial, *SMALL)
     for _ in range(2):
         run(*command)
         assert Clasher.load(model / "model.clasher").documents == 80
-    moved = begun.rename(tmp_path / "moved.clasher")
+    moved = initial.rename(tmp_path / "moved.clasher")
     assert "has changed since" in run(*command).stderr
-    run("run", "--from", more, "--model", model, "--begin-with", moved)
+    run("run", "--from", more, "--model", model, "--initial-model", moved)
     run("learn", more, "--model", moved)
-    other = run("run", "--from", more, "--model", model, "--begin-with", moved, code=2)
-    assert f"has a model already, which began with {begun}" in one_line(other)
+    other = run("run", "--from", more, "--model", model, "--initial-model", moved, code=2)
+    assert f"has a model already, which began with {initial}" in one_line(other)
 
 
 def test_a_model_that_did_not_begin_with_a_file_keeps_to_itself(tmp_path, model):
     news = stream(tmp_path, 40)
     run("learn", news, "--model", tmp_path / "old.clasher", *SMALL)
     run("run", "--from", news, "--model", model, *SMALL)
-    options = ("--model", model, "--begin-with", tmp_path / "old.clasher")
-    said = one_line(run("run", "--from", news, *options, code=2))
-    assert "has a model already, which did not begin with a file" in said
+    options = ("--model", model, "--initial-model", tmp_path / "old.clasher")
+    output = one_line(run("run", "--from", news, *options, code=2))
+    assert "has a model already, which did not begin with a file" in output
 
 
 @pytest.mark.parametrize(
@@ -154,7 +162,7 @@ def test_a_model_that_did_not_begin_with_a_file_keeps_to_itself(tmp_path, model)
         (["--from", "redis://host:port/x"], "is no address"),
     ],
 )
-def test_what_cannot_be_is_told_in_one_line(model, options, message, monkeypatch, tmp_path):
+def test_impossible_options_end_in_one_line(model, options, message, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert message in one_line(run("run", *options, "--model", model, "--quiet", code=2))
 
@@ -176,7 +184,7 @@ def test_a_missing_library_says_what_to_install(model, url, library, extra, monk
 
 
 def waiting(model, *options):
-    """A run that waits for more, after some documents, and what it said until then."""
+    """A run that waits for more, after some documents, and its output until then."""
     process = start(
         "run", "--from", "-", "--to", f"{model}.out", "--model", model, *SMALL, *options
     )
@@ -209,11 +217,11 @@ def test_a_signal_stops_it_soon_and_nothing_is_lost(model, tmp_path, number, cod
 def test_prometheus_is_shown_the_figures(model, tmp_path):
     optional("prometheus_client", "metrics")
     process = waiting(model, "--metrics", "0")
-    said = b""
-    while b"metrics: " not in said:
-        said = process.stderr.readline()
+    output = b""
+    while b"metrics: " not in output:
+        output = process.stderr.readline()
     wait_for(tmp_path / "model.out", 30)
-    url = said.split()[-1].decode()
+    url = output.split()[-1].decode()
     assert url.startswith("http://127.0.0.1:")
     text = ""
     for _ in range(PATIENCE * 10):
@@ -228,7 +236,7 @@ def test_prometheus_is_shown_the_figures(model, tmp_path):
     assert "clasher_run_lag" not in text  # nobody knows how much waits in a pipe
 
 
-def test_a_port_in_use_is_told(model, tmp_path):
+def test_a_port_in_use_is_reported(model, tmp_path):
     optional("prometheus_client", "metrics")
     import socket
 
@@ -251,7 +259,8 @@ def test_a_reader_that_goes_away_ends_it_quietly(model, tmp_path):
 def test_figures_are_shown_as_they_come(monkeypatch):
     terminal = Terminal(monkeypatch)
     with Bar(None, shown=True) as bar:
-        bar.flowed(
+        show_progress(
+            bar,
             Figures(
                 documents=1234,
                 documents_per_second=567.8,
@@ -259,18 +268,18 @@ def test_figures_are_shown_as_they_come(monkeypatch):
                 judged=5,
                 micro_f1=0.868,
                 poison=2,
-            )
+            ),
         )
     assert "1,234 docs  568/s  lag 9  micro .868  2 dead letters" in terminal.shown()
 
 
 def test_a_bar_that_is_not_shown_shows_nothing(capfd):
     with Bar(None, shown=False) as bar:
-        bar.flowed(Figures(documents=1))
+        show_progress(bar, Figures(documents=1))
     assert capfd.readouterr().err == ""
 
 
-def test_what_comes_is_seen_at_once(model):
+def test_documents_are_labelled_as_they_arrive(model):
     process = start("run", "--from", "-", "--model", model, *SMALL)
     try:
         for row in records(3):

@@ -15,8 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from clasher import Clasher
-from clasher.cli.commands import serve
-from clasher.cli.main import cli
+from clasher.cli.commands import cli, serve
 from clasher.server.tokens import TokenFile
 from tests.server.servers import LESSONS, PATIENCE
 
@@ -59,7 +58,7 @@ def test_serve_prints_its_address_and_its_model(
     assert handlers == (signal.getsignal(signal.SIGTERM), sys.getswitchinterval())
     again = CliRunner().invoke(cli, [*arguments, "--model", str(tmp_path / "news.clasher")])
     assert again.exit_code == 2
-    assert "has a model already" in again.stderr
+    assert "already has a model" in again.stderr
     other = CliRunner().invoke(cli, [*arguments, "--dimensions", "2048"])
     assert other.exit_code == 2
     assert "dimensions" in other.stderr

@@ -30,7 +30,7 @@ def folder(tmp_path):
     return path
 
 
-def test_log_tells_who_taught_what_and_what_was_there_before(folder):
+def test_log_records_who_taught_what_and_the_labels_before(folder):
     lines = [json.loads(line) for line in run("log", folder).stdout.splitlines()]
     assert [line["kind"] for line in lines] == [
         *["learn"] * 40, "feedback", "feedback", "undo", "label", "learn",
@@ -84,20 +84,20 @@ def test_replay_of_an_export_with_other_settings(folder, tmp_path):
     assert run("replay", "-", "-m", target, stdin=export.read_bytes(), code=0).stdout == ""
 
 
-def test_replay_passes_over_what_it_cannot_do(folder, tmp_path):
+def test_replay_skips_lessons_that_fail(folder, tmp_path):
     result = run("replay", folder, "-m", tmp_path / "model", "--max-labels", 2)
-    assert "passed over" in result.stderr
+    assert "skipped 16 lessons" in result.stderr
     assert "max_labels is 2" in result.stderr
 
 
 def test_replay_of_nothing_writes_nothing(tmp_path):
     export = tmp_path / "empty.jsonl"
     export.write_text("")
-    assert "nothing was taught" in run("replay", export, "-m", tmp_path / "model").stderr
+    assert "holds no lessons" in run("replay", export, "-m", tmp_path / "model").stderr
     assert not (tmp_path / "model").exists()
 
 
-def test_replay_tells_where_a_line_is_bad(tmp_path):
+def test_replay_names_the_bad_line(tmp_path):
     export = tmp_path / "bad.jsonl"
     export.write_text("{}\n")
     result = run("replay", export, "-m", tmp_path / "model", code=2)

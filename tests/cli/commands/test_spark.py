@@ -80,13 +80,13 @@ def test_a_stream_begins_with_a_model_file(spark, tmp_path):
     run("learn", news, "-m", model, *SMALL)
     (tmp_path / "inbox").mkdir()
     stream(tmp_path / "inbox", 10)
-    how = ("--begin-with", model, "--once", "--quiet")
+    how = ("--initial-model", model, "--once", "--quiet")
     run("spark", "stream", tmp_path / "inbox", "-m", tmp_path / "m", *how)
     (found,) = (tmp_path / "m" / "snapshots").glob("*1/model.clasher")
     assert Clasher.load(found).documents == 50
     run("spark", "stream", tmp_path / "inbox", "-m", tmp_path / "m", *how)
     run("learn", news, "-m", tmp_path / "other", *SMALL, "--seed", "3")
-    how = ("--begin-with", tmp_path / "other", "--once")
+    how = ("--initial-model", tmp_path / "other", "--once")
     message = one_line(
         run("spark", "stream", tmp_path / "inbox", "-m", tmp_path / "m", *how, code=2)
     )

@@ -26,7 +26,7 @@ def test_the_defaults_are_those_of_the_library():
 @pytest.mark.parametrize(
     "args", [("--documents", 0), ("--labels", 5000), ("--at", -1), ("--width", 0), ("--seed", -1)]
 )
-def test_what_is_out_of_range_ends_in_one_line(args):
+def test_values_out_of_range_end_in_one_line(args):
     assert f"{args[0]} must be" in one_line(run("synth", *args, code=2))
 
 

@@ -67,18 +67,18 @@ def test_the_settings_are_those_of_other_commands(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (["--k", 0], "--k must be an integer from 1 to 4096"),
         (["--threshold", 2], "--threshold must be a number between 0 and 1"),
         (["--threshold", "nan"], "--threshold must be"),
         (["--dimensions", 1], "--dimensions must be"),
-        (["--output", "-", "--json", "-"], "cannot both be standard output"),
+        (["--output", "-", "--json", "-"], "cannot both use standard output"),
         (["--save", "missing/clusters"], "there is no directory"),
     ],
 )
-def test_what_goes_wrong_ends_in_one_line(args, said, tmp_path):
-    assert said in one_line(run("clusters", stream(tmp_path), *args, code=2))
+def test_errors_end_in_one_line(args, message, tmp_path):
+    assert message in one_line(run("clusters", stream(tmp_path), *args, code=2))
 
 
 def test_the_stream_is_not_overwritten(tmp_path):

@@ -15,7 +15,7 @@ def write(folder):
     return path
 
 
-def test_near_duplicates_are_told(tmp_path):
+def test_near_duplicates_are_reported(tmp_path):
     result = run("similar", write(tmp_path), "--dimensions", 1024)
     (line,) = map(json.loads, result.stdout.splitlines())
     assert (line["id"], line["of"]) == ("d", "b")
@@ -36,15 +36,15 @@ def test_the_threshold_and_the_window(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (["--threshold", 0], "--threshold must be"),
         (["--window", 0], "--window must be an integer from 1"),
         (["--tf", "log", "--dimensions", 0], "--dimensions must be"),
     ],
 )
-def test_what_goes_wrong_ends_in_one_line(args, said, tmp_path):
-    assert said in one_line(run("similar", stream(tmp_path), *args, code=2))
+def test_errors_end_in_one_line(args, message, tmp_path):
+    assert message in one_line(run("similar", stream(tmp_path), *args, code=2))
 
 
 def test_the_stream_is_not_overwritten(tmp_path):

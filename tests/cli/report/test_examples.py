@@ -5,7 +5,7 @@ import pytest
 from clasher import Clasher
 from clasher.cli.report.examples import SHOWN_CHARACTERS, Example, Sample, examples
 from clasher.io import Batch
-from tests.cli.evaluations import TEXTS, batch, learnt, news
+from tests.cli.evaluations import TEXTS, batch, learnt_news
 
 
 def sampled(part: Batch) -> Sample:
@@ -19,31 +19,31 @@ def text_of(example: Example) -> str:
 
 
 def test_right_and_wrong_in_turn_with_varied_labels() -> None:
-    _, model, _ = learnt(news())
+    _, model, _ = learnt_news()
     texts = list(TEXTS.values()) * 4
     right = [["grain"], ["oil"], ["gold"]] * 2
     wrong = [["oil"], ["gold"], ["grain"]] * 2
-    told = examples(model, sampled(batch(right + wrong, texts)), count=6)
-    assert [example.right for example in told] == [True, False] * 3
-    assert {example.views[0].explanation.label for example in told[::2]} == set(TEXTS)
-    assert [view.outcome for view in told[1].views] == ["alarm", "miss"]
+    reported = examples(model, sampled(batch(right + wrong, texts)), count=6)
+    assert [example.right for example in reported] == [True, False] * 3
+    assert {example.views[0].explanation.label for example in reported[::2]} == set(TEXTS)
+    assert [view.outcome for view in reported[1].views] == ["alarm", "miss"]
 
 
 def test_no_more_than_there_are() -> None:
-    _, model, _ = learnt(news())
+    _, model, _ = learnt_news()
     assert len(examples(model, sampled(batch([["oil"]], [TEXTS["oil"]])), count=6)) == 1
     assert examples(model, Sample()) == []
 
 
 def test_labels_the_model_does_not_know_are_left_out() -> None:
-    _, model, _ = learnt(news())
+    _, model, _ = learnt_news()
     (example,) = examples(model, sampled(batch([["oil", "new"]], [TEXTS["oil"]])))
     assert [view.explanation.label for view in example.views] == ["oil"]
     assert not example.right
 
 
 def test_unstated_labels_are_neither_right_nor_wrong() -> None:
-    _, model, _ = learnt(news())
+    _, model, _ = learnt_news()
     (example,) = examples(model, sampled(batch([{"gold": False}], [TEXTS["oil"]])))
     assert example.right
     assert [view.outcome for view in example.views] == ["unknown"]
@@ -51,14 +51,14 @@ def test_unstated_labels_are_neither_right_nor_wrong() -> None:
 
 @pytest.mark.parametrize("rule", ["margin", "perceptron"])
 def test_shares_add_up_to_the_evidence(rule: str) -> None:
-    _, model, sample = learnt(news(), rule=rule)
+    _, model, sample = learnt_news(rule=rule)
     view = examples(model, sample, count=1)[0].views[0]
     assert sum(share.evidence for share in view.shares) == pytest.approx(view.explanation.evidence)
     assert max(share.part for share in view.shares) == 1.0
 
 
 def test_words_are_highlighted_where_they_stand() -> None:
-    _, model, sample = learnt(news())
+    _, model, sample = learnt_news()
     for example in examples(model, sample):
         view = example.views[0]
         assert text_of(example) in TEXTS.values()
@@ -76,7 +76,7 @@ def test_words_that_overlap_are_highlighted_once() -> None:
 
 
 def test_a_long_document_is_cut_for_the_eye_only() -> None:
-    _, model, _ = learnt(news())
+    _, model, _ = learnt_news()
     text = "word " * 400 + TEXTS["oil"]
     (example,) = examples(model, sampled(batch([["oil"]], [text])))
     assert example.cut == len(text) - SHOWN_CHARACTERS

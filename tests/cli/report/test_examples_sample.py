@@ -34,7 +34,7 @@ def test_every_document_has_the_same_chance() -> None:
     assert all(60 < times < 140 for times in kept.values())  # 100 expected, 4.6 sigma
 
 
-def test_passes_over_what_cannot_be_shown() -> None:
+def test_skips_documents_that_cannot_be_shown() -> None:
     sample = Sample(longest=10)
     sample.add(batch([["a"], None, ["b"], ["c"]], ["short", "unlabelled", "", "much too long"]))
     assert [document.text for document in sample.documents] == ["short"]

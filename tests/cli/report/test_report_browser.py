@@ -10,7 +10,7 @@ import pytest
 
 from clasher.cli.report import PRINTED_ROWS, write_report
 from tests.browser import chromium
-from tests.cli.evaluations import HOSTILE, learnt, made, news, renamed, rows
+from tests.cli.evaluations import HOSTILE, learnt, learnt_news, made, news, renamed, rows
 
 
 @pytest.fixture(scope="module")
@@ -52,12 +52,12 @@ def visit(browser: Any) -> Iterator[Any]:
         opened.context.close()
 
 
-@pytest.fixture
-def report(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report with examples, a comparison and a hundred labels."""
-    _, model, sample = learnt(news())
+    _, model, sample = learnt_news()
     result = made(rows(100), points=50)
-    path = tmp_path / "report.html"
+    path = tmp_path_factory.mktemp("report") / "report.html"
     write_report(
         path, result, model=model, sample=sample, comparison={"one": result, "two": result}
     )
@@ -86,7 +86,7 @@ def test_values_under_the_pointer(report: Path, visit: Any) -> None:
     box = plot.bounding_box()
     seen.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
     assert seen.page.locator("#tip").inner_text().split() == [
-        "documents", "2,500", "until", "then", ".500", "window", ".500",
+        "documents", "2,500", "cumulative", ".500", "window", ".500",
     ]  # fmt: skip
     seen.page.mouse.move(0, 0)
     assert not seen.page.locator("#tip").is_visible()
@@ -125,7 +125,7 @@ def test_choosing_a_label_shows_its_words(tmp_path: Path, visit: Any) -> None:
 
 
 def test_hostile_labels_do_not_run(tmp_path: Path, visit: Any) -> None:
-    _, model, sample = learnt(news(HOSTILE[:3]))
+    _, model, sample = learnt_news(tuple(HOSTILE[:3]))
     result = renamed(made(rows(len(HOSTILE))), HOSTILE)
     path = tmp_path / "report.html"
     write_report(path, result, title=HOSTILE[1], model=model, sample=sample)
@@ -167,7 +167,7 @@ def test_print(report: Path, visit: Any) -> None:
     )
 
 
-def test_without_scripts_the_page_still_tells_everything(report: Path, visit: Any) -> None:
+def test_without_scripts_the_page_still_shows_everything(report: Path, visit: Any) -> None:
     seen = visit(report, java_script_enabled=False)
     assert len(seen.column(1)) == 100
     assert seen.page.locator("[data-chart=macro] path").first.is_visible()

@@ -401,6 +401,6 @@ def test_an_output_that_is_too_large_is_told(server, folder):
     news = folder.parent / "news.jsonl"
     news.write_bytes(msgspec.json.encode({"id": "long", "text": text[:-300]}))
     with pytest.raises(
-        StreamError, match=r"the output of document 'long' has .* leave out --texts"
+        StreamError, match=r"the output of document 'long' has .* leave out --include-text"
     ):
         run(folder, str(news), server.url("out"), texts=True)

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import click
 
-from clasher.cli.options import Command
+from clasher.cli.options import command
 
-EXAMPLES = """
+
+@command(
+    "annif",
+    "Run Annif with clasher as a backend.",
+    """
     clasher annif list-projects
     clasher annif train subjects documents.tsv
     clasher annif learn subjects corrected/
-"""
-
-
-@click.command(
-    "annif", cls=Command, examples=EXAMPLES, short_help="Run Annif with clasher as a backend.",
+    """,
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-)  # fmt: skip
+)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def annif_command(arguments: tuple[str, ...]) -> None:
     """Run a command of Annif: ARGUMENTS are those of annif.
 
-    Projects with backend=clasher learn (train, learn) and suggest; all other
-    backends are there as well.
+    Projects with backend=clasher learn (train, learn) and suggest. All other
+    backends work as usual.
     """
     from clasher.adapters.annif import register
 

@@ -1,28 +1,18 @@
-"""``clasher unlearn``: take documents back.
-
-``clasher learn``: teach a model file.
-
-``clasher late``: labels for documents that were learnt without them.
-"""
+"""Commands that teach a model file: ``learn``, ``late-labels`` and ``unlearn``."""
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterator
-from contextlib import closing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import click
 
 from clasher.cli import terminal
 from clasher.cli.format import bytes_, counted
-from clasher.cli.options import Command, model_option, output_option, quiet_option
+from clasher.cli.options import COUNT, command, model_option, output_option, quiet_option
 from clasher.cli.settings import Wanted, settings_options, tokenizer_option
-from clasher.cli.streams import BATCH, Stream, hashed_ahead, stream_options
-from clasher.cli.terminal import Bar, check_model_file, check_outputs
+from clasher.cli.streams import BATCH, Stream, stream_options
+from clasher.cli.terminal import check_model_file
 from clasher.errors import ClasherError, LabelError, NotLearntError
-from clasher.io.read_ahead import HeldInterrupt
 
 if TYPE_CHECKING:
     from clasher.io import Batch
@@ -30,185 +20,131 @@ if TYPE_CHECKING:
     from clasher.text.analyzer import Tokenizer
 
 
-EXAMPLES = """
+@command(
+    "learn",
+    "Create or continue a model file.",
+    """
     clasher learn news.jsonl --model news.clasher
     clasher learn more.csv.gz --label-separator , --model news.clasher
     tail -f feed.jsonl | clasher learn - -m news.clasher --save-every 1000
     clasher learn inbox.jsonl -m inbox.clasher --pending 10000
-"""
-
-
-@click.command(
-    "learn",
-    cls=Command,
-    examples=EXAMPLES,
-    short_help="Teach a model file, a new one or an old one.",
+    """,
 )
 @stream_options(labelled=True)
-@model_option("The model file to begin or to go on with.")
+@model_option("The model file to create or to continue.")
 @settings_options
-@output_option(
-    "--save-every",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Also save after every N documents.",
-)
+@output_option("--save-every", **COUNT, help="Save after every N documents too.")
 @quiet_option
 def learn_command(
     stream: Stream, model_path: str, wanted: Wanted, save_every: int | None, quiet: bool
 ) -> None:
     """Learn a stream into a model file.
 
-    A file that exists is taken up where it was left, with its own settings;
-    otherwise it is begun. It is saved at the end and on Ctrl-C, whole or not
-    at all. With --pending, unlabelled documents wait for their labels:
-    clasher late learns them by their ids.
+    An existing file is continued, with its own settings. The file is saved at
+    the end and on Ctrl-C, atomically. With --pending, unlabelled documents wait
+    for their labels: clasher late-labels learns them by their ids.
     """
-    check_outputs({"--model": model_path}, stream.paths)
-    check_model_file("--model", model_path)
-    lesson = Lesson(_open(model_path, wanted), model_path, save_every)
-    with stream.opened(batch_size=min(BATCH, save_every or BATCH)) as batches:
-        terminal.prepare(lesson.model.settings, quiet=quiet)
-        with stream.bar(quiet=quiet) as bar:
-            interrupted = lesson.run(batches, bar)
-    terminal.say(lesson.summary(bar), quiet=quiet)
-    if interrupted:
-        terminal.leave_interrupted(bar.documents)
-
-
-def _open(path: str, wanted: Wanted) -> Clasher:
-    return wanted.load(path) if os.path.exists(path) else wanted.create()
-
-
-@dataclass
-class Lesson:
-    """Learning into a model file."""
-
-    model: Clasher
-    path: str
-    save_every: int | None = None
-    unsaved: int = 0
-
-    def run(self, batches: Iterator[Batch], bar: Bar) -> bool:
-        """Learn, save, and tell whether Ctrl-C came in between."""
-        with HeldInterrupt() as ctrl_c, closing(hashed_ahead(self.model, batches)) as source:
-            try:
-                for batch, hashed in ctrl_c.between(source):
-                    self.model.learn_many(hashed, batch.labels, self._ids(batch))
-                    self.unsaved += len(batch)
-                    bar.learnt(len(batch), self.model)
-                    if self.save_every is not None and self.unsaved >= self.save_every:
-                        self._save()
-            except ClasherError:
-                if bar.documents:
-                    kept = bar.documents - self.unsaved
-                    terminal.warn(f"{self.path} holds {counted(kept, 'document')} of this stream")
-                raise
-            if self.unsaved:
-                self._save()
-        return ctrl_c.asked
-
-    def summary(self, bar: Bar) -> str:
-        """What was learnt, and what the file holds."""
-        if not bar.documents:
-            return f"nothing learnt, {self.path} is as it was"
-        return (
-            f"learnt {counted(bar.documents, 'document')}, {bar.rate:,.0f} a second; "
-            f"saved {self.path}: {counted(self.model.documents, 'document')}, "
-            f"{counted(len(self.model.labels), 'label')}, {bytes_(os.path.getsize(self.path))}"
+    check_model_file("--model", model_path, stream.paths)
+    model = wanted.load(model_path) if os.path.exists(model_path) else wanted.create()
+    learnt = saved = 0
+    with stream.hashed(
+        model,
+        warm_up=functools.partial(terminal.warm_up, model.settings),
+        labelled=True,
+        batch_size=min(BATCH, save_every or BATCH),
+        facts=lambda: [counted(len(model.labels), "label")],
+        quiet=quiet,
+    ) as source:
+        try:
+            for batch, hashed in source:
+                ids = [str(name) for name in batch.ids] if model.settings.pending else None
+                model.learn_many(hashed, batch.labels, ids)
+                learnt += len(batch)
+                if save_every is not None and learnt - saved >= save_every:
+                    model.save(model_path)
+                    saved = learnt
+        except ClasherError:
+            if learnt:
+                terminal.warn(f"{model_path} holds {counted(saved, 'document')} of this stream")
+            raise
+        if learnt > saved:
+            model.save(model_path)
+    if learnt:
+        terminal.say(
+            f"learnt {counted(learnt, 'document')}, {source.bar.rate:,.0f} per second; saved "
+            f"{model_path}: {counted(model.documents, 'document')}, "
+            f"{counted(len(model.labels), 'label')}, {bytes_(os.path.getsize(model_path))}",
+            quiet=quiet,
         )
-
-    def _ids(self, batch: Batch) -> list[str] | None:
-        """Under which ids unlabelled documents wait for their labels, if any are to."""
-        return [str(name) for name in batch.ids] if self.model.settings.pending else None
-
-    def _save(self) -> None:
-        self.model.save(self.path)
-        self.unsaved = 0
+    else:
+        terminal.say(f"nothing learnt, {model_path} is unchanged", quiet=quiet)
+    source.exit_if_interrupted()
 
 
-LATE_EXAMPLES = """
+@command(
+    "late-labels",
+    "Learn labels that arrive after their documents.",
+    """
     clasher learn inbox.jsonl --model inbox.clasher --pending 10000
-    clasher late decisions.jsonl --model inbox.clasher
-"""
-
-
-@click.command(
-    "late",
-    cls=Command,
-    examples=LATE_EXAMPLES,
-    short_help="Teach labels that came after their documents.",
+    clasher late-labels decisions.jsonl --model inbox.clasher
+    """,
 )
 @stream_options(labelled=True, texts=False)
-@model_option("The model file to go on with; it was begun with --pending.")
+@model_option("The model file to continue; it was created with --pending.")
 @tokenizer_option()
 @quiet_option
-def late_command(stream: Stream, model_path: str, tokenizer: Tokenizer | None, quiet: bool) -> None:
-    """Learn labels of documents that a model has met without them.
+def late_labels_command(
+    stream: Stream, model_path: str, tokenizer: Tokenizer | None, quiet: bool
+) -> None:
+    """Learn the labels of documents that a model has seen without them.
 
-    Records need an id and labels, no text. Unlabelled documents wait under
-    their ids in a model begun with --pending N, the last N of them. Labels of
-    a document that does not wait are passed over, and counted.
+    Records need an id and labels, no text. A model created with --pending N
+    keeps its last N unlabelled documents under their ids. Labels of other
+    documents are skipped and counted.
     """
-    check_outputs({"--model": model_path}, stream.paths)
-    check_model_file("--model", model_path)
+    check_model_file("--model", model_path, stream.paths)
+    from clasher.io.read_ahead import HeldInterrupt
     from clasher.model import Clasher
 
     model = Clasher.load(model_path, tokenizer=tokenizer)
-    late = Late(model)
+    learnt = 0
+    missing = 0
+    first: NotLearntError | None = None
     with stream.opened() as batches, terminal.compiling(quiet=quiet), HeldInterrupt() as ctrl_c:
         for batch in ctrl_c.between(batches):
-            late.learn(batch)
-        if late.learnt:
+            for number, name in enumerate(batch.ids):
+                labels = batch.labels.as_given(number)
+                if labels is None:
+                    continue
+                try:
+                    model.learn_later(str(name), labels)
+                    learnt += 1
+                except NotLearntError as error:
+                    missing += 1
+                    first = first or error
+        if learnt:
             model.save(model_path)
-    if late.missing:
-        terminal.warn(f"passed over {counted(late.missing, 'record')}; the first: {late.first}")
+    if missing:
+        terminal.warn(f"skipped {counted(missing, 'record')}; the first: {first}")
     terminal.say(
-        f"learnt the labels of {counted(late.learnt, 'document')}; "
-        f"{counted(model.pending, 'document')} in {model_path} wait for theirs",
+        f"learnt the labels of {counted(learnt, 'document')}; "
+        f"{counted(model.pending, 'document')} in {model_path} without labels yet",
         quiet=quiet,
     )
     if ctrl_c.asked:
-        terminal.leave_interrupted(late.learnt)
+        terminal.leave_interrupted(learnt)
 
 
-class Late:
-    """Learning late labels, and what became of them."""
-
-    def __init__(self, model: Clasher) -> None:
-        self.model = model
-        self.learnt = 0
-        self.missing = 0
-        self.first: NotLearntError | None = None
-
-    def learn(self, batch: Batch) -> None:
-        """Learn the labels of a batch; records without labels say nothing."""
-        for number, name in enumerate(batch.ids):
-            labels = batch.labels.as_given(number)
-            if labels is None:
-                continue
-            try:
-                self.model.learn_later(str(name), labels)
-                self.learnt += 1
-            except NotLearntError as error:
-                self.missing += 1
-                self.first = self.first or error
-
-
-UNLEARN_EXAMPLES = """
+@command(
+    "unlearn",
+    "Remove documents with the labels they had.",
+    """
     clasher unlearn wrong.jsonl --model news.clasher
     clasher learn corrected.jsonl --model news.clasher
-"""
-
-
-@click.command(
-    "unlearn",
-    cls=Command,
-    examples=UNLEARN_EXAMPLES,
-    short_help="Take back documents with the labels they had.",
+    """,
 )
 @stream_options(labelled=True)
-@model_option("The model file to go on with.")
+@model_option("The model file to change.")
 @tokenizer_option()
 @quiet_option
 def unlearn_command(
@@ -216,13 +152,12 @@ def unlearn_command(
 ) -> None:
     """Unlearn documents, given with the labels they were learnt with.
 
-    Exact for the word statistics; for prototypes and region statistics with
-    --weighting tf, and nearly so with others, which weigh words as of today.
-    Weights of the margin rule and the perceptron stay until new documents
-    move them. All documents are taken back, or none.
+    Exact for word statistics, and with --weighting tf for prototypes and
+    region statistics too; other weightings use today's weights of words and
+    are nearly exact. Weights of the margin rule and the perceptron stay until
+    new documents move them. Either all documents are unlearnt, or none.
     """
-    check_outputs({"--model": model_path}, stream.paths)
-    check_model_file("--model", model_path)
+    check_model_file("--model", model_path, stream.paths)
     from clasher.model import Clasher
 
     model = Clasher.load(model_path, tokenizer=tokenizer)

@@ -1,9 +1,4 @@
-"""``clasher labels``: the labels of a model file, and what they are called.
-
-``clasher inspect``: what is in a model file.
-
-``clasher merge``: models of parts of a stream become one.
-"""
+"""Commands about model files: ``inspect``, ``labels`` and ``merge``."""
 
 from __future__ import annotations
 
@@ -14,9 +9,9 @@ import click
 
 from clasher.cli import terminal
 from clasher.cli.format import bytes_, counted, decimals, setting
-from clasher.cli.options import Command, output_option, quiet_option
+from clasher.cli.options import COUNT, command, json_file_option, output_option, quiet_option
 from clasher.cli.settings import tokenizer_option
-from clasher.cli.terminal import STANDARD_STREAM, check_model_file, check_outputs, write_json
+from clasher.cli.terminal import check_model_file, check_outputs
 from clasher.errors import LabelCapacityError, SettingError
 
 if TYPE_CHECKING:
@@ -24,20 +19,19 @@ if TYPE_CHECKING:
     from clasher.model import Clasher
     from clasher.text.analyzer import Tokenizer
 
-
-SHOWN = 20
+SHOWN = 20  # labels
 TOP_WORDS = 10
 
-EXAMPLES = """
+
+@command(
+    "inspect",
+    "Show what a model file holds.",
+    """
     clasher inspect news.clasher
     clasher inspect news.clasher --json - | jq .settings
     clasher inspect news.clasher --top-words 5
     clasher inspect news.clasher --label grain
-"""
-
-
-@click.command(
-    "inspect", cls=Command, examples=EXAMPLES, short_help="Show what a model file holds."
+    """,
 )
 @click.argument("model_path", metavar="MODEL")
 @output_option(
@@ -46,18 +40,11 @@ EXAMPLES = """
     is_flag=True,
     help=f"Show all labels, not only the {SHOWN} most frequent.",
 )
-@output_option(
-    "--json",
-    "json_path",
-    metavar="FILE",
-    help="Write it all as JSON; - writes it to standard output in place of the tables.",
-)
+@json_file_option("everything")
 @output_option(
     "--top-words",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Show the N words that speak most for each label; needs a model that was taught with "
-    "--words.",
+    **COUNT,
+    help="Show the N strongest words of each label; needs a model created with --words.",
 )
 @output_option(
     "--label",
@@ -65,8 +52,7 @@ EXAMPLES = """
     "labels",
     multiple=True,
     metavar="LABEL",
-    help=f"Show only what this label is about, in {TOP_WORDS} words or as many as --top-words "
-    "says; may be given several times.",
+    help=f"Show only the words of this label, {TOP_WORDS} or --top-words of them; repeatable.",
 )
 @tokenizer_option()
 def inspect_command(
@@ -77,33 +63,24 @@ def inspect_command(
     labels: tuple[str, ...],
     tokenizer: Tokenizer | None,
 ) -> None:
-    """Show the settings of a model, what it has learnt, its size and labels.
+    """Show the settings of a model, its size, its labels.
 
-    Changes that its detector found are shown too, the latest last.
+    Also shows the changes that its detector found, the latest last.
     """
     check_outputs({"--json": json_path}, [model_path])
+    from clasher.cli.tables import words_view, write_or_show
     from clasher.model import Clasher
 
     model = Clasher.load(model_path, tokenizer=tokenizer)
-    words = _words(model, labels, top_words)
-    if json_path is not None:
-        write_json(json_path, _as_dict(model, words))
-    if json_path == STANDARD_STREAM:
-        return
+    words = {}
+    if labels or top_words is not None:
+        chosen = dict.fromkeys(labels) or model.labels
+        words = {label: model.top_words(label, top_words or TOP_WORDS) for label in chosen}
     if labels:
-        _show_words(words)
+        parts = [part for label in words for part in (words_view(label, words[label]), "")]
     else:
-        _show(model, model_path, None if all_labels else SHOWN, words)
-
-
-def _words(
-    model: Clasher, labels: tuple[str, ...], most: int | None
-) -> dict[str, list[WordWeight]]:
-    """The words of the labels that are asked for; of all of them when none is named."""
-    if most is None and not labels:
-        return {}
-    chosen = dict.fromkeys(labels) or model.labels
-    return {label: model.top_words(label, most or TOP_WORDS) for label in chosen}
+        parts = _parts(model, model_path, None if all_labels else SHOWN, words)
+    write_or_show(json_path, lambda: _as_dict(model, words), *parts)
 
 
 def _as_dict(model: Clasher, words: dict[str, list[WordWeight]]) -> dict[str, Any]:
@@ -123,117 +100,104 @@ def _as_dict(model: Clasher, words: dict[str, list[WordWeight]]) -> dict[str, An
     }
 
 
-def _show_words(words: dict[str, list[WordWeight]]) -> None:
-    from clasher.cli.format import show, words_view
-
-    for label, found in words.items():
-        show(words_view(label, found), "")
-
-
-def _show(model: Clasher, path: str, shown: int | None, words: dict[str, list[WordWeight]]) -> None:
-    from clasher.cli.format import alarms_view, facts, labels_view, show
+def _parts(
+    model: Clasher, path: str, shown: int | None, words: dict[str, list[WordWeight]]
+) -> list[Any]:
+    from clasher.cli.tables import alarms_view, facts, labels_view
 
     settings = model.settings.to_dict()
     learnt = "learnt" if settings["threshold"] is None and settings["rule"] == "margin" else "fixed"
-    show(
-        facts(
-            [
-                ("model", path),
-                ("documents", f"{model.documents:,}, {model.labelled:,} of them with labels"),
-                ("labels", f"{len(model.labels):,}, at most {settings['max_labels']:,}"),
-                (
-                    "waiting",
-                    f"{counted(model.pending, 'document')} for labels, at most "
-                    f"{settings['pending']:,}; {model.dropped:,} were dropped",
-                ),
-                ("threshold", f"{decimals(model.threshold)}, {learnt}"),
-                ("memory", f"{bytes_(model.nbytes)}, at most {bytes_(model.max_nbytes)}"),
-                ("file", bytes_(os.path.getsize(path))),
-            ]
-        ),
+    pending = counted(model.pending, "document")
+    rows = [
+        ("model", path),
+        ("documents", f"{model.documents:,}, {model.labelled:,} of them with labels"),
+        ("labels", f"{len(model.labels):,}, at most {settings['max_labels']:,}"),
+        ("pending", f"{pending}, at most {settings['pending']:,}; {model.dropped:,} were dropped"),
+        ("threshold", f"{decimals(model.threshold)}, {learnt}"),
+        ("memory", f"{bytes_(model.nbytes)}, at most {bytes_(model.max_nbytes)}"),
+        ("file", bytes_(os.path.getsize(path))),
+    ]
+    return [
+        facts(rows),
         "",
         facts(
             (name, f"{value:,}" if type(value) is int else setting(value))
             for name, value in settings.items()
         ),
-        labels_view(list(model.support.items()), shown, words),
+        labels_view(model.support, shown, words),
         *([alarms_view(model.alarms)] if model.alarms else []),
-    )
+    ]
 
 
-MERGE_EXAMPLES = """
+@command(
+    "merge",
+    "Merge several models into one.",
+    """
     clasher merge monday.clasher tuesday.clasher --output week.clasher
     clasher merge part-*.clasher -o whole.clasher
-"""
-
-
-@click.command(
-    "merge", cls=Command, examples=MERGE_EXAMPLES, short_help="Make one model of several."
+    """,
 )
 @click.argument("paths", metavar="MODEL...", nargs=-1, required=True)
-@output_option("--output", "-o", metavar="FILE", required=True, help="Where to write the model.")
+@output_option("--output", "-o", metavar="FILE", required=True, help="The model file to write.")
 @tokenizer_option()
 @quiet_option
 def merge_command(
     paths: tuple[str, ...], output: str, tokenizer: Tokenizer | None, quiet: bool
 ) -> None:
-    """Merge models that were taught with the same settings.
+    """Merge models that have the same settings.
 
-    Word statistics, prototypes and region statistics add up, and are those of
-    one model that has seen all streams; the weights of the margin rule and
-    the perceptron become means. At most two models are in memory at a time.
+    Word statistics, prototypes and region statistics add up to those of one
+    model that has seen all streams; the weights of the margin rule and the
+    perceptron are averaged. At most two models are in memory at a time.
     """
     check_model_file("--output", output)
-    from clasher.cli.format import facts, show
+    from clasher.cli.tables import facts, show
     from clasher.model import Clasher
 
     first, *others = paths
     model = Clasher.load(first, tokenizer=tokenizer)
-    rows = [(_told(model), first)]
+    rows = [(_summary(model), first)]
     with terminal.compiling(quiet=quiet):
         for path in others:
             other = Clasher.load(path, tokenizer=tokenizer)
-            rows.append((_told(other), path))
+            rows.append((_summary(other), path))
             try:
                 model.merge(other)
             except (SettingError, LabelCapacityError) as error:
                 raise type(error)(f"{path} does not merge with {first}: {error}") from error
     model.save(output)
-    rows.append((_told(model), output))
+    rows.append((_summary(model), output))
     if not quiet:
         show(facts(rows))
     terminal.say(f"wrote {output}, {bytes_(os.path.getsize(output))}", quiet=quiet)
 
 
-def _told(model: Clasher) -> str:
+def _summary(model: Clasher) -> str:
     return f"{counted(model.documents, 'document')}, {counted(len(model.labels), 'label')}"
 
 
 ACTIONS = {"list": (), "rename": ("OLD", "NEW"), "merge": ("LABEL", "INTO"), "retire": ("LABEL",)}
-"""What can be done, and the labels that it needs."""
+"""The actions of ``clasher labels`` and the labels that each takes."""
 
 METHODS = {"rename": "rename_label", "merge": "merge_labels", "retire": "retire_label"}
 
-LABELS_EXAMPLES = """
+
+@command(
+    "labels",
+    "List, rename, merge or retire the labels of a model.",
+    """
     clasher labels news.clasher list
     clasher labels news.clasher rename grian grain
     clasher labels news.clasher merge corn grain
     clasher labels news.clasher retire obsolete
     clasher labels news.clasher merge corn grain --output better.clasher
-"""
-
-
-@click.command(
-    "labels",
-    cls=Command,
-    examples=LABELS_EXAMPLES,
-    short_help="List, rename, merge or retire the labels of a model.",
+    """,
 )
 @click.argument("model_path", metavar="MODEL")
 @click.argument("action", type=click.Choice(list(ACTIONS)), metavar="ACTION")
 @click.argument("names", metavar="[LABEL]...", nargs=-1)
 @output_option(
-    "--output", "-o", metavar="FILE", help="Write the model there (default: to where it was)."
+    "--output", "-o", metavar="FILE", help="The model file to write (default: the one read)."
 )
 @tokenizer_option()
 @quiet_option
@@ -248,24 +212,24 @@ def labels_command(
     """List the labels of a model, or change them.
 
     \b
-    list               every label and how many documents taught it
-    rename OLD NEW     call a label by another name
-    merge LABEL INTO   make one label of two, under the second name
-    retire LABEL       forget a label and all that was learnt of it
+    list               show every label and its number of documents
+    rename OLD NEW     rename a label
+    merge LABEL INTO   merge a label into another one
+    retire LABEL       forget a label and everything learnt about it
     """  # noqa: D301  # click wants the character, not its name
-    wanted = ACTIONS[action]
-    if len(names) != len(wanted):
-        needs = " ".join(wanted) or "no label"
+    needed = ACTIONS[action]
+    if len(names) != len(needed):
+        needs = " ".join(needed) or "no label"
         raise SettingError(f"{action} needs {needs}. Got {' '.join(names) or 'none'} instead.")
     target = model_path if output is None else output
-    if wanted:
+    if needed:
         check_model_file("--output" if output else "MODEL", target)
-    from clasher.cli.format import labels_view, show
+    from clasher.cli.tables import labels_view, show
     from clasher.model import Clasher
 
     model = Clasher.load(model_path, tokenizer=tokenizer)
-    if not wanted:
-        show(labels_view(list(model.support.items()), None, {}))
+    if not needed:
+        show(labels_view(model.support, None, {}))
         return
     getattr(model, METHODS[action])(*names)
     model.save(target)

@@ -1,50 +1,35 @@
-"""``clasher explain``: why a text gets its labels.
-
-``clasher predict``: label a stream with a model file.
-"""
+"""Commands that ask a model file: ``predict`` and ``explain``."""
 
 from __future__ import annotations
 
+import functools
 import sys
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
 
 from clasher.cli import terminal
-from clasher.cli.options import (
-    Command,
-    model_option,
-    option,
-    output_option,
-    quiet_option,
-    written_option,
-)
+from clasher.cli.options import command, model_option, output_option, quiet_option, written_option
 from clasher.cli.settings import tokenizer_option
-from clasher.cli.streams import Stream, hashed_ahead, stream_options
-from clasher.cli.terminal import STANDARD_STREAM, keep_inputs
+from clasher.cli.streams import Stream, stream_options
+from clasher.cli.terminal import STANDARD_STREAM, protect_inputs
 from clasher.errors import TextError
-from clasher.io.read_ahead import HeldInterrupt
 
 if TYPE_CHECKING:
-    from clasher.io import Batch, PredictionWriter
-    from clasher.model import Clasher
     from clasher.text.analyzer import Tokenizer
-    from clasher.text.hashing import Hashed
-
 
 BATCH = 8192  # documents at a time: enough for all cores
 CELLS = 1_000_000  # probabilities at a time
 
-EXAMPLES = """
+
+@command(
+    "predict",
+    "Label a stream, as JSON lines.",
+    """
     clasher predict inbox.jsonl --model news.clasher > labelled.jsonl
     tail -f feed.jsonl | clasher predict - --model news.clasher | jq .labels
     clasher predict mail.csv --text body -m news.clasher --probabilities
-"""
-
-
-@click.command(
-    "predict", cls=Command, examples=EXAMPLES, short_help="Label a stream, as JSON lines."
+    """,
 )
 @stream_options(labelled=False)
 @model_option("The model file to predict with; it is not changed.")
@@ -65,73 +50,58 @@ def predict_command(
     Writes a JSON line for each document, in the order of the stream: its id,
     its labels and, with --probabilities, the probability of each label.
     """
-    keep_inputs({"--output": output}, stream.paths)
+    protect_inputs({"--output": output}, stream.paths)
     from clasher.io import PredictionWriter
     from clasher.model import Clasher
 
     model = Clasher.load(model_path, tokenizer=tokenizer)
     size = max(1, min(BATCH, CELLS // max(1, len(model.labels)))) if probabilities else BATCH
     with (
-        stream.opened(labelled=False, batch_size=size) as batches,
+        stream.hashed(
+            model,
+            warm_up=functools.partial(terminal.warm_up, model.settings),
+            batch_size=size,
+            output=output,
+            quiet=quiet,
+        ) as source,
         PredictionWriter(output) as writer,
     ):
-        terminal.prepare(model.settings, quiet=quiet)
-        aside = output != STANDARD_STREAM or not terminal.on_terminal()
-        with (
-            stream.bar(quiet=quiet or not aside) as bar,
-            HeldInterrupt() as ctrl_c,
-            closing(hashed_ahead(model, batches)) as source,
-        ):
-            for batch, hashed in ctrl_c.between(source):
-                _predict(model, batch, hashed, writer, probabilities=probabilities)
-                bar.predicted(len(batch))
-    if ctrl_c.asked:
-        terminal.leave_interrupted(bar.documents)
+        for batch, hashed in source:
+            labels = model.predict_many(hashed)
+            if probabilities:
+                writer.write(batch.ids, labels, model.probabilities_many(hashed), model.labels)
+            else:
+                writer.write(batch.ids, labels)
+    source.exit_if_interrupted()
 
 
-def _predict(
-    model: Clasher, batch: Batch, hashed: Hashed, writer: PredictionWriter, *, probabilities: bool
-) -> None:
-    labels = model.predict_many(hashed)
-    if probabilities:
-        writer.write(batch.ids, labels, model.probabilities_many(hashed), model.labels)
-    else:
-        writer.write(batch.ids, labels)
-
-
-EXPLAIN_EXAMPLES = """
+@command(
+    "explain",
+    "Show which words decide the labels of a text.",
+    """
     clasher explain --model news.clasher "wheat prices rise"
     clasher explain -m news.clasher --label grain - < document.txt
-"""
-
-
-@click.command(
-    "explain",
-    cls=Command,
-    examples=EXPLAIN_EXAMPLES,
-    short_help="Show which words decide the labels of a text.",
+    """,
 )
 @click.argument("words", metavar="TEXT...", nargs=-1, required=True)
 @model_option("The model file to ask.")
-@option(
+@output_option(
     "--label",
     "-l",
     "labels",
     multiple=True,
     metavar="LABEL",
-    section="Output",
-    help="The label to explain, also one that is not predicted; may be given several times "
-    "(default: those predicted, or else the best).",
+    help="A label to explain, predicted or not; repeatable (default: the predicted labels, or the "
+    "best one).",
 )
-@option(
+@output_option(
     "--words",
     "-n",
     "most",
     type=click.IntRange(min=0),
     default=10,
     metavar="N",
-    section="Output",
-    help="How many words to show (default: 10).",
+    help="How many words to show.",
 )
 @tokenizer_option()
 def explain_command(
@@ -141,13 +111,13 @@ def explain_command(
     most: int,
     tokenizer: Tokenizer | None,
 ) -> None:
-    """Show which words and which region spoke for and against a label.
+    """Show which words and which region count for and against a label.
 
     TEXT is the document, or - to read it from standard input. With the margin
-    rule and the perceptron, the evidence shown adds up to the log-odds of the
-    label; with the paper's rules, to the cosine of the region it fell into.
+    rule and the perceptron, the evidence adds up to the log-odds of the label;
+    with the paper's rules, to the cosine of the nearest region.
     """
-    from clasher.cli.format import explanation_view, show
+    from clasher.cli.tables import explanation_view, show
     from clasher.model import Clasher
 
     text = _standard_input() if words == (STANDARD_STREAM,) else " ".join(words)
@@ -166,4 +136,4 @@ def _standard_input() -> str:
     try:
         return sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:
-        raise TextError(f"standard input is no UTF-8 text, at byte {error.start + 1}") from error
+        raise TextError(f"standard input is not UTF-8, at byte {error.start + 1}") from error

@@ -1,200 +1,306 @@
-"""``clasher run``: a stream in, labels out, learning on the way.
-
-The figures of a flow for Prometheus, at a port of this machine.
-
-``clasher run``: makes a flow of what the command line says, and shows how it is doing.
-"""
+"""``clasher run``: label a stream and learn from it, exactly once."""
 
 from __future__ import annotations
 
-import functools
 import gc
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from clasher.cli import terminal
 from clasher.cli.format import counted, decimals
-from clasher.cli.options import Command, option, output_option, quiet_option, with_options
+from clasher.cli.options import (
+    PORT,
+    SECONDS,
+    SectionOption,
+    command,
+    option,
+    output_option,
+    quiet_option,
+    section,
+    with_options,
+)
 from clasher.cli.settings import Wanted, settings_options
-from clasher.cli.streams import NEVER_GUESSING, field_options, file_options
+from clasher.cli.streams import field_options, file_options
 from clasher.cli.terminal import Bar
 from clasher.errors import MissingExtraError, SettingError
-from clasher.flow import Figures, Flow, FlowOptions, Outlet, Route
-from clasher.io.records import Fields
-from clasher.io.registry import STANDARD, commit_as_one, plugin_schemes, sink_at, source_at
-from clasher.model import Clasher
-from clasher.runtime import snapshots
-from clasher.runtime.snapshots import MODEL, InitialModel
-from clasher.settings import Settings
 
-try:
-    from prometheus_client import CollectorRegistry, start_http_server
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-except ImportError as error:
-    raise MissingExtraError.of("--metrics", "metrics") from error
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
 
-LOOPBACK: Final = "127.0.0.1"
-COUNTERS: Final = {
-    "documents": "Documents predicted and learnt since the folder was made.",
-    "labelled": "Documents that came with labels.",
-    "joined": "Documents whose labels came later.",
-    "poison": "Arrivals that went to the dead letters.",
-    "duplicates": "Arrivals that had come before.",
-    "unmatched": "Labels whose document did not come in time.",
-    "refused": "Commits of this run that another party refused.",
-    "troubles": "How often a stream did not answer, or answered again, in this run.",
-}
-GAUGES: Final = {
-    "lag": "Arrivals that wait in the source.",
-    "documents_per_second": "Over the last ten seconds.",
-    "waiting": "Documents that wait for their labels.",
-    "early": "Labels that wait for their documents.",
-    "labels": "Labels of the model.",
-    "judged": "Documents whose labels came, among the last 8,000.",
-    "micro_f1": "Micro F1 of these.",
-    "macro_f1": "Macro F1 of these.",
-    "snapshot": "The number of the last snapshot.",
-    "snapshot_seconds": "How long it took.",
-}
+    from clasher.flow import Figures, Flow, Outlet
+    from clasher.model import Clasher
+    from clasher.settings import Settings
+
+PENDING: Final = 10_000  # the default of --pending with --late-labels
+NEW_OBJECTS: Final = 50_000  # objects made between two garbage collections
+
+_stream = section("Stream")
+_running = section("Running")
+
+
+class SourceOption(SectionOption):
+    """``--from``; its help also names the connectors of other packages."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Add the schemes, which take long to find, when the help is shown."""
+        from clasher.io.registry import plugin_schemes
+
+        record = super().get_help_record(ctx)
+        schemes = "".join(f", {scheme}://" for scheme in plugin_schemes())
+        return record and (record[0], record[1].replace(" for feeds)", f" for feeds{schemes})"))
+
+
+def _field_options(function: Any) -> Any:
+    fields = field_options(labelled=True, guess=False)
+    return with_options(function, [*fields, *file_options()])
+
+
+@command(
+    "run",
+    "Label a stream and learn from it, each document once.",
+    """
+    clasher run --from news.jsonl --to labelled.jsonl --model ./news
+    clasher run --from inbox/ --to - --model ./news --route sport=sport.jsonl
+    clasher run --from 'redis://localhost/news?group=desk' --model ./news
+    clasher run --from kafka://one/a --to kafka://one/b --transactional -m ./news
+    clasher run --from https://example.org/feed.xml --to - --model ./news
+    """,
+)
+@_stream(
+    "--from",
+    "source",
+    cls=SourceOption,
+    metavar="SOURCE",
+    required=True,
+    help="Where documents come from: a file, a folder to watch, - for standard input, or a URL "
+    "(kafka://, redis://, nats://, https:// for feeds).",
+)
+@_stream(
+    "--late-labels",
+    metavar="SOURCE",
+    help="Where labels come from that arrive after their documents: records with an id and labels.",
+)
+@_stream(
+    "--decoder",
+    metavar="MODULE:FUNCTION",
+    help="Decode messages that are not JSON with your function: bytes to an object.",
+)
+@_stream(
+    "--new-stream",
+    is_flag=True,
+    help="Allow a stream that is new to the folder of the model, after those learnt before.",
+)
+@_field_options
+@output_option(
+    "--to",
+    "sink",
+    metavar="SINK",
+    help="Where documents go with their labels, as JSON: a file, - for standard output, or a URL "
+    "(default: - without --route).",
+)
+@output_option(
+    "--route",
+    "routes",
+    metavar="RULE=SINK",
+    multiple=True,
+    help="Also write documents whose predicted labels match RULE to SINK: a label, a|b (either), "
+    "a&b (both), !a (not), a* (prefix); repeatable.",
+)
+@output_option(
+    "--transactional",
+    is_flag=True,
+    help="Write outputs and positions in one transaction, so that readers see each output once; "
+    "needs Kafka sinks.",
+)
+@output_option("--include-text", "texts", is_flag=True, help="Write the text of each document too.")
+@output_option(
+    "--dead-letters",
+    metavar="SINK",
+    help="Where bad records go (default: dead-letters.jsonl in the folder of the model).",
+)
+@option(
+    "--model",
+    "-m",
+    "folder",
+    metavar="FOLDER",
+    required=True,
+    section="Model",
+    help="The folder of the model and the positions of its streams; created if missing.",
+)
+@option(
+    "--initial-model",
+    metavar="FILE",
+    section="Model",
+    help="Start a new folder with this model file.",
+)
+@settings_options
+@_running(
+    "--snapshot-every",
+    **SECONDS,
+    help="How often to save a snapshot (default: 30, or less if a transaction would time out).",
+)
+@_running(
+    "--remember",
+    type=click.IntRange(min=0),
+    default=10_000,
+    metavar="N",
+    help="Remember the last N documents and skip their duplicates.",
+)
+@_running("--idle", **SECONDS, help="Stop after this time without new documents (default: never).")
+@_running(
+    "--give-up", **SECONDS, help="Stop if a stream does not respond for this time (default: never)."
+)
+@_running(
+    "--metrics", **PORT, help="Serve metrics for Prometheus at this local port; 0 takes a free one."
+)
+@quiet_option
+def run_command(
+    wanted: Wanted,
+    source: str,
+    late_labels: str | None,
+    decoder: str | None,
+    text: str,
+    labels: str,
+    label_separator: str | None,
+    labels_json: bool,
+    id: str,  # noqa: A002
+    delimiter: str | None,
+    encoding: str | None,
+    sink: str | None,
+    routes: tuple[str, ...],
+    transactional: bool,
+    dead_letters: str | None,
+    folder: str,
+    initial_model: str | None,
+    snapshot_every: float | None,
+    metrics: int | None,
+    quiet: bool,
+    **bounds: Any,
+) -> None:
+    """Read documents, write their labels, learn from labelled ones.
+
+    Each document is learnt once, even if this is killed and started again: the
+    positions of the streams are saved with the model. Outputs are written at
+    least once, under the same ids.
+    """
+    from clasher.flow import Flow, FlowOptions
+    from clasher.io.records import Fields
+    from clasher.io.registry import commit_as_one, sink_at, source_at
+    from clasher.runtime.snapshots import InitialModel
+
+    fields = Fields(text, labels, id, label_separator, labels_json)
+    files = {"delimiter": delimiter, "encoding": encoding}
+    documents = source_at(source, fields, decoder, **files)
+    late = None
+    if late_labels is not None:
+        late = source_at(late_labels, replace(fields, text=None), **files)
+    letters = None if dead_letters is None else sink_at(dead_letters)
+    outlets = _outlets(sink, routes)
+    if transactional:
+        sinks = [outlet.sink for outlet in outlets]
+        commit_as_one(documents, sinks if letters is None else [*sinks, letters])
+    settings, model = _model(folder, wanted, initial_model, late_labels=late is not None)
+    terminal.prepare(settings, quiet=quiet)
+    prints = any(outlet.sink.name == "standard output" for outlet in outlets)
+    shown = terminal.shows_progress(quiet=quiet) and not (prints and terminal.on_terminal())
+    with Bar(None, shown=shown) as bar:
+        flow = Flow(
+            folder,
+            documents,
+            outlets,
+            labels=late,
+            letters=letters,
+            settings=settings,
+            begin_with=model,
+            initial_model=None if model is None else InitialModel.of(initial_model or ""),
+            tokenizer=wanted.analysis.get("tokenizer"),
+            options=FlowOptions(snapshot_seconds=snapshot_every, **bounds),
+            on_note=terminal.warn,
+            on_progress=lambda figures: show_progress(bar, figures),
+        )
+        metered = nullcontext() if metrics is None else prometheus(lambda: flow.figures, metrics)
+        with _stopping(flow) as signals, metered as url, calm_collector():
+            if url is not None:
+                terminal.say(f"metrics: {url}", quiet=quiet)
+            figures = flow.run()
+    terminal.say(summary(figures, folder), quiet=quiet)
+    if signal.SIGINT in signals:
+        terminal.leave_interrupted(figures.documents)
+
+
+def _outlets(sink: str | None, routes: tuple[str, ...]) -> list[Outlet]:
+    """Return the outputs: standard output if neither a sink nor a route is given."""
+    from clasher.flow import Outlet, Route
+    from clasher.io.registry import STANDARD, sink_at
+
+    parsed = [Route.of(text) for text in routes]
+    if sink is None and not parsed:
+        sink = STANDARD
+    unrouted = [] if sink is None else [Outlet(sink_at(sink))]
+    return [*unrouted, *(Outlet(sink_at(route.url), route) for route in parsed)]
+
+
+def _model(
+    folder: str, wanted: Wanted, initial_model: str | None, *, late_labels: bool
+) -> tuple[Settings | None, Clasher | None]:
+    """Return the settings or the model of a new folder.
+
+    For an existing folder, check that the options are those it was created with: the same command
+    can be started again.
+    """
+    from clasher.model import Clasher
+    from clasher.runtime import snapshots
+
+    tokenizer = wanted.analysis.get("tokenizer")
+    saved = Path(folder, snapshots.MODEL)
+    if saved.exists():
+        if initial_model is not None:
+            snapshots.check_initial_model(folder, initial_model, terminal.warn)
+        if wanted.given or wanted.paper or wanted.analysis:
+            wanted.check(Clasher.load(saved, tokenizer=tokenizer), folder)
+        return None, None
+    if initial_model is not None:
+        model = Clasher.load(initial_model, tokenizer=tokenizer)
+        wanted.check(model, initial_model)
+        return None, model
+    if late_labels:
+        wanted = replace(wanted, given={"pending": PENDING, **wanted.given})
+    return wanted.settings(), None
 
 
 @contextmanager
-def exposed(read: Callable[[], Figures], port: int) -> Iterator[str]:
-    """Answer Prometheus while the block lasts; the URL."""
-    registry = CollectorRegistry()
-    registry.register(_Collector(read))
+def _stopping(flow: Flow) -> Iterator[set[int]]:
+    """Stop a flow on SIGTERM and Ctrl-C; a second Ctrl-C raises KeyboardInterrupt."""
+    signals: set[int] = set()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT and number in signals:
+            raise KeyboardInterrupt
+        signals.add(number)
+        flow.stop()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        server, thread = start_http_server(port, LOOPBACK, registry)
-    except OSError as error:
-        raise SettingError(f"--metrics {port}: {error.strerror}; name another port") from error
-    try:
-        yield f"http://{LOOPBACK}:{server.server_port}/metrics"
+        yield signals
     finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
-class _Collector:
-    """Figures of the moment in which they are asked for."""
-
-    def __init__(self, read: Callable[[], Figures]) -> None:
-        self._read = read
-
-    def collect(self) -> Iterator[Metric]:
-        figures = self._read()
-        for name, text in COUNTERS.items():
-            yield CounterMetricFamily(f"clasher_run_{name}", text, value=getattr(figures, name))
-        for name, text in GAUGES.items():
-            value = getattr(figures, name)
-            if value is not None:
-                yield GaugeMetricFamily(f"clasher_run_{name}", text, value=value)
-
-
-WAITING = 10_000  # documents that may wait for labels where nothing else is said
-YOUNG = 50_000  # objects that are made between two looks of the collector
-
-
-@dataclass(frozen=True, kw_only=True)
-class Streams:
-    """What the command line says, but for the settings of the model."""
-
-    source: str
-    labels_from: str | None
-    decoder: str | None
-    text: str
-    labels: str
-    label_separator: str | None
-    labels_json: bool
-    delimiter: str | None
-    encoding: str | None
-    id: str
-    sink: str | None
-    routes: tuple[str, ...]
-    transactional: bool
-    texts: bool
-    dead_letters: str | None
-    folder: str
-    begin_with: str | None
-    snapshot_every: float | None
-    remember: int
-    idle: float | None
-    give_up: float | None
-    metrics: int | None
-    new_stream: bool
-
-    def outlets(self) -> list[Outlet]:
-        """Where predictions go; to standard output where nothing is said."""
-        routes = [Route.of(text) for text in self.routes]
-        outlets = [Outlet(sink_at(route.url), route) for route in routes]
-        everything = self.sink or (None if routes else STANDARD)
-        return [*([] if everything is None else [Outlet(sink_at(everything))]), *outlets]
-
-    def options(self) -> FlowOptions:
-        """The bounds of the flow."""
-        return FlowOptions(
-            snapshot_seconds=self.snapshot_every,
-            remember=self.remember,
-            idle=self.idle,
-            give_up=self.give_up,
-            texts=self.texts,
-            new_stream=self.new_stream,
-        )
-
-
-def run(streams: Streams, wanted: Wanted, *, quiet: bool) -> None:
-    """Run until the streams end, or somebody says to stop."""
-    fields = Fields(
-        streams.text, streams.labels, streams.id, streams.label_separator, streams.labels_json
-    )
-    files = {"delimiter": streams.delimiter, "encoding": streams.encoding}
-    documents = source_at(streams.source, fields, streams.decoder, **files)
-    labels = None
-    if streams.labels_from is not None:
-        labels = source_at(streams.labels_from, replace(fields, text=None), **files)
-    letters = None if streams.dead_letters is None else sink_at(streams.dead_letters)
-    outlets = streams.outlets()
-    if streams.transactional:
-        sinks = [outlet.sink for outlet in outlets]
-        commit_as_one(documents, sinks if letters is None else [*sinks, letters])
-    settings, begin_with = _model(streams, wanted)
-    begun = None if begin_with is None else InitialModel.of(streams.begin_with or "")
-    terminal.prepare(settings, quiet=quiet)
-    shows = terminal.shows_progress(quiet=quiet) and not (
-        _prints(outlets) and terminal.on_terminal()
-    )
-    with Bar(None, shown=shows) as bar:
-        flow = Flow(
-            streams.folder, documents, outlets, labels=labels, letters=letters,
-            settings=settings, begin_with=begin_with, initial_model=begun,
-            tokenizer=wanted.analysis.get("tokenizer"),
-            options=streams.options(), on_note=terminal.warn, on_progress=bar.flowed,
-        )  # fmt: skip
-        with (
-            _stopping(flow) as asked,
-            _shown_to_prometheus(flow, streams.metrics, quiet=quiet),
-            calm_collector(),
-        ):
-            figures = flow.run()
-    terminal.say(summary(figures, streams.folder), quiet=quiet)
-    if signal.SIGINT in asked:
-        terminal.leave_interrupted(figures.documents)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
 def calm_collector() -> Iterator[None]:
-    """Have the collector look at what is new only, and not at every few documents."""
+    """Collect garbage rarely, and among new objects only."""
     before = gc.get_threshold()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(YOUNG)
+    gc.set_threshold(NEW_OBJECTS)
     try:
         yield
     finally:
@@ -202,67 +308,25 @@ def calm_collector() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _model(streams: Streams, wanted: Wanted) -> tuple[Settings | None, Clasher | None]:
-    """The settings or the model of a folder that is new.
-
-    What is said of another one must be what it was made with: so the same command may be started
-    again.
-    """
-    tokenizer = wanted.analysis.get("tokenizer")
-    found = Path(streams.folder, MODEL)
-    is_told = bool(wanted.given or wanted.paper or wanted.analysis)
-    if found.exists():
-        if streams.begin_with is not None:
-            snapshots.check_initial_model(streams.folder, streams.begin_with, terminal.warn)
-        if is_told:
-            wanted.check(Clasher.load(found, tokenizer=tokenizer), streams.folder)
-        return None, None
-    if streams.begin_with is not None:
-        model = Clasher.load(streams.begin_with, tokenizer=tokenizer)
-        wanted.check(model, streams.begin_with)
-        return None, model
-    if streams.labels_from is not None:
-        wanted = replace(wanted, given={"pending": WAITING, **wanted.given})
-    return wanted.settings(), None
+# ── what it reports ──────────────────────────────────────────────────────────────────────────────
 
 
-def _prints(outlets: list[Outlet]) -> bool:
-    return any(outlet.sink.name == "standard output" for outlet in outlets)
-
-
-@contextmanager
-def _stopping(flow: Flow) -> Iterator[set[int]]:
-    """Let SIGTERM and Ctrl-C stop a flow; a second Ctrl-C ends the process as ever."""
-    asked: set[int] = set()
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGINT and number in asked:
-            raise KeyboardInterrupt
-        asked.add(number)
-        flow.stop()
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def _shown_to_prometheus(flow: Flow, port: int | None, *, quiet: bool) -> Iterator[None]:
-    if port is None:
-        yield
-        return
-
-    with exposed(lambda: flow.figures, port) as url:
-        terminal.say(f"metrics: {url}", quiet=quiet)
-        yield
+def show_progress(bar: Bar, figures: Figures) -> None:
+    """Show the rate of a flow, its lag, its quality and its dead letters."""
+    facts = [f"{figures.documents_per_second:,.0f}/s"]
+    if figures.lag is not None:
+        facts.append(f"lag {figures.lag:,}")
+    if figures.judged:
+        facts.append(f"micro {decimals(figures.micro_f1)}")
+    if figures.poison:
+        facts.append(counted(figures.poison, "dead letter"))
+    bar.show(figures.documents, *facts)
 
 
 def summary(figures: Figures, folder: str) -> str:
-    """What a flow did, in a line.
+    """Summarise a flow in a line.
 
+    >>> from clasher.flow import Figures
     >>> summary(Figures(documents=3, labelled=2, judged=2, micro_f1=0.5, snapshot=4), "./news")
     './news: 3 documents, 2 labelled, micro F1 .500 of the last 2; snapshot 4'
     """
@@ -279,138 +343,65 @@ def summary(figures: Figures, folder: str) -> str:
     return f"{folder}: {', '.join(facts)}; snapshot {figures.snapshot}"
 
 
-EXAMPLES = """
-    clasher run --from news.jsonl --to labelled.jsonl --model ./news
-    clasher run --from inbox/ --to - --model ./news --route sport=sport.jsonl
-    clasher run --from 'redis://localhost/news?group=desk' --model ./news
-    clasher run --from kafka://one/a --to kafka://one/b --transactional -m ./news
-    clasher run --from https://example.org/feed.xml --to - --model ./news
-"""
+LOOPBACK: Final = "127.0.0.1"
+COUNTERS: Final = {
+    "documents": "Documents predicted and learnt since the folder was created.",
+    "labelled": "Documents that arrived with labels.",
+    "joined": "Documents whose labels arrived later.",
+    "poison": "Records sent to the dead letters.",
+    "duplicates": "Documents that had arrived before.",
+    "unmatched": "Labels whose document did not arrive in time.",
+    "refused": "Commits of this run that another process prevented.",
+    "troubles": "How often a stream stopped responding, or responded again, in this run.",
+}
+GAUGES: Final = {
+    "lag": "Records waiting in the source.",
+    "documents_per_second": "Documents per second over the last ten seconds.",
+    "waiting": "Documents waiting for their labels.",
+    "early": "Labels waiting for their documents.",
+    "labels": "Labels of the model.",
+    "judged": "Documents with labels among the last 8,000.",
+    "micro_f1": "Micro F1 of the judged documents.",
+    "macro_f1": "Macro F1 of the judged documents.",
+    "snapshot": "The number of the last snapshot.",
+    "snapshot_seconds": "How long the last snapshot took.",
+}
 
-_stream = functools.partial(option, section="Stream")
-_running = functools.partial(option, section="Running")
+
+@contextmanager
+def prometheus(read: Callable[[], Figures], port: int) -> Iterator[str]:
+    """Serve figures to Prometheus; yields the URL."""
+    try:
+        from prometheus_client import CollectorRegistry, start_http_server
+    except ImportError as error:
+        raise MissingExtraError.of("--metrics", "metrics") from error
+
+    registry = CollectorRegistry()
+    registry.register(_Collector(read))
+    try:
+        server, thread = start_http_server(port, LOOPBACK, registry)
+    except OSError as error:
+        raise SettingError(f"--metrics {port}: {error.strerror}; name another port") from error
+    try:
+        yield f"http://{LOOPBACK}:{server.server_port}/metrics"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
-def _fields(function: Any) -> Any:
-    return with_options(function, field_options(labelled=True, separators=NEVER_GUESSING))
+class _Collector:
+    """Reads the figures when Prometheus asks for them."""
 
+    def __init__(self, read: Callable[[], Figures]) -> None:
+        self._read = read
 
-def _files(function: Any) -> Any:
-    return with_options(function, file_options(_stream))
+    def collect(self) -> Iterator[Metric]:
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-
-@click.command(
-    "run", cls=Command, examples=EXAMPLES, short_help="Learn a stream, once each, and label it."
-)
-@_stream(
-    "--from",
-    "source",
-    metavar="SOURCE",
-    required=True,
-    help="Where documents come from: a file, a folder that is watched, - for standard input, or "
-    "a URL (kafka://, redis://, nats://, https:// for feeds"
-    + "".join(f", {scheme}://" for scheme in plugin_schemes())
-    + ").",
-)
-@_stream(
-    "--labels-from",
-    metavar="SOURCE",
-    help="Where labels come from that are late: records with an id and labels.",
-)
-@_stream(
-    "--decoder",
-    metavar="MODULE:FUNCTION",
-    help="Decode messages that are not JSON with a function of yours: bytes in, an object out.",
-)
-@_stream(
-    "--new-stream",
-    is_flag=True,
-    help="Learn a stream that the folder of the model does not know, after those that it has "
-    "learnt.",
-)
-@_fields
-@_files
-@output_option(
-    "--to",
-    "sink",
-    metavar="SINK",
-    help="Where documents go with their labels, as JSON: a file, - for standard output, or a URL "
-    "(default: - where there is no --route).",
-)
-@output_option(
-    "--route",
-    "routes",
-    metavar="RULE=SINK",
-    multiple=True,
-    help="Also write documents whose predicted labels fit RULE to SINK: a label, a|b (one of "
-    "them), a&b (both), !a (not), a* (begins so). May be given again.",
-)
-@output_option(
-    "--transactional",
-    is_flag=True,
-    help="Have outputs seen once, with the snapshot that knows of them, in one transaction; for "
-    "sinks that are Kafka topics.",
-)
-@output_option("--texts", is_flag=True, help="Write the text of each document too.")
-@output_option(
-    "--dead-letters",
-    metavar="SINK",
-    help="Where arrivals go that are no records (default: dead-letters.jsonl in the folder).",
-)
-@option(
-    "--model",
-    "-m",
-    "folder",
-    metavar="FOLDER",
-    required=True,
-    section="Model",
-    help="Where the model and the positions of its streams are kept; made where there is none.",
-)
-@option(
-    "--begin-with",
-    metavar="FILE",
-    section="Model",
-    help="Begin with this model file; for a folder that is new.",
-)
-@settings_options
-@_running(
-    "--snapshot-every",
-    type=click.FloatRange(min=0),
-    metavar="SECONDS",
-    help="How often to write a snapshot (default: 30, or less where a transaction would end "
-    "before).",
-)
-@_running(
-    "--remember",
-    type=click.IntRange(min=0),
-    default=10_000,
-    metavar="N",
-    help="Know the last N documents again when they come twice (default: 10000).",
-)
-@_running(
-    "--idle",
-    type=click.FloatRange(min=0),
-    metavar="SECONDS",
-    help="End when nothing has come for so long (default: wait for ever).",
-)
-@_running(
-    "--give-up",
-    type=click.FloatRange(min=0),
-    metavar="SECONDS",
-    help="End when a stream has not answered for so long (default: try for ever).",
-)
-@_running(
-    "--metrics",
-    type=click.IntRange(0, 65535),
-    metavar="PORT",
-    help="Show figures to Prometheus, at this port of this machine only; 0 for a free one.",
-)
-@quiet_option
-def run_command(wanted: Wanted, quiet: bool, **given: Any) -> None:
-    """Read documents, write their labels, learn from those that come labelled.
-
-    Each document is learnt once, however often this is killed and started
-    again: the positions of the streams are kept with the model. Outputs are
-    written at least once, under the same ids.
-    """
-    run(Streams(**given), wanted, quiet=quiet)
+        figures = self._read()
+        for name, text in COUNTERS.items():
+            yield CounterMetricFamily(f"clasher_run_{name}", text, value=getattr(figures, name))
+        for name, text in GAUGES.items():
+            if (value := getattr(figures, name)) is not None:
+                yield GaugeMetricFamily(f"clasher_run_{name}", text, value=value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -17,16 +16,17 @@ from clasher.cli import terminal
 from clasher.cli.format import bytes_, counted
 from clasher.cli.options import (
     Command,
-    Exemplified,
-    handing_over,
+    CommandGroup,
     model_option,
     option,
+    option_group,
     output_option,
+    pop_values,
     quiet_option,
-    taken,
+    section,
 )
 from clasher.cli.settings import Wanted, settings_options, tokenizer_option
-from clasher.cli.streams import NEVER_GUESSING, json_option, separator_option, unlooked_at
+from clasher.cli.streams import ignored_labels, label_text_options
 from clasher.cli.terminal import check_model_file
 
 if TYPE_CHECKING:
@@ -114,17 +114,13 @@ SCRIPT_EXAMPLES = """
     clasher spark script
 """
 
-_spark = functools.partial(option, section="Spark")
-_records = functools.partial(option, section="Records")
+_spark = section("Spark")
+_records = section("Records")
 _RECORDS = Records.__dataclass_fields__
 
 
-class Subcommands(Exemplified, click.Group):
-    """Commands under a command."""
-
-
 @click.group(
-    "spark", cls=Subcommands, examples=EXAMPLES, short_help="Learn and predict on a Spark cluster."
+    "spark", cls=CommandGroup, examples=EXAMPLES, short_help="Learn and predict on a Spark cluster."
 )
 def spark_command() -> None:
     """Learn and predict on a Spark cluster, or on all cores of this machine.
@@ -155,19 +151,18 @@ def records_options(*, labelled: bool) -> Callable[[Any], Any]:
             _records("--labels", default="labels", metavar="FIELD",
                      help="The field of the labels (default: labels): a list, null (unlabelled), "
                           "or one text."),
-            separator_option(_records, NEVER_GUESSING),
-            json_option(_records),
+            *label_text_options("Records", guess=False),
             _records("--partial", is_flag=True,
                      help="Labels are objects label → true or false; the rest is unknown."),
         ]  # fmt: skip
 
-    def gather(given: dict[str, Any]) -> dict[str, Any]:
-        values = taken(given, _RECORDS)
+    def collect(given: dict[str, Any]) -> dict[str, Any]:
+        values = pop_values(given, _RECORDS)
         if not labelled:
-            values |= unlooked_at(values)
+            values |= ignored_labels(values)
         return {"records": Records(**values)}
 
-    return handing_over(options, gather)
+    return option_group(options, collect)
 
 
 def session_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -300,7 +295,7 @@ def predict(
     help="The folder of the model and of Spark's checkpoint; created if missing.",
 )
 @option(
-    "--begin-with",
+    "--initial-model",
     metavar="FILE",
     section="Model",
     help="Start a new folder with this model.",
@@ -325,7 +320,7 @@ def predict(
 @session_options
 @quiet_option
 def stream(
-    source: str, records: Records, folder: str, begin_with: str | None, wanted: Wanted,
+    source: str, records: Records, folder: str, initial_model: str | None, wanted: Wanted,
     to: str | None, dead_letters: str | None, once: bool, every: float | None, files: int | None,
     learn_on: str, master: str | None, conf: tuple[str, ...], quiet: bool,
 ) -> None:  # fmt: skip
@@ -350,10 +345,10 @@ def stream(
         else:
             df = watch_files(spark, source, reader, files=files, **records.files)
             order = FILE_ORDER
-        model, settings = _initial_model(folder, begin_with, wanted)
+        model, settings = _initial_model(folder, initial_model, wanted)
         beginning = None
-        if model is not None and begin_with is not None:
-            beginning = InitialModel.of(begin_with)
+        if model is not None and initial_model is not None:
+            beginning = InitialModel.of(initial_model)
         trigger = {"availableNow": True} if once else {"processingTime": f"{every or 1:g} seconds"}
         with adapter.stream(
             df, folder, model, id="id", order=order, learn_on=learn_on, trigger=trigger,
@@ -368,7 +363,7 @@ def stream(
 
 
 def _initial_model(
-    folder: str, begin_with: str | None, wanted: Wanted
+    folder: str, initial_model: str | None, wanted: Wanted
 ) -> tuple[Clasher | None, dict[str, Any]]:
     """Return the model or the settings that a new folder starts with.
 
@@ -382,14 +377,14 @@ def _initial_model(
     tokenizer = wanted.analysis.get("tokenizer")
     kept = sorted(Path(folder, "snapshots").glob("[0-9]" * 16))
     if kept:
-        if begin_with is not None:
-            snapshots.check_initial_model(folder, begin_with, terminal.warn)
+        if initial_model is not None:
+            snapshots.check_initial_model(folder, initial_model, terminal.warn)
         if wanted.given or wanted.paper or wanted.analysis.keys() - {"tokenizer"}:
             wanted.check(Clasher.load(kept[-1] / MODEL, tokenizer=tokenizer), folder)
         return None, {}
-    if begin_with is not None:
-        model = Clasher.load(begin_with, tokenizer=tokenizer)
-        wanted.check(model, begin_with)
+    if initial_model is not None:
+        model = Clasher.load(initial_model, tokenizer=tokenizer)
+        wanted.check(model, initial_model)
         return model, {}
     settings = wanted.settings()
     return None, {name: getattr(settings, name) for name in settings.__dataclass_fields__}

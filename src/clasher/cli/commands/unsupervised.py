@@ -1,16 +1,9 @@
-"""``clasher similar``: near-duplicates of a stream.
-
-The options of commands that look at text without labels.
-
-``clasher clusters``: group a stream of unlabelled text.
-"""
+"""Commands for text without labels: ``clusters`` and ``similar``."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
-from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,43 +11,44 @@ import click
 from clasher.cli import terminal
 from clasher.cli.format import counted
 from clasher.cli.options import (
-    Command,
-    chosen,
-    handing_over,
-    option,
+    COUNT,
+    command,
+    drop_none,
+    json_file_option,
+    option_group,
     output_option,
+    pop_values,
     quiet_option,
-    taken,
+    section,
     written_option,
 )
 from clasher.cli.settings import ANALYSIS, setting_option
-from clasher.cli.streams import Stream, hashed_ahead, stream_options
+from clasher.cli.streams import Stream, stream_options
 from clasher.cli.terminal import (
     STANDARD_STREAM,
-    Bar,
     check_model_file,
     check_outputs,
-    keep_inputs,
+    protect_inputs,
     write_json,
 )
 from clasher.errors import SettingError
-from clasher.io.read_ahead import HeldInterrupt
 
 if TYPE_CHECKING:
-    from clasher.cli.report.examples import Document, Sample
-    from clasher.io import Batch, LineWriter
-    from clasher.learning.explain import WordWeight
+    from clasher.cli.report.examples import Document
     from clasher.unsupervised.clusters import Clusters
 
+SAMPLE = 2000  # documents to find examples among
+LONGEST = 100_000  # characters of an example
+DECIMALS = 6
 
-vector_option = functools.partial(option, section="Model")
+_model = section("Model")
 
-_OPTIONS = {
+_VECTORS = {
     "dimensions": setting_option("dimensions"),
-    "weighting": vector_option(
+    "weighting": _model(
         "--weighting",
         type=click.Choice(["tfidf", "tf"]),
-        help="How to weigh words (default: tfidf).",
+        help="How to weight words (default: tfidf).",
     ),
     "tf": setting_option("tf"),
     "seed": setting_option("seed"),
@@ -63,11 +57,11 @@ _OPTIONS = {
 
 def vector_options(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command the settings of vectors as options; those given come as ``vectors``."""
-    return handing_over([*_OPTIONS.values(), *ANALYSIS.values()], _gather)(function)
+    return option_group([*_VECTORS.values(), *ANALYSIS.values()], _collect)(function)
 
 
-def _gather(given: dict[str, Any]) -> dict[str, Any]:
-    vectors, analysis = (chosen(taken(given, names)) for names in (_OPTIONS, ANALYSIS))
+def _collect(given: dict[str, Any]) -> dict[str, Any]:
+    vectors, analysis = (drop_none(pop_values(given, of)) for of in (_VECTORS, ANALYSIS))
     if analysis:
         from clasher.text.analyzer import Analyzer
 
@@ -75,61 +69,45 @@ def _gather(given: dict[str, Any]) -> dict[str, Any]:
     return {"vectors": vectors}
 
 
-SAMPLE = 2000
-LONGEST = 100_000
-DECIMALS = 6
-
-EXAMPLES = """
+@command(
+    "clusters",
+    "Group the documents of a stream without labels.",
+    """
     clasher clusters news.jsonl
     clasher clusters news.jsonl --k 100 --output clusters.jsonl
     clasher clusters tickets.csv --text body --json - | jq '.clusters[].words'
-"""
-
-
-@click.command(
-    "clusters", cls=Command, examples=EXAMPLES, short_help="Group a stream that has no labels."
+    """,
 )
 @stream_options(labelled=False)
-@vector_option("--k", type=int, default=20, metavar="N", help="The most clusters (default: 20).")
-@vector_option(
+@_model("--k", type=int, default=20, metavar="N", help="The maximum number of clusters.")
+@_model(
     "--threshold",
     type=float,
     default=0.2,
     metavar="X",
-    help="A document whose largest cosine is below begins a new cluster (default: 0.2).",
+    help="Start a new cluster for a document whose cosine to every cluster is lower.",
 )
-@vector_option(
+@_model(
     "--recycle",
     is_flag=True,
-    help="Give the place of a cluster that has long been fed nothing to a new one.",
+    help="Replace a cluster that has had no new document for long when a new one starts.",
 )
-@vector_option(
+@_model(
     "--half-life",
     type=float,
     metavar="N",
-    help="What was learnt N documents ago weighs half (default: nothing is forgotten).",
+    help="Halve the weight of a document after N more (default: nothing is forgotten).",
 )
 @vector_options
 @output_option(
     "--output",
     "-o",
     metavar="FILE",
-    help="Write a JSON line for each document: its id, its cluster, its similarity.",
+    help="Write a JSON line for each document: id, cluster, similarity.",
 )
-@output_option(
-    "--json",
-    "json_path",
-    metavar="FILE",
-    help="Write the clusters as JSON; - writes them to standard output in place of the table.",
-)
-@output_option("--save", metavar="FILE", help="Keep the clusters.")
-@output_option(
-    "--words",
-    type=click.IntRange(min=1),
-    default=8,
-    metavar="N",
-    help="How many words to show for each cluster (default: 8).",
-)
+@json_file_option("the clusters")
+@output_option("--save", metavar="FILE", help="Save the clusters.")
+@output_option("--words", **COUNT, default=8, help="How many words to show for each cluster.")
 @quiet_option
 def clusters_command(
     stream: Stream,
@@ -144,150 +122,98 @@ def clusters_command(
     words: int,
     quiet: bool,
 ) -> None:
-    """Group the documents of a stream by what they are about.
+    """Group the documents of a stream by their words.
 
-    Each goes to the cluster whose mean it resembles most, and becomes part of
-    it; one that resembles none begins a new one. Ctrl-C ends the stream: what
-    was asked for is written, with the clusters so far.
+    Each document joins the cluster whose mean is most similar to it, or starts
+    a new one if none is similar. Ctrl-C ends the stream: all outputs are
+    written, with the clusters so far.
     """
     check_outputs({"--output": output, "--json": json_path, "--save": save}, stream.paths)
     if save is not None:
         check_model_file("--save", save)
     if output == json_path == STANDARD_STREAM:
-        raise SettingError("--output - and --json - cannot both be standard output; name a file")
+        raise SettingError("--output - and --json - cannot both use standard output; name a file")
     from clasher.cli.report.examples import Sample
+    from clasher.io import LineWriter
     from clasher.unsupervised.clusters import Clusters
 
     clusters = Clusters(k, threshold=threshold, recycle=recycle, half_life=half_life, **vectors)
     sample = Sample(SAMPLE, seed=clusters.settings.seed, longest=LONGEST, labelled=False)
-    with stream.opened(labelled=False) as batches, _writer(output) as writer:
-        with terminal.compiling(quiet=quiet):
-            Clusters(1, 2).learn_many(["a word"])
-        with stream.bar(quiet=quiet) as bar:
-            interrupted = _learn(clusters, batches, sample, writer, bar)
-    results = Results.of(clusters, sample.documents, words)
-    if save is not None:
-        clusters.save(save)
-    if json_path is not None:
-        write_json(json_path, results.to_dict())
-    if STANDARD_STREAM not in (json_path, output):
-        results.show(stream.name)
-    if interrupted:
-        terminal.leave_interrupted(bar.documents)
-
-
-def _writer(path: str | None) -> Any:
-    from clasher.io import LineWriter
-
-    return nullcontext() if path is None else LineWriter(path)
-
-
-def _learn(
-    clusters: Clusters,
-    batches: Iterator[Batch],
-    sample: Sample,
-    writer: LineWriter | None,
-    bar: Bar,
-) -> bool:
-    """Learn the stream, and tell whether Ctrl-C came in between."""
-    with HeldInterrupt() as ctrl_c, closing(hashed_ahead(clusters, batches)) as source:
-        for batch, hashed in ctrl_c.between(source):
+    with (
+        stream.hashed(
+            clusters, warm_up=lambda: Clusters(1, 2).learn_many(["a word"]), quiet=quiet
+        ) as source,
+        nullcontext() if output is None else LineWriter(output) as writer,
+    ):
+        for batch, hashed in source:
             found = clusters.learn_many(hashed)
             sample.add(batch)
             if writer is not None:
+                pairs = zip(found.clusters.tolist(), found.similarities.tolist(), strict=True)
                 writer.write_lines(
                     [
                         {"id": id_, "cluster": cluster, "similarity": round(cosine, DECIMALS)}
-                        for id_, cluster, cosine in zip(
-                            batch.ids,
-                            found.clusters.tolist(),
-                            found.similarities.tolist(),
-                            strict=True,
-                        )
+                        for id_, (cluster, cosine) in zip(batch.ids, pairs, strict=True)
                     ]
                 )
-            bar.predicted(len(batch))
-    return ctrl_c.asked
+    if save is not None:
+        clusters.save(save)
+    rows = list(_clusters(clusters, sample.documents, words))
+    if json_path is not None:
+        settings = clusters.settings.to_dict()
+        write_json(
+            json_path, {"documents": clusters.documents, "settings": settings, "clusters": rows}
+        )
+    if STANDARD_STREAM not in (json_path, output):
+        from clasher.cli.tables import clusters_view, show
+
+        show(clusters_view(rows, stream.name, clusters.documents))
+    source.exit_if_interrupted()
 
 
-@dataclass(frozen=True)
-class Results:
-    """What is told of the clusters: sizes, words, and an example of the sample for each."""
-
-    clusters: Clusters
-    words: list[list[WordWeight]]
-    examples: dict[int, Document]
-
-    @classmethod
-    def of(cls, clusters: Clusters, documents: list[Document], words: int) -> Results:
-        """Find an example of each cluster in a sample of the stream."""
-        texts = [document.text for document in documents]
-        found = clusters.predict_many(texts)
-        examples: dict[int, Document] = {}
-        for at in (-found.similarities).argsort(kind="stable").tolist():
-            examples.setdefault(int(found.clusters[at]), documents[at])
-        named = [clusters.top_words(number, words) for number in range(len(clusters))]
-        return cls(clusters, named, examples)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; the largest cluster first."""
-        return {
-            "documents": self.clusters.documents,
-            "settings": self.clusters.settings.to_dict(),
-            "clusters": [
-                {
-                    "cluster": number,
-                    "size": size,
-                    "words": {word: round(weight, DECIMALS) for word, weight in words},
-                    "example": None if example is None else example._asdict() | {"labels": []},
-                }
-                for number, size, words, example in self._rows()
-            ],
+def _clusters(
+    clusters: Clusters, documents: list[Document], words: int
+) -> Iterator[dict[str, Any]]:
+    """Describe the clusters, the largest first, each with its most typical sampled document."""
+    found = clusters.predict_many([document.text for document in documents])
+    examples: dict[int, Document] = {}
+    for at in (-found.similarities).argsort(kind="stable").tolist():
+        examples.setdefault(int(found.clusters[at]), documents[at])
+    sizes = clusters.sizes
+    for number in (-sizes).argsort(kind="stable").tolist():
+        example = examples.get(number)
+        top = clusters.top_words(number, words)
+        yield {
+            "cluster": number,
+            "size": int(sizes[number]),
+            "words": {word: round(weight, DECIMALS) for word, weight in top},
+            "example": None if example is None else example._asdict() | {"labels": []},
         }
 
-    def show(self, name: str) -> None:
-        """Print a table."""
-        from clasher.cli.format import clusters_view, show
 
-        texts = [
-            (number, size, [word for word, _ in words], "" if example is None else example.text)
-            for number, size, words, example in self._rows()
-        ]
-        show(clusters_view(texts, name, self.clusters.documents))
-
-    def _rows(self) -> Iterator[tuple[int, int, list[WordWeight], Document | None]]:
-        sizes = self.clusters.sizes
-        for number in (-sizes).argsort(kind="stable").tolist():
-            yield number, int(sizes[number]), self.words[number], self.examples.get(number)
-
-
-SIMILAR_EXAMPLES = """
+@command(
+    "similar",
+    "Find near-duplicates in a stream.",
+    """
     clasher similar news.jsonl > duplicates.jsonl
     clasher similar inbox.csv --text body --threshold 0.7 --window 100000
     tail -f feed.jsonl | clasher similar - | jq .of
-"""
-
-
-@click.command(
-    "similar",
-    cls=Command,
-    examples=SIMILAR_EXAMPLES,
-    short_help="Find near-duplicates in a stream.",
+    """,
 )
 @stream_options(labelled=False)
-@vector_option(
+@_model(
     "--threshold",
     type=float,
     default=0.9,
     metavar="X",
-    help="How similar two documents have to be: their cosine (default: 0.9).",
+    help="The lowest cosine of two near-duplicates.",
 )
-@vector_option(
+@_model(
     "--window",
     type=int,
     default=10_000,
     metavar="N",
-    help="How many of the latest documents to compare with (default: 10000).",
+    help="Compare with the last N documents.",
 )
 @vector_options
 @written_option
@@ -300,36 +226,33 @@ def similar_command(
     output: str,
     quiet: bool,
 ) -> None:
-    """Find the documents of a stream that are nearly the same as earlier ones.
+    """Find documents of a stream that are nearly the same as earlier ones.
 
     Writes a JSON line for each: its id, the id of the most similar document
     before it, and their similarity.
     """
-    keep_inputs({"--output": output}, stream.paths)
+    protect_inputs({"--output": output}, stream.paths)
     from clasher.io import LineWriter
     from clasher.unsupervised.similar import Similar, check_threshold
 
     check_threshold(threshold)
     similar = Similar(window, **vectors)
     found = 0
-    with stream.opened(labelled=False) as batches, LineWriter(output) as writer:
-        with terminal.compiling(quiet=quiet):
-            Similar(1, 2).add_many(["a word"])
-        aside = output != STANDARD_STREAM or not terminal.on_terminal()
-        with (
-            stream.bar(quiet=quiet or not aside) as bar,
-            HeldInterrupt() as ctrl_c,
-            closing(hashed_ahead(similar, batches)) as source,
-        ):
-            for batch, hashed in ctrl_c.between(source):
-                copies = similar.near_duplicates(hashed, batch.ids, threshold)
-                writer.write_lines(
-                    [copy._asdict() | {"similarity": round(copy.similarity, DECIMALS)}
-                     for copy in copies]
-                )  # fmt: skip
-                found += len(copies)
-                bar.predicted(len(batch))
-    of = counted(bar.documents, "document")
-    terminal.say(f"{counted(found, 'near-duplicate')} in {of}", quiet=quiet)
-    if ctrl_c.asked:
-        terminal.leave_interrupted(bar.documents)
+    with (
+        stream.hashed(
+            similar, warm_up=lambda: Similar(1, 2).add_many(["a word"]), output=output, quiet=quiet
+        ) as source,
+        LineWriter(output) as writer,
+    ):
+        for batch, hashed in source:
+            copies = similar.near_duplicates(hashed, batch.ids, threshold)
+            writer.write_lines(
+                [
+                    copy._asdict() | {"similarity": round(copy.similarity, DECIMALS)}
+                    for copy in copies
+                ]
+            )
+            found += len(copies)
+    documents = counted(source.bar.documents, "document")
+    terminal.say(f"{counted(found, 'near-duplicate')} in {documents}", quiet=quiet)
+    source.exit_if_interrupted()

@@ -1,9 +1,9 @@
-"""The report of an evaluation: one HTML page that needs nothing but itself.
+"""The report of an evaluation: one self-contained HTML page.
 
-The charts are SVG in the page, drawn here: they follow light, dark, phone and paper by the style
-sheet alone, and a report weighs a hundred kilobytes where a plotting library would add megabytes.
-Texts and labels are hostile input: the template escapes every value, and the page's own policy
-lets a browser run nothing but its one script and load nothing at all.
+The charts are inline SVG, so that the style sheet alone adapts them to light, dark, phone and
+paper, and a report takes a hundred kilobytes; a plotting library would add megabytes. Texts and
+labels are hostile input: the template escapes every value, and the page's content security policy
+allows only its own script and no requests.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 from clasher.cli.format import bytes_, decimals, setting
 from clasher.cli.report.charts import Chart, Line, line_chart, scatter_chart
 from clasher.cli.report.examples import Sample, examples
+from clasher.cli.tables import nearest_region
 from clasher.durable import replace_text
 from clasher.errors import MissingExtraError
 from clasher.evaluate import Evaluation, Point
@@ -36,13 +37,13 @@ MOST_ROWS = 5000  # of the label table
 MOST_DOTS = 2000  # of the chart of labels
 PRINTED_ROWS = 60  # of the label table; report.css hides the others
 HARDEST = 10  # labels
-HARD_SUPPORT = 10  # documents that a label needs to be called hard
+HARD_SUPPORT = 10  # documents that a label needs to be listed as hard
 
 OUTCOMES = {
     "hit": "Predicted and true",
     "alarm": "Predicted, but not true",
     "miss": "True, but not predicted",
-    "unknown": "Predicted, its truth not stated",
+    "unknown": "Predicted, not known if true",
 }
 
 
@@ -62,25 +63,25 @@ def write_report(
     Parameters
     ----------
     path
-        The file to write, ``.html``.
+        The HTML file to write.
     evaluation
-        What to report.
+        The results.
     title
         The heading.
     stream
-        What was streamed: names of files, or words.
+        A description of the stream, such as its files.
     command
-        The command that made the evaluation, as typed.
+        The command line of the evaluation.
     model, sample
         The model after the evaluation and some documents of the stream, to show the words that
         decide. Both or none.
     comparison
-        Evaluations of several settings on the same stream, by name, to be put side by side.
+        Evaluations of other settings on the same stream, by name, to show side by side.
 
     Raises
     ------
     MissingExtraError
-        On import of this module: the extra ``report`` is not installed.
+        When this module is imported without the extra ``report``.
 
     Examples
     --------
@@ -93,23 +94,22 @@ def write_report(
     ...     "<bdi>Oil &amp; gas</bdi>" in path.read_text(encoding="utf-8")
     True
     """
-    told = examples(model, sample) if model is not None and sample is not None else []
     page = _page(
         result=evaluation,
         title=title,
         stream=stream,
         command=command,
         comparison=dict(comparison or {}),
-        examples=told,
+        examples=examples(model, sample) if model is not None and sample is not None else [],
         reason=functools.partial(_reason, evaluation.settings, model),
     )
-    # half a surrogate pair, in a label for instance, has no place in a file
+    # A lone surrogate, in a label for instance, cannot be encoded.
     replace_text(path, page.encode("utf-8", "replace").decode())
 
 
 def _page(*, result: Evaluation, comparison: dict[str, Evaluation], **context: Any) -> str:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("clasher.cli"),
+        loader=jinja2.PackageLoader("clasher.cli.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )
@@ -157,7 +157,7 @@ def _sha256(text: str) -> str:
 
 
 def _curves(result: Evaluation) -> list[Chart]:
-    """The four charts of a stream."""
+    """Return the four charts of a stream."""
     draw = functools.partial(line_chart, documents=[point.documents for point in result.curve])
 
     def along(value: Callable[[Point], float]) -> list[float]:
@@ -169,12 +169,12 @@ def _curves(result: Evaluation) -> list[Chart]:
         Line("window", along(lambda p: p.window.macro_f1), "macro thin"),
     ]
     micro = [
-        Line("until then", along(lambda p: p.cumulative.micro_f1), "micro"),
+        Line("cumulative", along(lambda p: p.cumulative.micro_f1), "micro"),
         Line("window", along(lambda p: p.window.micro_f1), "micro thin"),
     ]
     rate = [
-        Line("now", along(lambda p: p.documents_per_second), "rate"),
-        Line("since the start", along(lambda p: p.documents / p.seconds), "rate dashed"),
+        Line("current", along(lambda p: p.documents_per_second), "rate"),
+        Line("average", along(lambda p: p.documents / p.seconds), "rate dashed"),
     ]
     memory = [
         Line("model", along(lambda p: p.state_bytes), "size"),
@@ -189,7 +189,7 @@ def _curves(result: Evaluation) -> list[Chart]:
 
 
 def _compared(comparison: Mapping[str, Evaluation]) -> list[Chart]:
-    """Macro and micro F1 of several evaluations, in the same chart each."""
+    """Return charts of macro and micro F1 that compare several evaluations."""
     if not comparison:
         return []
     documents = [point.documents for point in next(iter(comparison.values())).curve]
@@ -205,9 +205,8 @@ def _compared(comparison: Mapping[str, Evaluation]) -> list[Chart]:
 
 
 def _hard_support(rows: Sequence[LabelRow]) -> int:
-    """The documents a label needs to be called hard: fewer where all labels are rare."""
-    most = max((row.support for row in rows), default=1)
-    return max(1, min(HARD_SUPPORT, most))
+    """Return how many documents a label needs to be listed as hard: fewer if all are rare."""
+    return max(1, min(HARD_SUPPORT, max((row.support for row in rows), default=1)))
 
 
 def _hardest(rows: Sequence[LabelRow], support: int) -> list[LabelRow]:
@@ -215,20 +214,18 @@ def _hardest(rows: Sequence[LabelRow], support: int) -> list[LabelRow]:
     return sorted(hard, key=lambda row: (row.f1, -row.support))[:HARDEST]
 
 
-def _reason(settings: Mapping[str, Any], model: Clasher | None, told: Explanation) -> str:
-    """How the probability of a label came about, in a sentence."""
+def _reason(settings: Mapping[str, Any], model: Clasher | None, found: Explanation) -> str:
+    """Explain the probability of a label in a sentence."""
     threshold = "" if model is None else f" (predicted above {decimals(model.threshold)})"
-    near = "no region is near"
-    if told.region is not None:
-        near = f"nearest region {told.region}, cosine {decimals(told.similarity)}"
+    near = nearest_region(found)
     if settings["rule"] in ("margin", "perceptron"):
         return (
-            f"Probability {decimals(told.probability)}{threshold}; {near}. "
-            f"The shares add up to the evidence (log-odds), {told.evidence:+.2f}:"
+            f"Probability {decimals(found.probability)}{threshold}; {near}. "
+            f"The parts add up to the evidence (log-odds), {found.evidence:+.2f}:"
         )
     return (
-        f"{told.probability:.0%} of the documents in its region carry the label{threshold}; "
-        f"{near}, to which the words add up:"
+        f"{found.probability:.0%} of the documents in its region have the label{threshold}; "
+        f"{near}. The parts add up to the cosine:"
     )
 
 
@@ -240,7 +237,7 @@ def _facts(result: Evaluation) -> list[tuple[str, str]]:
     return [
         ("documents", f"{result.documents:,}"),
         ("documents judged", f"{result.judged:,}"),
-        ("documents whose labels were shown", f"{result.taught:,}"),
+        ("documents learnt with labels", f"{result.taught:,}"),
         ("labels", f"{result.labels:,}"),
         *(
             (name.replace("_", " ").replace("f1", "F1"), decimals(getattr(result, name)))
@@ -255,8 +252,12 @@ def _facts(result: Evaluation) -> list[tuple[str, str]]:
 
 
 def _settings(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The settings as they took effect."""
-    unset = {"threshold": "learnt" if settings["rule"] == "margin" else "0.5"}
+    """Return the settings, with the effective value of those left at None."""
+    rule = settings["rule"]
+    unset = {
+        "threshold": "learnt" if rule == "margin" else "0.5",
+        "at_least_one": "learnt" if rule in ("margin", "perceptron") else "True",
+    }
     return [
         (name, unset.get(name, "none") if value is None else setting(value))
         for name, value in settings.items()

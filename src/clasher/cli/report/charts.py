@@ -1,7 +1,7 @@
-"""The geometry of the report's charts; the template draws it as SVG.
+"""The geometry of the report's charts; the template draws them as SVG.
 
-A chart stretches to any width, on a phone as on paper: places are percentages of its area, and
-lines live in a box of 1000 × 1000 that is stretched without thickening them.
+A chart stretches to any width: positions are percentages of its area, and lines are drawn in a box
+of 1000 × 1000 that stretches without changing their thickness.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST_TICKS = 5
 
 
 class Tick(NamedTuple):
-    """A mark on an axis: its place in per cent, and what stands there."""
+    """A mark on an axis: its position in per cent, and its text."""
 
     place: float
     text: str
@@ -33,7 +33,7 @@ class Line(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """A line as it is drawn: an SVG path, and its last value for the legend."""
+    """A drawn line: its SVG path, and its last value for the legend."""
 
     name: str
     style: str
@@ -42,7 +42,7 @@ class Drawn(NamedTuple):
 
 
 class Dot(NamedTuple):
-    """A dot of a scatter chart, placed in per cent."""
+    """A dot of a scatter chart; coordinates in per cent."""
 
     x: float
     y: float
@@ -70,8 +70,8 @@ class Scatter:
     data: dict[str, Any]
 
 
-class Writing(NamedTuple):
-    """How a kind of value is written: in the legend, at a tick, and how many digits matter."""
+class Notation(NamedTuple):
+    """How to write a kind of value: in the legend, at a tick, and with how many digits."""
 
     value: Callable[[float], str]
     tick: Callable[[float], str]
@@ -79,7 +79,7 @@ class Writing(NamedTuple):
 
 
 def short(number: float, unit: str = "") -> str:
-    """A number for the tick of an axis.
+    """Write a number at a tick.
 
     >>> short(12500), short(0), short(0.25), short(2_500_000, " B")
     ('12.5k', '0', '0.25', '2.5 MB')
@@ -89,10 +89,10 @@ def short(number: float, unit: str = "") -> str:
     return f"{number / 1000**power:.4g}{gap}{('', 'k', 'M', 'G', 'T')[power]}{unit}"
 
 
-WRITINGS = {
-    "ratio": Writing(decimals, short, 3),
-    "rate": Writing(lambda rate: f"{rate:,.0f}/s", short, 0),
-    "size": Writing(lambda size: bytes_(int(size)), lambda size: short(size, " B"), 0),
+NOTATIONS = {
+    "ratio": Notation(decimals, short, 3),
+    "rate": Notation(lambda rate: f"{rate:,.0f}/s", short, 0),
+    "size": Notation(lambda size: bytes_(int(size)), lambda size: short(size, " B"), 0),
 }
 
 
@@ -103,7 +103,7 @@ def line_chart(key: str, documents: Sequence[int], lines: Iterable[Line], kind: 
     >>> chart.lines[0].path, [tick.text for tick in chart.y_ticks]
     ('M500 500L1000 0', ['0', '0.2', '0.4', '0.6', '0.8', '1'])
     """
-    writing = WRITINGS[kind]
+    notation = NOTATIONS[kind]
     chosen = _thinned(len(documents))
     x = [documents[i] for i in chosen]
     kept = [line._replace(values=[line.values[i] for i in chosen]) for line in lines]
@@ -118,17 +118,17 @@ def line_chart(key: str, documents: Sequence[int], lines: Iterable[Line], kind: 
                 line.name,
                 line.style,
                 _path([a / right for a in x], [value / top for value in line.values]),
-                writing.value(line.values[-1]) if line.values else "",
+                notation.value(line.values[-1]) if line.values else "",
             )
             for line in kept
         ],
         [Tick(_percent(at / right), short(at)) for at in ticks(right) if at <= right],
-        [Tick(_percent(1 - at / top), writing.tick(at)) for at in y_ticks],
+        [Tick(_percent(1 - at / top), notation.tick(at)) for at in y_ticks],
         {
             "kind": kind,
             "x": x,
             "lines": [
-                {"name": line.name, "values": [round(v, writing.digits) for v in line.values]}
+                {"name": line.name, "values": [round(v, notation.digits) for v in line.values]}
                 for line in kept
             ],
         },
@@ -153,7 +153,7 @@ def scatter_chart(key: str, names: Sequence[str], x: Sequence[int], y: Sequence[
 
 
 def ticks(highest: float) -> list[float]:
-    """Round numbers from 0 to at least ``highest``, a handful of them.
+    """Return a few round numbers from 0 to at least ``highest``.
 
     >>> ticks(0.72), ticks(12000), ticks(0)
     ([0.0, 0.2, 0.4, 0.6, 0.8], [0.0, 2500.0, 5000.0, 7500.0, 10000.0, 12500.0], [0.0, 1.0])
@@ -170,7 +170,7 @@ def ticks(highest: float) -> list[float]:
 
 
 def _thinned(points: int) -> list[int]:
-    """Which of so many points to keep: evenly, and the last one in any case."""
+    """Choose which points to keep: evenly spaced, and always the last."""
     step = -(-points // MOST_POINTS)
     return list(range(points - 1, -1, -step))[::-1] if points else []
 

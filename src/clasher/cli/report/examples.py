@@ -1,7 +1,4 @@
-"""Documents with the words that decided: chosen from a sample, told label by label.
-
-A few documents of a stream, kept to be looked at when it has ended.
-"""
+"""Sample documents of a stream, and explain a few of them label by label."""
 
 from __future__ import annotations
 
@@ -22,14 +19,14 @@ from clasher.text.hashing import Hasher
 
 
 class Document(NamedTuple):
-    """A document and what is known of its labels: all of them, or those of a mapping."""
+    """A document with its labels; a mapping says which labels are known to be true or false."""
 
     id: Id
     text: str
     labels: frozenset[str] | Mapping[str, bool]
 
     def truth(self, label: str) -> bool | None:
-        """Whether the label is true of the document; None where that is unknown."""
+        """Whether the document has the label; None if unknown."""
         if isinstance(self.labels, Mapping):
             return self.labels.get(label)
         return label in self.labels
@@ -43,21 +40,21 @@ class Document(NamedTuple):
 
 
 class Sample:
-    """Keeps a few documents of a stream, each with the same chance, in bounded memory.
+    """A uniform random sample of a stream, in bounded memory.
 
-    Every document draws a number from a seeded generator, the lowest ones stay: the same stream
-    gives the same sample, however it is cut into batches.
+    Every document draws a number from a seeded generator and the lowest stay: the same stream
+    gives the same sample, whatever the batches.
 
     Parameters
     ----------
     size
-        Documents to keep.
+        The number of documents to keep.
     seed
-        Of the generator.
+        The seed of the generator.
     longest
-        Documents of more characters are passed over.
+        Skip documents with more characters.
     labelled
-        Whether those without labels are passed over too.
+        Skip documents without labels.
 
     Examples
     --------
@@ -77,17 +74,17 @@ class Sample:
         self.longest = longest
         self.labelled = labelled
         self._random = np.random.default_rng(seed)
-        self._met = 0
-        self._kept: list[tuple[float, int, Document]] = []  # a heap, the first to go on top
+        self._seen = 0
+        self._kept: list[tuple[float, int, Document]] = []  # a heap: the next to drop is first
 
     def watch(self, batches: Iterable[Batch]) -> Iterator[tuple[Any, LabelSets]]:
-        """Look at batches as they pass by, as pairs (texts, labels) for ``evaluate``."""
+        """Yield batches as pairs (texts, labels) for ``evaluate``, sampling them on the way."""
         for batch in batches:
             self.add(batch)
             yield batch.texts, batch.labels
 
     def add(self, batch: Batch) -> None:
-        """Consider the documents of a batch."""
+        """Sample from a batch."""
         draws = self._random.random(len(batch))
         drawn = draws < -self._kept[0][0] if len(self._kept) == self.size else draws < 1
         if self.labelled:
@@ -96,16 +93,16 @@ class Sample:
             text = batch.texts[at].as_py()
             if text and len(text) <= self.longest:
                 document = Document(batch.ids[at], text, _labels(batch.labels, at))
-                entry = (-float(draws[at]), self._met + at, document)
+                entry = (-float(draws[at]), self._seen + at, document)
                 if len(self._kept) < self.size:
                     heapq.heappush(self._kept, entry)
                 else:
                     heapq.heappushpop(self._kept, entry)
-        self._met += len(batch)
+        self._seen += len(batch)
 
     @property
     def documents(self) -> list[Document]:
-        """The documents kept, in the order of the stream."""
+        """The sampled documents, in the order of the stream."""
         return [document for _, _, document in sorted(self._kept, key=lambda entry: entry[1])]
 
 
@@ -114,25 +111,25 @@ def _labels(sets: LabelSets, at: int) -> frozenset[str] | Mapping[str, bool]:
     return given if isinstance(given, Mapping) else frozenset(given or ())
 
 
-MOST_LABELS = 5  # told of a document
+MOST_LABELS = 5  # explained for a document
 MOST_WORDS = 8  # listed for a label
 SHOWN_CHARACTERS = 1500  # of a document
 STRENGTHS = 5  # of a highlight
-WEAKEST = 0.15  # part of the largest weight that is highlighted at all
+WEAKEST = 0.15  # the least share of the largest weight to highlight
 WEAKEST_LISTED = 0.02
-GOOD_LENGTH = range(100, SHOWN_CHARACTERS)  # of a document that is pleasant to read
-GOOD_PROSE = 0.9  # the least part of letters, spaces and stops in it
+GOOD_LENGTH = range(100, SHOWN_CHARACTERS)  # characters of a readable document
+GOOD_PROSE = 0.9  # its least share of letters, spaces and punctuation
 
 
 class Piece(NamedTuple):
-    """A stretch of text and how strongly it spoke, from −5 (against) over 0 to +5 (for)."""
+    """A piece of text and its strength, from −5 (against) to +5 (for)."""
 
     text: str
     strength: int
 
 
 class Share(NamedTuple):
-    """The evidence that a word, or something else, added; ``part`` is of the largest share."""
+    """The evidence of a word or another cause; ``part`` is relative to the largest share."""
 
     name: str
     evidence: float
@@ -142,7 +139,7 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True)
 class View:
-    """A document as one of its labels sees it."""
+    """The explanation of one label of a document."""
 
     explanation: Explanation
     truth: bool | None
@@ -151,7 +148,7 @@ class View:
 
     @property
     def outcome(self) -> str:
-        """``hit``, ``alarm`` (a false one), ``miss``, or ``unknown`` where the truth is."""
+        """``hit``, ``alarm`` (a false one), ``miss`` or ``unknown``."""
         if self.truth is None:
             return "unknown"
         if self.truth:
@@ -161,7 +158,7 @@ class View:
 
 @dataclass(frozen=True)
 class Example:
-    """A document and its views, the labels it has and was given."""
+    """A document and the views of its true and predicted labels."""
 
     id: Id
     right: bool
@@ -170,7 +167,7 @@ class Example:
 
 
 def examples(model: Clasher, sample: Sample, count: int = 6) -> list[Example]:
-    """Explain a few documents of a sample: right and wrong ones, in turn, of varied labels.
+    """Explain a few documents of a sample: right and wrong ones in turn, with varied labels.
 
     >>> from clasher.io import Batch, Fields
     >>> model, sample = Clasher(dimensions=1024), Sample()
@@ -190,7 +187,7 @@ def examples(model: Clasher, sample: Sample, count: int = 6) -> list[Example]:
 
 
 class _Candidate(NamedTuple):
-    """A document, those of its labels that the model can speak of, and whether all was right."""
+    """A document, its labels that the model knows, and whether the prediction is right."""
 
     document: Document
     labels: set[str]
@@ -208,18 +205,18 @@ def _candidates(model: Clasher, documents: list[Document]) -> Iterator[_Candidat
 
 
 def _varied(candidates: list[_Candidate]) -> Iterator[_Candidate]:
-    """The candidates, pleasant ones first, and those with labels not yet shown before others."""
+    """Yield the candidates, readable ones first, then those with labels not shown yet."""
     met: set[str] = set()
     left = list(candidates)
     while left:
-        best = max(left, key=lambda one: (_is_pleasant(one.document.text), len(one.labels - met)))
+        best = max(left, key=lambda one: (_is_readable(one.document.text), len(one.labels - met)))
         left.remove(best)
         met |= best.labels
         yield best
 
 
-def _is_pleasant(text: str) -> bool:
-    """Whether a text is a good read: neither a stub nor a novel, and prose rather than a table."""
+def _is_readable(text: str) -> bool:
+    """Whether a text is neither short nor long, and prose rather than a table."""
     if len(text) not in GOOD_LENGTH:
         return False
     prose = sum(character.isalpha() or character in " ,.\n" for character in text)
@@ -227,7 +224,7 @@ def _is_pleasant(text: str) -> bool:
 
 
 def _in_turn(first: Iterator[_Candidate], second: Iterator[_Candidate]) -> Iterator[_Candidate]:
-    """One of each while there are both, then the rest."""
+    """Alternate, then yield the rest."""
     for one in first:
         yield one
         yield from islice(second, 1)
@@ -248,7 +245,7 @@ def _explained(model: Clasher, hasher: Hasher, chosen: _Candidate) -> Example:
 
 
 def _pieces(hasher: Hasher, text: str, explanation: Explanation) -> list[Piece]:
-    """The text in stretches of equal strength; where words overlap, the strongest shows."""
+    """Cut the text into pieces of equal strength; the strongest of overlapping words shows."""
     weights = dict(explanation.words)
     largest = max((abs(weight) for weight in weights.values()), default=0.0) or 1.0
     strengths = [0] * len(text)
@@ -260,7 +257,7 @@ def _pieces(hasher: Hasher, text: str, explanation: Explanation) -> list[Piece]:
 
 
 def _strength(part: float) -> int:
-    """How strongly to highlight a word with such a part of the largest weight."""
+    """Return how strongly to highlight a word with this share of the largest weight."""
     size = math.ceil(STRENGTHS * abs(part)) if abs(part) >= WEAKEST else 0
     return size if part > 0 else -size
 
@@ -276,7 +273,7 @@ def _runs(text: str, strengths: list[int]) -> list[Piece]:
 
 
 def _shares(explanation: Explanation) -> list[Share]:
-    """The weightiest words, the other words together, and what is not a word."""
+    """Return the strongest words, the sum of the others, and causes that are not words."""
     words = explanation.words
     least = WEAKEST_LISTED * abs(words[0].evidence) if words else 0.0
     listed = [pair for pair in words[:MOST_WORDS] if abs(pair.evidence) > least]

@@ -113,7 +113,7 @@ class Server:
             if getattr(error, "err_code", None) == MESSAGE_TOO_LARGE:
                 raise StreamError(
                     f"{self.name}: an output is larger than the stream takes; raise its "
-                    f"max_msg_size, or leave out --texts"
+                    f"max_msg_size, or leave out --include-text"
                 ) from error
             self.close()
             reason = str(error) or type(error).__name__
@@ -430,7 +430,7 @@ class NatsSink(Sink):
             raise StreamError(
                 f"{self.name}: the output of document {str(largest.id)[:80]!r} has "
                 f"{len(largest.value):,} bytes, and the limit is {self._room:,}; raise max_payload "
-                f"of the server and max_msg_size of the stream, or leave out --texts"
+                f"of the server and max_msg_size of the stream, or leave out --include-text"
             )
 
     async def _publish(self, outputs: Sequence[Output], first: int) -> None:

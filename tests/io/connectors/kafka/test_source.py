@@ -186,9 +186,7 @@ def test_a_topic_that_was_made_anew_is_another_one(server, topic):
     create(server, topic)
     with pytest.raises(StreamError, match="is not the topic that was read before"):
         opened(server.url(topic), position)
-    with pytest.raises(
-        StreamError, match="partition 0: was set back: it was read up to 5"
-    ):
+    with pytest.raises(StreamError, match="partition 0: was set back: it was read up to 5"):
         opened(server.url(topic), position | {"topic": None})
 
 

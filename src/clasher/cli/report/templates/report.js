@@ -1,6 +1,6 @@
 "use strict";
-// Values under the pointer, and a label table that can be sorted and searched. Labels are hostile
-// text: they reach the page as textContent only.
+// Tooltips, and a label table to sort and search. Labels are hostile text: they are inserted as
+// textContent only.
 const data = JSON.parse(document.getElementById("data").textContent);
 const tip = document.getElementById("tip");
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
@@ -27,10 +27,10 @@ function showTip(event, rows) {
   tip.style.top = Math.max(4, event.clientY - height - 12) + "px";
 }
 
-function nearest(values, wanted) {
+function nearest(values, target) {
   let best = 0;
   values.forEach((value, i) => {
-    if (Math.abs(value - wanted) < Math.abs(values[best] - wanted)) best = i;
+    if (Math.abs(value - target) < Math.abs(values[best] - target)) best = i;
   });
   return best;
 }
@@ -124,12 +124,12 @@ if (table) {
   const found = document.getElementById("found");
   search.parentElement.hidden = rows.length < 15;
   search.addEventListener("input", () => {
-    const wanted = search.value.trim().toLowerCase();
+    const query = search.value.trim().toLowerCase();
     let shown = 0;
     for (const row of rows) {
-      row.hidden = !row.cells[0].textContent.toLowerCase().includes(wanted);
+      row.hidden = !row.cells[0].textContent.toLowerCase().includes(query);
       shown += !row.hidden;
     }
-    found.textContent = wanted ? `${shown} of ${rows.length} labels` : "";
+    found.textContent = query ? `${shown} of ${rows.length} labels` : "";
   });
 }

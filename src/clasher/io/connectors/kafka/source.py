@@ -262,7 +262,7 @@ class TopicSource(Source):
                 raise StreamError(
                     f"{self._cluster.shown}: is not the {what} that was read before ({known}, and "
                     f"now {now}), so its offsets are unknown. Begin a new folder with this model "
-                    f"(--begin-with), or learn it from its beginning as a new one: --new-stream"
+                    f"(--initial-model), or learn it from its beginning as a new one: --new-stream"
                 )
         return topic
 

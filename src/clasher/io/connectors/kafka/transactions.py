@@ -383,7 +383,7 @@ class Transactions(Party):
                 raise StreamError(
                     f"{self.name}: was set back: it remembers snapshot {self._last} of this model, "
                     f"which has gone on to {after}. Restore the topic, or begin a new folder with "
-                    f"this model: --begin-with"
+                    f"this model: --initial-model"
                 )
             self._try(outbox, caller, number, position)
         if self._failure is not None:

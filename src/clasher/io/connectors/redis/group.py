@@ -118,7 +118,7 @@ class GroupSource(Source, Party):
             raise StreamError(
                 f"{self.name}: was set back: it remembers snapshot {int(detail)} of this model, "
                 f"not {after}. Restore the server, or begin a new folder and a new group with this "
-                f"model: --begin-with"
+                f"model: --initial-model"
             )
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clasher.datasets.archives import parse, text_of
+from clasher.datasets.safe_xml import parse, text_of
 from clasher.io.records import FaultError
 
 printable = st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="\ufffe\uffff")
@@ -20,8 +20,8 @@ def test_any_bytes_end_in_a_tree_or_a_fault(raw):
     try:
         assert parse(raw).tag
     except FaultError as fault:
-        told = str(fault)
-        assert told.isprintable()
+        reported = str(fault)
+        assert reported.isprintable()
 
 
 BOMB = (
@@ -64,7 +64,7 @@ def test_an_outer_dtd_is_not_looked_at():
         (b"<p>&nonsense;</p>", "entity &nonsense; is unknown"),
     ],
 )
-def test_what_is_broken_is_told(raw, problem):
+def test_broken_xml_is_reported(raw, problem):
     with pytest.raises(FaultError) as caught:
         parse(raw)
     assert str(caught.value).startswith(problem)

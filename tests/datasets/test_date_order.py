@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clasher.datasets import load
+from clasher.datasets.date_order import PROGRESS_EVERY, by_date
 from clasher.datasets.document import Document
-from clasher.datasets.source_folder import TOLD, by_date
 from clasher.errors import StreamError
 from tests.datasets.originals import paper
 
@@ -73,21 +73,21 @@ def test_parts_go_when_the_source_fails(scratch):
     assert not list(scratch.iterdir())
 
 
-def test_what_fits_into_memory_stays_there(scratch):
+def test_a_small_corpus_stays_in_memory(scratch):
     scratch.rmdir()
     assert len(list(by_date(many()))) == 2000
 
 
-def test_a_scratch_folder_that_cannot_be_written_is_told(scratch):
+def test_a_scratch_folder_that_cannot_be_written_is_reported(scratch):
     scratch.rmdir()
     with pytest.raises(StreamError, match=r"scratch.* cannot be written: No such file.*TMPDIR"):
         list(by_date(many(), part_bytes=100_000))
 
 
-def test_progress_is_told_while_nothing_can_be_given_yet():
-    told = []
-    list(by_date(many(), on_held=told.append))
-    assert told == [TOLD, 2 * TOLD]
+def test_progress_is_reported_while_sorting():
+    reported = []
+    list(by_date(many(), on_held=reported.append))
+    assert reported == [PROGRESS_EVERY, 2 * PROGRESS_EVERY]
 
 
 def test_a_snapshot_larger_than_memory_is_sorted_on_disk(tmp_path, scratch, monkeypatch):

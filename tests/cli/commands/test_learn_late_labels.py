@@ -37,12 +37,12 @@ def test_late_labels_are_learnt_and_missing_ones_counted(model, tmp_path):
     expected = Clasher.load(model)
     for row in labels(records(20))[4:]:
         expected.learn_later(row["id"], row["labels"])
-    result = run("late", path, "--model", model)
+    result = run("late-labels", path, "--model", model)
     loaded = Clasher.load(model)
     assert state_bytes(loaded) == state_bytes(expected)
     assert (loaded.documents, loaded.labelled, loaded.pending) == (20, 16, 0)
     assert "learnt the labels of 6 documents; 0 documents in" in result.stderr
-    assert "clasher: passed over 4 records; the first: no document 'd1' waits" in result.stderr
+    assert "clasher: skipped 4 records; the first: no document 'd1' waits" in result.stderr
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
@@ -58,9 +58,9 @@ def test_a_stream_of_labels_needs_no_text(model, tmp_path, kind):
         pq.write_table(pa.Table.from_pylist(rows), path)
     else:
         path.write_bytes(jsonl([*rows, {"id": "d0", "labels": None}]))
-    said = run("late", path, "--model", model).stderr
-    assert "learnt the labels of 6 documents" in said
-    assert "passed over" not in said
+    message = run("late-labels", path, "--model", model).stderr
+    assert "learnt the labels of 6 documents" in message
+    assert "passed over" not in message
 
 
 def test_numbers_and_text_are_the_same_id_on_the_command_line(tmp_path):
@@ -69,16 +69,16 @@ def test_numbers_and_text_are_the_same_id_on_the_command_line(tmp_path):
     run("learn", source, "-m", path, *SMALL, "--pending", 2, "-q")
     late = tmp_path / "late.csv"
     late.write_text("id,labels\n7,grain\n")
-    run("late", late, "-m", path, "-q")
+    run("late-labels", late, "-m", path, "-q")
     assert Clasher.load(path).support == {"grain": 1}
 
 
-def test_a_bad_record_is_told_and_nothing_is_learnt(model, tmp_path):
+def test_a_bad_record_is_reported_and_nothing_is_learnt(model, tmp_path):
     before = model.read_bytes()
     path = tmp_path / "late.jsonl"
     path.write_bytes(jsonl([{"id": "d19", "labels": ["grain"]}, {"id": "d17", "labels": 5}]))
-    said = one_line(run("late", path, "--model", model, code=2))
-    assert "late.jsonl, record 2: field 'labels' holds a number" in said
+    message = one_line(run("late-labels", path, "--model", model, code=2))
+    assert "late.jsonl, record 2: field 'labels' holds a number" in message
     assert model.read_bytes() == before
 
 
@@ -86,10 +86,10 @@ def test_a_model_without_room_says_so(tmp_path):
     path = tmp_path / "late.jsonl"
     path.write_bytes(jsonl([{"id": "d19", "labels": ["grain"]}]))
     Clasher(128).save(tmp_path / "model")
-    said = run("late", path, "--model", tmp_path / "model").stderr
-    assert "no document waits for labels; give the model room" in said
+    message = run("late-labels", path, "--model", tmp_path / "model").stderr
+    assert "no document waits for labels; give the model room" in message
 
 
-def test_inspect_tells_how_many_wait(model):
+def test_inspect_counts_pending_documents(model):
     text = " ".join(run("inspect", model).stdout.split())
-    assert "waiting 6 documents for labels, at most 6; 4 were dropped" in text
+    assert "pending 6 documents, at most 6; 4 were dropped" in text

@@ -1,20 +1,20 @@
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 import signal
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from clasher.cli import demo_corpus
-from clasher.cli.commands import demo
-from clasher.cli.commands.demo import RULES, Run, run_demo
-from clasher.errors import MissingExtraError, SettingError, StreamError
+from clasher.cli import demo, demo_corpus
+from clasher.cli.demo import RULES, Run, run_demo
+from clasher.errors import SettingError, StreamError
 from clasher.evaluate import Progress
+from tests.cli.command import one_line, run
 
 LIMIT = 40
 CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
@@ -26,10 +26,17 @@ def table(out: str) -> list[list[str]]:
     return [row for row in rows if row[1].isdigit()]
 
 
+@functools.cache
+def _collect(limit: int, seed: int) -> demo_corpus.Collection:
+    """Collect once for all tests: finding all files of an installation takes long."""
+    return demo_corpus.collect(limit, seed=seed)
+
+
 @pytest.fixture(autouse=True)
 def small_models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "DIMENSIONS", 256)
     monkeypatch.setattr(demo, "EVERY", 10)
+    monkeypatch.setattr(demo, "collect", _collect)
 
 
 def test_piped_it_prints_plain_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,12 +74,12 @@ def test_commands_to_copy_are_whole_wherever_python_lies(
 
 
 def test_same_seed_same_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def told(seed: int) -> list[list[str]]:
+    def figures(seed: int) -> list[list[str]]:
         run_demo(tmp_path / "demo.html", limit=LIMIT, seed=seed)
         rows = table(capsys.readouterr().out)
         return [row[:2] + row[3:5] for row in rows]  # without the speed
 
-    assert told(1) == told(1) != told(2)
+    assert figures(1) == figures(1) != figures(2)
 
 
 def test_on_a_terminal_it_is_live_and_in_colour(
@@ -115,7 +122,9 @@ def test_a_python_without_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     def nothing() -> Iterator[demo_corpus.Module]:
         return iter(())
 
-    monkeypatch.setattr(demo_corpus, "installation", nothing)
+    monkeypatch.setattr(demo, "collect", demo_corpus.collect)
+    monkeypatch.setattr(demo_corpus, "standard_library", nothing)
+    monkeypatch.setattr(demo_corpus, "installed_packages", nothing)
     with pytest.raises(StreamError, match="without its sources"):
         run_demo(tmp_path / "demo.html")
 
@@ -125,8 +134,14 @@ def test_a_report_that_cannot_be_written_stops_before_the_work(tmp_path: Path) -
         run_demo(tmp_path / "nowhere" / "demo.html")
 
 
-def test_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "clasher.cli.commands.demo")
-    monkeypatch.setitem(sys.modules, "rich.console", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'clasher\[cli\]'"):
-        import_module("clasher.cli.commands.demo")
+def test_the_demo_learns_compares_and_reports(tmp_path: Path) -> None:
+    target = tmp_path / "demo.html"
+    text = run("demo", "--report", target, "--limit", 40, "--seed", 1).stdout
+    for rule in ("margin", "centroid", "mistake", "perceptron"):
+        assert rule in text
+    assert str(target) in text.replace("\n", "")
+    assert target.read_text().lower().startswith("<!doctype html>")
+
+
+def test_the_demo_looks_at_its_target_first(tmp_path: Path) -> None:
+    assert "is a directory" in one_line(run("demo", "--report", tmp_path, code=2))
