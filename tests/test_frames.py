@@ -1,4 +1,4 @@
-"""Columns and tables of every library that speaks Arrow teach the same model."""
+"""Columns and tables of every library with an Arrow interface teach the same model."""
 
 import pyarrow as pa
 import pytest
@@ -33,13 +33,13 @@ def datasets(data):
 
 
 def shuffled_datasets(data):
-    """Rows in the order of the others, by indices over another order."""
+    """Return a dataset whose indices restore the order."""
     turned = {name: column[::-1] for name, column in data.items()}
     return datasets(turned).select([3, 2, 1, 0])
 
 
 class Capsule:
-    """A table that has nothing but the interface."""
+    """A table that only has the Arrow interface."""
 
     def __init__(self, data):
         self._table = pa.table(data)
@@ -58,12 +58,12 @@ def taught(texts, labels):
 
 
 @pytest.mark.parametrize("frame", FRAMES)
-def test_tables_teach_what_lists_teach(frame):
+def test_tables_are_learnt_like_lists(frame):
     assert taught(*columns(frame(DATA))) == taught(TEXTS, LABELS)
 
 
 @pytest.mark.parametrize("frame", [frame for frame in FRAMES if frame is not Capsule])
-def test_columns_of_tables_teach_what_lists_teach(frame):
+def test_columns_of_tables_are_learnt_like_lists(frame):
     made = frame(DATA)
     assert taught(made["text"], made["labels"]) == taught(TEXTS, LABELS)
 
@@ -75,7 +75,7 @@ def test_tables_are_evaluated_batch_by_batch(frame):
 
 
 @pytest.mark.parametrize("frame", FRAMES)
-def test_a_missing_column_is_answered_with_those_there_are(frame):
+def test_a_missing_column_lists_the_columns(frame):
     message = "the table has no column 'body'; its columns are 'text', 'labels'"
     with pytest.raises(StreamError, match=message):
         columns(frame(DATA), text="body")
@@ -86,7 +86,7 @@ def test_text_without_labels():
     assert (texts.to_pylist(), labels) == (TEXTS, None)
 
 
-def test_what_is_no_table_is_refused():
+def test_anything_but_a_table_is_refused():
     with pytest.raises(StreamError, match=r"with named columns is wanted\. Got int instead"):
         columns(3)
 

@@ -1,4 +1,4 @@
-"""What notebooks show of a model, an evaluation and an explanation."""
+"""The HTML of a model, an evaluation and an explanation."""
 
 from html.parser import HTMLParser
 
@@ -13,7 +13,7 @@ LABELS = [{EVIL, "grain"}, {"metal"}] * 5
 
 
 class Seen(HTMLParser):
-    """Which tags there are, whether they are closed, and what is loaded from elsewhere."""
+    """Collect tags, whether they are closed, and links."""
 
     def __init__(self, page):
         super().__init__()
@@ -48,7 +48,7 @@ def shown():
 
 
 @pytest.mark.parametrize("name", ["model", "evaluation", "explanation", "empty model"])
-def test_displays_are_whole_and_run_nothing_and_load_nothing(name):
+def test_displays_are_valid_html_without_scripts_and_links(name):
     page = shown()[name]._repr_html_()
     seen = Seen(page)
     assert not seen.open
@@ -57,7 +57,7 @@ def test_displays_are_whole_and_run_nothing_and_load_nothing(name):
     assert "prefers-color-scheme:dark" in page
 
 
-def test_displays_tell_what_there_is():
+def test_displays_show_the_model():
     things = shown()
     assert {EVIL, "grain", "metal"} <= set(Seen(things["model"]._repr_html_()).words)
     evaluation = Seen(things["evaluation"]._repr_html_())

@@ -28,7 +28,7 @@ any_labels = st.one_of(
 
 
 def stated(labels):
-    """What one document's labels say: how much is known, which hold and which do not."""
+    """Return how much is known of one document's labels, which it has and which not."""
     if labels is None:
         return UNLABELLED, set(), set()
     if isinstance(labels, dict):
@@ -77,7 +77,7 @@ def test_arrow_round_trip(labels):
 @given(st.lists(any_labels, max_size=6), st.data())
 @EXAMPLES
 def test_numbers_do_not_depend_on_the_order_within_a_document(labels, data):
-    """They follow the document a name first appears in, then the text."""
+    """Names are numbered by first document, then by text."""
     shuffled = [
         entry
         if entry is None
@@ -218,7 +218,7 @@ def test_hidden_documents_are_unlabelled(documents):
     assert shown.yes.tolist() == expected.yes.tolist()
 
 
-def test_a_label_that_was_meant_is_named():
+def test_the_nearest_label_is_suggested():
     index = LabelIndex(4, ["wheat", "gold"])
     assert index.number("gold") == 1
     with pytest.raises(LabelError, match="the model knows no label 'whaet'; did you mean 'wheat'"):
@@ -227,7 +227,7 @@ def test_a_label_that_was_meant_is_named():
         index.number("xyz")
 
 
-def test_renaming_and_removing_leave_lists_given_out_alone():
+def test_renaming_and_removing_do_not_change_earlier_lists():
     index = LabelIndex(4, ["wheat", "gold", "tin"])
     given_out = index.names
     index.rename("wheat", "grain")

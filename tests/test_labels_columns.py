@@ -1,4 +1,4 @@
-"""Labels as columns of whatever library: the same sets."""
+"""Columns of labels of every library give the same sets."""
 
 import numpy as np
 import pyarrow as pa
@@ -125,7 +125,7 @@ def test_equal_entries_of_a_dictionary_are_one_label():
         (pa.array([{"a": 1}]), r"document 0: label 'a' must be True or False"),
     ],
 )
-def test_what_is_not_labels_is_refused(labels, message):
+def test_bad_columns_of_labels_are_refused(labels, message):
     with pytest.raises(LabelError, match=message):
         LabelSets.of(labels)
 

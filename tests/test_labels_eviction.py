@@ -1,4 +1,4 @@
-"""More labels than there is room for: the longest unseen ones go."""
+"""More labels than there is room for: those unseen for longest are evicted."""
 
 import numba
 import numpy as np
@@ -19,7 +19,7 @@ def evicting(rule="margin", max_labels=2, dimensions=64):
 
 
 def label_state(model, number):
-    """All that the state knows of one label."""
+    """Return the state of one label."""
     state = model._state
     return {
         "rows": state.rows[:, :, number],
@@ -34,7 +34,7 @@ def label_state(model, number):
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_the_longest_unseen_label_goes(rule):
+def test_the_label_unseen_for_longest_is_evicted(rule):
     model = evicting(rule, max_labels=3)
     for label in ["a", "b", "c", "a"]:
         model.learn(f"about {label}", {label})
@@ -47,7 +47,7 @@ def test_the_longest_unseen_label_goes(rule):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_an_evicted_label_leaves_no_trace(rule):
-    """Its number starts anew as if it had never been given away."""
+    """Its number starts from scratch."""
     model = evicting(rule, max_labels=2)
     fresh = Clasher(64, rule=rule, max_labels=2)
     for _ in range(4):

@@ -23,11 +23,11 @@ from support.reference.paper import (
 from tests import strategies
 
 COUNTS = {"weighting": "tf", "tf": "count", "norm": "none"}
-"""Documents are their signed counts, so that examples can be done in the head."""
+"""Documents are plain signed counts, for examples by hand."""
 
 
 def words(*buckets: int) -> list[tuple[int, int]]:
-    """A document with one positive word in each of the buckets."""
+    """Return a document with one positive word in each of the buckets."""
     return [(bucket, 1) for bucket in buckets]
 
 
@@ -241,7 +241,7 @@ def test_only_a_known_no_is_a_false_positive(labels, fed):
     assert model.regions.n == {"a": 1, "b": fed}
 
 
-def test_what_no_labels_and_the_empty_set_teach():
+def test_none_and_the_empty_set_as_labels():
     model = PaperClasher("centroid", **COUNTS)
     model.learn(words(1), None)
     assert (model.sketch.n, model.labelled, model.labels) == (1, 0, [])

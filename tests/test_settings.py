@@ -1,6 +1,8 @@
 import dataclasses
+import inspect
 import json
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -10,7 +12,8 @@ from clasher import Analyzer, Clasher, Settings
 from clasher.errors import SettingError
 from clasher.kernels.state import CENTROID, MARGIN, MISTAKE, PERCEPTRON
 from clasher.kernels.weightings import ICSDF, NO_MEASURE, ODDS
-from clasher.settings import CHOICES
+from clasher.settings import CHOICES, VectorSettings, declarations, default_of
+from support.environment import optional
 
 valid = st.builds(
     Settings,
@@ -71,14 +74,14 @@ def test_every_setting_is_validated_in_one_sentence(parameter, wanted, values):
 
 
 @pytest.mark.parametrize("weighting", ["tf", "chi2", "ig", "or", "gini"])
-def test_a_deep_sketch_needs_a_weighting_that_asks_for_it(weighting):
+def test_a_deep_sketch_needs_a_weighting_with_idf(weighting):
     with pytest.raises(SettingError, match=f"'depth' .* must be 1 with weighting {weighting!r}, "):
         Clasher(weighting=weighting, depth=2)
     assert Clasher(weighting=weighting, conservative=True).settings.depth == 1
 
 
 @given(valid)
-def test_plain_values_and_back(settings):
+def test_plain_values_round_trip(settings):
     plain = settings.to_dict()
     assert Settings.of(plain) == settings
     assert json.loads(json.dumps(plain)) == plain
@@ -122,23 +125,69 @@ def test_the_paper_has_two_modes(mode):
         Clasher.paper(mode)
 
 
-def test_what_the_kernels_are_told():
-    told = Settings().for_kernels()
-    assert told.rule == MARGIN
-    assert (told.idf, told.log_tf, told.unit, told.euclidean) == (True, True, True, False)
-    assert told.learnt_cut
-    assert told.measure == NO_MEASURE
-    assert not told.conservative
+def test_settings_for_kernels():
+    setting = Settings().for_kernels()
+    assert setting.rule == MARGIN
+    assert setting.idf
+    assert setting.log_tf
+    assert setting.unit
+    assert not setting.euclidean
+    assert setting.learnt_cut
+    assert setting.measure == NO_MEASURE
+    assert not setting.conservative
     assert Settings(depth=2, conservative=True).for_kernels().conservative
     assert not Settings(depth=1, conservative=True).for_kernels().conservative
     assert Settings(weighting="icsdf").for_kernels()[1:3] == (True, ICSDF)
     assert Settings(weighting="or").for_kernels()[1:3] == (False, ODDS)
-    told = Settings(rule="perceptron", weighting="tf", tf="count", norm="none").for_kernels()
-    assert told.rule == PERCEPTRON
-    assert (told.idf, told.log_tf, told.unit, told.learnt_cut) == (False, False, False, False)
-    assert told.threshold == 0.0
+    setting = Settings(rule="perceptron", weighting="tf", tf="count", norm="none").for_kernels()
+    assert setting.rule == PERCEPTRON
+    assert not (setting.idf or setting.log_tf or setting.unit or setting.learnt_cut)
+    assert setting.threshold == 0.0
     assert Settings(rule="margin", threshold=0.5).for_kernels().threshold == 0.0
     assert not Settings(rule="margin", threshold=0.5).for_kernels().learnt_cut
     assert Settings(rule="centroid", threshold=0.3).for_kernels().threshold == 0.3
     assert Settings(rule="centroid").for_kernels()[:1] == (CENTROID,)
     assert Settings(rule="mistake", similarity="euclidean").for_kernels().rule == MISTAKE
+
+
+# ── everything follows from the declaration ──────────────────────────────────────────────────────
+
+
+def defaults(callable_):
+    parameters = inspect.signature(callable_).parameters.values()
+    return {each.name: each.default for each in parameters if each.name != "self"}
+
+
+def test_the_constructor_of_the_model_has_every_setting():
+    declared = {name: getattr(Settings, name) for name in declarations()}
+    assert defaults(Clasher) == defaults(Clasher.__init__) == declared
+    with pytest.raises(TypeError, match="'dimension'"):
+        Clasher(dimension=64)
+
+
+def test_the_docstring_describes_every_setting():
+    for name, declared in declarations().items():
+        assert re.search(rf"^    {name}\n        \S", Settings.__doc__, re.MULTILINE)
+        assert " ".join(declared.help.split()) in " ".join(Settings.__doc__.split())
+        assert declared.help.endswith(".")
+
+
+def test_estimators_have_every_setting_but_pending():
+    optional("sklearn", "sklearn")
+    from clasher.adapters.sklearn import ClasherClassifier, HashedTfidfVectorizer
+
+    of_estimators = {name: getattr(Settings, name) for name in declarations() if name != "pending"}
+    assert defaults(ClasherClassifier) == {**of_estimators, "epochs": 1, "column": None}
+    own = {"lead": False, "sparse_output": True, "column": None}
+    of_vectors = {field.name for field in dataclasses.fields(VectorSettings)}
+    assert defaults(HashedTfidfVectorizer).keys() == of_vectors | own.keys()
+    optional("river", "river")
+    from clasher.adapters import river
+
+    assert defaults(river.ClasherClassifier) == of_estimators | {"weighting": None, "tf": None}
+
+
+def test_declarations_accept_their_defaults():
+    for name, declared in declarations().items():
+        assert declared.accepts(getattr(Settings, name))
+        assert default_of(name)

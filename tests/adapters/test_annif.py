@@ -73,7 +73,7 @@ def test_it_trains_suggests_and_learns_from_corrections(library: Path) -> None:
         ("dimensions=64", ("--cached",), "keeps no documents to train from again"),
     ],
 )
-def test_what_cannot_be(
+def test_bad_projects_are_refused(
     library: Path, changed: str, arguments: tuple[Any, ...], problem: str
 ) -> None:
     path = library / "projects.cfg"

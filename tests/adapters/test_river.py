@@ -130,7 +130,7 @@ def test_a_pipeline_of_batches():
     assert predicted.index.tolist() == frame.index.tolist()
 
 
-def test_nothing_was_learnt_yet():
+def test_an_unfitted_classifier_predicts_nothing():
     model = ClasherClassifier(1024)
     assert model.predict_one("wheat") == {}
     assert model.predict_proba_one({"wheat": 1}) == {}
@@ -141,7 +141,7 @@ def test_nothing_was_learnt_yet():
     assert (model.model.documents, model.predict_one("wheat")) == (1, {})
 
 
-def test_copies_go_their_own_way():
+def test_copies_are_independent():
     model = learnt(news(30), words=True)
     for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         before = pickle.dumps(model)
@@ -180,7 +180,7 @@ def test_labels_that_are_not_named_or_not_known_stay_unknown():
         ({1: True}, "label 1 is not text as those before it; convert them to text"),
     ],
 )
-def test_labels_that_make_no_sense(y, problem):
+def test_bad_labels_are_refused(y, problem):
     model = learnt([("wheat", {"grain": True})])
     before = pickle.dumps(model)
     with pytest.raises(LabelError, match=problem) as caught:
@@ -207,7 +207,7 @@ def test_documents_of_another_kind(first, then, problem):
         model.learn_one(then, {"grain": True})
 
 
-def test_a_batch_must_be_one():
+def test_a_bad_batch_is_refused():
     with pytest.raises(TextError, match="a batch must be a data frame, a column or a list of"):
         ClasherClassifier().learn_many("wheat", [{"grain"}])
 
@@ -220,14 +220,14 @@ def test_settings_are_checked_at_once():
 
 
 @pytest.mark.parametrize("found", ["0.15.0", "0.21.2"])
-def test_a_river_that_is_too_old(monkeypatch, found):
+def test_an_old_river_is_refused(monkeypatch, found):
     monkeypatch.setattr(adapter, "version", lambda library: found)
     with pytest.raises(MissingExtraError, match=f"River {found} is too old, 0.22 is needed: pip"):
         adapter.check_river()
 
 
 @pytest.mark.parametrize("found", ["0.22.0", "0.100.1", "1.0"])
-def test_a_river_that_will_do(monkeypatch, found):
+def test_a_recent_river_is_accepted(monkeypatch, found):
     monkeypatch.setattr(adapter, "version", lambda library: found)
     adapter.check_river()
 

@@ -1,4 +1,4 @@
-"""River's own checks, all of them."""
+"""All checks of River."""
 
 import pytest
 from river import checks, compose, datasets, preprocessing
@@ -31,6 +31,6 @@ def pytest_generate_tests(metafunc):
     metafunc.parametrize(("model", "check"), given)
 
 
-def test_river_finds_nothing_wrong(model, check):
+def test_the_checks_of_river_pass(model, check):
     assert model._unit_test_skips() == set()
     check(model.clone())

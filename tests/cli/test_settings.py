@@ -1,4 +1,4 @@
-"""The analysis of text from the command line."""
+"""The options of text analysis on the command line."""
 
 import json
 
@@ -75,7 +75,7 @@ def test_stop_words_of_a_file(news, tmp_path):
         (["--min-length", "0"], "must be an integer from 1 to 1000"),
     ],
 )
-def test_bad_settings_are_told_in_one_line(news, stemmers, stop_lists, options, message):
+def test_bad_settings_are_one_line(news, stemmers, stop_lists, options, message):
     assert message in one_line(run("evaluate", news, *options, code=2))
 
 
@@ -88,12 +88,12 @@ def test_bad_settings_are_told_in_one_line(news, stemmers, stop_lists, options, 
         (["--tokenizer", "no_such:f"], "'no_such:f' cannot be imported: No module named 'no_such'"),
     ],
 )
-def test_bad_options_are_told(news, options, message):
+def test_bad_options_are_explained(news, options, message):
     said = " ".join(run("evaluate", news, *options, code=2).stderr.split())
     assert message in said
 
 
-def test_a_model_goes_on_with_its_own_analysis(news, tmp_path):
+def test_a_model_keeps_its_analysis(news, tmp_path):
     path = learnt(news, tmp_path, "--ngrams", "2")
     run("learn", news, "--model", path, "--ngrams", "2", "--quiet")
     run("learn", news, "--model", path, "--quiet")
@@ -121,7 +121,7 @@ def test_markup_is_left_out(tmp_path):
     assert "corn" not in shown
 
 
-def test_a_function_of_your_own(news, tmp_path, monkeypatch):
+def test_a_tokenizer(news, tmp_path, monkeypatch):
     (tmp_path / "mine_to_cut.py").write_text(OWN)
     monkeypatch.chdir(tmp_path)
     own = ("--tokenizer", "mine_to_cut:halves")

@@ -1,4 +1,4 @@
-"""Taking documents back leaves the sketches of words and labels as if they had never come."""
+"""Unlearning restores the sketches of words and labels."""
 
 import numpy as np
 import pytest

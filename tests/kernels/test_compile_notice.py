@@ -1,4 +1,4 @@
-"""The first call compiles: it says so, once, and only where it really takes long."""
+"""The notice about compiling comes once, and only if it takes long."""
 
 import logging
 import os
@@ -24,7 +24,7 @@ assert sigmoid(0) == 0.5  # compiled once more, for integers
 
 @pytest.fixture
 def said(tmp_path):
-    """Runs a kernel in a process of its own, where warnings are errors; what it said."""
+    """Run a kernel in a new process, with warnings as errors; return its standard error."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 
     def run(*arguments):
@@ -39,22 +39,22 @@ def said(tmp_path):
 
 
 @pytest.mark.compiled
-def test_it_is_said_once_and_not_when_the_cache_is_loaded(said):
+def test_the_notice_comes_once_and_not_for_cached_kernels(said):
     assert said("0") == f"{compile_notice.TEXT}\n"
     assert said("0") == ""
 
 
 @pytest.mark.compiled
-def test_those_who_log_less_hear_nothing(said):
+def test_a_higher_log_level_hides_the_notice(said):
     assert said("0", "ERROR") == ""
 
 
 @pytest.mark.compiled
-def test_nothing_is_said_of_a_short_wait(said):
+def test_a_short_wait_gives_no_notice(said):
     assert said("600") == ""
 
 
-def test_it_is_said_while_it_lasts_by_a_thread(monkeypatch, caplog):
+def test_the_notice_comes_while_compiling(monkeypatch, caplog):
     monkeypatch.setattr(compile_notice, "PATIENCE", 0.01)
     heard = threading.Event()
     monkeypatch.setattr(compile_notice.logger, "filter", lambda record: heard.set() or True)
@@ -83,7 +83,7 @@ def test_short_compilations_add_up(monkeypatch, caplog):
     assert caplog.messages == [compile_notice.TEXT]
 
 
-def test_what_others_compile_is_their_affair(monkeypatch, caplog):
+def test_kernels_of_other_packages_give_no_notice(monkeypatch, caplog):
     import numba
 
     monkeypatch.setattr(compile_notice, "notice", compile_notice.Notice())

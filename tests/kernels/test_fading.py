@@ -1,4 +1,4 @@
-"""Forgetting as lazy scales against a reference that fades all it knows, all the time."""
+"""Forgetting by lazy scales equals a reference that fades everything at each document."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ weightings = st.sampled_from(["tfidf", "tf"])
 frequencies = st.tuples(strategies.settings(), weightings).map(
     lambda pair: {**pair[0], "weighting": pair[1]}
 )
-"""What labels tell of words fades too, but the reference for it does not."""
+"""Weightings without labels: the reference of the others does not fade."""
 
 half_lives = st.sampled_from([1, 2, 7.5, 100, 1e6])
 moments = st.none() | st.tuples(
     st.sampled_from([0.01, 0.25, 0.9, 1.0]),
     st.none() | st.sets(st.sampled_from(strategies.NAMES)),
 )
-"""When to forget: seldom, some labels or all."""
+"""When to forget: rarely, some labels or all."""
 
 
 class FadingTwins(Twins):
-    """A model and its oracle, both of which forget."""
+    """A model and its oracle, which both forget."""
 
     def forget_alike(self, keep: float, labels: set[str] | None) -> None:
         known = None if labels is None else labels & set(self.oracle.labels)
@@ -46,7 +46,7 @@ class FadingTwins(Twins):
         self.oracle.forget(keep, known)
 
     def is_sharp(self, words: list[int]) -> bool:
-        """Nor may the best labels tie where they have faded by different steps."""
+        """Also exclude ties of best labels that have faded by different steps."""
         if isinstance(self.oracle, LinearClasher) and np.ptp(self.model._state.gains) > 0:
             z = sorted(self.oracle.evidence(self.oracle.doc_hash(self.hashed(words))).values())
             if len(z) > 1 and z[-1] - z[-2] < 1e-12:
@@ -62,7 +62,7 @@ class FadingTwins(Twins):
 
 
 def check_faded(model: Clasher, oracle: Reference) -> None:
-    """All that was learnt, at the weight it has now."""
+    """Return the state at its current weight."""
     state, labels, m = model._state, oracle.labels, model.settings.dimensions
     used = len(labels)
     one = np.array([gain(state, j) for j in range(used)])
@@ -116,7 +116,7 @@ def test_forgetting_equals_the_reference(rule, stream, how, half_life, data):
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("half_life", [1, 3, 50])
 def test_forgetting_equals_the_reference_over_many_half_lives(rule, half_life):
-    """A half-life of one document outgrows the limit again and again."""
+    """A half-life of one document reaches the limit again and again."""
     told = True if half_life == 1 else None  # the best labels of a perceptron fade to near ties
     twins = FadingTwins(rule, dimensions=256, words=200, half_life=half_life, at_least_one=told)
     sharp, rescaled, before = 0, 0, 1.0
@@ -171,8 +171,8 @@ def test_rescaling_is_invisible(rule):
 
 
 @pytest.mark.parametrize("rule", ["margin", "centroid"])
-def test_a_label_not_seen_for_long_keeps_its_place(rule):
-    """Its mean and its fractions do not fade away, only their weight beside what is new."""
+def test_a_label_unseen_for_long_keeps_its_mean(rule):
+    """Its mean and fractions stay; only their weight beside new documents fades."""
     model = Clasher(64, rule=rule, half_life=1, at_least_one=False, threshold=0.3)
     model.learn_many(["wheat and corn"] * 4, [{"grain"}] * 4)
     model.learn_many(["crude oil"] * 1500, [{"oil"}] * 1500)
@@ -197,7 +197,7 @@ def test_a_thousand_alarms_do_not_overflow(rule):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_without_forgetting_a_document_counts_one(rule):
-    """As it always did: the golden files tell that the results are the same too."""
+    """The golden files check that the results are the same too."""
     state = taught(rule)._state
     assert state.clock.tolist() == [30.0, 1.0]
     assert np.all(state.gains == 1.0)
@@ -205,7 +205,7 @@ def test_without_forgetting_a_document_counts_one(rule):
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_half_life_of_ages_forgets_nothing(rule):
+def test_a_huge_half_life_forgets_nothing(rule):
     endless, plain = taught(rule, half_life=1e12), taught(rule)
     np.testing.assert_allclose(
         endless.probabilities_many(UNSEEN), plain.probabilities_many(UNSEEN), rtol=1e-5, atol=1e-5
@@ -214,7 +214,7 @@ def test_a_half_life_of_ages_forgets_nothing(rule):
 
 
 @pytest.mark.parametrize("rule", ["margin", "centroid"])
-def test_what_was_learnt_a_half_life_ago_weighs_half(rule):
+def test_documents_of_a_half_life_ago_weigh_half(rule):
     model = Clasher(64, rule=rule, half_life=10)
     model.observe("nothing")
     model.learn("wheat", {"grain"})
@@ -227,7 +227,7 @@ def test_what_was_learnt_a_half_life_ago_weighs_half(rule):
     assert model.support == {"grain": 2}
 
 
-def test_what_labels_tell_of_words_fades_with_them():
+def test_class_counts_fade_with_their_labels():
     model = Clasher(256, rule="centroid", weighting="icsdf", half_life=1)
     days = ["wheat", "corn", "wheat", "corn", "corn", "wheat"] * 25
     model.learn_many(days, [{"grain"}] * len(days))

@@ -1,4 +1,4 @@
-"""Forgetting beside all else that happens to labels: taken back, late, joined, retired, merged."""
+"""Forgetting together with unlearnt, late, merged and retired labels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OIL = ["crude oil", "oil prices", "oil rig", "gas and oil"]
 
 
 def faded(model: Clasher) -> np.ndarray:
-    """What each label's documents are worth now."""
+    """Return the current weight of each label's documents."""
     state = model._state
     used = len(model.labels)
     return state.counts[:used] / (state.gains[:used] * state.clock[NOW])
@@ -37,7 +37,7 @@ def test_settling_changes_nothing_but_units(rule):
 
 
 @pytest.mark.parametrize("rule", ["centroid", "margin"])
-def test_the_latest_document_can_be_taken_back(rule):
+def test_the_latest_document_can_be_unlearnt(rule):
     model = Clasher(256, rule=rule, weighting="tf", half_life=3)
     model.learn_many(GRAIN + OIL, [{"grain"}] * 4 + [{"oil"}] * 4)
     model.forget(0.5, {"oil"})
@@ -48,7 +48,7 @@ def test_the_latest_document_can_be_taken_back(rule):
     np.testing.assert_allclose(faded(model), worth, rtol=1e-6)
 
 
-def test_a_late_label_counts_as_one_of_now():
+def test_a_late_label_counts_as_a_new_one():
     model = Clasher(256, rule="centroid", half_life=2, pending=8)
     model.observe("wheat harvest", id="d1")
     model.learn_many(OIL, [{"oil"}] * 4)
@@ -57,7 +57,7 @@ def test_a_late_label_counts_as_one_of_now():
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_labels_are_joined_in_the_same_units(rule):
+def test_labels_are_merged_in_the_same_units(rule):
     model = Clasher(256, rule=rule, half_life=50)
     model.learn_many(GRAIN + OIL, [{"grain"}] * 4 + [{"corn"}] * 4)
     model.forget(0.25, {"corn"})
@@ -66,7 +66,7 @@ def test_labels_are_joined_in_the_same_units(rule):
     assert faded(model) == pytest.approx([worth.sum()])
 
 
-def test_a_label_that_is_retired_leaves_the_record_of_the_others():
+def test_retiring_a_label_keeps_the_record_of_the_others():
     model = taught(detector="window", max_labels=8)
     last = model.labels[-1]
     number = model._index.numbers[last]
@@ -101,7 +101,7 @@ def test_a_half_life_merges_as_one_stream_after_the_other():
     )
 
 
-def test_what_was_forgotten_stays_forgotten_when_models_merge():
+def test_merging_models_does_not_bring_back_what_was_forgotten():
     first, second = taught("centroid"), taught("centroid")
     first.forget(0.5)
     worth = faded(first) + faded(second)

@@ -1,4 +1,4 @@
-"""What the kernels promise beyond what the model shows; the oracle tests compare their results."""
+"""Properties of kernels that the model does not show; oracle tests compare their results."""
 
 import math
 import os
@@ -56,7 +56,7 @@ def test_halving_changes_no_mean_fraction_or_cosine(rule, similarity):
 
 @pytest.mark.parametrize("rule", ["margin", "centroid"])
 def test_a_label_is_halved_when_its_documents_reach_the_limit(rule):
-    """As if after some four million documents."""
+    """Simulate a label with four million documents."""
     model = taught(rule)
     state = model._state
     factor = (COUNT_LIMIT - 1) / state.counts[0]
@@ -234,8 +234,8 @@ print(float(state.rows[0, 0, 0]), sum(teach.compiled.stats.cache_hits.values()))
 
 
 @pytest.mark.compiled
-def test_a_change_to_one_kernel_discards_what_is_kept_of_all(tmp_path):
-    """Numba looks at the file of a kernel alone, but ``teach`` has others inlined in it."""
+def test_a_change_to_one_kernel_recompiles_all(tmp_path):
+    """Numba checks the file of a kernel only, but ``teach`` has others inlined."""
     package = tmp_path / "clasher"
     source = Path(clasher.__file__).parent
     shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -258,7 +258,7 @@ def test_a_change_to_one_kernel_discards_what_is_kept_of_all(tmp_path):
     assert run() == (pytest.approx(0.7), 0)
 
 
-def test_every_kernel_file_counts(tmp_path, monkeypatch):
+def test_the_digest_covers_every_kernel_file(tmp_path, monkeypatch):
     folder = Path(kernels.__file__).parent
     before = kernels._sources()
     shutil.copytree(folder, tmp_path / "kernels")

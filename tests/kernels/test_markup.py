@@ -1,4 +1,4 @@
-"""Markup and web addresses out of text: sane pages, and rubbish of all kinds."""
+"""Removing markup and web addresses from valid pages, and from garbage."""
 
 import html.entities
 from html.parser import HTMLParser
@@ -18,7 +18,7 @@ EXAMPLES = settings(max_examples=80 if numba.config.DISABLE_JIT else 500)
 
 
 def cleaned(text, html=True, urls=False):
-    """A text as it is after the steps that leave something out, between two others."""
+    """Clean a text that is between two others."""
     steps = Analysis(Analyzer(strip_html=html, strip_urls=urls), np.uint64(7))
     texts = as_buffers(["<b x='", text, "'>&amp"])
     (data, offsets), _ = steps.clean(texts.part(1, 2))
@@ -36,7 +36,7 @@ def cleaned(text, html=True, urls=False):
 
 
 class Reader(HTMLParser):
-    """Collects the text of a page, a blank for everything else."""
+    """Collect the text of a page, with a blank for everything else."""
 
     def __init__(self):
         super().__init__(convert_charrefs=True)
@@ -160,7 +160,7 @@ def test_what_is_left_of(text, left):
      "<a ='>'", "&", "&#", "&#x", "&a", "<b>", "<!", "<?", "<![CDATA[", "a://", "www.", "w", "a+"],
 )  # fmt: skip
 def test_a_megabyte_of_rubbish_is_done_in_one_go(unit):
-    """A search that began anew at every place would take hours."""
+    """A search from every position would take hours."""
     text = unit * (2**20 // len(unit))
     data = cleaned(text, urls=True)
     assert len(data) <= len(text)

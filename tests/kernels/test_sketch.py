@@ -1,4 +1,4 @@
-"""The sketch of document frequencies: what Theorem 2 promises, of any depth."""
+"""The sketch of document frequencies keeps Theorem 2 at any depth."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ deep = pytest.mark.parametrize(
 
 
 def estimates(model: Clasher, words: list[str]) -> np.ndarray:
-    """How many documents each word was in, by the sketch."""
+    """Return the sketch's estimate of each word's document frequency."""
     hashed = model.hash_many(words)
     if model.settings.depth == 1:
         return model._state.frequencies[0, hashed.buckets]
@@ -38,7 +38,7 @@ def estimates(model: Clasher, words: list[str]) -> np.ndarray:
 
 
 def zipfian(seed: int, documents: int = 60) -> list[list[int]]:
-    """Documents of ten words, some of which are in most documents and most in few."""
+    """Draw documents of ten words: some words are frequent, most are rare."""
     random = np.random.default_rng(seed)
     return (np.minimum(random.zipf(1.3, (documents, 10)), 300) - 1).tolist()
 
@@ -54,7 +54,7 @@ def taught_by(stream: list[list[int]], dimensions: int, **settings) -> Clasher:
 
 
 def errors(stream: list[list[int]], dimensions: int, **settings) -> np.ndarray:
-    """By how much each word's document frequency is overestimated."""
+    """Return the overestimate of each word's document frequency."""
     model = taught_by(stream, dimensions, **settings)
     truth = document_frequencies(stream)
     found = estimates(model, [strategies.text([word]) for word in truth])
@@ -114,7 +114,7 @@ def test_a_conservative_sketch_never_has_the_larger_error(stream, depth, seed):
 
 @given(documents, st.integers(1, 4), st.integers(0, 3))
 def test_more_rows_never_have_the_larger_error(stream, depth, seed):
-    """The first rows are the same: the minimum over more of them cannot be higher."""
+    """The first rows are the same, so the minimum over more rows cannot be higher."""
     fewer, more = (errors(stream, 8, depth=rows, seed=seed) for rows in (depth, depth + 1))
     assert (more <= fewer).all()
 
@@ -188,7 +188,7 @@ def test_words_are_needed():
 
 
 def test_further_rows_part_a_rare_word_from_a_frequent_one():
-    """Four buckets, where words share theirs with a frequent one: further rows part them."""
+    """Words share four buckets with a frequent one; further rows tell them apart."""
     flat, tall = (Clasher(4, depth=depth, max_labels=2, norm="none") for depth in (1, 8))
     for model in (flat, tall):
         model.observe_many([strategies.text([word]) for word in range(8)] + ["w0"] * 50)

@@ -1,4 +1,4 @@
-"""Weightings beyond TF-IDF: exact formulas, what is kept of them online, and what they promise."""
+"""Weightings that use labels: formulas, their online version, and properties."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_statistics_are_those_of_the_four_counts(weighting, table):
 
 @pytest.fixture(scope="module")
 def stats():
-    """The tests of SciPy."""
+    """Import the tests of SciPy."""
     return optional("scipy.stats", "sparse")
 
 
@@ -81,7 +81,7 @@ rates = st.floats(0, 1)
 def test_statistics_of_counts_that_contradict_each_other_are_still_sane(
     weighting, documents, prior, share, rate
 ):
-    """As after forgetting, or with rates of other documents than the priors are of."""
+    """Counts may contradict each other after forgetting, or with partial labels."""
     if weighting in plain.STATISTICS:
         found = weightings.statistic(MEASURES[weighting], float(documents), prior, share, rate)
         assert 0 <= found < math.inf
@@ -91,7 +91,7 @@ def test_statistics_of_counts_that_contradict_each_other_are_still_sane(
 
 
 @given(st.integers(1, 10**9))
-def test_words_are_looked_at_when_they_have_grown_by_a_quarter(documents):
+def test_words_are_updated_after_growing_by_a_quarter_at_most(documents):
     assert classes.is_due(float(documents)) == plain.is_due(documents)
     step = 2 ** max(documents.bit_length() - 3, 0)
     later = (documents // step + 1) * step
@@ -121,7 +121,7 @@ def test_factors_are_finite_and_at_least_one(weighting, stream):
 
 @every_measure
 def test_before_any_label_words_are_weighed_as_without(weighting):
-    """Unlabelled documents teach the sketch only; the first label does not turn things over."""
+    """Unlabelled documents change the sketch only, and the first label changes little."""
     model = Clasher(64, weighting=weighting, max_labels=8)
     model.observe_many(TEXTS)
     assert factors_of(model).tolist() == [1.0] * 64
@@ -131,7 +131,7 @@ def test_before_any_label_words_are_weighed_as_without(weighting):
 
 @every_measure
 def test_what_is_kept_is_near_the_exact_formula(weighting):
-    """Hundreds of documents per word, so that words are not looked at each time."""
+    """Hundreds of documents per word, so that words are not updated each time."""
     draw, exact = random.Random(weighting), plain.Classes()
     model = Clasher(2**15, weighting=weighting, max_labels=8, rule="centroid")
     for _ in range(1500):
@@ -152,7 +152,7 @@ def test_what_is_kept_is_near_the_exact_formula(weighting):
 
 
 def factors_of(model: Clasher) -> np.ndarray:
-    """The factor of every bucket, as the next document would find it."""
+    """Return the factor of every bucket for the next document."""
     state, measure = model._state, MEASURES[model.settings.weighting]
     labels, labelled = float(len(model.labels)), float(state.totals[LABELLED])
     return np.array([weightings.factor(kept, measure, labels, labelled) for kept in state.terms[1]])
@@ -176,7 +176,7 @@ def test_labels_denied_or_unknown_add_nothing(rule):
 
 @every_measure
 def test_a_label_is_halved_before_single_precision_ends(weighting, monkeypatch):
-    """As if after some four million documents: rates stay, and so does the prior."""
+    """After some four million documents, rates and priors stay."""
     model = taught("centroid", weighting=weighting)
     state = model._state
     factor = (COUNT_LIMIT - 1) / state.members[0, 0]

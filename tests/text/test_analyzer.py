@@ -1,4 +1,4 @@
-"""The settings of text analysis: what they admit, and how they get into a model file."""
+"""The settings of text analysis: their values, and how a model file stores them."""
 
 import json
 import re
@@ -53,27 +53,27 @@ def test_bad_stop_words_are_refused(bad):
         Analyzer(stop_words=bad)
 
 
-def test_unknown_languages_are_answered_with_the_known_ones(stemmers, stop_lists):
+def test_an_unknown_language_lists_the_known_ones(stemmers, stop_lists):
     with pytest.raises(SettingError, match=r"one of arabic, .* turkish.*did you mean 'english'\?"):
         Analyzer(stop_words="englisch")
     with pytest.raises(SettingError, match=r"one of arabic, .* yiddish\. Got 'klingon' instead"):
         Analyzer(stemmer="klingon")
 
 
-def test_settings_have_one_form():
+def test_settings_are_normalised():
     assert Analyzer(ngrams=2) == Analyzer(ngrams=(1, 2))
     assert Analyzer(stop_words=["of", "the", "of"]) == Analyzer(stop_words=("the", "of"))
     assert Analyzer(ngrams=0, char_ngrams=(2, 3)).word_sizes == (0, 0)
     assert len({Analyzer(), Analyzer(2), Analyzer(3)}) == 2
 
 
-def test_stop_words_are_kept_not_their_language(stop_lists):
+def test_settings_keep_stop_words_not_their_language(stop_lists):
     analyzer = Analyzer(stop_words="german")
     assert "und" in analyzer.to_dict()["stop_words"]
     assert Analyzer.of(json.loads(json.dumps(analyzer.to_dict()))) == analyzer
 
 
-def test_the_version_of_the_stemmers_is_noted(stemmers):
+def test_settings_note_the_version_of_the_stemmers(stemmers):
     analyzer = Analyzer(stemmer="english")
     assert analyzer.snowball == stemmers.version()
     assert Analyzer().snowball is None
@@ -153,7 +153,7 @@ def test_a_model_without_a_tokenizer_takes_none(tmp_path):
         Clasher.load(tmp_path / "model", tokenizer=on_blanks)
 
 
-def test_a_language_that_has_gone_is_told(tmp_path, stemmers, monkeypatch):
+def test_a_language_that_was_removed_is_an_error(tmp_path, stemmers, monkeypatch):
     saved(tmp_path, stemmer="english")
     monkeypatch.setattr("clasher.text.analyzer._stemmers", Old)
     with pytest.raises(ModelFileError, match="its settings are not valid: The 'stemmer' parameter"):
@@ -161,26 +161,26 @@ def test_a_language_that_has_gone_is_told(tmp_path, stemmers, monkeypatch):
 
 
 class Old:
-    """A library of stemmers with a language less."""
+    """Remove a language from the library of stemmers."""
 
     def algorithms(self):
         return ["latin"]
 
 
-def test_a_missing_library_is_told_when_a_model_is_read(tmp_path, stemmers, monkeypatch):
+def test_a_missing_library_is_named_when_a_model_is_loaded(tmp_path, stemmers, monkeypatch):
     saved(tmp_path, stemmer="english")
     monkeypatch.setitem(sys.modules, "Stemmer", None)
     with pytest.raises(MissingExtraError, match="A stemmer needs an optional library"):
         Clasher.load(tmp_path / "model")
 
 
-def test_functions_are_known_by_their_names():
+def test_functions_are_stored_by_name():
     assert name_of(unescape) == "html:unescape"
     assert name_of(on_blanks) == "tests.text.test_tokens_analysis:on_blanks"
 
 
 @pytest.mark.parametrize("value", [b"5   ", b"[]  ", b"true"])
-def test_a_tokenizer_without_a_name_is_no_setting(tmp_path, value):
+def test_a_tokenizer_without_a_name_is_refused(tmp_path, value):
     saved(tmp_path)
     path = tmp_path / "model"
     path.write_bytes(path.read_bytes().replace(rb"tokenizer\": null", rb"tokenizer\": " + value))

@@ -59,7 +59,7 @@ VOCABULARY = [
 
 @pytest.fixture(scope="module")
 def places():
-    """Buckets and signs of some 200,000 words, by seed and dimensions."""
+    """Return the buckets and signs of some 200,000 words, by seed and dimensions."""
     kept = {}
 
     def of(seed, dimensions):
@@ -73,7 +73,7 @@ def places():
 
 
 def excess(cells, number):
-    """How many standard deviations the χ² of a uniform table is off what it should be."""
+    """Return by how many standard deviations the χ² of a uniform table is off."""
     counts = np.bincount(cells, minlength=number)
     mean = len(cells) / number
     chi_squared = ((counts - mean) ** 2).sum() / mean
@@ -145,7 +145,7 @@ documents = st.lists(
 
 
 def same(one, other):
-    """Whether documents were hashed alike, to the same buckets and from the same words."""
+    """Tell whether documents have the same buckets and words."""
     arrays = zip(one[:3], other[:3], strict=True)
     return (
         all(np.array_equal(a, b) for a, b in arrays)
@@ -155,7 +155,7 @@ def same(one, other):
 
 
 def noted(hashed):
-    """The words of each document: their text, their bucket and their key."""
+    """Return the text, bucket and key of the words of each document."""
     words = hashed.words
     assert len(words.indptr) == len(hashed.indptr)
     return [
@@ -174,7 +174,7 @@ def noted(hashed):
 
 
 def joined(parts):
-    """The parts in a row, without their words."""
+    """Join the parts, without their words."""
     ends = np.cumsum([0] + [part.indptr[-1] for part in parts])
     indptr = [[0], *(p.indptr[1:] + end for p, end in zip(parts, ends, strict=False))]
     return Hashed(
@@ -188,7 +188,7 @@ def joined(parts):
 
 @given(documents, st.integers(1, 5), st.booleans())
 @settings(max_examples=40)
-def test_batches_make_the_whole(texts, size, ahead):
+def test_batches_equal_the_whole(texts, size, ahead):
     hasher = Hasher(64)
     whole = hasher.hash_many(texts)
     parts = list(hasher.batches(whole if ahead else texts, size))
@@ -196,7 +196,7 @@ def test_batches_make_the_whole(texts, size, ahead):
     assert same(joined(parts), whole)
 
 
-def test_batches_may_be_left_early():
+def test_batches_may_be_abandoned():
     before = threading.active_count()
     batches = Hasher(64).batches(["oil"] * 10, 2)
     assert next(batches).documents == 2
@@ -259,7 +259,7 @@ def test_documents_hashed_with_other_settings_are_refused(other):
 
 
 def distinct(text, dimensions):
-    """The words of a document, each where it stands first, with bucket and key."""
+    """Return the distinct words of a document, with bucket and key."""
     found = {}
     for word, start, stop in plain.words(text):
         bucket = plain.place(word, 0, dimensions)[0]
@@ -288,14 +288,14 @@ def test_parts_have_their_own_words(texts, size):
         assert [words for part in parts for words in noted(part)] == noted(whole)
 
 
-def test_no_words_are_kept_unless_asked_for():
+def test_words_are_not_kept_by_default():
     hashed = Hasher(64).hash_many(["oil prices", "gas"])
     assert hashed.words.indptr.tolist() == [0, 0, 0]
     assert not any(len(array) for array in hashed.words[1:])
     assert hashed.part(1, 2).words.indptr.tolist() == [0, 0]
 
 
-def test_documents_without_their_words_are_refused_where_they_are_needed():
+def test_documents_without_words_are_refused_by_a_model_that_needs_them():
     hasher = Hasher(64, keep_words=True)
     with pytest.raises(SettingError, match="hashed without their words, which this model needs"):
         next(hasher.batches(Hasher(64).hash_many(["oil"]), 1))

@@ -1,4 +1,4 @@
-"""Documents that are features, against the same documents as text and against the plain sums."""
+"""Features, compared with the same documents as text and with plain sums."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def as_sums(hashed, document=0):
 
 
 def plain_sums(features, maker):
-    """Each value, with its sign, in its bucket; in the order of the hashes of names."""
+    """Add signed values to buckets, in the order of the hashes of names."""
     placed = []
     for name, value in features.items():
         key = maker.initial
@@ -51,7 +51,7 @@ def test_values_are_summed_in_their_buckets(documents):
 
 
 @given(st.permutations(list(enumerate("abcdefgh"))))
-def test_their_order_does_not_matter(pairs):
+def test_the_order_of_features_does_not_matter(pairs):
     features = {name: number / 7 for number, name in pairs}
     expected = hash_features(hasher(4), [dict(sorted(features.items()))])
     hashed = hash_features(hasher(4), [features])
@@ -76,7 +76,7 @@ def test_counts_are_words():
         ({"A": 1}, {"A": 1.0}),
     ],
 )
-def test_what_values_mean(one, other):
+def test_meaning_of_values(one, other):
     assert as_sums(hash_features(hasher(), [one])) == as_sums(hash_features(hasher(), [other]))
 
 
@@ -92,8 +92,8 @@ def test_names_can_be_kept():
     assert [word for word, _ in model.top_words("grain", 1)] == ["wheat"]
 
 
-def test_what_comes_first_weighs_no_more():
-    """As the first words of a text do with this rule."""
+def test_first_features_do_not_weigh_more():
+    """First words of a text do with this rule."""
     model = Clasher(2**20, rule="margin", weighting="tf", tf="count", analyzer=FEATURES)
     names = [f"name{number}" for number in range(200)]
     document = model.hash_features([dict.fromkeys(names, 1.0)])
@@ -123,7 +123,7 @@ def test_a_model_file_tells_features_from_text(tmp_path):
         ([{"a": 1j}], "must be a number, text or None. Got complex instead."),
     ],
 )
-def test_what_features_cannot_be(documents, problem):
+def test_bad_features_are_refused(documents, problem):
     with pytest.raises(TextError, match=problem.replace("+", r"\+")):
         hash_features(hasher(), documents)
 

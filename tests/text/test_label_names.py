@@ -1,4 +1,4 @@
-"""Names that look the same are one label, whichever way they come in."""
+"""Names that look the same are one label, for every way in."""
 
 from __future__ import annotations
 

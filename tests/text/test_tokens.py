@@ -32,7 +32,7 @@ texts = st.text(
 
 
 def found(text, min_length=2):
-    """The words of a text as the library reads them: where they are, and where they go."""
+    """Return the words of a text, with their places and buckets."""
     hasher = Hasher(1000, analyzer=Analyzer(min_length))
     return [(word.start, word.stop, word.bucket, word.sign) for word in hasher.words(text)]
 
@@ -64,7 +64,7 @@ def test_signed_counts_are_those_of_the_plain_tokenizer(documents, min_length, d
 
 
 def test_room_suffices_for_the_densest_text():
-    """One-byte words and two-byte symbols in turn, each of them once: two words in three bytes."""
+    """One-byte words and two-byte symbols alternate: two words in three bytes."""
     symbols = [chr(c) for c in range(0x80, 0x800) if TABLE[c] >> KIND == SYMBOL]
     letters = "abcdefghijklmnopqrstuvwxyz"[: len(symbols)]
     text = "".join(a + b for a, b in zip(letters, symbols, strict=True)) + "z"
@@ -124,7 +124,7 @@ def test_min_length_is_validated(bad):
 
 
 def scanned(data, start, stop, room):
-    """All words of ``data[start:stop]``, through buffers of ``room`` words."""
+    """Scan ``data[start:stop]`` with buffers of ``room`` words."""
     hashes = np.empty(room, np.uint64)
     starts, stops = np.empty(room, np.int64), np.empty(room, np.int64)
     words, position = [], start
@@ -141,7 +141,7 @@ def scanned(data, start, stop, room):
 
 
 def bytes_of(data):
-    """As Arrow hands them over: read-only."""
+    """Return a read-only array, as Arrow does."""
     return np.frombuffer(data, np.uint8)
 
 
@@ -156,7 +156,7 @@ broken_text = st.one_of(
 @given(broken_text, st.sampled_from([b"", b"word", "漢字".encode(), b"\xf0\x9f"]))
 @EXAMPLES
 def test_any_bytes_are_read_within_their_bounds(data, around):
-    """What stands before and after a document in its buffer does not change its words."""
+    """The bytes around a document do not change its words."""
     alone = scanned(bytes_of(data), 0, len(data), 64)
     inside = scanned(bytes_of(around + data + around), len(around), len(around) + len(data), 64)
     assert inside == [(h, a + len(around), b + len(around)) for h, a, b in alone]
@@ -255,7 +255,7 @@ def test_a_document_without_words(rule, text):
 
 
 def test_table_agrees_with_the_running_python():
-    """A newer Python may know more characters, never others for those that were frozen."""
+    """A newer Python may know more characters, but does not change the frozen ones."""
     codes = np.flatnonzero(TABLE >> KIND)
     assert len(codes) > 130_000
     for code in codes.tolist():

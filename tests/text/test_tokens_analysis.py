@@ -1,4 +1,4 @@
-"""Each step of the analysis against plain Python, and what all of them promise together."""
+"""Each step of the analysis compared with plain Python, and all of them together."""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -48,7 +48,7 @@ def expected(text, analyzer, dimensions=1000):
 
 
 def agrees(text, analyzer):
-    """Whether a text is taken for what plain Python takes it for, alone and in a batch."""
+    """Compare the analysis of a text, alone and in a batch, with plain Python."""
     assert found(text, analyzer) == expected(text, analyzer)
     hashed = Hasher(512, 3, analyzer).hash_many(["", text, "oil"]).part(1, 2)
     counts = plain_analysis.hashed(text, analyzer, 512, seed=3)
@@ -118,8 +118,8 @@ def test_stems_join_the_forms_of_a_word(stemmers):
 
 
 @pytest.mark.parametrize("places", [1, 2, 8])
-def test_stems_do_not_depend_on_those_at_hand(stemmers, monkeypatch, places):
-    """A table that forgets all the time gives what a large one gives, whatever came before."""
+def test_stems_do_not_depend_on_the_cache(stemmers, monkeypatch, places):
+    """A tiny cache gives the same stems as a large one."""
     texts = ["oils oil pricing", "running prices runs", "oil runs prices oils", "gas gases"] * 3
     large = Hasher(512, analyzer=Analyzer(stemmer="english"))
     monkeypatch.setattr(tokens, "STEMS", places)
@@ -223,7 +223,7 @@ def test_short_texts_give_pairs_too():
     assert [abs(count) for count in hasher.hash_one("oil oil gas").counts] == [2, 1, 0.5, 0.5]
 
 
-def test_pairs_are_words_to_those_who_keep_them():
+def test_pairs_are_kept_as_words():
     hashed = Hasher(2**20, analyzer=Analyzer.rich(), keep_words=True).hash_one("I see!")
     words = hashed.words
     shown = [
@@ -233,13 +233,13 @@ def test_pairs_are_words_to_those_who_keep_them():
     assert hashed.words.places.tolist() == [0, 1, 2, 3, 4]
 
 
-def test_n_grams_of_words_leave_nothing_to_pair():
+def test_n_grams_of_words_exclude_pairs():
     plain_pairs = Hasher(2**20, analyzer=Analyzer(ngrams=2)).hash_one("oil and gas")
     both = Hasher(2**20, analyzer=Analyzer(ngrams=2, pairs=40)).hash_one("oil and gas")
     assert both.counts.tolist() == plain_pairs.counts.tolist()
 
 
-def test_a_text_of_marks_finds_room():
+def test_there_is_room_for_a_text_of_marks():
     for keep in (False, True):
         hasher = Hasher(64, analyzer=Analyzer.rich(), keep_words=keep)
         assert hasher.hash_many(["a!" * 3000, "!a?b" * 9]).documents == 2
@@ -249,7 +249,7 @@ def test_a_text_of_marks_finds_room():
 
 
 def as_built_in(text):
-    """The words that the built-in scan finds."""
+    """Cut text like the built-in scan."""
     return [word for word, *_ in plain.words(text)]
 
 
@@ -266,7 +266,7 @@ HOW = ({}, {"ngrams": 2, "stop_words": ("of",)}, {"fold_numbers": True, "char_ng
 
 @given(st.lists(words | texts, max_size=4), st.sampled_from(HOW))
 @EXAMPLES
-def test_a_function_that_finds_the_same_words_gives_the_same_buckets(texts, how):
+def test_a_tokenizer_that_finds_the_same_words_gives_the_same_buckets(texts, how):
     for keep in (False, True):
         own = Hasher(256, 0, Analyzer(tokenizer=as_built_in, **how), keep).hash_many(texts)
         built_in = Hasher(256, 0, Analyzer(**how), keep).hash_many(texts)
@@ -276,7 +276,7 @@ def test_a_function_that_finds_the_same_words_gives_the_same_buckets(texts, how)
         assert np.array_equal(own.words.places, built_in.words.places)
 
 
-def test_stems_of_words_that_a_function_finds(stemmers):
+def test_words_of_a_tokenizer_are_stemmed(stemmers):
     one, other = (
         Hasher(256, analyzer=Analyzer(stemmer="english", tokenizer=tokenizer)).hash_many(
             ["Oil prices"]
@@ -294,7 +294,7 @@ ODD_STEMS = ["two\nlin", "nul\0", "lone", "\u200bs", " ", "run", "oil"]
 
 
 def test_stems_of_odd_words(stemmers):
-    """A function may find anything; lone surrogates are no part of a stem."""
+    """A tokenizer may return anything; stems have no lone surrogates."""
     hasher = Hasher(2**20, analyzer=Analyzer(stemmer="english", tokenizer=odd))
     places = [plain.place(word, 0, 2**20) for word in ODD_STEMS]
     hashed = hasher.hash_one("oils")
@@ -304,7 +304,7 @@ def test_stems_of_odd_words(stemmers):
     )
 
 
-def test_words_of_a_function_are_taken_as_they_are():
+def test_words_of_a_tokenizer_are_taken_as_they_are():
     hasher = Hasher(2**20, analyzer=Analyzer(tokenizer=on_blanks))
     text = "Re-use re-use C++ c++ x"
     assert len(hasher.hash_one(text).buckets) == 5
@@ -315,7 +315,7 @@ def shouting(text):
     return [word.upper() for word in text.split()] + ["made up"]
 
 
-def test_words_of_a_function_are_found_in_the_text():
+def test_words_of_a_tokenizer_are_found_in_the_text():
     text = "Öl und gas"
     words_ = Hasher(64, analyzer=Analyzer(tokenizer=shouting)).words(text)
     assert [(word.text, text[word.start : word.stop]) for word in words_] == [
@@ -325,7 +325,7 @@ def test_words_of_a_function_are_found_in_the_text():
     assert [(word.start, word.stop) for word in words_] == [(0, 2), (4, 7), (8, 11)]
 
 
-def test_a_function_must_give_text():
+def test_a_tokenizer_must_return_text():
     model = Clasher(64, analyzer=Analyzer(tokenizer=numbers))
     with pytest.raises(
         TextError, match=r"test_tokens_analysis:numbers must give words as text \(str\)\. Got int"
@@ -333,7 +333,7 @@ def test_a_function_must_give_text():
         model.learn_many(["oil"], [{"oil"}])
 
 
-def test_a_function_may_find_nothing():
+def test_a_tokenizer_may_find_nothing():
     hashed = Hasher(64, analyzer=Analyzer(tokenizer=on_blanks), keep_words=True).hash_many(
         ["", " "]
     )
@@ -391,7 +391,7 @@ def test_kept_words_are_the_distinct_ones(text, analyzer):
 
 @pytest.mark.compiled
 def test_kernels_are_compiled_once(stemmers):
-    """Wherever the text comes from, and whatever was done to it before."""
+    """For every source of text and every step before."""
     columns = ([], ["oil prices"], pa.array(["oil", "gas"])[1:], pa.chunked_array([["a"]]))
     for how in ({}, {"strip_html": True}, {"tokenizer": on_blanks}, {"strip_urls": True}):
         for column in columns:
@@ -400,7 +400,7 @@ def test_kernels_are_compiled_once(stemmers):
     assert [len(kernel.compiled.signatures) for kernel in kernels] == [1, 1, 1, 1, 1]
 
 
-def test_a_long_word_has_room():
+def test_there_is_room_for_a_long_word():
     text = "ab" * 6000
     analyzer = Analyzer(char_ngrams=(2, 10))
     hashed = Hasher(2**16, analyzer=analyzer).hash_one(text)

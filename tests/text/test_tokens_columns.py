@@ -1,4 +1,4 @@
-"""Texts as columns of whatever library: the same words."""
+"""Columns of text of every library give the same words."""
 
 import numpy as np
 import pyarrow as pa
@@ -53,7 +53,7 @@ COLUMNS = {
 
 
 class OnlyArrowArray:
-    """A column of another library, known by its protocol alone."""
+    """A column that only has the Arrow interface."""
 
     def __init__(self, array):
         self.array = array
@@ -115,7 +115,7 @@ def test_no_documents(empty):
         (5, r"must be a sequence of text\. Got int instead"),
     ],
 )
-def test_what_is_not_text_is_refused(column, message):
+def test_a_column_that_is_not_text_is_refused(column, message):
     with pytest.raises(TextError, match=message):
         as_buffers(column)
 

@@ -1,4 +1,4 @@
-"""The calculators of the theorems: both directions agree, and what they promise comes true."""
+"""The calculators of the theorems: both directions agree, and the bounds hold."""
 
 import math
 
@@ -110,7 +110,7 @@ def test_theorem_1_asks_for_what_the_paper_prints():
     assert largest_weight(error, delta, bound.dimensions) ** 2 == pytest.approx(room)
 
 
-def test_words_that_stand_out_have_no_guarantee():
+def test_documents_with_dominant_words_have_no_guarantee():
     bound = Norms.for_error(0.2, 0.9)
     room = largest_weight(0.2, bound.delta, bound.dimensions)
     assert Norms.for_error(0.2, 0.9, room) == Norms(bound.dimensions, 0.9, room)
@@ -120,7 +120,7 @@ def test_words_that_stand_out_have_no_guarantee():
     assert Products.for_error(0.2, 0.9, weight=0.2) is None
 
 
-def test_proposition_1_asks_for_what_the_paper_prints():
+def test_proposition_1_needs_the_dimensions_of_the_paper():
     delta, error, total = 0.05, 0.5, 30.0
     bound = TfIdf.for_error(error, total, (1 - math.exp(-1)) * (1 - 3 * delta))
     assert bound.dimensions == math.ceil(588 * total**4 * error**-2 * math.log(1 / delta))
@@ -128,7 +128,7 @@ def test_proposition_1_asks_for_what_the_paper_prints():
     assert TfIdf(1000, total).largest_weight is None
 
 
-def test_lemma_2_asks_for_what_the_paper_prints():
+def test_lemma_2_needs_the_dimensions_of_the_paper():
     labels, doubt, margin = 50, 0.05, 0.3
     bound = Decision.for_margin(margin, labels, 1 - doubt)
     m = math.ceil(48 * margin**-2 * math.log(3 * labels / doubt))
@@ -191,7 +191,7 @@ def test_the_square_of_a_logarithm_is_below_its_line():
         (lambda: TestError.for_change(0.5, 9, 0.1), "'change' parameter of TestError"),
     ],
 )
-def test_parameters_out_of_range_say_the_range(make, sentence):
+def test_bad_parameters_name_their_range(make, sentence):
     with pytest.raises(SettingError, match=sentence):
         make()
 
@@ -216,7 +216,7 @@ BUCKETS = 16
 
 
 def hashed_counts(seed):
-    """The documents over the draw of the hash: signed counts in dense rows, and frequencies."""
+    """Documents under many hash functions: signed counts in dense rows, and frequencies."""
     hashed = Hasher(BUCKETS, seed).hash_many(TEXTS)
     rows = np.zeros((len(TEXTS), BUCKETS))
     for row in range(len(TEXTS)):
@@ -227,7 +227,7 @@ def hashed_counts(seed):
 
 @pytest.fixture(scope="module")
 def draws():
-    """Every document's hashed counts and every bucket's frequency, for many seeds."""
+    """Return hashed counts of documents and frequencies of buckets, for many seeds."""
     drawn = [hashed_counts(seed) for seed in range(SEEDS)]
     return np.array([rows for rows, _ in drawn]), np.array([counts for _, counts in drawn])
 
@@ -237,7 +237,7 @@ def exact_counts():
 
 
 def within(values, expected, errors=5.0):
-    """Whether the mean of draws is the expected one, give or take some standard errors."""
+    """Tell whether the mean of draws is within some standard errors of the expected one."""
     deviation = values.std(axis=0, ddof=1) / math.sqrt(len(values))
     return np.abs(values.mean(axis=0) - expected) <= errors * deviation + 1e-9
 
@@ -249,7 +249,7 @@ def test_lengths_and_products_are_unbiased(draws):
     assert within(products, exact).all()
 
 
-def test_lengths_and_products_spread_as_foretold(draws):
+def test_lengths_and_products_have_the_predicted_variance(draws):
     rows, _ = draws
     exact = exact_counts()
     products = np.einsum("sim,sjm->sij", rows, rows)
@@ -265,7 +265,7 @@ def test_lengths_and_products_spread_as_foretold(draws):
 
 
 def word_draws(draws):
-    """Estimates of the frequency of each word, for many seeds."""
+    """Return the estimated frequency of each word, for many seeds."""
     _, counts = draws
     present = sorted({word for document in DOCUMENTS for word in document})
     buckets = np.array(
@@ -314,7 +314,7 @@ def test_hashed_tfidf_is_bounded(draws):
         assert errors[:, document].mean() <= bound.mean_error
 
 
-def test_theorem_1_comes_true_for_text_that_is_even_enough():
+def test_theorem_1_holds_for_documents_that_meet_eq_6():
     bound = Norms(256, confidence=0.85)
     words_needed = math.ceil(bound.largest_weight**-2)
     random = np.random.default_rng(0)

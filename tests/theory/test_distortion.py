@@ -1,4 +1,4 @@
-"""Distortion: the exact side against counting by hand, the hashed side against the kernels."""
+"""Distortion: the exact side equals counting by hand, the hashed side the kernels."""
 
 import math
 from collections import Counter
@@ -32,7 +32,7 @@ def dense(vectors, width):
 
 
 def by_hand(stream, idf, log_tf):
-    """Exact vectors, as {word: weight} for each document (Eq. 1 to 3)."""
+    """Return exact vectors, {word: weight} for each document (Eq. 1 to 3)."""
     frequencies = Counter(word for document in stream for word in set(document))
     made = []
     for document in stream:
@@ -47,7 +47,7 @@ def by_hand(stream, idf, log_tf):
 
 
 @given(documents, st.booleans(), st.booleans())
-def test_the_exact_side_is_what_one_counts_by_hand(stream, idf, log_tf):
+def test_the_exact_side_equals_counting_by_hand(stream, idf, log_tf):
     sample = Sample(map(text, stream), idf=idf, log_tf=log_tf)
     exact, frequencies = by_hand(stream, idf, log_tf)
     assert sorted(sample.frequencies) == sorted(frequencies.values())
@@ -68,7 +68,7 @@ def test_the_exact_side_is_what_one_counts_by_hand(stream, idf, log_tf):
 
 
 @given(documents)
-def test_rarity_is_what_one_counts_by_hand(stream):
+def test_rarity_equals_counting_by_hand(stream):
     sample = Sample(map(text, stream))
     exact, frequencies = by_hand(stream, idf=True, log_tf=False)
     total = sum(frequencies.values())
@@ -104,7 +104,7 @@ prose = st.lists(
 @pytest.mark.parametrize("name", ANALYZERS)
 @given(prose, st.sampled_from([2, 7, 64, 2**16]))
 def test_the_sample_counts_what_the_hasher_counts(name, texts, dimensions):
-    """Words of one hash are one word, however they are written, and a pair of words counts ½."""
+    """Words with equal hashes are one word, and a pair of words counts ½."""
     analyzer = ANALYZERS[name]()
     sample = Sample(texts, analyzer)
     places = [place(np.uint64(key), dimensions) for key in sample.keys]
@@ -157,8 +157,8 @@ def test_the_hashed_side_is_what_a_model_weighs(given_settings, stream, dimensio
 
 
 @pytest.mark.parametrize("given_settings", MODELS, ids=str)
-def test_a_model_distorts_nothing_where_nothing_collides(given_settings):
-    """The exact side is weighed as the model weighs it: pairs of words and first words, too."""
+def test_a_model_without_collisions_distorts_nothing(given_settings):
+    """The exact side has the weights of the model, also for pairs and first words."""
     texts = ["Wheat, corn and wheat corn", "Oil! and oil? gas", "corn gas corn corn", "wheat"]
     sample = Sample.of(texts, Settings(**given_settings))
     found = measure(sample, 2**20)
@@ -180,7 +180,7 @@ def test_sketches_err_to_one_side(stream, dimensions, seed):
 
 @pytest.mark.parametrize("log_tf", [False, True])
 @pytest.mark.parametrize("idf", [False, True])
-def test_nothing_is_distorted_where_nothing_collides(idf, log_tf):
+def test_no_collisions_give_no_distortion(idf, log_tf):
     stream = [[1, 2, 2, 3], [3, 4, 5], [5, 6, 1, 1], [7]]
     found = measure(Sample(map(text, stream), idf=idf, log_tf=log_tf), 2**16)
     for errors in (found.lengths, found.products, found.cosines, found.counts, found.idf):
@@ -215,7 +215,7 @@ def test_the_analyzer_is_that_of_the_settings():
     assert len(Sample(["to be", "or not"], Analyzer(min_length=3)).frequencies) == 1
 
 
-def test_what_is_too_little_to_measure_on():
+def test_a_sample_needs_two_documents():
     with pytest.raises(StreamError, match="at least two documents"):
         Sample(["one"])
     with pytest.raises(SettingError, match="'dimensions' parameter of measure"):
@@ -255,8 +255,8 @@ PROMISED = {"default": 1, "paper": 3, "paper, unit length": 3, "TF, Euclidean": 
 
 @pytest.mark.parametrize("planned", PLANNED)
 @pytest.mark.parametrize("path", streams())
-def test_distortion_of_text_lies_inside_every_bound(path, planned):
-    """Over seeds and documents: no printed bound is exceeded more often than it says."""
+def test_the_distortion_of_text_is_within_every_bound(path, planned):
+    """Over seeds and documents, no bound fails more often than it says."""
     stream = corpora.synthetic(60, 10) if path is None else corpora.load(path)
     settings = Settings(max_labels=32, **PLANNED[planned])
     sample = Sample.of(stream.texts[:60].to_pylist(), settings)

@@ -81,7 +81,7 @@ def test_term_frequencies_have_guarantees_without_a_sample():
 
 
 @pytest.mark.parametrize("texts", [None, TEXTS])
-def test_the_default_model_is_promised_no_geometry(texts):
+def test_the_default_model_has_no_guarantee_for_geometry(texts):
     """Logarithms, IDF, first words and cosines: no theorem covers them."""
     found = lines(planned({}, texts).size(2**20))
     for (what, _), line in found.items():
@@ -143,7 +143,7 @@ def test_with_a_sample_every_line_has_its_measure():
 
 
 def test_theorem_1_is_about_the_documents_that_meet_its_condition():
-    """One document in 50 has words enough for Eq. 6: what is said is about that one."""
+    """One document in 50 has enough words for Eq. 6: the guarantee covers that one."""
     room = Norms(64, 0.9).largest_weight
     long = " ".join(f"word{i}" for i in range(math.ceil(room**-2) + 1))
     planner = planned(TF, [*(f"one two{i}" for i in range(49)), long])
@@ -167,7 +167,7 @@ def test_term_frequencies_have_no_idf():
     assert "idf" not in {need.what for need in planner.needs(0.1)}
 
 
-def test_an_error_asks_for_a_size():
+def test_an_error_needs_a_size():
     planner = planned(EUCLIDEAN)
     wanted = Spread.for_error(0.05).dimensions
     assert wanted <= planner.sufficient(0.05) < 2 * wanted
@@ -181,7 +181,7 @@ def test_an_error_asks_for_a_size():
     assert "Eq. 6" in needs["lengths", "Theorem 1"].why
 
 
-def test_tfidf_asks_for_more():
+def test_tfidf_needs_more_dimensions():
     assert planned(PAPER, TEXTS).sufficient(0.05) > planned(TF).sufficient(0.05)
     needs = {(need.what, need.by): need for need in planned(PAPER, TEXTS).needs(0.05)}
     assert needs["lengths", "Theorem 1"].dimensions is None
@@ -190,7 +190,7 @@ def test_tfidf_asks_for_more():
 
 
 @pytest.mark.parametrize("given", [{}, PAPER, {"tf": "count", "weighting": "tf"}])
-def test_an_error_without_a_bound_wants_a_stream(given):
+def test_an_error_without_a_bound_needs_a_stream(given):
     with pytest.raises(SettingError, match=r"no theorem bounds .* give a STREAM"):
         planned(given).sufficient(0.1)
 
@@ -205,7 +205,7 @@ def test_without_a_bound_the_size_is_measured(error):
     assert found == 2 or planner.size(found // 2).distortion.lengths.quantile(0.9) > error
 
 
-def test_an_error_that_the_sample_does_not_keep(monkeypatch):
+def test_an_error_that_the_sample_exceeds(monkeypatch):
     monkeypatch.setattr("clasher.theory.plan.MEASURED_FROM", 4)
     monkeypatch.setattr("clasher.theory.plan.MOST_MEASURED", 8)
     with pytest.raises(SettingError, match=r"exceeds an error of 0\.001 even with 8 dimensions"):

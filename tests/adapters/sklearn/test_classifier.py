@@ -1,4 +1,4 @@
-"""ClasherClassifier beside the model it is made of."""
+"""ClasherClassifier agrees with its model."""
 
 import pickle
 
@@ -52,7 +52,7 @@ def test_on_text_it_is_the_model(stream, rule):
 
 @given(streams)
 def test_on_its_vectors_it_agrees_with_the_model_on_texts(stream):
-    """Equal to rounding: sums are made in another order."""
+    """Equal up to rounding: sums have another order."""
     texts, labels = [text(document) for document, _ in stream], [own for _, own in stream]
     how = {"norm": "none", "weighting": "tf"}
     model = Clasher(4096, max_labels=8, **how)
@@ -92,7 +92,7 @@ def test_dense_and_sparse_are_the_same(norm):
 # ── the forms of y ───────────────────────────────────────────────────────────────────────────
 
 
-def test_a_label_each():
+def test_one_label_per_document():
     classifier = ClasherClassifier(M).fit(NEWS, TOPICS)
     assert classifier.predict(["corn", "oil"]).tolist() == ["grain", "fuel"]
     np.testing.assert_allclose(classifier.predict_proba(NEWS).sum(axis=1), 1.0)
@@ -170,7 +170,7 @@ def test_labels_of_another_kind_than_before():
     assert classifier.model_.documents == len(NEWS)
 
 
-def test_use_that_is_refused():
+def test_wrong_use_is_refused():
     with pytest.raises(NotFittedError, match="not fitted yet"):
         ClasherClassifier().predict(NEWS)
     with pytest.raises(NotFittedError, match="not fitted yet"):

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks, all of them, on the path of arrays."""
+"""All checks of scikit-learn, on arrays."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_the_checks_are_not_those_of_an_estimator_that_takes_strings_only(estima
 
 
 def test_several_outputs_where_the_threshold_is_a_half():
-    """What scikit-learn asks of estimators that predict above a half, and nothing otherwise."""
+    """The checks for estimators that predict exactly the labels above one half."""
     classifier = ClasherClassifier(threshold=0.5, at_least_one=False)
     estimator_checks.check_classifier_multioutput("ClasherClassifier", classifier)
 

@@ -1,4 +1,4 @@
-"""The vectors of scikit-learn are those of the model."""
+"""The vectorizer gives the vectors of the model."""
 
 import pickle
 import warnings
@@ -31,7 +31,7 @@ streams = st.lists(words, min_size=1, max_size=12)
 
 
 def embedded(model, document):
-    """The vector that a model makes of a document before it learns or predicts."""
+    """Return the vector of a document in a model."""
     hashed = model.hash_many([document])
     work = work_for(model._state, len(hashed.words.keys))
     used = hashed.buckets, hashed.counts, hashed.words.places, hashed.words.keys
@@ -89,7 +89,7 @@ def test_the_idf_is_that_of_scikit_learn_without_its_one():
     np.testing.assert_allclose(ours.toarray(), expected, atol=1e-6)
 
 
-def test_fit_begins_anew_and_partial_fit_goes_on():
+def test_fit_starts_from_scratch_and_partial_fit_continues():
     vectorizer = HashedTfidfVectorizer(M).fit(NEWS)
     assert vectorizer.fit(NEWS[:2]).vectors_.documents == 2
     assert vectorizer.partial_fit(NEWS[2:]).vectors_.documents == 4
@@ -149,7 +149,7 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("form", COLUMNS)
-def test_text_in_all_its_forms(form):
+def test_all_forms_of_text(form):
     column = iter(NEWS) if form == "iterator" else COLUMNS[form]
     expected = HashedTfidfVectorizer(M).fit_transform(NEWS).toarray()
     np.testing.assert_array_equal(
@@ -183,7 +183,7 @@ def test_pickling_keeps_everything(how):
     assert pickle.loads(pickle.dumps(HashedTfidfVectorizer(M))).get_params()["dimensions"] == M
 
 
-def test_what_is_refused():
+def test_bad_input_is_refused():
     with pytest.raises(NotFittedError, match="not fitted yet"):
         HashedTfidfVectorizer().transform(NEWS)
     with pytest.raises(NotFittedError, match="not fitted yet"):

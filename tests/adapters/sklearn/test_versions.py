@@ -1,4 +1,4 @@
-"""What is said where scikit-learn is missing, or too old."""
+"""The errors for a missing or old scikit-learn."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ IMPORT = "import sys, sklearn; {}; import clasher.adapters.sklearn"
         ("sys.modules['sklearn'] = None", "needs an optional library"),
     ],
 )
-def test_the_remedy_is_named(before, what):
+def test_the_error_names_the_remedy(before, what):
     run = subprocess.run(
         [sys.executable, "-c", IMPORT.format(before)], capture_output=True, text=True
     )
