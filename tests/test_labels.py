@@ -149,22 +149,22 @@ def test_unlabelled():
 # ── the index ────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_adopted_labels_are_sorted_and_each_once():
+def test_numbered_labels_are_sorted_and_distinct():
     index = LabelIndex(8, ["oil", "gold"])
-    adopted = index.adopt(LabelSets.of([["tin", "gold", "oil", "gold"], None, {"oil": False}]))
+    sets = LabelSets.of([["tin", "gold", "oil", "gold"], None, {"oil": False}])
+    index.extend(index.unknown(sets))
+    numbered = index.translate(sets)
     assert index.names == ["oil", "gold", "tin"]
-    assert adopted.ids.tolist() == [0, 1, 2, 0]
-    assert adopted.indptr.tolist() == [0, 3, 3, 4]
-    assert adopted.yes.tolist() == [True, True, True, False]
-    assert adopted.known.tolist() == [COMPLETE, UNLABELLED, PARTIAL]
+    assert numbered.ids.tolist() == [0, 1, 2, 0]
+    assert numbered.indptr.tolist() == [0, 3, 3, 4]
+    assert numbered.yes.tolist() == [True, True, True, False]
+    assert numbered.known.tolist() == [COMPLETE, UNLABELLED, PARTIAL]
 
 
 def test_new_labels_are_numbered_by_document_and_text_whatever_their_numbers_were():
     names = ["z", "y", "x", "unused", "z"]
     sets = LabelSets(names, np.array([1, 2, 0, 4]), np.array([0, 2, 3, 4]))
-    index = LabelIndex(8)
-    index.adopt(sets)
-    assert index.names == ["x", "y", "z"]
+    assert LabelIndex(8).unknown(sets) == ["x", "y", "z"]
 
 
 def test_a_full_index_says_what_to_do():
@@ -174,10 +174,9 @@ def test_a_full_index_says_what_to_do():
         match=r"label 'tin' would be number 3, and max_labels is 2; raise max_labels, or set "
         r"on_full='evict' to evict the label unseen for longest",
     ):
-        index.adopt(LabelSets.of([{"gold"}, {"tin", "zinc"}]))
+        index.check(LabelSets.of([{"gold"}, {"tin", "zinc"}]))
+    index.check(LabelSets.of([{"gold"}, {"oil"}]))
     assert index.names == ["oil"]
-    assert index.has_room(LabelSets.of([{"gold"}, {"oil"}]))
-    assert not index.has_room(LabelSets.of([{"gold"}, {"tin"}]))
 
 
 @pytest.mark.parametrize("use", ["learn_many", "step_many"])

@@ -141,7 +141,7 @@ def test_settings_for_kernels():
     assert Settings(weighting="or").for_kernels()[1:3] == (False, ODDS)
     setting = Settings(rule="perceptron", weighting="tf", tf="count", norm="none").for_kernels()
     assert setting.rule == PERCEPTRON
-    assert not (setting.idf or setting.log_tf or setting.unit or setting.learnt_cut)
+    assert not any([setting.idf, setting.log_tf, setting.unit, setting.learnt_cut])
     assert setting.threshold == 0.0
     assert Settings(rule="margin", threshold=0.5).for_kernels().threshold == 0.0
     assert not Settings(rule="margin", threshold=0.5).for_kernels().learnt_cut

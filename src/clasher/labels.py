@@ -187,7 +187,7 @@ class LabelSets(Sequence[set[str]]):
         )
 
 
-class Adopted(NamedTuple):
+class NumberedSets(NamedTuple):
     """Label sets in the numbers of a ``LabelIndex``, ascending within a document."""
 
     ids: npt.NDArray[np.int32]
@@ -201,8 +201,9 @@ class LabelIndex:
 
     Examples
     --------
-    >>> index = LabelIndex(max_labels=2)
-    >>> index.adopt(LabelSets.of([{"oil"}, {"gold", "oil"}])).ids.tolist()
+    >>> index, sets = LabelIndex(max_labels=2), LabelSets.of([{"oil"}, {"gold", "oil"}])
+    >>> index.extend(index.unknown(sets))
+    >>> index.translate(sets).ids.tolist()
     [0, 0, 1]
     >>> index.names
     ['oil', 'gold']
@@ -237,12 +238,8 @@ class LabelIndex:
         new = sorted(pair for pair in pairs if pair[1] not in self.numbers)
         return list(dict.fromkeys(name for _, name in new))
 
-    def has_room(self, sets: LabelSets) -> bool:
-        """Tell whether there is room for all labels of ``sets``."""
-        return len(self) + len(self.unknown(sets)) <= self.max_labels
-
-    def check(self, sets: LabelSets) -> list[str]:
-        """Return the unknown names of ``sets``; raise LabelCapacityError if there is no room."""
+    def check(self, sets: LabelSets) -> None:
+        """Raise LabelCapacityError if there is no room for the unknown names of ``sets``."""
         new = self.unknown(sets)
         if len(self) + len(new) > self.max_labels:
             raise LabelCapacityError(
@@ -250,7 +247,6 @@ class LabelIndex:
                 f"{self.max_labels + 1}, and max_labels is {self.max_labels}; raise max_labels, or "
                 f"set on_full='evict' to evict the label unseen for longest"
             )
-        return new
 
     def check_documents(self, sets: LabelSets) -> None:
         """Raise LabelCapacityError if a single document has more labels than there is room for."""
@@ -262,13 +258,8 @@ class LabelIndex:
                     f"raise max_labels"
                 )
 
-    def adopt(self, sets: LabelSets) -> Adopted:
-        """Number new names, and translate ``sets`` to the numbers of this index."""
-        self.extend(self.check(sets))
-        return self.translate(sets)
-
     def extend(self, names: Iterable[str]) -> None:
-        """Give the next numbers to new names, which ``check`` returned."""
+        """Give the next numbers to new names, if there is room for them."""
         for name in names:
             self.numbers[name] = len(self.names)
             self.names.append(name)
@@ -298,14 +289,14 @@ class LabelIndex:
         self.names = names
         self.numbers = {name: i for i, name in enumerate(names)}
 
-    def translate(self, sets: LabelSets) -> Adopted:
+    def translate(self, sets: LabelSets) -> NumberedSets:
         """Translate ``sets``, whose names all have numbers, to ascending distinct numbers."""
         numbers = np.zeros(len(sets.names), np.int64)
         for used in np.unique(sets.ids):
             numbers[used] = self.numbers[sets.names[used]]
         size = len(self) + 1
         keys, first = np.unique(sets.documents * size + numbers[sets.ids], return_index=True)
-        return Adopted(
+        return NumberedSets(
             (keys % size).astype(np.int32),
             np.searchsorted(keys, np.arange(len(sets) + 1) * size).astype(np.int64),
             sets.yes[first],
