@@ -1,4 +1,4 @@
-"""Streams in memory, as a connector's author would write them, which can be told to fail."""
+"""Streams in memory that can fail on demand, as a connector's author would write them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.flow.plain import Record
 
 
 class ListSource(Source):
-    """Records of a list; its position is how many were read."""
+    """Read records from a list; the position counts them."""
 
     def __init__(self, rows: Sequence[Record], name: str = "list") -> None:
         self.name, self.fields, self.rows = name, Fields(), rows
@@ -38,7 +38,7 @@ class ListSource(Source):
 
 
 class RaggedSource(ListSource):
-    """A list that comes in pieces of any size, as from a network; ``sizes`` are used in turn."""
+    """A list that comes in pieces, as from a network; ``sizes`` are used in turn."""
 
     def __init__(self, rows: Sequence[Record], name: str, sizes: Sequence[int]) -> None:
         super().__init__(rows, name)
@@ -49,7 +49,7 @@ class RaggedSource(ListSource):
 
 
 class HesitantSource(ListSource):
-    """A list whose second half comes late: nobody answers for a while."""
+    """A list whose second half comes late: the source does not answer for a while."""
 
     silent = 20  # reads
     half = 0  # where it falls silent
@@ -93,7 +93,7 @@ class AgreedSource(ListSource, Party):
 
 
 class ListSink(Sink):
-    """Keeps what it is given; may be down for some calls."""
+    """Keep all outputs; some calls may fail."""
 
     def __init__(self, name: str = "kept") -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""Small streams, and what must become of them: the oracle, without flows, chunks or snapshots."""
+"""Small streams and the oracle: what a flow must learn and write."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Record = dict[str, Any]
 
 
 def records(count: int, seed: int = 0, labelled: float = 0.8) -> list[Record]:
-    """Documents of one or two topics, most of them labelled."""
+    """Make documents of one or two topics, most of them labelled."""
     draw = random.Random(seed)
     made: list[Record] = []
     for number in range(count):
@@ -40,7 +40,7 @@ def lines(rows: Iterable[Record]) -> bytes:
 
 
 def learnt(rows: Sequence[Record], settings: Settings = SETTINGS) -> bytes:
-    """The file of a model that was taught records one by one."""
+    """Return the file of a model that was taught records one by one."""
     model = model_of(settings)
     for row in rows:
         model.learn(row["text"], row["labels"])
@@ -48,7 +48,7 @@ def learnt(rows: Sequence[Record], settings: Settings = SETTINGS) -> bytes:
 
 
 def predictions(rows: Sequence[Record], settings: Settings = SETTINGS) -> list[Record]:
-    """What is predicted of each record before it is learnt."""
+    """Predict each record before it is learnt."""
     model = model_of(settings)
     made = []
     for row in rows:
@@ -58,5 +58,5 @@ def predictions(rows: Sequence[Record], settings: Settings = SETTINGS) -> list[R
 
 
 def model_in(folder: Path) -> bytes:
-    """The file of the model that a flow has left."""
+    """Return the model file of a flow."""
     return file_bytes(Clasher.load(folder / "model.clasher"))

@@ -1,4 +1,4 @@
-"""Runs flows of small chunks and frequent snapshots to their end."""
+"""Run flows with small chunks and frequent snapshots."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def flow(
     enough: int | None = None,
     **options: Any,
 ) -> Flow:
-    """A flow that ends when there is nothing more; the options are those of ``FlowOptions``.
+    """Make a flow that ends when nothing more comes, with options of ``FlowOptions``.
 
     One that knows how many documents are ``enough`` ends with them.
     """

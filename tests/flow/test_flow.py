@@ -116,7 +116,7 @@ def test_the_same_id_with_another_text_is_another_document(folder, tmp_path):
     assert run(folder, str(tmp_path / "news.jsonl"), remember=100).documents > 10
 
 
-def test_a_flow_that_does_not_know_documents_again_is_caught(folder, tmp_path):
+def test_a_flow_that_forgets_documents_fails_these_tests(folder, tmp_path):
     rows = records(30)
     (tmp_path / "news.jsonl").write_bytes(lines([row for row in rows for _ in range(2)]))
     run(folder, str(tmp_path / "news.jsonl"), remember=0)
@@ -135,7 +135,7 @@ def test_labels_that_find_no_room_go_to_the_dead_letters(folder, tmp_path):
     assert "max_labels" in letter["error"]
 
 
-def test_labels_may_be_given_up_for_others(folder, tmp_path):
+def test_labels_may_be_evicted(folder, tmp_path):
     settings = Settings(dimensions=64, max_labels=2, on_full="evict")
     rows = records(60)
     (tmp_path / "news.jsonl").write_bytes(lines(rows))
@@ -143,7 +143,7 @@ def test_labels_may_be_given_up_for_others(folder, tmp_path):
     assert plain.model_in(folder) == plain.learnt(rows, settings)
 
 
-def test_routes_get_what_they_pick_and_texts_where_they_are_wanted(folder, tmp_path):
+def test_routes_get_the_documents_they_pick_with_texts_if_asked_for(folder, tmp_path):
     rows = records(120)
     (tmp_path / "news.jsonl").write_bytes(lines(rows))
     grain, rest = tmp_path / "grain.jsonl", tmp_path / "rest.jsonl"
@@ -178,7 +178,7 @@ def test_two_flows_on_one_folder_are_refused(folder, tmp_path):
     assert plain.model_in(folder) == plain.learnt(records(40))
 
 
-def test_a_lock_that_does_not_lock_is_caught(folder, monkeypatch):
+def test_a_lock_that_does_not_lock_fails_these_tests(folder, monkeypatch):
     monkeypatch.setattr(locking.fcntl, "flock", lambda *given: None)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         test_two_flows_on_one_folder_are_refused(folder, None)
@@ -237,7 +237,7 @@ def test_a_spoilt_snapshot_falls_back_to_the_one_before_and_what_follows_is_read
     assert plain.model_in(folder) == plain.learnt(rows)
 
 
-def test_where_no_snapshot_is_whole_nothing_begins(folder):
+def test_without_an_intact_snapshot_nothing_begins(folder):
     lists(folder, ListSource(records(100))).run()
     for path in (folder / "snapshots").iterdir():
         (path / "state.json").write_bytes(b"")
@@ -267,7 +267,7 @@ def test_a_sink_that_is_down_holds_the_stream_back_and_loses_nothing(folder):
     assert [json.loads(output.value) for output in sink.written] == predictions(rows)
 
 
-def test_a_stream_that_does_not_answer_is_given_up_when_told_to(folder):
+def test_a_stream_that_does_not_answer_is_given_up_after_a_time(folder):
     sink = ListSink()
     sink.down = 10**6
     with pytest.raises(StreamError, match=r"it is down; gave up after 0\.2 s"):
@@ -313,7 +313,7 @@ def test_a_stop_while_a_sink_is_down_leaves_the_last_snapshot(folder):
     assert [json.loads(output.value) for output in sink.written] == predictions(rows)
 
 
-def test_what_goes_wrong_in_a_source_ends_the_flow(folder):
+def test_an_error_of_a_source_ends_the_flow(folder):
     source = ListSource(records(100))
 
     def fail(source):
@@ -342,7 +342,7 @@ def test_a_source_may_have_all_committed_before_it_goes_on(folder):
     assert settled == [60]
 
 
-def test_a_settling_that_cannot_be_is_told(folder):
+def test_a_commit_request_that_cannot_be_met_is_reported(folder):
     source, sink = AgreedSource(records(100), {}), ListSink()
     going = lists(folder, source, sink)
     ends: list[str] = []
@@ -492,7 +492,7 @@ def test_bounds_that_make_no_sense_are_refused(wrong):
         FlowOptions(**wrong)
 
 
-def test_figures_are_those_of_a_moment(folder):
+def test_figures_are_a_copy_of_one_moment(folder):
     shown: list[object] = []
     source = ListSource(records(100))
     Flow(folder, source, [], settings=SETTINGS, on_progress=shown.append).run()

@@ -31,6 +31,6 @@ def test_a_rule_picks_by_labels(rule, picks):
 
 
 @pytest.mark.parametrize("text", ["", "oil", "oil=", "=x", "oil||gas=x", "oil&=x", '"oil=x', "!=x"])
-def test_what_is_no_route_is_told(text):
+def test_an_invalid_route_is_refused(text):
     with pytest.raises(SettingError, match="write RULE=ADDRESS"):
         Route.of(text)

@@ -112,7 +112,7 @@ def test_labels_that_come_twice_are_learnt_once(folder, streams):
     assert figures.early == 0
 
 
-def test_what_is_no_label_goes_to_the_dead_letters(folder, streams):
+def test_a_record_without_labels_goes_to_the_dead_letters(folder, streams):
     rows = records(10)
     labels = [{"id": "d0"}, {"id": "d1", "labels": 7}, {"id": "d2", "labels": ["grain"]}]
     labels.append({"id": "d3", "labels": [f"label {number}" for number in range(20)]})
@@ -139,7 +139,7 @@ def test_partial_labels_stay_partial(folder, streams):
 
 
 @pytest.mark.parametrize("stop_at", [1, 3, 6])
-def test_what_waits_is_kept_with_the_model(folder, stop_at):
+def test_waiting_documents_and_labels_are_in_the_snapshot(folder, stop_at):
     """A flow that is stopped after any turn, and goes on, is one that was never stopped."""
     rows, labels = records(200), labels_of(records(200))[::-1]
 

@@ -14,7 +14,7 @@ labels = st.integers(1, 3).map(lambda number: number.to_bytes(DIGEST, "big"))
 
 
 @given(st.integers(0, 12), st.lists(st.lists(st.tuples(digests, labels))))
-def test_the_last_ones_are_known_however_they_are_cut_into_chunks(most, chunks):
+def test_the_last_documents_are_known_however_they_are_chunked(most, chunks):
     seen, order, last = Seen(most), [], {}
     for chunk in chunks:
         wanted = []
@@ -29,7 +29,7 @@ def test_the_last_ones_are_known_however_they_are_cut_into_chunks(most, chunks):
         assert Seen.of(seen.to_plain(), most).to_plain() == kept
 
 
-def test_what_an_earlier_version_kept_is_known_whatever_its_labels():
+def test_documents_of_an_earlier_version_are_known_with_any_labels():
     one, other = b"1" * DIGEST, b"2" * DIGEST
     seen = Seen.of(one.hex(), 9)
     assert seen.new([one, other], [one, one]) == [1]

@@ -60,5 +60,5 @@ def test_the_folder_is_free_when_the_first_has_died(holder, folder):
     assert intrude(folder).returncode == 0
 
 
-def test_a_lock_that_does_not_lock_is_caught(holder, folder):
+def test_a_lock_that_does_not_lock_fails_these_tests(holder, folder):
     assert intrude(folder, "without a lock").returncode == 0

@@ -15,7 +15,7 @@ SMALL = Settings(dimensions=256, max_labels=16, words=True)
 
 
 class Clock:
-    """A clock that goes when it is told to; ``now`` is the time of day, which may jump."""
+    """A clock that tests move; ``now`` is the time of day, which may jump."""
 
     def __init__(self) -> None:
         self.now = 1_000_000.0
@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def opened(folder: Path, clock: Clock) -> Iterator[Callable[..., Engine]]:
-    """Opens the folder, again and again; what was left open is closed at the end."""
+    """Open the folder, again and again; close every engine at the end."""
     with ExitStack() as stack:
 
         def opening(settings: Settings | None = None, **options: Any) -> Engine:

@@ -1,4 +1,4 @@
-"""What is said to a service in tests."""
+"""Documents for tests of the service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The oracle: what a service must have learnt, written out plainly, one lesson after the other."""
+"""The oracle: a model taught lesson by lesson, without log, batches or snapshots."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from clasher.settings import Settings
 
 
 def model_of(settings: Settings) -> Clasher:
-    """A model that has learnt nothing."""
+    """Make an empty model."""
     return Clasher(**{name: getattr(settings, name) for name in settings.__dataclass_fields__})
 
 
 def file_bytes(model: Clasher) -> bytes:
-    """A model as its file has it: equal models give equal bytes."""
+    """Return the bytes of a model's file: equal models give equal bytes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
         model.save(path)
@@ -27,7 +27,7 @@ def file_bytes(model: Clasher) -> bytes:
 
 
 class Plain:
-    """A model that is taught lessons as they were said."""
+    """Make a model from lessons, in order."""
 
     def __init__(self, settings: Settings) -> None:
         self.model = model_of(settings)

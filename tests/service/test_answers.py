@@ -18,7 +18,7 @@ def predicted(engine, text="corn and gold", **given):
     return engine.predict([document(text, **given)])[0].id
 
 
-def test_feedback_teaches_what_was_predicted(engine):
+def test_feedback_teaches_a_predicted_document(engine):
     taught(engine)
     name = predicted(engine)
     receipt = engine.feedback(name, ["metal"], who="bob").result()
@@ -48,7 +48,7 @@ def test_a_second_answer_corrects_the_first_and_partial_ones_add_up(engine):
     assert model_bytes(engine) == file_bytes(expected)
 
 
-def test_a_receipt_tells_what_changed(engine):
+def test_a_receipt_shows_the_changes(engine):
     taught(engine)
     engine.predict([document("zinc", id="other")])
     name = predicted(engine, "quite new words")
@@ -70,7 +70,7 @@ def test_feedback_needs_a_document_and_labels(engine):
         engine.feedback(predicted(engine), None)
 
 
-def test_documents_that_await_feedback_are_bounded_by_number_and_age(opened, clock):
+def test_waiting_documents_are_bounded_by_number_and_age(opened, clock):
     from clasher.service.options import QueueBounds
 
     engine = opened(SMALL, awaiting=QueueBounds(documents=3, seconds=100.0))
@@ -96,7 +96,7 @@ def test_documents_wait_through_a_restart(opened):
     assert engine.recent()[0].taught == ["grain"]
 
 
-def test_what_was_said_of_a_document_holds_when_it_is_predicted_again(engine):
+def test_an_answer_stays_when_the_document_is_predicted_again(engine):
     predicted(engine, id="a")
     engine.feedback("a", ["grain"]).result()
     predicted(engine, id="a")
@@ -122,7 +122,7 @@ def test_undo_unlearns_exactly_where_the_model_can(opened):
     assert [lesson.kind for lesson in engine.log()][-2:] == ["feedback", "undo"]
 
 
-def test_an_undo_can_be_undone_and_the_last_word_only(engine):
+def test_only_the_last_answer_can_be_undone_and_an_undo_too(engine):
     taught(engine)
     name = predicted(engine)
     first = engine.feedback(name, ["grain"]).result()

@@ -1,4 +1,4 @@
-"""What people are asked: predicted when it is handed out, leased, and answered as it was shown."""
+"""Documents to teach: predicted again, leased, and answered as shown."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def subject(item):
 # ── the queue is predicted again ─────────────────────────────────────────────────────────────────
 
 
-def test_items_are_predicted_by_the_model_of_now(engine):
+def test_items_are_predicted_by_the_current_model(engine):
     predicted_before_anything_was_learnt(engine)
     for item in engine.teach("ann", 12):
         assert item.labels == [subject(item)]
@@ -39,7 +39,7 @@ def test_items_are_predicted_by_the_model_of_now(engine):
     assert engine.teach("bob") == []
 
 
-def test_the_most_uncertain_of_now_comes_first(engine):
+def test_the_currently_most_uncertain_comes_first(engine):
     engine.predict([document(TEXTS["grain"], id=f"more-{place}") for place in range(50)])
     engine.predict([document("gold wheat", id="between")])
     predicted_before_anything_was_learnt(engine)
@@ -75,7 +75,7 @@ def test_random_items_judge_the_prediction_that_was_shown(opened):
         assert sum(one[1] + one[2] for one in counts) == wrong
 
 
-def test_answers_that_nobody_asked_for_judge_the_first_prediction(engine):
+def test_unasked_answers_judge_the_first_prediction(engine):
     predicted_before_anything_was_learnt(engine)
     engine.teach("ann")
     free = next(one.id for one in engine.recent(20) if one.version == 0)
@@ -199,7 +199,7 @@ def test_a_lease_that_ran_out_can_be_renewed_until_another_has_it(engine, clock)
     assert engine.renew(["a"], "ann") == []
 
 
-def test_what_was_answered_is_not_renewed(engine):
+def test_an_answered_document_is_not_renewed(engine):
     leased(engine)
     engine.feedback("a", ["grain"], who="bob").result()
     assert engine.renew(["a"], "ann") == []

@@ -38,7 +38,7 @@ def by_name(engine):
 # ── learning ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_what_is_acknowledged_is_learnt(engine):
+def test_an_acknowledged_request_is_learnt(engine):
     labels = [["grain"], {"metal": True, "grain": False}, None]
     said = [document(text, labels=some) for text, some in zip("abc", labels, strict=True)]
     receipt = engine.learn(said, who="ann").result()
@@ -93,7 +93,7 @@ def test_keys_are_bounded_by_number_and_age(opened, clock):
         ([document("a", id="")], SettingError, "'id' parameter"),
     ],
 )
-def test_what_cannot_be_learnt_is_refused_and_not_written(engine, said, error, message):
+def test_an_invalid_request_is_refused_and_not_written(engine, said, error, message):
     with pytest.raises(error, match=message):
         engine.learn(said)
     assert engine.metrics().log_entries == 0
@@ -106,7 +106,7 @@ def test_too_many_labels_are_refused_before_they_are_written(engine):
     assert engine.metrics().log_entries == 0
 
 
-def test_too_many_labels_that_come_at_once_are_refused_by_the_fold(opened, monkeypatch):
+def test_too_many_labels_that_come_at_once_are_refused_when_applied(opened, monkeypatch):
     """Each of them would find room: whether all do is known in the order of the log only."""
     monkeypatch.setattr("clasher.service.checks.check_room", lambda state, labels: None)
     engine = opened(SMALL)
@@ -153,7 +153,7 @@ def test_the_model_is_downloaded_and_replaced(opened, folder):
     assert list((folder / "models").iterdir()) == []
 
 
-def test_what_is_no_model_is_refused(engine, folder):
+def test_a_file_that_is_no_model_is_refused(engine, folder):
     before = model_bytes(taught(engine))
     with pytest.raises(ModelFileError):
         engine.replace_model(io.BytesIO(b"no model"))

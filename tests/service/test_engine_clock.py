@@ -66,7 +66,7 @@ def test_time_is_counted_over_restarts_while_the_service_runs(opened, clock):
     assert state(engine) == NONE
 
 
-def test_people_are_told_the_end_of_a_lease_by_their_clock(opened, clock):
+def test_the_end_of_a_lease_is_shown_in_the_time_of_day(opened, clock):
     engine = start(opened)
     clock.wait(100.0)
     (item,) = engine.teach("ann", ids=["leased"])

@@ -35,7 +35,7 @@ class Gate:
         monkeypatch.setattr(owner, name, held)
 
 
-def test_past_a_bounded_queue_others_are_sent_away(opened, monkeypatch):
+def test_requests_beyond_the_bound_are_refused(opened, monkeypatch):
     engine = opened(SMALL, waiting_requests=3)
     gate = Gate(monkeypatch, Log, "append")
     accepted = [engine.learn([GRAIN]) for _ in range(3)]
@@ -48,7 +48,7 @@ def test_past_a_bounded_queue_others_are_sent_away(opened, monkeypatch):
     assert engine.metrics().documents_learned == 4
 
 
-def test_the_queue_is_bounded_by_bytes_too(opened, monkeypatch):
+def test_waiting_requests_are_bounded_by_bytes_too(opened, monkeypatch):
     engine = opened(SMALL, waiting_bytes=1000)
     gate = Gate(monkeypatch, Log, "append")
     large = engine.learn([document("x" * 2000)])  # alone it always finds room
@@ -70,7 +70,7 @@ def test_predictions_do_not_wait_for_learning(engine, monkeypatch):
     assert engine.predict([GRAIN])[0].version == 2
 
 
-def test_learning_waits_for_whoever_still_reads(engine):
+def test_learning_waits_for_readers_of_the_old_copy(engine):
     taught(engine)
     with engine._copies.reading() as state:
         before = file_bytes(state.model)
@@ -81,7 +81,7 @@ def test_learning_waits_for_whoever_still_reads(engine):
     waiting.result()
 
 
-def test_closing_finishes_what_was_accepted(opened):
+def test_closing_finishes_accepted_requests(opened):
     engine = opened(SMALL)
     futures = [engine.learn([GRAIN]) for _ in range(100)]
     engine.close()

@@ -192,13 +192,13 @@ def test_a_service_is_its_plain_model():
 
 def forgets_answers(monkeypatch):
     """A second answer is learnt beside the first, not in its place."""
-    prepare = Answer.prepare
+    give = Answer.give
 
-    def forgetful(self, log, seq):
-        self._find().taught = None
-        return prepare(self, log, seq)
+    def forgetful(self, find, *given):
+        find().taught = None
+        return give(self, find, *given)
 
-    monkeypatch.setattr(Answer, "prepare", forgetful)
+    monkeypatch.setattr(Answer, "give", forgetful)
 
 
 def loses_documents(monkeypatch):

@@ -1,4 +1,4 @@
-"""What an engine shows, and what can be done to its labels."""
+"""Views of an engine, and operations on its labels."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_labels_are_merged_retired_and_pinned(engine):
     assert by_name(engine)["metal"].support == 1
 
 
-def test_what_cannot_be_done_to_labels_is_refused(engine):
+def test_impossible_operations_on_labels_are_refused(engine):
     taught(engine)
     with pytest.raises(LabelError, match="knows no label 'oil'"):
         engine.relabel("retire", "oil")
@@ -61,7 +61,7 @@ def test_what_cannot_be_done_to_labels_is_refused(engine):
         engine.relabel("merge", "grain", "grain").result()
 
 
-def test_pinned_labels_are_not_given_up(opened):
+def test_pinned_labels_are_not_evicted(opened):
     engine = opened(Settings(dimensions=64, max_labels=3, on_full="evict"))
     for name in "abc":
         engine.learn([document(name, labels=[name])]).result()
@@ -142,7 +142,7 @@ def test_labels_are_searched_sorted_and_paged(engine):
         engine.labels(sort="size")
 
 
-def test_labels_tell_which_is_forgotten_next(opened):
+def test_labels_show_which_is_evicted_next(opened):
     settings = Settings(dimensions=64, max_labels=3, on_full="evict", half_life=10)
     engine = opened(settings)
     for name in ("iron", "zinc", "gold"):
@@ -158,12 +158,12 @@ def test_labels_tell_which_is_forgotten_next(opened):
     assert set(by_name(engine)) == {"iron", "gold", "copper"}
 
 
-def test_labels_that_never_make_room_weigh_what_they_did(engine):
+def test_labels_that_do_not_fade_weigh_one(engine):
     taught(engine)
     assert not any(label.is_next or label.weight != 1 for label in engine.labels().labels)
 
 
-def test_alarms_tell_when_and_how_often(opened, clock):
+def test_alarms_show_time_and_frequency(opened, clock):
     engine = opened(Settings(dimensions=256, detector="window"))
     wheat, gold = document("wheat", labels=["grain"]), document("gold", labels=["metal"])
     engine.learn([wheat, gold, gold, gold] * 1000).result()
@@ -188,7 +188,7 @@ def test_the_page_of_a_label(engine):
     assert [document.id for document in engine.label("grain").recent] == ["z"]
 
 
-def test_quality_is_of_predictions_made_before_learning(engine):
+def test_quality_measures_predictions_made_before_learning(engine):
     taught(engine)
     metrics = engine.metrics()
     assert metrics.cumulative.documents == metrics.recent.documents == len(STREAM)
@@ -199,7 +199,7 @@ def test_quality_is_of_predictions_made_before_learning(engine):
     assert engine.metrics().cumulative.micro_f1.is_enough
 
 
-def test_figures_of_the_service(engine):
+def test_metrics_of_the_service(engine):
     taught(engine)
     engine.predict([GRAIN])
     metrics = engine.metrics()

@@ -35,19 +35,8 @@ OPTION = "--new-stream"
 class FlowFolder(LockedFolder):
     """The folder of a flow, with snapshots that count after two phases.
 
-    Parameters
-    ----------
-    path
-        The folder; made if missing.
-    remember
-        How many documents a state remembers.
-    tokenizer
-        The function that splits text, if the model has one.
-
-    Attributes
-    ----------
-    notes : list of str
-        Problems found: damaged snapshots.
+    ``remember`` is the number of documents that a state remembers; ``notes`` names damaged
+    snapshots.
     """
 
     def __init__(
@@ -94,10 +83,8 @@ class FlowFolder(LockedFolder):
     ) -> FlowState:
         """Load the snapshot that counts; ``recognise`` finds the streams in it.
 
-        Raises
-        ------
-        FolderError
-            No snapshot is intact, or none fits what the other party has committed.
+        Raises ``FolderError`` if no snapshot is intact, ``StreamError`` if it does not fit what the
+        other party has committed.
         """
         prepared = self._snapshots.prepared()
         committed = None if party is None else party.committed(caller)
@@ -183,18 +170,8 @@ def recognise(
 ) -> None:
     """Find a source in a state: by its address, by its identity, or as a new stream.
 
-    Parameters
-    ----------
-    state
-        Changed: the positions and identities of its streams.
-    role
-        ``documents`` or ``labels``.
-    source
-        The stream to read, not open yet.
-    warn
-        Gets a line about another address or a new stream.
-    new
-        Whether to accept a stream that the folder does not know.
+    The source is not open yet; its ``role`` is ``documents`` or ``labels``. ``warn`` gets a line
+    about another address or a new stream; ``new`` accepts a stream that the folder does not know.
     """
     name, identity, kept = source.name, source.identity(), state.streams[role]
     if name in state.positions:

@@ -44,18 +44,9 @@ def prepare(chunk: Chunk, source: str, model: Clasher, remember: int) -> Documen
 
 
 def learn(state: FlowState, documents: Documents, source: str, *, joining: bool) -> Predicted:
-    """Predict documents, then learn them; unlabelled ones may wait for their labels.
+    """Predict the documents of a stream, then learn them, and note its position.
 
-    Parameters
-    ----------
-    state
-        Changed, with the position of the source.
-    documents
-        The documents in order.
-    source
-        The name of the stream.
-    joining
-        Whether labels come on another stream.
+    If labels come on another stream (``joining``), unlabelled documents wait for theirs.
     """
     records, hashed = _new(state, documents)
     if joining:

@@ -103,17 +103,7 @@ class Outlet(NamedTuple):
 
 
 class Outlets:
-    """The sinks of a flow; writes are repeated until they succeed.
-
-    Parameters
-    ----------
-    outlets
-        The sinks of documents.
-    letters
-        The sink of dead letters.
-    texts
-        Whether outputs include the text of the document.
-    """
+    """The sinks of documents and of dead letters; writes are repeated until they succeed."""
 
     def __init__(
         self, outlets: Sequence[Outlet], letters: Sink, patience: Patience, *, texts: bool

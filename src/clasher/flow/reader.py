@@ -30,19 +30,10 @@ T = TypeVar("T")
 
 
 class Patience:
-    """Try again, less and less often.
+    """Try again, less and less often, until ``give_up`` seconds have passed; None: for ever.
 
-    Parameters
-    ----------
-    warn
-        Gets a line when a stream does not answer, and when it answers again.
-    give_up
-        Seconds after which to give up; None: never.
-
-    Attributes
-    ----------
-    is_stopping : bool
-        Set it from anywhere, also from a signal handler, to end waits within a moment.
+    ``warn`` gets a line when a stream does not answer, and when it answers again. Set
+    ``is_stopping`` from anywhere, also from a signal handler, to end waits within a moment.
 
     Examples
     --------
@@ -97,18 +88,10 @@ class CommitRequest:
 
 
 class Reader(Generic[T]):
-    """Read a source ahead.
+    """Read a source ahead; ``prepare`` is applied to each chunk, in the thread.
 
-    Parameters
-    ----------
-    source
-        The source.
-    prepare
-        Applied to each chunk, in the thread.
-    bell
-        Notified of every change; the readers of one flow share it.
-    turn
-        Arrivals of a turn, if sources take turns: no chunk crosses the end of a turn.
+    The readers of one flow share the ``bell``, which is notified of every change. If sources take
+    turns of ``turn`` arrivals, no chunk crosses the end of a turn.
     """
 
     def __init__(

@@ -31,12 +31,9 @@ class Early(NamedTuple):
 
 
 class JoinWindow:
-    """Predictions that wait for labels, and labels that wait for documents.
+    """Predictions that wait for labels, and labels that wait for documents: ``most`` of each.
 
-    Parameters
-    ----------
-    most
-        Documents, and labels, that may wait at a time; the oldest make room.
+    The oldest make room.
 
     Examples
     --------

@@ -97,6 +97,8 @@ class LineWriter(Closing):
     ----------
     path
         A file, which is replaced, or ``-`` for standard output, which stays open.
+    name
+        The name of the file in errors.
 
     Notes
     -----
@@ -110,9 +112,9 @@ class LineWriter(Closing):
     {"id":1,"cluster":7}
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        name = os.fspath(path)
-        self._file = None if name == STANDARD_OUTPUT else LineFile(name, "wb", name)
+    def __init__(self, path: str | os.PathLike[str], name: str | None = None) -> None:
+        file = os.fspath(path)
+        self._file = None if file == STANDARD_OUTPUT else LineFile(file, "wb", name or file)
 
     def write_lines(self, values: Sequence[Any]) -> None:
         """Write a line for each value."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
+from msgspec.structs import replace
+
 from clasher.errors import ConflictError, UnknownDocumentError
 from clasher.model import Clasher
 from clasher.runtime.judged import Labels
@@ -15,81 +17,64 @@ from clasher.service.structs import Changes, Otherwise, Receipt
 SHOWN = 200  # characters of a document
 
 
-class TaughtChange:
-    """The labels of a document in the queue, changed when an entry is written.
+class Answer:
+    """An answer to a document in the queue, or the undo of one.
 
-    ``settle`` restores them if the entry is refused.
+    ``give`` and ``undo`` make the entry when it is written, and change the document. ``settle``
+    restores the document if the entry is refused.
     """
 
     def __init__(self, queue: DocumentQueue) -> None:
-        self.queue = queue
+        self._queue = queue
         self._changed: tuple[PredictedDocument, Labels, int | None] | None = None
         self._seq = 0
 
-    def apply(self, document: PredictedDocument, labels: Labels, seq: int) -> None:
-        """Change the labels, and end the lease."""
-        with self.queue.lock:
+    def give(
+        self, find: Callable[[], PredictedDocument], labels: Labels, log: Log, seq: int
+    ) -> Feedback:
+        """Make the entry for an answer, from the labels that the document has by now."""
+        document = find()
+        before, after = document.taught, combine(document.taught, labels)
+        self._change(document, after, seq)
+        return Feedback(
+            id=document.id, text=document.text, predicted=document.labels, before=before,
+            after=after, is_judged=is_fair(document.reason), version=document.version,
+        )  # fmt: skip
+
+    def undo(self, version: int, log: Log, seq: int) -> Feedback:
+        """Make the entry that takes back the last answer to a document."""
+        row = log.row(version)
+        answer = None if row is None else row.entry.body
+        if not isinstance(answer, Feedback):
+            raise UnknownDocumentError(
+                f"version {version} is no answer to a document, or no longer in the log"
+            )
+        document = self._queue.find(answer.id, digest_of(answer.text)) or self._queue.get(answer.id)
+        if document.taught_by != version:
+            raise ConflictError(
+                f"document {answer.id!r} was answered again since version {version}; undo version "
+                f"{document.taught_by}"
+            )
+        self._change(document, answer.before, seq)
+        return replace(answer, before=answer.after, after=answer.before, undoes=version)
+
+    def _change(self, document: PredictedDocument, labels: Labels, seq: int) -> None:
+        """Change the labels of a document, and end its lease."""
+        with self._queue.lock:
             self._changed, self._seq = (document, document.taught, document.taught_by), seq
             document.taught, document.taught_by = labels, seq
             document.holder, document.leased_until = None, 0.0
-            self.queue.touch(document)
+            self._queue.touch(document)
 
     def settle(self, future: Future[Receipt]) -> None:
         """Restore the labels if the request has failed."""
         if self._changed is None or future.exception() is None:
             return
         document, taught, taught_by = self._changed
-        with self.queue.lock:
+        with self._queue.lock:
             if document.taught_by == self._seq:
                 document.taught, document.taught_by = taught, taught_by
-                self.queue.touch(document)
-
-
-class Answer:
-    """Labels for a predicted document; ``find`` returns the document."""
-
-    def __init__(
-        self, change: TaughtChange, find: Callable[[], PredictedDocument], labels: Labels
-    ) -> None:
-        self._change, self._find, self._labels = change, find, labels
-
-    def prepare(self, log: Log, seq: int) -> Feedback:
-        """Make the entry, from the labels that the document has by now."""
-        document = self._find()
-        before, after = document.taught, combine(document.taught, self._labels)
-        self._change.apply(document, after, seq)
-        return Feedback(
-            id=document.id, text=document.text, predicted=document.labels, before=before,
-            after=after, is_judged=is_fair(document.reason), version=document.version,
-        )  # fmt: skip
-
-
-class Undo:
-    """Take an answer back, if it is the last one for its document."""
-
-    def __init__(self, change: TaughtChange, version: int) -> None:
-        self._change, self._version = change, version
-
-    def prepare(self, log: Log, seq: int) -> Feedback:
-        """Make the same entry with before and after swapped."""
-        entry = log.entry(self._version)
-        if entry is None or not isinstance(entry.body, Feedback):
-            raise UnknownDocumentError(
-                f"version {self._version} is no answer to a document, or no longer in the log"
-            )
-        answer, queue = entry.body, self._change.queue
-        document = queue.find(answer.id, digest_of(answer.text)) or queue.get(answer.id)
-        if document.taught_by != self._version:
-            raise ConflictError(
-                f"document {answer.id!r} was answered again since version {self._version}; undo "
-                f"version {document.taught_by}"
-            )
-        self._change.apply(document, answer.before, seq)
-        return Feedback(
-            id=answer.id, text=answer.text, predicted=answer.predicted, before=answer.after,
-            after=answer.before, is_judged=answer.is_judged, version=answer.version,
-            undoes=entry.seq,
-        )  # fmt: skip
+                self._queue.touch(document)
 
 
 def combine(before: Labels, now: Labels) -> Labels:

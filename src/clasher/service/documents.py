@@ -354,9 +354,7 @@ class Leases:
         predict: Callable[[Sequence[str]], Sequence[PredictedDocument]],
         seed: int | None = None,
     ) -> None:
-        self._queue = queue
-        self._seconds = seconds
-        self._predict = predict
+        self._queue, self._seconds, self._predict = queue, seconds, predict
         self._random = random.Random(seed)
         self._handed: Counter[str] = Counter()
         self._turn = 0

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from functools import partial
 from hashlib import blake2b
 from typing import BinaryIO, Self, TypeVar
 
@@ -24,7 +25,7 @@ from clasher.runtime.judged import Labels
 from clasher.runtime.quality import figures
 from clasher.runtime.snapshots import Snapshots
 from clasher.service import checks, views
-from clasher.service.answers import Answer, TaughtChange, Undo
+from clasher.service.answers import Answer
 from clasher.service.documents import DocumentQueue, Leases, PredictedDocument
 from clasher.service.events import Events, Subscription
 from clasher.service.export import lessons
@@ -364,17 +365,14 @@ class Engine:
         """
         labels = checks.check_labels(labels)
         now = self._log.elapsed()
-
-        def find() -> PredictedDocument:
-            return self._queue.find_shown(id, digest, who, now)
-
+        find = partial(self._queue.find_shown, id, digest, who, now)
         find()
         with self._copies.reading() as state:
             checks.check_room(state, [labels])
-        change = TaughtChange(self._queue)
+        answer = Answer(self._queue)
         request = ["feedback", id, labels, *([] if digest is None else [digest])]
-        future = self._submit(Answer(change, find, labels).prepare, request, who, key)
-        future.add_done_callback(change.settle)
+        future = self._submit(partial(answer.give, find, labels), request, who, key)
+        future.add_done_callback(answer.settle)
         return future
 
     def undo(self, version: int, who: str = NOBODY, key: str | None = None) -> Future[Receipt]:
@@ -384,9 +382,9 @@ class Engine:
         the margin rule have no inverse: a trace stays until other documents move them. An undo can
         be undone.
         """
-        change = TaughtChange(self._queue)
-        future = self._submit(Undo(change, version).prepare, ["undo", version], who, key)
-        future.add_done_callback(change.settle)
+        answer = Answer(self._queue)
+        future = self._submit(partial(answer.undo, version), ["undo", version], who, key)
+        future.add_done_callback(answer.settle)
         return future
 
     def relabel(

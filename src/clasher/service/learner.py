@@ -82,14 +82,8 @@ class Copies:
 class Learner:
     """Apply committed requests to both copies, acknowledge them, and write snapshots.
 
-    Parameters
-    ----------
-    on_snapshot
-        Gets the version up to which the log is no longer needed.
-    on_refused
-        Gets the entries that could not be applied.
-    fail
-        Gets the first error, after which nothing is learnt.
+    ``on_snapshot`` gets the version up to which the log is no longer needed, ``on_refused`` the
+    entries that could not be applied, ``fail`` the first error, after which nothing is learnt.
     """
 
     def __init__(
@@ -103,14 +97,9 @@ class Learner:
         on_refused: Callable[[Refusals], object],
         fail: Callable[[BaseException], None],
     ) -> None:
-        self._copies = copies
-        self._snapshots = snapshots
-        self._queue = queue
-        self._events = events
-        self._options = options
-        self._on_snapshot = on_snapshot
-        self._on_refused = on_refused
-        self._fail = fail
+        self._copies, self._snapshots, self._queue = copies, snapshots, queue
+        self._events, self._options = events, options
+        self._on_snapshot, self._on_refused, self._fail = on_snapshot, on_refused, fail
         self._came = threading.Condition()
         self._committed: deque[Committed] = deque()
         self._model_requests: deque[Future[BinaryIO]] = deque()

@@ -435,15 +435,12 @@ class Log:
             found.append(self._row(*row))
         return found
 
-    def entry(self, seq: int) -> Entry | None:
+    def row(self, seq: int) -> Row | None:
         """Return an entry, None if it is not kept."""
-        row = self._find(seq)
-        return None if row is None else row.entry
-
-    def refused(self, seq: int) -> str | None:
-        """Return why an entry could not be applied, None if it was or is not kept."""
-        row = self._find(seq)
-        return None if row is None else row.refused
+        self._write_appended()
+        for values in self._db.execute(f"{ENTRIES} WHERE seq = ?", (seq,)):
+            return self._row(*values)
+        return None
 
     def mark_refused(self, refusals: dict[int, str]) -> None:
         """Note why entries could not be applied."""
@@ -459,12 +456,6 @@ class Log:
         with self.transaction():
             self.put_value("skipped", seq)
             self.next_seq = seq + 1
-
-    def _find(self, seq: int) -> Row | None:
-        self._write_appended()
-        for row in self._db.execute(f"{ENTRIES} WHERE seq = ?", (seq,)):
-            return self._row(*row)
-        return None
 
     def _row(
         self, seq: int, at: float, who: bytes, body: bytes, crc: int, refused: bytes | None

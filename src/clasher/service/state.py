@@ -33,12 +33,7 @@ Models: TypeAlias = Callable[[str], Clasher]
 class ServiceState(Judged):
     """A model with the state that a service keeps beside it.
 
-    Parameters
-    ----------
-    model
-        The model before the first entry.
-    models
-        Loads models that entries put in its place.
+    ``model`` is the model before the first entry; ``models`` loads those that replace it.
 
     Examples
     --------

@@ -98,14 +98,10 @@ class Admission:
 
 
 class Writer:
-    """Write requests to the log and hand them on, in order.
+    """Write requests to the log, in order.
 
-    Parameters
-    ----------
-    hand_on
-        Gets committed requests; None at the end.
-    fail
-        Gets the first error, after which nothing is written.
+    ``hand_on`` gets committed requests, and None at the end; ``fail`` gets the first error, after
+    which nothing is written.
     """
 
     def __init__(
@@ -116,17 +112,13 @@ class Writer:
         hand_on: Callable[[list[Committed] | None], None],
         fail: Callable[[BaseException], None],
     ) -> None:
-        self._log = log
-        self._queue = queue
-        self._options = options
-        self._hand_on = hand_on
-        self._fail = fail
+        self._log, self._queue, self._options = log, queue, options
+        self._hand_on, self._fail = hand_on, fail
         self._came = threading.Condition()
         self._requests: deque[Request] = deque()
         self._jobs: deque[tuple[Callable[[Log], Any], Future[Any]]] = deque()
         self._is_closing = False
-        self._keys_due = 0.0
-        self._documents_due = 0.0
+        self._keys_due = self._documents_due = 0.0
         self._flush_due = monotonic() + FLUSHED
         self._saved_at = log.elapsed()
         self.thread = threading.Thread(target=self._run, name="clasher writer", daemon=True)
@@ -247,9 +239,9 @@ class Writer:
                 f"the key {request.key!r} was used for another request; use a new key for each "
                 f"request, and the same one only to repeat it"
             )
-        refused = self._log.refused(used.seq)
-        if refused is not None:
-            raise RefusedError(refused)
+        row = self._log.row(used.seq)
+        if row is not None and row.refused is not None:
+            raise RefusedError(row.refused)
         return Receipt(version=used.seq, is_duplicate=True)
 
     def _forget_keys(self) -> None:

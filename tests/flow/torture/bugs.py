@@ -1,4 +1,4 @@
-"""Bugs that are put there on purpose, to show that they are found."""
+"""Planted bugs, to show that the trials find them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def forget_positions() -> None:
 
 
 def run_ahead() -> None:
-    """Note how far a source was read, not how much of that was learnt."""
+    """Save the position that was read, not the one that was learnt."""
     newest: dict[str, Any] = {}
     prepare, learn = learner.prepare, learner.learn
 
@@ -38,12 +38,12 @@ def run_ahead() -> None:
 
 
 def write_on() -> None:
-    """Leave outputs in a file that are written again."""
+    """Keep outputs after the position of the snapshot, which are written again."""
     FileSink._cut_to = lambda self, wanted: None  # type: ignore[method-assign]
 
 
 def newest_snapshot() -> None:
-    """Let the newest snapshot count, whoever has not agreed to it."""
+    """Use the newest snapshot, even if the broker has not agreed to it."""
 
     def believing(self: FlowFolder, prepared: int, party: Any, said: Any) -> None:
         self._snapshots.confirm(prepared)
@@ -54,13 +54,13 @@ def newest_snapshot() -> None:
 
 
 def oldest_snapshot() -> None:
-    """Throw a prepared snapshot away, whoever has agreed to it."""
+    """Discard a prepared snapshot, even if the broker has agreed to it."""
     FlowFolder._decide = lambda self, prepared, *more: self._snapshots.discard(prepared)  # type: ignore[method-assign]
     FlowFolder._compare = lambda *given: None  # type: ignore[method-assign]
 
 
 def commit_first() -> None:
-    """Have entries acknowledged before the snapshot that knows them is on disk."""
+    """Acknowledge entries before their snapshot is on disk."""
     commit = Flow._commit
 
     def hasty(self: Flow, **given: Any) -> bool:
@@ -91,12 +91,12 @@ def acknowledge_on_delivery() -> None:
 
 
 def forget_pending() -> None:
-    """Begin with what is new."""
+    """Skip pending entries."""
     GroupSource._pending = lambda self, most: None  # type: ignore[method-assign]
 
 
 def own_whatever() -> None:
-    """Acknowledge entries whoever they belong to."""
+    """Acknowledge entries of other consumers, too."""
     scripts.COMMIT = scripts.COMMIT.replace("if at <= #ids then", "if false then")  # type: ignore[misc]
 
 
@@ -115,4 +115,4 @@ BUGS: dict[str, Callable[[], None]] = {
         acknowledge_on_delivery, forget_pending, own_whatever,
     )
 }  # fmt: skip
-"""By the names under which the command line knows them."""
+"""The bugs by their names on the command line."""

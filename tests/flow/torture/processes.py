@@ -1,4 +1,4 @@
-"""Flows in processes of their own, made by forking, so that a trial costs no start of Python."""
+"""Flows in forked processes, so that a trial does not start Python again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WIDE = 0.004  # seconds between the phases of a commit
 
 
 class Forked:
-    """Some work under way."""
+    """A forked process that does some work."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
         sys.stdout.flush()
@@ -32,24 +32,24 @@ class Forked:
             leave_after(work)
 
     def signal(self, number: int) -> None:
-        """Send it a signal."""
+        """Send a signal."""
         os.kill(self.pid, number)
 
     def kill(self) -> int:
-        """End it as the system would, at once, unless it has ended by itself: its exit code."""
+        """Send ``kill -9``, unless it has ended by itself; return the exit code."""
         if self.poll() is None:
             self.signal(signal.SIGKILL)
         return self.wait()
 
     def poll(self) -> int | None:
-        """Its exit code, negative for a signal; None while it lives."""
+        """Return the exit code, negative for a signal; None while it lives."""
         if self._code is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             self._code = os.waitstatus_to_exitcode(status) if pid else None
         return self._code
 
     def wait(self, seconds: float = PATIENCE) -> int:
-        """Wait for its end; one that hangs is to tell where, and killed if it does not."""
+        """Wait for its end; ask a hanging one for a traceback, then kill it."""
         until = time.monotonic() + seconds
         ways = iter([signal.SIGUSR1])
         while self.poll() is None:
@@ -62,7 +62,7 @@ class Forked:
 
 
 class Child(Forked):
-    """A flow under way."""
+    """A flow in a process of its own."""
 
     def __init__(self, bug: str | None, *given: Any, **options: Any) -> None:
         super().__init__(lambda: _live(bug, given, options))
@@ -76,7 +76,7 @@ def _live(bug: str | None, given: Any, options: Any) -> None:
 
 
 def widen() -> None:
-    """Make the phases of a commit last, so that many ends fall between them."""
+    """Slow down the phases of a commit, so that many crashes fall between them."""
     keep, confirm = FlowFolder.keep, FlowFolder.confirm
 
     def slow_keep(self: FlowFolder, *given: Any) -> None:

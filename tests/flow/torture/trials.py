@@ -1,4 +1,4 @@
-"""The trials: a stream, ends at random moments, and a look at what was learnt of it."""
+"""The trials: crash a flow at random moments, then check what it has learnt."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Trials:
         self.documents = self.deaths = 0
 
     def run(self, number: int) -> list[str]:
-        """One trial; what was found to be wrong."""
+        """Run one trial; return what went wrong."""
         draw = random.Random(f"{self.seed}/{number}")
         here = self.base / "trial"
         shutil.rmtree(here, ignore_errors=True)
@@ -50,7 +50,7 @@ class Trials:
         raise NotImplementedError
 
     def _survive(self, draw: random.Random, *given: Any, **options: Any) -> list[str]:
-        """Kill a flow some times, then let it come to its end."""
+        """Kill a flow several times, then let it finish."""
         for _ in range(draw.randint(1, DEATHS)):
             child = Child(self.bug, *given, **options)
             time.sleep(draw.uniform(0.0, LIFE))
@@ -59,15 +59,15 @@ class Trials:
         return [f"ended with {code}"] if code else []
 
     def summary(self) -> str:
-        """What was put through."""
+        """Count documents and deaths."""
         return f"{self.documents} documents, {self.deaths} deaths"
 
     def close(self) -> None:
-        """Leave nothing behind."""
+        """Clean up."""
 
 
 class Files(Trials):
-    """``kill -9`` at random moments, from a file to a file; some lines are no records."""
+    """Kill flows from a file to a file; some lines are not records."""
 
     def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
         source, out, folder = here / "news.jsonl", here / "out.jsonl", here / "model"
@@ -77,7 +77,7 @@ class Files(Trials):
 
 
 class Folders(Trials):
-    """The same with a folder of files of several formats."""
+    """Kill flows from a folder with files of several formats."""
 
     def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
         inbox, out, folder = here / "inbox", here / "out.jsonl", here / "model"
@@ -99,7 +99,7 @@ class RedisTrials(Trials):
         self.server = RedisServer(base / "redis")
 
     def run(self, number: int) -> list[str]:
-        """One trial, with an empty server."""
+        """Run one trial, with an empty server."""
         self.server.client.flushall()
         return super().run(number)
 
@@ -108,7 +108,7 @@ class RedisTrials(Trials):
 
 
 class Redis(RedisTrials):
-    """``kill -9`` at random moments, with a group and without; some entries are no records."""
+    """Kill flows with and without a group; some entries are not records."""
 
     def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
         fill(self.server, "news", rows, draw)
@@ -125,7 +125,7 @@ class Redis(RedisTrials):
 
 
 class Broker(RedisTrials):
-    """``kill -9`` of the server at random moments, and sometimes of the flow too."""
+    """Kill the server at random moments, and sometimes the flow too."""
 
     def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
         fill(self.server, "news", rows, draw)
@@ -153,7 +153,7 @@ class Broker(RedisTrials):
 
 
 class Joining(RedisTrials):
-    """``kill -9`` at random moments where labels come on a stream of their own, out of order."""
+    """Kill flows whose labels come on a second stream, out of order."""
 
     def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
         labels = [{"id": row["id"], "labels": row["labels"]} for row in rows if row["labels"]]
@@ -172,7 +172,7 @@ class Joining(RedisTrials):
 
 
 class Claims(RedisTrials):
-    """Two flows share a group; each is paused so long that the other takes over what it had."""
+    """Pause each of two flows in a group so long that the other takes over its entries."""
 
     def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
         fill(self.server, "news", rows, draw, again=0.0)
@@ -195,7 +195,7 @@ class Claims(RedisTrials):
         return found or self._shared(folders, rows)
 
     def _shared(self, folders: list[Path], rows: list[Record]) -> list[str]:
-        """Each document was learnt by one of them."""
+        """Check that exactly one of them learnt each document."""
         by_id = {row["id"]: row for row in rows}
         written, found = [], []
         for folder in folders:
@@ -210,7 +210,7 @@ class Claims(RedisTrials):
 
 
 class Nats(Trials):
-    """``kill -9`` at random moments of the flow, or of the server."""
+    """Kill the flow, or the server, at random moments."""
 
     def __init__(self, base: Path, seed: int, bug: str | None) -> None:
         super().__init__(base, seed, bug)
@@ -246,7 +246,7 @@ class Nats(Trials):
 
 
 def spoilt(rows: list[Record], draw: random.Random) -> bytes:
-    """Lines, some of them twice, with some in between that are no records."""
+    """Make lines: some come twice, some are not records."""
     made = b""
     for row in rows:
         made += plain.lines([row] * (2 if draw.random() < 0.05 else 1))
@@ -272,7 +272,7 @@ def write_file(folder: Path, name: str, rows: list[Record], kind: str) -> None:
 def fill(
     server: RedisServer, stream: str, rows: list[Record], draw: random.Random, again: float = 0.05
 ) -> None:
-    """Entries of several kinds, some of them twice, with some in between that are no records."""
+    """Add entries of several kinds: some come twice, some are not records."""
     pipe = server.client.pipeline(transaction=False)
     for row in rows:
         flat = {
@@ -298,7 +298,7 @@ def learnt(folder: Path, rows: list[Record]) -> list[str]:
 
 
 def once(folder: Path, out: Path, rows: list[Record]) -> list[str]:
-    """Each document was learnt once, and written once."""
+    """Check that each document was learnt once and written once."""
     found = learnt(folder, rows)
     if read_lines(out) != plain.predictions(rows):
         found.append("the outputs are not those of the documents, once each")
@@ -306,7 +306,7 @@ def once(folder: Path, out: Path, rows: list[Record]) -> list[str]:
 
 
 def same_letters(folder: Path, source: Path) -> list[str]:
-    """What is no record stands in the dead letters, once each."""
+    """Check that each line that is not a record is in the dead letters once."""
     letters = [(line["record"], line["raw"]) for line in read_lines(folder / "dead-letters.jsonl")]
     wanted = [
         (number, line.decode("utf-8", "backslashreplace"))

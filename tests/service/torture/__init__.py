@@ -1,4 +1,4 @@
-"""Ends that a service must survive: killed, without power, with a failing or a full disk.
+"""Crashes that a service must survive: kill, power cut, failing disk, full disk.
 
 ``python -m tests.service.torture --help`` runs them by the thousand; the tests run some, and show
 that each kind catches a bug that was put there on purpose.

@@ -1,4 +1,4 @@
-"""Bugs that are put there on purpose, to show that they are found."""
+"""Planted bugs, to show that the trials find them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from clasher.service.writer import Writer
 
 
 def acknowledge_first() -> None:
-    """Tell that it is on disk before it is."""
+    """Acknowledge requests before they are on disk."""
     commit = Writer._commit
 
     def early(self: Writer, requests: Any) -> None:
@@ -32,7 +32,7 @@ def acknowledge_first() -> None:
 
 
 def no_flush() -> None:
-    """Leave it to the system when commits reach the disk."""
+    """Commit without flushing."""
     set_up = Log._set_up
 
     def careless(self: Log, *given: Any) -> None:
@@ -43,12 +43,12 @@ def no_flush() -> None:
 
 
 def no_flush_of_snapshots() -> None:
-    """Rename a snapshot whose content is not on disk, then delete what it replaces."""
+    """Rename a snapshot before it is flushed, then delete the one it replaces."""
     os.fsync = lambda descriptor: None
 
 
 def delete_first() -> None:
-    """Delete the snapshots that there are, and their log, before the next one is durable."""
+    """Delete the existing snapshots, and their log, before the next one is durable."""
     write = Snapshots.write
 
     def hasty(self: Snapshots, state: Any) -> int:
@@ -63,7 +63,7 @@ def delete_first() -> None:
 
 
 def replay_too_much() -> None:
-    """Do the last entry of a snapshot again at a start."""
+    """Replay the last entry of a snapshot again."""
     replay = recovery._replay
 
     def eager(log: Log, state: Any, *more: Any) -> int:
@@ -74,7 +74,7 @@ def replay_too_much() -> None:
 
 
 def swallow_errors() -> None:
-    """Go on after an error of the log as if nothing had been."""
+    """Ignore errors of the log."""
     transaction = Log.transaction
 
     @contextmanager
@@ -89,7 +89,7 @@ def swallow_errors() -> None:
 
 
 def no_digest() -> None:
-    """Believe every snapshot."""
+    """Load snapshots without checking their digests."""
     snapshots._unsealed = lambda raw: snapshots.msgspec.json.decode(raw.partition(b"\n")[2])
     Snapshots._read = _read_anything  # type: ignore[method-assign]
 
@@ -107,4 +107,4 @@ BUGS: dict[str, Callable[[], None]] = {
         swallow_errors, no_digest,
     )
 }  # fmt: skip
-"""By the names under which the command line knows them."""
+"""The bugs by their names on the command line."""

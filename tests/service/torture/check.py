@@ -1,4 +1,4 @@
-"""Whether a folder holds what was acknowledged, and nothing that was not said."""
+"""Check that a folder holds every acknowledged request, and nothing else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Ack = dict[str, Any]
 
 
 def failures(plan: Plan, acks: Sequence[Ack]) -> list[str]:
-    """What is wrong with a folder after a crash; ``acks`` are all since it was made."""
+    """Return what is wrong with a folder after a crash; ``acks`` are all since it was made."""
     found: list[str] = []
     with Engine(plan.folder, SETTINGS, on_failure=found.append) as engine:
         state = engine._copies.front
@@ -51,7 +51,7 @@ def _lost(lessons: Sequence[Lesson], acks: Sequence[Ack], dropped: int) -> list[
 
 
 def _invented(lessons: Sequence[Lesson], acks: Sequence[Ack]) -> list[str]:
-    """Twice what was said once, or what was not said yet."""
+    """Find requests that were learnt twice, or before they were made."""
     versions = {(lesson.who, lesson.version) for lesson in lessons}
     twice = [who for who, times in Counter(who for who, _ in versions).items() if times > 1]
     next_place = dict.fromkeys(range(CLIENTS), 0) | next_places(acks)
@@ -72,7 +72,7 @@ def _counted(learned: int, acks: Sequence[Ack]) -> list[str]:
 
 
 def next_places(acks: Sequence[Ack]) -> dict[int, int]:
-    """Where each client goes on: it says again what was not acknowledged."""
+    """Return the next request of each client: the first that was not acknowledged."""
     places: dict[int, int] = {}
     for ack in acks:
         places[ack["client"]] = max(places.get(ack["client"], 0), ack["place"] + 1)

@@ -18,7 +18,7 @@ SMALL_BYTES = 4 * 2**20
 
 
 def needs() -> list[str]:
-    """What is missing for all of this."""
+    """Return the missing tools and rights."""
     missing = [f"{tool} (package {package})" for tool, package in TOOLS.items() if not _has(tool)]
     return missing + ([] if os.geteuid() == 0 else ["root"])
 
@@ -39,7 +39,7 @@ class Image:
         self._mount()
 
     def cut_power(self) -> None:
-        """Nothing more reaches the disk, and what has not yet is lost."""
+        """Lose everything that is not on disk, and let nothing more reach it."""
         descriptor = os.open(self.mounted, os.O_RDONLY)
         try:
             fcntl.ioctl(descriptor, SHUTDOWN, NOLOGFLUSH)
@@ -47,7 +47,7 @@ class Image:
             os.close(descriptor)
 
     def mount_again(self) -> None:
-        """The power is back: the journal of the file system is played back."""
+        """Restore the power: mount, which replays the journal of the file system."""
         _run("umount", self.mounted)
         self._mount()
 
@@ -68,13 +68,13 @@ class Small:
         _run("mount", "-t", "tmpfs", "-o", f"size={SMALL_BYTES}", "none", self.mounted)
 
     def fill(self, leaving: int) -> None:
-        """Leave so many bytes of room."""
+        """Fill the disk up to ``leaving`` bytes."""
         room = os.statvfs(self.mounted)
         free = room.f_bavail * room.f_frsize
         (self.mounted / "ballast").write_bytes(b"\0" * max(0, free - leaving))
 
     def make_room(self) -> None:
-        """Take away what filled it."""
+        """Delete the filler."""
         (self.mounted / "ballast").unlink()
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class Small:
 
 @contextmanager
 def failing(pid: int, calls: str, error: str, when: str) -> Iterator[None]:
-    """Let system calls of a process fail: which, how, and the how many-eth."""
+    """Let system calls of a process fail: which calls, with which error, from which one on."""
     tracer = subprocess.Popen(
         ["strace", "-f", "-qq", "-o", os.devnull, "-p", str(pid), "-e", f"trace={calls}",
          "-e", f"inject={calls}:error={error}:when={when}"],

@@ -1,4 +1,4 @@
-"""The load: clients that teach a service, and note what was acknowledged.
+"""The load: clients that teach a service, and report what was acknowledged.
 
 What a client says as its n-th is a function of the seed, so that after a crash it can say the same
 again, under the same key.
@@ -31,7 +31,7 @@ CLIENTS = 4
 
 
 class Plan(NamedTuple):
-    """What a process is to do: where clients go on, and how much there is to do."""
+    """The work of a process: the next request of each client, and how many to make."""
 
     folder: Path
     seed: int
@@ -42,7 +42,7 @@ class Plan(NamedTuple):
 
 
 def run(plan: Plan, acks: socket.socket) -> None:
-    """Open the folder, teach until there is no more to do, close it."""
+    """Open the folder, make all requests, close it."""
     lock = threading.Lock()
 
     def tell(**ack: Any) -> None:
@@ -61,7 +61,7 @@ def run(plan: Plan, acks: socket.socket) -> None:
 
 
 class Client:
-    """One of those who teach, one request after the other."""
+    """A client that makes one request after the other."""
 
     def __init__(self, engine: Engine, plan: Plan, number: int, tell: Any) -> None:
         self.engine = engine
@@ -106,7 +106,7 @@ class Client:
         return self.engine.feedback(tag, labels, who=tag, key=tag).result().version
 
     def correction(self, tag: str, draw: random.Random) -> int:
-        """Two answers, of which the second takes the place of the first."""
+        """Answer twice; the second answer replaces the first."""
         self.feedback(f"{tag}.1", draw)
         labels = draw.sample(sorted(TOPICS), 2)
         return self.engine.feedback(f"{tag}.1", labels, who=tag, key=tag).result().version

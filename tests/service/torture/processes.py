@@ -1,4 +1,4 @@
-"""Processes that end badly: made by forking, so that a trial costs no start of Python."""
+"""Processes that end badly; forked, so that a trial does not start Python again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATIENCE = 60.0  # seconds, after which a child hangs
 
 
 class Child:
-    """A process under load; the ``acks`` that it sent are kept."""
+    """A process under load, and the ``acks`` that it sent."""
 
     def __init__(self, plan: Plan, bug: str | None = None, waits: bool = False) -> None:
         here, there = socket.socketpair()
@@ -49,11 +49,11 @@ class Child:
                 os._exit(NOT_OPENED)
 
     def go(self) -> None:
-        """Let a child begin that waits."""
+        """Start a child that waits."""
         self._socket.send(b"!")
 
     def listen(self, seconds: float) -> bool:
-        """Hear of acknowledgements for a while; whether it still lives."""
+        """Receive acknowledgements for a while; return whether the child still lives."""
         until = time.monotonic() + seconds
         with selectors.DefaultSelector() as ready:
             ready.register(self._socket, selectors.EVENT_READ)
@@ -65,16 +65,16 @@ class Child:
         return True
 
     def fall_silent(self) -> None:
-        """What is heard from now on is late: see ``PowerCut``."""
+        """Count no further acknowledgements: see ``PowerCut``."""
         self.listen(0.0001)
         self._heard = self._raw.count(b"\n")
 
     def kill(self) -> None:
-        """End it as the system would, at once."""
+        """Send ``kill -9``."""
         os.kill(self.pid, signal.SIGKILL)
 
     def wait(self) -> int:
-        """Hear the rest; the exit code, negative for a signal."""
+        """Receive the rest; return the exit code, negative for a signal."""
         if self.listen(PATIENCE):
             self.kill()
         self._socket.close()
@@ -82,14 +82,14 @@ class Child:
 
     @property
     def acks(self) -> list[Ack]:
-        """What was acknowledged, and whether late."""
+        """Return the acknowledged requests, and whether they were late."""
         lines = [line for line in self._raw.splitlines(True) if line.endswith(b"\n")]
         in_time = len(lines) if self._heard < 0 else self._heard
         return [{**json.loads(line), "late": place >= in_time} for place, line in enumerate(lines)]
 
 
 def checked(plan: Plan, acks: Sequence[Ack], bug: str | None = None) -> list[str]:
-    """What is wrong with a folder, found out by a process of its own."""
+    """Check a folder in a process of its own; return what is wrong."""
     reader, writer = os.pipe()
     sys.stdout.flush()
     pid = os.fork()

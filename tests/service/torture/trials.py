@@ -1,4 +1,4 @@
-"""The trials: one way to end, again and again, and a look at what is left."""
+"""The trials: crash a service in one way, then check what is left."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMPACTING = EngineOptions(snapshot_documents=25, log_bytes=1)
 
 @dataclass
 class Series:
-    """A folder, and all that was acknowledged since it was made."""
+    """A folder, and all requests acknowledged since it was made."""
 
     folder: Path
     seed: int
@@ -30,14 +30,14 @@ class Series:
     acks: list[Ack] = field(default_factory=list)
 
     def plan(self, most: int = 10**9) -> Plan:
-        """Go on where the last crash was; what was not acknowledged is said again."""
+        """Plan the next run: repeat requests that were not acknowledged."""
         options = {"options": COMPACTING} if self.only_learn else {}
         return Plan(
             self.folder, self.seed, next_places(self.acks), most, self.only_learn, **options
         )
 
     def hear(self, child: Child) -> None:
-        """Note what was acknowledged."""
+        """Note the acknowledged requests of a process."""
         self.acks += child.acks
 
 
@@ -50,7 +50,7 @@ class Trials:
         self._series: Series | None = None
 
     def run(self, number: int) -> list[str]:
-        """One trial; what was found to be wrong."""
+        """Run one trial; return what went wrong."""
         draw = random.Random(f"{self.seed}/{number}")
         if self._series is None or number % SERIES == 0:
             self._fresh(number, draw)
@@ -76,15 +76,15 @@ class Trials:
         raise NotImplementedError
 
     def summary(self) -> str:
-        """What was put through."""
+        """Count the acknowledged requests."""
         return f"{self.acknowledged} acknowledged"
 
     def close(self) -> None:
-        """Leave nothing behind."""
+        """Clean up."""
 
 
 class Kill(Trials):
-    """``kill -9`` at a random moment."""
+    """Send ``kill -9`` at a random moment."""
 
     def _crash(self, series: Series, draw: random.Random, number: int) -> list[str]:
         child = Child(series.plan(), self.bug)
@@ -96,11 +96,10 @@ class Kill(Trials):
 
 
 class PowerCut(Trials):
-    """The power goes: what was not flushed is lost.
+    """Cut the power: everything that was not flushed is lost.
 
-    Nobody would hear what a computer says after its power is gone. Here it still can, and a flush
-    that was under way when the file system was shut down may even return without an error, its
-    journal having been given up meanwhile: such late words do not count as acknowledged.
+    The process outlives the power cut here, and a flush that was under way may even return without
+    an error. Acknowledgements after the cut therefore do not count.
     """
 
     def __init__(self, base: Path, seed: int, bug: str | None) -> None:
@@ -126,7 +125,7 @@ class PowerCut(Trials):
 
 
 class Errors(Trials):
-    """A system call fails: the k-th write, flush or rename, or all from there on."""
+    """Let a system call fail: the k-th write, flush or rename, or all from there on."""
 
     CALLS = ("write,pwrite64,writev", "fsync,fdatasync", "rename,renameat,renameat2")
     ERRORS = ("EIO", "ENOSPC")
@@ -145,7 +144,7 @@ class Errors(Trials):
 
 
 class FullDisk(Trials):
-    """A small disk gets full; later there is room again."""
+    """Fill a small disk, then make room again."""
 
     def __init__(self, base: Path, seed: int, bug: str | None) -> None:
         super().__init__(base, seed, bug)
@@ -167,9 +166,9 @@ class FullDisk(Trials):
 
 
 class Spoilt(Trials):
-    """The newest snapshot is cut off, or one of its bits flipped: at every byte, one after another.
+    """Cut the newest snapshot off, or flip one of its bits: at every byte, one after another.
 
-    The log was compacted, so that the snapshot before it is all there is to fall back to.
+    The log is compacted, so the service must fall back on the previous snapshot.
     """
 
     def _fresh(self, number: int, draw: random.Random) -> None:
@@ -179,7 +178,7 @@ class Spoilt(Trials):
         assert self._series is not None
         child = Child(self._series.plan(most=20), None)
         if child.wait() != 0:
-            raise RuntimeError("the folder to be spoilt could not be made")
+            raise RuntimeError("could not make the folder to damage")
         self._acks = child.acks
         self._series.folder.rename(self._whole)
 
@@ -198,10 +197,10 @@ class Spoilt(Trials):
         return []
 
     def run(self, number: int) -> list[str]:
-        """One trial; it must also have been told that something was amiss."""
+        """Run one trial; the service must also report the damage."""
         found = super().run(number)
         if not list((self.base / "data" / "snapshots").glob("*.damaged")):
-            found.append("nobody was told that the snapshot is damaged")
+            found.append("the damaged snapshot was not reported")
         return found
 
 
