@@ -9,8 +9,9 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -28,13 +29,20 @@ DEATHS = 4  # at most, of a trial
 SHARING = {"idle": 0.6, "snapshot_documents": 40, "snapshot_seconds": 0.05}
 JOINING = Settings(dimensions=64, max_labels=16, pending=200)
 
+Attempt: TypeAlias = "Callable[[Trials, Path, list[Record], random.Random], list[str]]"
+"""A trial: return what went wrong."""
+
 
 class Trials:
-    """Trials of one kind, each with a stream and a folder of its own."""
+    """Trials of one kind, each with a stream and a folder of its own; some with a server."""
 
-    def __init__(self, base: Path, seed: int, bug: str | None) -> None:
+    def __init__(
+        self, attempt: Attempt, server: Any, base: Path, seed: int, bug: str | None
+    ) -> None:
         self.base, self.seed, self.bug = base, seed, bug
         self.documents = self.deaths = 0
+        self.server = None if server is None else server(base / "server")
+        self._attempt = attempt
 
     def run(self, number: int) -> list[str]:
         """Run one trial; return what went wrong."""
@@ -44,12 +52,9 @@ class Trials:
         here.mkdir()
         rows = plain.records(COUNT, draw.randrange(2**32))
         self.documents += len(rows)
-        return self._try(here, rows, draw)
+        return self._attempt(self, here, rows, draw)
 
-    def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
-        raise NotImplementedError
-
-    def _survive(self, draw: random.Random, *given: Any, **options: Any) -> list[str]:
+    def survive(self, draw: random.Random, *given: Any, **options: Any) -> list[str]:
         """Kill a flow several times, then let it finish."""
         for _ in range(draw.randint(1, DEATHS)):
             child = Child(self.bug, *given, **options)
@@ -64,185 +69,155 @@ class Trials:
 
     def close(self) -> None:
         """Clean up."""
+        if self.server is not None:
+            self.server.stop()
 
 
-class Files(Trials):
+def files(trials: Trials, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
     """Kill flows from a file to a file; some lines are not records."""
-
-    def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
-        source, out, folder = here / "news.jsonl", here / "out.jsonl", here / "model"
-        source.write_bytes(spoilt(rows, draw))
-        found = self._survive(draw, folder, str(source), str(out))
-        return found or once(folder, out, rows) + same_letters(folder, source)
+    source, out, folder = here / "news.jsonl", here / "out.jsonl", here / "model"
+    source.write_bytes(spoilt(rows, draw))
+    found = trials.survive(draw, folder, str(source), str(out))
+    return found or once(folder, out, rows) + same_letters(folder, source)
 
 
-class Folders(Trials):
+def folders(trials: Trials, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
     """Kill flows from a folder with files of several formats."""
-
-    def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
-        inbox, out, folder = here / "inbox", here / "out.jsonl", here / "model"
-        inbox.mkdir()
-        start = 0
-        for number in range(draw.randint(1, 6)):
-            stop = len(rows) if number == 5 else draw.randint(start, len(rows))
-            part, start = rows[start:stop], stop
-            write_file(inbox, f"{number}", part, draw.choice(["jsonl", "csv", "jsonl.gz"]))
-        found = self._survive(draw, folder, f"file:{inbox}/?settle=0", str(out))
-        return found or once(folder, out, rows[:start])
+    inbox, out, folder = here / "inbox", here / "out.jsonl", here / "model"
+    inbox.mkdir()
+    start = 0
+    for number in range(draw.randint(1, 6)):
+        stop = len(rows) if number == 5 else draw.randint(start, len(rows))
+        part, start = rows[start:stop], stop
+        write_file(inbox, f"{number}", part, draw.choice(["jsonl", "csv", "jsonl.gz"]))
+    found = trials.survive(draw, folder, f"file:{inbox}/?settle=0", str(out))
+    return found or once(folder, out, rows[:start])
 
 
-class RedisTrials(Trials):
-    """Trials with a server."""
-
-    def __init__(self, base: Path, seed: int, bug: str | None) -> None:
-        super().__init__(base, seed, bug)
-        self.server = RedisServer(base / "redis")
-
-    def run(self, number: int) -> list[str]:
-        """Run one trial, with an empty server."""
-        self.server.client.flushall()
-        return super().run(number)
-
-    def close(self) -> None:
-        self.server.stop()
-
-
-class Redis(RedisTrials):
+def redis(trials: Trials, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
     """Kill flows with and without a group; some entries are not records."""
-
-    def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
-        fill(self.server, "news", rows, draw)
-        options = draw.choice([{}, {"group": "desk"}, {"group": "desk"}])
-        out, folder = here / "out.jsonl", here / "model"
-        found = self._survive(draw, folder, self.server.url("news", **options), str(out))
-        return found or once(folder, out, rows) + self._nothing_pending(options)
-
-    def _nothing_pending(self, options: dict[str, str]) -> list[str]:
-        if not options:
-            return []
-        pending = self.server.client.xpending("news", "desk")["pending"]
-        return [f"{pending} entries are pending"] if pending else []
+    trials.server.client.flushall()
+    fill(trials.server, "news", rows, draw)
+    options = draw.choice([{}, {"group": "desk"}, {"group": "desk"}])
+    out, folder = here / "out.jsonl", here / "model"
+    found = trials.survive(draw, folder, trials.server.url("news", **options), str(out))
+    return found or once(folder, out, rows) + _nothing_pending(trials, options)
 
 
-class Broker(RedisTrials):
+def _nothing_pending(trials: Trials, options: dict[str, str]) -> list[str]:
+    if not options:
+        return []
+    pending = trials.server.client.xpending("news", "desk")["pending"]
+    return [f"{pending} entries are pending"] if pending else []
+
+
+def broker(trials: Trials, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
     """Kill the server at random moments, and sometimes the flow too."""
-
-    def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
-        fill(self.server, "news", rows, draw)
-        options = draw.choice([{}, {"group": "desk"}])
-        given = (here / "model", self.server.url("news", **options), self.server.url("out"))
-        child = Child(self.bug, *given)
-        for _ in range(draw.randint(1, DEATHS)):
-            time.sleep(draw.uniform(0.0, LIFE))
-            self.server.kill()
-            if draw.random() < 0.5:
-                self.deaths += child.kill() == -signal.SIGKILL
-                child = Child(self.bug, *given)
-            time.sleep(draw.uniform(0.0, 0.05))
-            self.server.start()
-            self.deaths += 1
-        code = child.wait()
-        found = [f"ended with {code}"] if code else []
-        return found or learnt(here / "model", rows) + self._at_least_once(rows)
-
-    def _at_least_once(self, rows: list[Record]) -> list[str]:
-        entries = self.server.client.xrange("out")
-        written = {json.loads(fields[b"json"])["id"]: fields[b"json"] for _, fields in entries}
-        wanted = {row["id"]: msgspec.json.encode(row) for row in plain.predictions(rows)}
-        return [] if written == wanted else ["the outputs are not those of the documents"]
-
-
-class Joining(RedisTrials):
-    """Kill flows whose labels come on a second stream, out of order."""
-
-    def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
-        labels = [{"id": row["id"], "labels": row["labels"]} for row in rows if row["labels"]]
-        late = sorted(labels, key=lambda row: int(row["id"][1:]) + draw.uniform(-80, 80))
-        fill(self.server, "news", [row | {"labels": None} for row in rows], draw)
-        fill(self.server, "labels", late, draw)
-        source, more = self.server.url("news", group="desk"), self.server.url("labels")
-        options: dict[str, Any] = {"labels": more, "settings": JOINING}
-        run(here / "whole", self.server.url("news"), str(here / "whole.jsonl"), **options)
-        found = self._survive(draw, here / "model", source, str(here / "out.jsonl"), **options)
-        if not found and plain.model_in(here / "model") != plain.model_in(here / "whole"):
-            found.append("the model is not that of a flow that was never killed")
-        if not found and (here / "out.jsonl").read_bytes() != (here / "whole.jsonl").read_bytes():
-            found.append("the outputs are not those of a flow that was never killed")
-        return found
-
-
-class Claims(RedisTrials):
-    """Pause each of two flows in a group so long that the other takes over its entries."""
-
-    def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
-        fill(self.server, "news", rows, draw, again=0.0)
-        source = self.server.url("news", group="desk", claim=0.15)
-        folders = [here / "a", here / "b"]
-        children = [
-            Child(self.bug, folder, source, str(folder.with_suffix(".jsonl")), **SHARING)
-            for folder in folders
-        ]
-        for _ in range(draw.randint(1, DEATHS)):
-            child = draw.choice(children)
-            time.sleep(draw.uniform(0.0, 0.15))
-            if child.poll() is None:
-                child.signal(signal.SIGSTOP)
-                time.sleep(draw.uniform(0.1, 0.3))
-                child.signal(signal.SIGCONT)
-                self.deaths += 1
-        codes = [child.wait() for child in children]
-        found = [f"ended with {code}" for code in codes if code]
-        return found or self._shared(folders, rows)
-
-    def _shared(self, folders: list[Path], rows: list[Record]) -> list[str]:
-        """Check that exactly one of them learnt each document."""
-        by_id = {row["id"]: row for row in rows}
-        written, found = [], []
-        for folder in folders:
-            ids = [line["id"] for line in read_lines(folder.with_suffix(".jsonl"))]
-            written += ids
-            found += learnt(folder, [by_id[own] for own in ids])
-        if sorted(written) != sorted(by_id):
-            found.append(
-                f"{len(written)} documents were learnt, {len(set(written))} of {len(rows)}"
-            )
-        return found
-
-
-class Nats(Trials):
-    """Kill the flow, or the server, at random moments."""
-
-    def __init__(self, base: Path, seed: int, bug: str | None) -> None:
-        super().__init__(base, seed, bug)
-        self.server = NatsServer(base / "nats")
-
-    def _try(self, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
-        raw = [msgspec.json.encode(row) for row in rows]
-
-        async def publish(js: Any) -> None:
-            await js.add_stream(name=here.name, subjects=[here.name])
-            await js.purge_stream(here.name)
-            await asyncio.gather(*(js.publish(here.name, one) for one in raw))
-
-        self.server.tell(publish)
-        out, folder = here / "out.jsonl", here / "model"
-        given = (folder, self.server.url(here.name), str(out))
+    trials.server.client.flushall()
+    fill(trials.server, "news", rows, draw)
+    options = draw.choice([{}, {"group": "desk"}])
+    given = (here / "model", trials.server.url("news", **options), trials.server.url("out"))
+    child = Child(trials.bug, *given)
+    for _ in range(draw.randint(1, DEATHS)):
+        time.sleep(draw.uniform(0.0, LIFE))
+        trials.server.kill()
         if draw.random() < 0.5:
-            return self._survive(draw, *given) or once(folder, out, rows)
-        child = Child(self.bug, *given)
-        for _ in range(draw.randint(1, DEATHS)):
-            time.sleep(draw.uniform(0.0, LIFE))
-            self.server.kill()
-            self.server.start()
-            self.deaths += 1
-        code = child.wait()
-        return [f"ended with {code}"] if code else once(folder, out, rows)
-
-    def close(self) -> None:
-        self.server.stop()
+            trials.deaths += child.kill() == -signal.SIGKILL
+            child = Child(trials.bug, *given)
+        time.sleep(draw.uniform(0.0, 0.05))
+        trials.server.start()
+        trials.deaths += 1
+    code = child.wait()
+    found = [f"ended with {code}"] if code else []
+    return found or learnt(here / "model", rows) + _at_least_once(trials, rows)
 
 
-# ── what is put there ────────────────────────────────────────────────────────────────────────────
+def _at_least_once(trials: Trials, rows: list[Record]) -> list[str]:
+    entries = trials.server.client.xrange("out")
+    written = {json.loads(fields[b"json"])["id"]: fields[b"json"] for _, fields in entries}
+    wanted = {row["id"]: msgspec.json.encode(row) for row in plain.predictions(rows)}
+    return [] if written == wanted else ["the outputs are not those of the documents"]
+
+
+def joining(trials: Trials, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
+    """Kill flows whose labels come on a second stream, out of order."""
+    trials.server.client.flushall()
+    labels = [{"id": row["id"], "labels": row["labels"]} for row in rows if row["labels"]]
+    late = sorted(labels, key=lambda row: int(row["id"][1:]) + draw.uniform(-80, 80))
+    fill(trials.server, "news", [row | {"labels": None} for row in rows], draw)
+    fill(trials.server, "labels", late, draw)
+    source, more = trials.server.url("news", group="desk"), trials.server.url("labels")
+    options: dict[str, Any] = {"labels": more, "settings": JOINING}
+    run(here / "whole", trials.server.url("news"), str(here / "whole.jsonl"), **options)
+    found = trials.survive(draw, here / "model", source, str(here / "out.jsonl"), **options)
+    if not found and plain.model_in(here / "model") != plain.model_in(here / "whole"):
+        found.append("the model is not that of a flow that was never killed")
+    if not found and (here / "out.jsonl").read_bytes() != (here / "whole.jsonl").read_bytes():
+        found.append("the outputs are not those of a flow that was never killed")
+    return found
+
+
+def claims(trials: Trials, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
+    """Pause each of two flows in a group so long that the other takes over its entries."""
+    trials.server.client.flushall()
+    fill(trials.server, "news", rows, draw, again=0.0)
+    source = trials.server.url("news", group="desk", claim=0.15)
+    folders = [here / "a", here / "b"]
+    children = [
+        Child(trials.bug, folder, source, str(folder.with_suffix(".jsonl")), **SHARING)
+        for folder in folders
+    ]
+    for _ in range(draw.randint(1, DEATHS)):
+        child = draw.choice(children)
+        time.sleep(draw.uniform(0.0, 0.15))
+        if child.poll() is None:
+            child.signal(signal.SIGSTOP)
+            time.sleep(draw.uniform(0.1, 0.3))
+            child.signal(signal.SIGCONT)
+            trials.deaths += 1
+    codes = [child.wait() for child in children]
+    found = [f"ended with {code}" for code in codes if code]
+    return found or _shared(folders, rows)
+
+
+def _shared(folders: list[Path], rows: list[Record]) -> list[str]:
+    """Check that exactly one of them learnt each document."""
+    by_id = {row["id"]: row for row in rows}
+    written, found = [], []
+    for folder in folders:
+        ids = [line["id"] for line in read_lines(folder.with_suffix(".jsonl"))]
+        written += ids
+        found += learnt(folder, [by_id[own] for own in ids])
+    if sorted(written) != sorted(by_id):
+        found.append(f"{len(written)} documents were learnt, {len(set(written))} of {len(rows)}")
+    return found
+
+
+def nats(trials: Trials, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
+    """Kill the flow, or the server, at random moments."""
+    raw = [msgspec.json.encode(row) for row in rows]
+
+    async def publish(js: Any) -> None:
+        await js.add_stream(name=here.name, subjects=[here.name])
+        await js.purge_stream(here.name)
+        await asyncio.gather(*(js.publish(here.name, one) for one in raw))
+
+    trials.server.tell(publish)
+    out, folder = here / "out.jsonl", here / "model"
+    given = (folder, trials.server.url(here.name), str(out))
+    if draw.random() < 0.5:
+        return trials.survive(draw, *given) or once(folder, out, rows)
+    child = Child(trials.bug, *given)
+    for _ in range(draw.randint(1, DEATHS)):
+        time.sleep(draw.uniform(0.0, LIFE))
+        trials.server.kill()
+        trials.server.start()
+        trials.deaths += 1
+    code = child.wait()
+    return [f"ended with {code}"] if code else once(folder, out, rows)
+
+
+# ── inputs ────────────────────────────────────────────────────────────────────────────
 
 
 def spoilt(rows: list[Record], draw: random.Random) -> bytes:
@@ -288,7 +263,7 @@ def fill(
     pipe.execute()
 
 
-# ── what must have become of it ──────────────────────────────────────────────────────────────────
+# ── checks ──────────────────────────────────────────────────────────────────
 
 
 def learnt(folder: Path, rows: list[Record]) -> list[str]:
@@ -321,6 +296,11 @@ def read_lines(path: Path) -> list[Record]:
 
 
 KINDS: dict[str, Callable[[Path, int, str | None], Trials]] = {
-    "files": Files, "folders": Folders, "redis": Redis, "broker": Broker, "joining": Joining,
-    "claims": Claims, "nats": Nats,
-}  # fmt: skip
+    "files": partial(Trials, files, None),
+    "folders": partial(Trials, folders, None),
+    "redis": partial(Trials, redis, RedisServer),
+    "broker": partial(Trials, broker, RedisServer),
+    "joining": partial(Trials, joining, RedisServer),
+    "claims": partial(Trials, claims, RedisServer),
+    "nats": partial(Trials, nats, NatsServer),
+}

@@ -6,7 +6,9 @@ import random
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from clasher import durable
 from clasher.service.engine import DISK_FAILED
@@ -41,39 +43,48 @@ class Series:
         self.acks += child.acks
 
 
-class Trials:
-    """Trials of one kind, in a folder of their own."""
+class Crash(Protocol):
+    """One way to crash a service, in the folder ``root``."""
 
-    def __init__(self, base: Path, seed: int, bug: str | None) -> None:
-        self.base, self.seed, self.bug = base, seed, bug
+    root: Path
+
+    def __call__(self, series: Series, draw: random.Random, number: int) -> list[str]:
+        """Run a service until it crashes; return what went wrong."""
+
+    def check(self, series: Series) -> list[str]:
+        """Check the folder after the restart."""
+
+    def close(self) -> None:
+        """Clean up."""
+
+
+class Trials:
+    """Trials of one kind of crash, in series that share a folder."""
+
+    def __init__(self, seed: int, bug: str | None, crash: Crash) -> None:
+        self.seed, self.bug = seed, bug
         self.acknowledged = 0
+        self._crash = crash
         self._series: Series | None = None
 
     def run(self, number: int) -> list[str]:
         """Run one trial; return what went wrong."""
         draw = random.Random(f"{self.seed}/{number}")
-        if self._series is None or number % SERIES == 0:
-            self._fresh(number, draw)
-        assert self._series is not None
-        before = len(self._series.acks)
-        found = self._crash(self._series, draw, number)
-        self.acknowledged += len(self._series.acks) - before
-        found += checked(self._series.plan(), self._series.acks, self.bug)
-        if found:
-            self._series = None
+        series = self._series
+        if series is None or number % SERIES == 0:
+            series = self._new_series(number, draw)
+        before = len(series.acks)
+        found = self._crash(series, draw, number)
+        self.acknowledged += len(series.acks) - before
+        found += checked(series.plan(), series.acks, self.bug) + self._crash.check(series)
+        self._series = None if found else series
         return found
 
-    def _fresh(self, number: int, draw: random.Random) -> None:
-        shutil.rmtree(self._root() / "data", ignore_errors=True)
-        durable.flush_folder(self._root())  # or a power cut brings the old folder back
-        only_learn = bool(number // SERIES % 2)
-        self._series = Series(self._root() / "data", draw.randrange(2**32), only_learn)
-
-    def _root(self) -> Path:
-        return self.base
-
-    def _crash(self, series: Series, draw: random.Random, number: int) -> list[str]:
-        raise NotImplementedError
+    def _new_series(self, number: int, draw: random.Random) -> Series:
+        root = self._crash.root
+        shutil.rmtree(root / "data", ignore_errors=True)
+        durable.flush_folder(root)  # or a power cut brings the old folder back
+        return Series(root / "data", draw.randrange(2**32), bool(number // SERIES % 2))
 
     def summary(self) -> str:
         """Count the acknowledged requests."""
@@ -81,36 +92,43 @@ class Trials:
 
     def close(self) -> None:
         """Clean up."""
+        self._crash.close()
 
 
-class Kill(Trials):
+class Kill:
     """Send ``kill -9`` at a random moment."""
 
-    def _crash(self, series: Series, draw: random.Random, number: int) -> list[str]:
-        child = Child(series.plan(), self.bug)
+    def __init__(self, base: Path, bug: str | None) -> None:
+        self.root, self._bug = base, bug
+
+    def __call__(self, series: Series, draw: random.Random, number: int) -> list[str]:
+        child = Child(series.plan(), self._bug)
         child.listen(draw.uniform(0.0, 0.25))
         child.kill()
         child.wait()
         series.hear(child)
         return []
 
+    def check(self, series: Series) -> list[str]:
+        return []
 
-class PowerCut(Trials):
+    def close(self) -> None:
+        pass
+
+
+class PowerCut:
     """Cut the power: everything that was not flushed is lost.
 
     The process outlives the power cut here, and a flush that was under way may even return without
     an error. Acknowledgements after the cut therefore do not count.
     """
 
-    def __init__(self, base: Path, seed: int, bug: str | None) -> None:
-        super().__init__(base, seed, bug)
-        self._disk = disks.Image(base)
+    def __init__(self, base: Path, bug: str | None) -> None:
+        self._bug, self._disk = bug, disks.Image(base)
+        self.root = self._disk.mounted
 
-    def _root(self) -> Path:
-        return self._disk.mounted
-
-    def _crash(self, series: Series, draw: random.Random, number: int) -> list[str]:
-        child = Child(series.plan(), self.bug)
+    def __call__(self, series: Series, draw: random.Random, number: int) -> list[str]:
+        child = Child(series.plan(), self._bug)
         child.listen(draw.uniform(0.0, 0.4))
         child.fall_silent()
         self._disk.cut_power()
@@ -120,88 +138,97 @@ class PowerCut(Trials):
         self._disk.mount_again()
         return []
 
+    def check(self, series: Series) -> list[str]:
+        return []
+
     def close(self) -> None:
         self._disk.close()
 
 
-class Errors(Trials):
+class Errors:
     """Let a system call fail: the k-th write, flush or rename, or all from there on."""
 
     CALLS = ("write,pwrite64,writev", "fsync,fdatasync", "rename,renameat,renameat2")
     ERRORS = ("EIO", "ENOSPC")
     REQUESTS = 12  # of each client
 
-    def _crash(self, series: Series, draw: random.Random, number: int) -> list[str]:
+    def __init__(self, base: Path, bug: str | None) -> None:
+        self.root, self._bug = base, bug
+
+    def __call__(self, series: Series, draw: random.Random, number: int) -> list[str]:
         calls = self.CALLS[number % len(self.CALLS)]
         place = 1 + int(draw.expovariate(1 / (3 if "rename" in calls else 12)))
         when = f"{place}{draw.choice(['', '+'])}"
-        child = Child(series.plan(self.REQUESTS), self.bug, waits=True)
+        child = Child(series.plan(self.REQUESTS), self._bug, waits=True)
         with disks.failing(child.pid, calls, draw.choice(self.ERRORS), when):
             child.go()
             code = child.wait()
         series.hear(child)
         return [] if code in (0, DISK_FAILED, NOT_OPENED) else [f"ended with {code}"]
 
+    def check(self, series: Series) -> list[str]:
+        return []
 
-class FullDisk(Trials):
+    def close(self) -> None:
+        pass
+
+
+class FullDisk:
     """Fill a small disk, then make room again."""
 
-    def __init__(self, base: Path, seed: int, bug: str | None) -> None:
-        super().__init__(base, seed, bug)
-        self._disk = disks.Small(base)
+    def __init__(self, base: Path, bug: str | None) -> None:
+        self._bug, self._disk = bug, disks.Small(base)
+        self.root = self._disk.mounted
 
-    def _root(self) -> Path:
-        return self._disk.mounted
-
-    def _crash(self, series: Series, draw: random.Random, number: int) -> list[str]:
+    def __call__(self, series: Series, draw: random.Random, number: int) -> list[str]:
         self._disk.fill(leaving=draw.randrange(0, 300_000))
-        child = Child(series.plan(), self.bug)
+        child = Child(series.plan(), self._bug)
         code = child.wait()
         series.hear(child)
         self._disk.make_room()
         return [] if code in (DISK_FAILED, NOT_OPENED) else [f"ended with {code} on a full disk"]
 
+    def check(self, series: Series) -> list[str]:
+        return []
+
     def close(self) -> None:
         self._disk.close()
 
 
-class Spoilt(Trials):
+class Spoilt:
     """Cut the newest snapshot off, or flip one of its bits: at every byte, one after another.
 
     The log is compacted, so the service must fall back on the previous snapshot.
     """
 
-    def _fresh(self, number: int, draw: random.Random) -> None:
-        super()._fresh(SERIES, draw)
-        if self._whole.exists():
-            return
-        assert self._series is not None
-        child = Child(self._series.plan(most=20), None)
-        if child.wait() != 0:
-            raise RuntimeError("could not make the folder to damage")
-        self._acks = child.acks
-        self._series.folder.rename(self._whole)
+    def __init__(self, base: Path, bug: str | None) -> None:
+        self.root, self._bug = base, bug
+        self._acks: list[Ack] = []
 
-    @property
-    def _whole(self) -> Path:
-        return self.base / "whole"
-
-    def _crash(self, series: Series, draw: random.Random, number: int) -> list[str]:
+    def __call__(self, series: Series, draw: random.Random, number: int) -> list[str]:
+        series.only_learn = True
+        intact = self.root / "intact"
+        if not intact.exists():
+            child = Child(series.plan(most=20), None)
+            if child.wait() != 0:
+                raise RuntimeError("could not make the folder to damage")
+            self._acks = child.acks
+            series.folder.rename(intact)
         shutil.rmtree(series.folder, ignore_errors=True)
-        shutil.copytree(self._whole, series.folder)
+        shutil.copytree(intact, series.folder)
         series.acks = list(self._acks)
-        newest = max((series.folder / "snapshots").iterdir())
-        files = sorted(newest.iterdir())
+        files = sorted(max((series.folder / "snapshots").iterdir()).iterdir())
         file = files[number % len(files)]
         spoil(file, number // len(files) // 2, cut=bool(number // len(files) % 2))
         return []
 
-    def run(self, number: int) -> list[str]:
-        """Run one trial; the service must also report the damage."""
-        found = super().run(number)
-        if not list((self.base / "data" / "snapshots").glob("*.damaged")):
-            found.append("the damaged snapshot was not reported")
-        return found
+    def check(self, series: Series) -> list[str]:
+        if list((series.folder / "snapshots").glob("*.damaged")):
+            return []
+        return ["the damaged snapshot was not reported"]
+
+    def close(self) -> None:
+        pass
 
 
 def spoil(file: Path, place: int, *, cut: bool) -> None:
@@ -215,6 +242,14 @@ def spoil(file: Path, place: int, *, cut: bool) -> None:
     file.write_bytes(raw)
 
 
-KINDS: dict[str, Callable[[Path, int, str | None], Trials]] = {
+CRASHES: dict[str, Callable[[Path, str | None], Crash]] = {
     "kill": Kill, "power": PowerCut, "errors": Errors, "full": FullDisk, "spoilt": Spoilt,
 }  # fmt: skip
+
+
+def trials_of(kind: str, base: Path, seed: int, bug: str | None) -> Trials:
+    """Make the trials of one kind."""
+    return Trials(seed, bug, CRASHES[kind](base, bug))
+
+
+KINDS = {kind: partial(trials_of, kind) for kind in CRASHES}
