@@ -134,7 +134,7 @@ def memory_of(before: bool, labels: int = 173) -> int:
     model = Clasher(max_labels=labels)
     bytes_ = model.max_nbytes
     if before:
-        state = model._state
+        state = model.state
         width = -(-labels // 16) * 16
         bytes_ += DIMENSIONS * width * 4 - state.squares.nbytes
     return bytes_

@@ -71,7 +71,7 @@ def _fitted(train: Corpus, parts: int, how: dict[str, Any]) -> Clasher:
 def _differences(model: Clasher, one: Clasher, test: Any) -> dict[str, Any]:
     """Compare counts, sums and predictions."""
     order = [model._index.numbers[label] for label in one.labels]
-    labels, ours, theirs = len(order), model._state, one._state
+    labels, ours, theirs = len(order), model.state, one.state
     counted = {
         "frequencies": np.array_equal(ours.frequencies, theirs.frequencies),
         "counts": np.array_equal(ours.counts[order], theirs.counts[:labels]),

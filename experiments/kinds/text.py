@@ -75,12 +75,12 @@ def words(stream: Corpus) -> Iterator[dict[str, Any]]:
     exact = model.hash_many(stream.texts)
     documents = np.repeat(np.arange(exact.documents), np.diff(exact.words.indptr))
     buckets = exact.buckets[exact.indptr[documents] + exact.words.places]
-    kept = model._state.word_keys[buckets] == exact.words.keys
+    kept = model.state.word_keys[buckets] == exact.words.keys
     frequent = sorted(model.support.items(), key=lambda pair: -pair[1])[:LABELS]
     yield {
         "corpus": stream.name,
         "kept": round(float(kept.mean()), 4),
-        "buckets": round(float(np.mean(model._state.word_votes > 0)), 4),
+        "buckets": round(float(np.mean(model.state.word_votes > 0)), 4),
         "time": round(_time_of_words(stream.head(TIMED)), 2),
         "labels": {
             label: [word for word, _ in model.top_words(label, WORDS)] for label, _ in frequent

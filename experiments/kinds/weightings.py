@@ -93,9 +93,9 @@ def online_weights(model: Clasher, keys: list[int]) -> Floats:
     buckets = _buckets(model, keys, 0)
     found = np.ones(len(keys))
     if model.settings.weighting in MEASURES:
-        found *= _factors(model, model._state.terms[1, buckets])
+        found *= _factors(model, model.state.terms[1, buckets])
     if model.settings.weighting in WITH_IDF:
-        found *= np.log(model.documents / model._state.frequencies[0, buckets])
+        found *= np.log(model.documents / model.state.frequencies[0, buckets])
     return found
 
 
@@ -105,14 +105,14 @@ def staleness(model: Clasher, keys: list[int]) -> float | None:
         return None  # which need no pass
     buckets = _buckets(model, keys, 0)
     measure = MEASURES[model.settings.weighting]
-    now = np.array([term(model._state, measure, bucket) for bucket in buckets])
-    kept = model._state.terms[1, buckets]
+    now = np.array([term(model.state, measure, bucket) for bucket in buckets])
+    kept = model.state.terms[1, buckets]
     return _rounded(np.corrcoef(_factors(model, kept), _factors(model, now))[0, 1])
 
 
 def _factors(model: Clasher, kept: Floats) -> Floats:
     measure = MEASURES[model.settings.weighting]
-    labels, labelled = float(len(model.labels)), float(model._state.totals[LABELLED])
+    labels, labelled = float(len(model.labels)), float(model.state.totals[LABELLED])
     return np.array([factor(value, measure, labels, labelled) for value in kept])
 
 
@@ -186,7 +186,7 @@ def depths(stream: Corpus) -> Iterator[dict[str, Any]]:
             model = Clasher(m, depth=depth, conservative=conservative)
             found = prequential(model, stream)
             rows = [
-                model._state.frequencies[row, _buckets(model, vocabulary.keys, row)]
+                model.state.frequencies[row, _buckets(model, vocabulary.keys, row)]
                 for row in range(depth)
             ]
             excess = np.min(rows, axis=0) - truth

@@ -497,8 +497,8 @@ def test_probabilities_equal_those_of_the_product():
     truth = LabelIndex(8).adopt(LabelSets.of(stream.labels))
     ids, indptr = margin.numbered(truth.ids, truth.indptr)
     arrays = walk(hashed, ids, indptr, 5, 65536, Rule())
-    np.testing.assert_allclose(arrays.odds, model._state.odds, rtol=1e-3)
-    np.testing.assert_allclose(arrays.shared, model._state.shared, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(arrays.odds, model.state.odds, rtol=1e-3)
+    np.testing.assert_allclose(arrays.shared, model.state.shared, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", [*margin.PARTS, *margin.TRIED])

@@ -79,7 +79,7 @@ def test_rules_that_learn_from_mistakes(spark, corpus, rule):
     whole = one_pass(corpus, rule=rule)
     for rounds in (1, 2):
         model = fit(df, rule=rule, rounds=rounds, exact=rounds == 1, **SMALL)
-        np.testing.assert_array_equal(model.state.frequencies, whole._state.frequencies)
+        np.testing.assert_array_equal(model.state.frequencies, whole.state.frequencies)
         assert (model.documents, model.labelled) == (whole.documents, whole.labelled)
         if rule != "mistake":
             assert model.support == whole.support
@@ -115,7 +115,7 @@ def test_executors_use_a_custom_tokenizer(spark):
     how = {"analyzer": Analyzer(tokenizer=shlex.split), "rule": "centroid", **SMALL}
     model, alone = fit(df, **how), Clasher(**how)
     alone.learn_many(["a 'b c'", "d"], [{"x"}, {"y"}])
-    np.testing.assert_array_equal(model.state.frequencies, alone._state.frequencies)
+    np.testing.assert_array_equal(model.state.frequencies, alone.state.frequencies)
 
 
 # ── tasks, without a cluster ─────────────────────────────────────────────────────────────────────
