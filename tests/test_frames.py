@@ -87,7 +87,7 @@ def test_text_without_labels():
 
 
 def test_anything_but_a_table_is_refused():
-    with pytest.raises(StreamError, match=r"with named columns is wanted\. Got int instead"):
+    with pytest.raises(StreamError, match=r"with named columns is needed\. Got int instead"):
         columns(3)
 
 

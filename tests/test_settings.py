@@ -38,7 +38,7 @@ valid = st.builds(
 
 
 @pytest.mark.parametrize(
-    ("parameter", "wanted", "values"),
+    ("parameter", "must_be", "values"),
     [
         ("dimensions", "an integer from 2 to 1073741824", [0, 1, -5, 2**30 + 1, 8.0, "8", True]),
         ("max_labels", "an integer from 1 to 16777216", [0, -1, 2**24 + 1, 2.5, None, False]),
@@ -63,12 +63,12 @@ valid = st.builds(
         ("analyzer", "an Analyzer or None", ["words", 2, {"min_length": 2}]),
     ],
 )  # fmt: skip
-def test_every_setting_is_validated_in_one_sentence(parameter, wanted, values):
+def test_every_setting_is_validated_in_one_sentence(parameter, must_be, values):
     for value in values:
         with pytest.raises(SettingError) as caught:
             Clasher(**{parameter: value})
         assert str(caught.value) == (
-            f"The {parameter!r} parameter of Clasher must be {wanted}. Got {value!r} instead."
+            f"The {parameter!r} parameter of Clasher must be {must_be}. Got {value!r} instead."
         )
         assert isinstance(caught.value, ValueError)
 

@@ -160,14 +160,14 @@ class MissingExtraError(ClasherError, ImportError):
         return cls(f"{what} needs an optional library: pip install 'clasher[{extra}]'")
 
     @classmethod
-    def too_old(cls, library: str, found: str, wanted: str, extra: str) -> MissingExtraError:
+    def too_old(cls, library: str, found: str, needed: str, extra: str) -> MissingExtraError:
         """Say which version of a library is needed.
 
         >>> print(MissingExtraError.too_old("River", "0.15.0", "0.22", "river"))
         River 0.15.0 is too old, 0.22 is needed: pip install --upgrade 'clasher[river]'
         """
         remedy = f"pip install --upgrade 'clasher[{extra}]'"
-        return cls(f"{library} {found} is too old, {wanted} is needed: {remedy}")
+        return cls(f"{library} {found} is too old, {needed} is needed: {remedy}")
 
 
 def is_integer(value: object, least: float = -math.inf, most: float = math.inf) -> bool:

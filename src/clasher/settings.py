@@ -187,6 +187,8 @@ class ModelSettings(LearningSettings):
 class Settings(ModelSettings):
     """All settings of a model; models with equal settings can be merged.
 
+    The reference lists them in a table, ``docs/reference/settings.md``.
+
     Examples
     --------
     >>> settings = Settings(dimensions=1024, half_life=10_000)

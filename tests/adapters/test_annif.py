@@ -49,13 +49,15 @@ def library(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def best(told: str) -> str:
-    return told.splitlines()[0].split("\t")[0].strip("<>")
+def best(output: str) -> str:
+    return output.splitlines()[0].split("\t")[0].strip("<>")
 
 
 def test_it_trains_suggests_and_learns_from_corrections(library: Path) -> None:
-    told = annif(library, "suggest", "subjects", given="corn", code=1)
-    assert "train it first" in told or "not trained" in told or "Not initialized" in told, told
+    output = annif(library, "suggest", "subjects", given="corn", code=1)
+    assert "train it first" in output or "not trained" in output or "Not initialized" in output, (
+        output
+    )
     annif(library, "train", "subjects", "documents.tsv")
     assert best(annif(library, "suggest", "subjects", given="corn prices")) == GRAIN
     assert RYE not in annif(library, "suggest", "subjects", given="rye bread")
@@ -78,9 +80,9 @@ def test_bad_projects_are_refused(
 ) -> None:
     path = library / "projects.cfg"
     path.write_text(path.read_text().replace("dimensions=4096", changed))
-    told = annif(library, "train", "subjects", *arguments, code=1)
-    assert problem in told
-    assert "Traceback" not in told
+    output = annif(library, "train", "subjects", *arguments, code=1)
+    assert problem in output
+    assert "Traceback" not in output
 
 
 def test_it_asks_a_service(library: Path, tmp_path: Path) -> None:

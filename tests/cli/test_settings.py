@@ -41,16 +41,16 @@ def test_options_become_settings(news, tmp_path, stemmers, stop_lists):
 
 
 @pytest.mark.parametrize(
-    ("options", "wanted"),
+    ("options", "expected"),
     [
         (["--ngrams", "2-3"], {"ngrams": (2, 3)}),
         (["--char-ngrams", "4", "--ngrams", "0"], {"char_ngrams": (4, 4), "ngrams": 0}),
         ([], {}),
     ],
 )
-def test_sizes_of_n_grams(news, tmp_path, options, wanted):
+def test_sizes_of_n_grams(news, tmp_path, options, expected):
     path = learnt(news, tmp_path, *options)
-    assert Clasher.load(path).settings.analyzer == Analyzer.rich(**wanted)
+    assert Clasher.load(path).settings.analyzer == Analyzer.rich(**expected)
 
 
 def test_stop_words_of_a_file(news, tmp_path):
@@ -89,8 +89,8 @@ def test_bad_settings_are_one_line(news, stemmers, stop_lists, options, message)
     ],
 )
 def test_bad_options_are_explained(news, options, message):
-    said = " ".join(run("evaluate", news, *options, code=2).stderr.split())
-    assert message in said
+    output = " ".join(run("evaluate", news, *options, code=2).stderr.split())
+    assert message in output
 
 
 def test_a_model_keeps_its_analysis(news, tmp_path):
@@ -101,8 +101,8 @@ def test_a_model_keeps_its_analysis(news, tmp_path):
         (["--ngrams", "3"], "--ngrams contradicts {}, whose ngrams is (1, 2); leave it out"),
         (["--fold-numbers"], "--fold-numbers contradicts {}, whose --fold-numbers is False;"),
     ]:
-        said = one_line(run("learn", news, "--model", path, *options, "--quiet", code=2))
-        assert message.format(path) in said
+        output = one_line(run("learn", news, "--model", path, *options, "--quiet", code=2))
+        assert message.format(path) in output
     assert Clasher.load(path).documents == 120
 
 
@@ -141,6 +141,6 @@ def test_a_tokenizer(news, tmp_path, monkeypatch):
         ["merge", path, path, "-o", tmp_path / "both.clasher"],
     ]  # fmt: skip
     for command in commands:
-        said = one_line(run(*command, code=2))
-        assert "is cut into words by the function mine_to_cut:halves; give it" in said
-        assert "--tokenizer mine_to_cut:halves" in said
+        output = one_line(run(*command, code=2))
+        assert "is cut into words by the function mine_to_cut:halves; give it" in output
+        assert "--tokenizer mine_to_cut:halves" in output

@@ -34,10 +34,10 @@ def test_sketches_forget_what_is_unlearnt(weighting, kept, taken_back):
     model = learnt(kept + taken_back, **deep(weighting))
     for text, labels in taken_back:
         model.unlearn(text, labels)
-    wanted = learnt(kept, **deep(weighting))
+    expected = learnt(kept, **deep(weighting))
     for name in SKETCHES:
-        np.testing.assert_array_equal(getattr(model._state, name), getattr(wanted._state, name))
-    np.testing.assert_array_equal(model._state.terms[0], wanted._state.terms[0])
+        np.testing.assert_array_equal(getattr(model._state, name), getattr(expected._state, name))
+    np.testing.assert_array_equal(model._state.terms[0], expected._state.terms[0])
     assert np.isfinite(model._state.terms).all()
 
 
@@ -69,12 +69,12 @@ def test_merged_labels_have_the_words_of_both():
     for text, label in (("wheat harvest", "grain"), ("corn harvest", "maize"), ("oil", "energy")):
         model.learn(text, {label})
     model.merge_labels("maize", "grain")
-    wanted = Clasher(64, weighting="icf", rule="centroid")
+    expected = Clasher(64, weighting="icf", rule="centroid")
     for text, label in (("wheat harvest", "grain"), ("corn harvest", "grain"), ("oil", "energy")):
-        wanted.learn(text, {label})
-    order = [wanted.labels.index(label) for label in model.labels]
-    np.testing.assert_array_equal(model._state.classes[:, :2], wanted._state.classes[:, order])
-    np.testing.assert_array_equal(model._state.terms, wanted._state.terms)
+        expected.learn(text, {label})
+    order = [expected.labels.index(label) for label in model.labels]
+    np.testing.assert_array_equal(model._state.classes[:, :2], expected._state.classes[:, order])
+    np.testing.assert_array_equal(model._state.terms, expected._state.terms)
 
 
 @pytest.mark.parametrize("weighting", MEASURES)

@@ -23,7 +23,7 @@ assert sigmoid(0) == 0.5  # compiled once more, for integers
 
 
 @pytest.fixture
-def said(tmp_path):
+def stderr_of(tmp_path):
     """Run a kernel in a new process, with warnings as errors; return its standard error."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 
@@ -39,19 +39,19 @@ def said(tmp_path):
 
 
 @pytest.mark.compiled
-def test_the_notice_comes_once_and_not_for_cached_kernels(said):
-    assert said("0") == f"{compile_notice.TEXT}\n"
-    assert said("0") == ""
+def test_the_notice_comes_once_and_not_for_cached_kernels(stderr_of):
+    assert stderr_of("0") == f"{compile_notice.TEXT}\n"
+    assert stderr_of("0") == ""
 
 
 @pytest.mark.compiled
-def test_a_higher_log_level_hides_the_notice(said):
-    assert said("0", "ERROR") == ""
+def test_a_higher_log_level_hides_the_notice(stderr_of):
+    assert stderr_of("0", "ERROR") == ""
 
 
 @pytest.mark.compiled
-def test_a_short_wait_gives_no_notice(said):
-    assert said("600") == ""
+def test_a_short_wait_gives_no_notice(stderr_of):
+    assert stderr_of("600") == ""
 
 
 def test_the_notice_comes_while_compiling(monkeypatch, caplog):

@@ -117,8 +117,12 @@ def test_forgetting_equals_the_reference(rule, stream, how, half_life, data):
 @pytest.mark.parametrize("half_life", [1, 3, 50])
 def test_forgetting_equals_the_reference_over_many_half_lives(rule, half_life):
     """A half-life of one document reaches the limit again and again."""
-    told = True if half_life == 1 else None  # the best labels of a perceptron fade to near ties
-    twins = FadingTwins(rule, dimensions=256, words=200, half_life=half_life, at_least_one=told)
+    at_least_one = (
+        True if half_life == 1 else None
+    )  # the best labels of a perceptron fade to near ties
+    twins = FadingTwins(
+        rule, dimensions=256, words=200, half_life=half_life, at_least_one=at_least_one
+    )
     sharp, rescaled, before = 0, 0, 1.0
     for words, labels in topical_stream(random.Random(half_life), documents=150):
         if twins.is_sharp(words):

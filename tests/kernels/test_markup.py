@@ -104,8 +104,8 @@ def test_pages_are_read_as_a_browser_would(page):
 
 def test_all_named_characters():
     for name, value in html.entities.html5.items():
-        wanted = " " if name in ("nLt;", "nGt;") else value
-        assert cleaned(f"a&{name}") == f"a{wanted}"
+        expected = " " if name in ("nLt;", "nGt;") else value
+        assert cleaned(f"a&{name}") == f"a{expected}"
     assert (entities().keys > 0).sum() == len(html.entities.html5)
 
 

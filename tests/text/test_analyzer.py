@@ -15,7 +15,7 @@ from tests.text.test_tokens_analysis import as_built_in, on_blanks
 
 
 @pytest.mark.parametrize(
-    ("parameter", "wanted", "values"),
+    ("parameter", "expected", "values"),
     [
         ("min_length", "an integer from 1 to 1000", [0, -1, 1001, 2.0, "2", True, None]),
         ("strip_html", "True or False", [1, "yes", None]),
@@ -38,12 +38,12 @@ from tests.text.test_tokens_analysis import as_built_in, on_blanks
         ),
     ],
 )
-def test_bad_settings_are_refused(parameter, wanted, values):
+def test_bad_settings_are_refused(parameter, expected, values):
     for value in values:
         with pytest.raises(SettingError) as caught:
             Analyzer(**{parameter: value})
         assert str(caught.value) == (
-            f"The {parameter!r} parameter of Analyzer must be {wanted}. Got {value!r} instead."
+            f"The {parameter!r} parameter of Analyzer must be {expected}. Got {value!r} instead."
         )
 
 
@@ -103,8 +103,8 @@ except ClasherError as error:
 def test_missing_libraries_are_named(library, settings, what):
     script = WITHOUT.format(library=library, settings=settings)
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    wanted = MissingExtraError.of(what, "text")
-    assert run.stdout == f"MissingExtraError {wanted}\n"
+    expected = MissingExtraError.of(what, "text")
+    assert run.stdout == f"MissingExtraError {expected}\n"
 
 
 # ── in the model file ────────────────────────────────────────────────────────────────────────────

@@ -270,8 +270,8 @@ def test_a_tokenizer_that_finds_the_same_words_gives_the_same_buckets(texts, how
     for keep in (False, True):
         own = Hasher(256, 0, Analyzer(tokenizer=as_built_in, **how), keep).hash_many(texts)
         built_in = Hasher(256, 0, Analyzer(**how), keep).hash_many(texts)
-        for mine, wanted in zip(own[:3], built_in[:3], strict=True):
-            assert np.array_equal(mine, wanted)
+        for mine, expected in zip(own[:3], built_in[:3], strict=True):
+            assert np.array_equal(mine, expected)
         assert np.array_equal(own.words.keys, built_in.words.keys)
         assert np.array_equal(own.words.places, built_in.words.places)
 
@@ -369,10 +369,10 @@ def test_batches_do_not_matter(texts, size, keep):
 @given(documents, st.sampled_from([12, 13, 4096]))
 @EXAMPLES
 def test_the_size_of_the_buffer_does_not_matter(texts, room):
-    wanted = Hasher(128, analyzer=ALL(), keep_words=True).hash_many(texts)
+    expected = Hasher(128, analyzer=ALL(), keep_words=True).hash_many(texts)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("clasher.text.hashing.WORD_BUFFER", room)
-        assert same(Hasher(128, analyzer=ALL(), keep_words=True).hash_many(texts), wanted)
+        assert same(Hasher(128, analyzer=ALL(), keep_words=True).hash_many(texts), expected)
 
 
 @given(words | texts, analyzers)

@@ -67,8 +67,8 @@ def test_all_columns_give_the_same_words(column):
     hasher = Hasher(512)
     expected = hasher.hash_many(DOCUMENTS)
     hashed = hasher.hash_many(column(DOCUMENTS))
-    for mine, wanted in zip(hashed[:3], expected[:3], strict=True):
-        assert np.array_equal(mine, wanted)
+    for mine, theirs in zip(hashed[:3], expected[:3], strict=True):
+        assert np.array_equal(mine, theirs)
 
 
 @pytest.mark.parametrize(

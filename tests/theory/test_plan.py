@@ -169,12 +169,12 @@ def test_term_frequencies_have_no_idf():
 
 def test_an_error_needs_a_size():
     planner = planned(EUCLIDEAN)
-    wanted = Spread.for_error(0.05).dimensions
-    assert wanted <= planner.sufficient(0.05) < 2 * wanted
+    expected = Spread.for_error(0.05).dimensions
+    assert expected <= planner.sufficient(0.05) < 2 * expected
     assert planner.guaranteed
     assert planner.sufficient(0.99) == 32
     needs = {(need.what, need.by): need for need in planner.needs(0.05)}
-    assert needs["lengths", "second moments"].dimensions == wanted
+    assert needs["lengths", "second moments"].dimensions == expected
     assert needs["counts", "Theorem 2"].dimensions == math.ceil(math.e / 0.05)
     assert needs["counts", "Theorem 2"].depth == 3
     assert needs["lengths", "Theorem 1"].dimensions is None

@@ -79,9 +79,9 @@ def _kind(names: Iterable[Any], kind: Kind) -> Kind:
     for name in names:
         own = _kind_of(name)
         if kind is not None and own is not kind:
-            wanted = "an integer" if kind is int else "text"
+            expected = "an integer" if kind is int else "text"
             raise LabelError(
-                f"labels must be all integers or all text, and label {name!r} is not {wanted} as "
+                f"labels must be all integers or all text, and label {name!r} is not {expected} as "
                 f"those before it; convert them to text: str(label)"
             )
         kind = own
@@ -317,9 +317,9 @@ def _hashed(model: Clasher, documents: list[Any]) -> Hashed:
     of_features = model.settings.analyzer.features
     for number, document in enumerate(documents):
         if not isinstance(document, Mapping if of_features else str):
-            wanted = "a mapping of features" if of_features else "text"
+            expected = "a mapping of features" if of_features else "text"
             raise TextError(
-                f"document {number} must be {wanted}, as the first one was. "
+                f"document {number} must be {expected}, as the first one was. "
                 f"Got {type(document).__name__} instead."
             )
     return model.hash_features(documents) if of_features else model.hash_many(documents)

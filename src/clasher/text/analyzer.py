@@ -48,8 +48,8 @@ def check_stemmer(language: str) -> None:
 def _unknown(parameter: str, language: str, known: list[str]) -> SettingError:
     near = difflib.get_close_matches(str(language), known, 1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
-    wanted = f"one of {', '.join(known)}{hint}"
-    return SettingError.of(parameter, wanted, language, "Analyzer")
+    must_be = f"one of {', '.join(known)}{hint}"
+    return SettingError.of(parameter, must_be, language, "Analyzer")
 
 
 def _stop_words() -> ModuleType:
@@ -230,26 +230,26 @@ def name_of(tokenizer: object) -> str:
     """
     module, name = getattr(tokenizer, "__module__", None), getattr(tokenizer, "__qualname__", "<")
     if not callable(tokenizer) or module is None or "<" in name:
-        wanted = "None or a function at the top level of a module, with a name"
-        raise _refusal("tokenizer", wanted, tokenizer)
+        must_be = "None or a function at the top level of a module, with a name"
+        raise _refusal("tokenizer", must_be, tokenizer)
     return f"{module}:{name}"
 
 
-def check_tokenizer(wanted: str | None, given: Tokenizer | None) -> None:
+def check_tokenizer(stored: str | None, given: Tokenizer | None) -> None:
     """Refuse another tokenizer than the one that the model was made with."""
-    if wanted == (None if given is None else name_of(given)):
+    if stored == (None if given is None else name_of(given)):
         return
-    if wanted is None:
+    if stored is None:
         raise SettingError("the model has no tokenizer; leave out the one given")
     instead = "" if given is None else f", not {name_of(given)}"
     raise SettingError(
-        f"the model's text is cut into words by the function {wanted}{instead}; give it: "
-        f"Clasher.load(path, tokenizer={wanted.partition(':')[2]}), or --tokenizer {wanted}"
+        f"the model's text is cut into words by the function {stored}{instead}; give it: "
+        f"Clasher.load(path, tokenizer={stored.partition(':')[2]}), or --tokenizer {stored}"
     )
 
 
-def _refusal(parameter: str, wanted: str, got: object) -> SettingError:
-    return SettingError.of(parameter, wanted, got, "Analyzer")
+def _refusal(parameter: str, must_be: str, got: object) -> SettingError:
+    return SettingError.of(parameter, must_be, got, "Analyzer")
 
 
 def _list_of_words(given: Any) -> tuple[str, ...] | None:
@@ -258,13 +258,13 @@ def _list_of_words(given: Any) -> tuple[str, ...] | None:
         return None
     if isinstance(given, str):
         return stop_words_of(given)
-    wanted = "None, the name of a language, or words without blanks"
+    must_be = "None, the name of a language, or words without blanks"
     if not isinstance(given, Iterable):
-        raise _refusal("stop_words", wanted, given)
+        raise _refusal("stop_words", must_be, given)
     words = sorted(set(given), key=str)
     for word in words:
         if not isinstance(word, str) or word.split() != [word]:
-            raise _refusal("stop_words", wanted, word)
+            raise _refusal("stop_words", must_be, word)
     return tuple(words) or None
 
 
@@ -273,18 +273,18 @@ def _word_sizes(given: Any, characters: bool) -> tuple[int, int]:
     if characters and sizes == (0, 0):
         return 0, 0
     if not _is_range(sizes, 1):
-        wanted = (
+        must_be = (
             f"an integer from 1 to {LONGEST_GRAM}, or two of them in order "
             f"(or 0 beside char_ngrams)"
         )
-        raise _refusal("ngrams", wanted, given)
+        raise _refusal("ngrams", must_be, given)
     return sizes
 
 
 def _run_sizes(given: tuple[int, int] | None) -> tuple[int, int] | None:
     if given is not None and not _is_range(given, 2):
-        wanted = f"None or two integers from 2 to {LONGEST_GRAM} in order"
-        raise _refusal("char_ngrams", wanted, given)
+        must_be = f"None or two integers from 2 to {LONGEST_GRAM} in order"
+        raise _refusal("char_ngrams", must_be, given)
     return given
 
 

@@ -267,8 +267,8 @@ def _are_distinct(indptr: npt.NDArray[np.int64], buckets: npt.NDArray[np.int32])
     return len(np.unique(documents << 32 | buckets)) == len(buckets)
 
 
-def _refusal(parameter: str, wanted: str, got: object) -> SettingError:
-    return SettingError.of(parameter, wanted, got, "take_rows")
+def _refusal(parameter: str, must_be: str, got: object) -> SettingError:
+    return SettingError.of(parameter, must_be, got, "take_rows")
 
 
 WORD_BUFFER = 4096  # words scanned at a time

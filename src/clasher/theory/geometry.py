@@ -29,7 +29,7 @@ class _Sparse:
     dimensions: int
     confidence: float = 0.9
     weight: float = 0.0
-    _events: ClassVar = 3  # each fails with probability δ < 0.1
+    _events: ClassVar[int] = 3  # each fails with probability δ < 0.1
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -120,7 +120,7 @@ class Products(_Sparse):
     4914
     """
 
-    _events: ClassVar = 6  # Theorem 1 is used twice
+    _events: ClassVar[int] = 6  # Theorem 1 is used twice
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ class ClasherClassifier(ClassifierMixin, Fitted, LearningSettings):  # type: ign
     array(['fuel', 'grain', 'metal'], dtype='<U5')
     """
 
-    _core: ClassVar = "model_"
+    _core: ClassVar[str] = "model_"
     epochs: int = 1
     column: str | None = None
 

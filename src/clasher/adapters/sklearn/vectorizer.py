@@ -68,7 +68,7 @@ class HashedTfidfVectorizer(
     ['wheat', '', 'corn']
     """
 
-    _core: ClassVar = "vectors_"
+    _core: ClassVar[str] = "vectors_"
     lead: bool = False
     sparse_output: bool = True
     column: str | None = None
