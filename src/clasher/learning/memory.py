@@ -28,6 +28,9 @@ LABEL_AXIS = {
 }  # fmt: skip
 """The last label axis of each array that has one (``together`` has two)."""
 
+LEFT_OUT = ("together", "classes", "blocks", "all_blocks")
+"""Arrays that ``cut_labels`` leaves out: they relate all labels, or serve learning only."""
+
 Shapes: TypeAlias = dict[str, tuple[tuple[int, ...], type]]
 
 
@@ -178,21 +181,30 @@ def in_use(state: State, name: str, labels: int) -> npt.NDArray[Any]:
 
 
 def cut_labels(state: State, first: int, stop: int) -> State:
-    """Return a state for predicting labels ``first`` to ``stop``: without what they share.
+    """Return a state that predicts labels ``first`` to ``stop``; word statistics are not copied.
 
-    Word statistics are not copied. ``together``, ``classes`` and ``blocks`` are left out.
+    ``LEFT_OUT`` names the arrays that it lacks.
     """
     arrays = state._asdict()
     room = -(-(stop - first) // VECTOR) * VECTOR
     for name, axis in LABEL_AXIS.items():
         array = arrays[name]
-        if name not in ("together", "classes", "blocks") and array.size:
+        if name not in LEFT_OUT and array.size:
             shape = (*array.shape[:axis], room, *array.shape[axis + 1 :])
             arrays[name] = np.zeros(shape, array.dtype)
             arrays[name][_at(name, slice(0, stop - first))] = array[_at(name, slice(first, stop))]
-    for name in ("together", "classes", "blocks", "all_blocks"):
+    for name in LEFT_OUT:
         arrays[name] = np.zeros((0,) * arrays[name].ndim, arrays[name].dtype)
     return State(**arrays)
+
+
+def cut_shapes(settings: Settings, labels: int) -> Shapes:
+    """Return shape and type of every array that ``cut_labels`` gives to ``labels`` labels."""
+    found = shapes(settings, -(-labels // VECTOR) * VECTOR)
+    for name in LEFT_OUT:
+        shape, kind = found[name]
+        found[name] = (0,) * len(shape), kind
+    return found
 
 
 def clear_label(state: State, number: int, settings: Settings) -> None:

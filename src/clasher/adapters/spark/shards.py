@@ -35,7 +35,6 @@ from clasher.adapters.spark.columns import (
     in_pieces,
 )
 from clasher.errors import ModelFileError, SettingError
-from clasher.kernels.clash import VECTOR
 from clasher.kernels.state import State
 from clasher.labels import LabelSets
 from clasher.learning import memory
@@ -150,9 +149,7 @@ def read_shards(folder: str | os.PathLike[str], *, tokenizer: Tokenizer | None =
 
 def _shapes(settings: Settings, labels: int, total: int) -> dict[str, tuple[Any, Any]]:
     """Return the shapes and types of a shard's arrays, with ``labels`` of ``total`` labels."""
-    shapes = memory.shapes(settings, -(-labels // VECTOR) * VECTOR)
-    for name in ("together", "classes", "blocks", "all_blocks"):
-        shapes[name] = ((0,) * len(shapes[name][0]), shapes[name][1])
+    shapes = memory.cut_shapes(settings, labels)
     together = {"margin": (total, labels), "perceptron": (0, 0)}.get(settings.rule, (labels, total))
     extra = ((together, np.float32), ((total,), np.float64), ((total,), np.float64))
     return shapes | dict(zip(EXTRA, extra, strict=True))
