@@ -174,7 +174,7 @@ def test_labels_that_are_not_named_or_not_known_stay_unknown():
     [
         ({"grain": True, 3: False}, "label 3 is not text as those before it"),
         ({"grain", 3.5}, r"a label must be text or an integer. Got 3.5 instead"),
-        ({"grain": "yes"}, "label 'grain' must be True or False, or None where it is not known"),
+        ({"grain": "yes"}, "label 'grain' must be True or False, or None if it is unknown"),
         ({True: True}, "a label must be text or an integer. Got True instead"),
         ("grain", "labels must be a mapping label → bool, a set of labels or None. Got 'grain'"),
         ({1: True}, "label 1 is not text as those before it; convert them to text"),

@@ -165,7 +165,7 @@ def test_labels_of_another_kind_than_before():
     classifier = ClasherClassifier(M).fit(NEWS, TOPICS)
     with pytest.raises(LabelError, match=r"labels were text so far .* now are integers"):
         classifier.partial_fit(NEWS[:2], [1, 2])
-    with pytest.raises(LabelError, match="y has sets of labels, and had a label for each document"):
+    with pytest.raises(LabelError, match="y is sets of labels, and was one label per document"):
         classifier.partial_fit(NEWS[:2], [{"grain"}, {"fuel"}])
     assert classifier.model_.documents == len(NEWS)
 

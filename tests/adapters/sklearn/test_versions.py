@@ -11,7 +11,7 @@ IMPORT = "import sys, sklearn; {}; import clasher.adapters.sklearn"
 @pytest.mark.parametrize(
     ("before", "what"),
     [
-        ("sklearn.__version__ = '1.5.2'", "scikit-learn 1.5.2 is too old, 1.6 or later is needed"),
+        ("sklearn.__version__ = '1.5.2'", "scikit-learn 1.5.2 is too old, 1.6 is needed"),
         ("sys.modules['sklearn'] = None", "needs an optional library"),
     ],
 )
