@@ -1,4 +1,4 @@
-"""A web server on loopback that has feeds, and says what the test wants it to."""
+"""A web server on loopback with feeds, whose answers a test decides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Reply(NamedTuple):
-    """What is said to a request."""
+    """The answer to a request."""
 
     status: int = 200
     body: bytes = b""

@@ -1,4 +1,4 @@
-"""Brokers on loopback: the one that the client brings along, and a real server."""
+"""Brokers on loopback: the mock of the client, and a real server."""
 
 from __future__ import annotations
 
@@ -42,23 +42,23 @@ PROPERTIES = {
     "share.coordinator.state.topic.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
-    # a broker that was killed is let in again soon, and transactions of the dead end soon
+    # a killed broker may return soon, and transactions of the dead end soon
     "broker.session.timeout.ms": "1000",
     "broker.heartbeat.interval.ms": "200",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
-    "log.retention.ms": "-1",  # times in tests are of long ago
+    "log.retention.ms": "-1",  # tests use early timestamps
 }
 
 
 class Broker:
-    """Somewhere to connect to.
+    """A broker to connect to.
 
     Attributes
     ----------
     servers : str
         Its address.
     is_real : bool
-        Whether it knows of transactions, and of topics that are created and deleted.
+        Whether it has transactions, and topics that are created and deleted.
     """
 
     servers: str
@@ -66,16 +66,16 @@ class Broker:
     _process: subprocess.Popen[Any]
 
     def url(self, topic: str, **options: Any) -> str:
-        """The address of a topic of it."""
+        """Return the address of a topic."""
         query = f"?{urlencode(options)}" if options else ""
         return f"kafka://{self.servers}/{topic}{query}"
 
     def pause(self) -> None:
-        """Have it answer nobody."""
+        """Stop answering."""
         os.kill(self._process.pid, signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Have it answer again."""
+        """Answer again."""
         os.kill(self._process.pid, signal.SIGCONT)
 
     def stop(self) -> None:
@@ -83,7 +83,7 @@ class Broker:
 
 
 class RunningBroker(Broker):
-    """A server that somebody else has started."""
+    """A server that is running already."""
 
     is_real = True
 
@@ -92,7 +92,7 @@ class RunningBroker(Broker):
 
 
 class MockBroker(Broker):
-    """The broker that librdkafka brings along, in a process of its own."""
+    """The mock broker of librdkafka, in a process of its own."""
 
     is_real = False
 
@@ -121,7 +121,7 @@ sys.stdin.read()
 
 
 class KafkaServer(Broker):
-    """A server in a folder of its own, which keeps what it is told, and can be killed."""
+    """A durable server in a folder of its own, which can be killed."""
 
     is_real = True
 
@@ -140,7 +140,7 @@ class KafkaServer(Broker):
         }
         self.certificate = CACHE / "broker.pem"
         self._properties, self._told = folder / "server.properties", folder / "told"
-        # Java reads properties as Latin-1, with the escapes of JSON for all other letters
+        # Java reads properties as Latin-1, other letters with the escapes of JSON
         lines = [f"{name}={json.dumps(str(value))[1:-1]}\n" for name, value in settings.items()]
         self._properties.write_text("".join(lines))
         subprocess.run(
@@ -151,7 +151,7 @@ class KafkaServer(Broker):
         self.start()
 
     def start(self) -> None:
-        """Start it, or start it again with what it kept."""
+        """Start it, or restart it with its data."""
         with self._told.open("ab") as told:
             self._process = subprocess.Popen(
                 [*self._java, "kafka.Kafka", str(self._properties)],
@@ -177,30 +177,30 @@ class KafkaServer(Broker):
             return False
 
     def end(self, how: int = signal.SIGKILL) -> None:
-        """End it, as the system would by default, at once; what it has written stays."""
+        """Kill it; its data stays."""
         os.kill(self._process.pid, how)
         self._process.wait(PATIENCE)
 
     def stop(self) -> None:
-        """End it; nobody needs what it kept."""
+        """Kill it if it runs."""
         if self._process.poll() is None:
             self.end()
 
 
 def is_real() -> bool:
-    """Whether tests are to use a server."""
+    """Whether tests use a real server."""
     return os.environ.get("CLASHER_KAFKA") == "server"
 
 
 def download() -> None:
-    """Get the server, once."""
+    """Download the server once."""
     if not (CACHE / "broker.pem").exists():
         jars(CACHE, f"org.apache.kafka:kafka_2.13:{VERSION}")
         make_certificate()
 
 
 def make_certificate() -> None:
-    """A certificate for loopback, signed by itself."""
+    """Make a self-signed certificate for loopback."""
     store = CACHE / "broker.p12"
     store.unlink(missing_ok=True)
     tool = ["keytool", "-alias", "broker", "-keystore", str(store), "-storepass", "clasher"]

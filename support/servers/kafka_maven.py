@@ -1,6 +1,6 @@
-"""What runs on Java, by its Maven coordinates.
+"""Java programs by their Maven coordinates.
 
-``python -m support.servers.kafka_maven`` downloads all that ``make test-kafka`` needs.
+``python -m support.servers.kafka_maven`` downloads what ``make test-kafka`` needs.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ CONNECTED = (
     "org.apache.kafka:kafka-clients:3.9.1",
     "org.apache.commons:commons-pool2:2.12.1",
 )
-"""Spark's connector and what it needs that Spark has not, in the newest versions to be had."""
+"""Spark's connector to Kafka and the libraries that Spark lacks."""
 
 
 def jars(folder: Path, *coordinates: str, alone: bool = False) -> Path:
-    """Jars, with all that they need unless ``alone``, downloaded once."""
+    """Download jars once, with their dependencies unless ``alone``."""
     found = folder / "jars"
     if (folder / "complete").exists():
         return found
     for program in ("mvn", "java"):
         if shutil.which(program) is None:
-            raise SystemExit(f"nothing of Java without {program} (packages maven, default-jre)")
+            raise SystemExit(f"{program} is missing (packages maven, default-jre)")
     folder.mkdir(parents=True, exist_ok=True)
     wanted = [DEPENDENCY.format(*one.split(":"), ALONE if alone else "") for one in coordinates]
     (folder / "pom.xml").write_text(POM.format("".join(wanted)))
@@ -56,14 +56,14 @@ def jars(folder: Path, *coordinates: str, alone: bool = False) -> Path:
         cwd=folder, capture_output=True, text=True, timeout=900,
     )  # fmt: skip
     if run.returncode:
-        said = [line for line in run.stdout.splitlines() if "ERROR" in line]
-        raise SystemExit(f"Maven has not got {coordinates[0]}: {said[0] if said else ''}")
+        errors = [line for line in run.stdout.splitlines() if "ERROR" in line]
+        raise SystemExit(f"Maven cannot get {coordinates[0]}: {errors[0] if errors else ''}")
     (folder / "complete").touch()
     return found
 
 
 def spark_connector() -> list[Path]:
-    """Spark's own connector to Kafka."""
+    """Return the jars of Spark's connector to Kafka."""
     found = jars(BUILD / "spark-kafka", *CONNECTED, alone=True)
     return sorted(found.glob("*.jar"))
 

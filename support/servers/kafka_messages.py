@@ -1,4 +1,4 @@
-"""Messages that are put into topics, and those that are found there."""
+"""Put messages into topics, and read them back."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ PATIENCE = 30.0  # seconds
 
 
 def admin(broker: Broker) -> AdminClient:
-    """Whoever may create topics; to be kept until it has answered."""
+    """Make a client that creates topics; keep it until it has answered."""
     return AdminClient({"bootstrap.servers": broker.servers, "log_level": 0})
 
 
 def create(
     broker: Broker, topic: str, partitions: int = 1, config: dict[str, str] | None = None
 ) -> None:
-    """A topic; the mock broker makes its own, with four partitions."""
+    """Create a topic; the mock broker makes its own, with four partitions."""
     client = admin(broker)
     if broker.is_real:
         wanted = NewTopic(topic, partitions, replication_factor=1, config=config or {})
@@ -40,8 +40,8 @@ def fill(
     partition: int = 0,
     times: Iterable[int] | None = None,
 ) -> None:
-    """Messages one millisecond after the other, or at some times; objects become JSON."""
-    # One request at a time: what a topic that was just made refuses must not come after the rest.
+    """Send values, one millisecond apart or at given times; objects become JSON."""
+    # One request at a time: a new topic may refuse the first, which must not come last.
     producer = Producer({"bootstrap.servers": broker.servers, "linger.ms": 2, "max.in.flight": 1})
     for value, at in zip(values, count() if times is None else times, strict=False):
         raw = msgspec.json.encode(value) if isinstance(value, dict) else value
@@ -50,7 +50,7 @@ def fill(
 
 
 def found(broker: Broker, topic: str, isolation: str = "read_committed") -> list[Any]:
-    """All messages of a topic, partition by partition."""
+    """Return all messages of a topic, partition by partition."""
     consumer = Consumer(
         {"bootstrap.servers": broker.servers, "group.id": "looking", "isolation.level": isolation,
          "enable.partition.eof": True, "enable.auto.commit": False, "fetch.wait.max.ms": 20}
@@ -80,5 +80,5 @@ def _read(consumer: Consumer, partitions: Sequence[int]) -> list[Any]:
 
 
 def outputs(broker: Broker, topic: str) -> list[dict[str, Any]]:
-    """What was written to a topic and is committed."""
+    """Return the committed outputs of a topic."""
     return [msgspec.json.decode(message.value()) for message in found(broker, topic)]

@@ -20,7 +20,7 @@ PATIENCE = 20.0  # seconds
 
 
 def needs() -> list[str]:
-    """What is missing for it."""
+    """Return the missing packages."""
     return [] if _program() else ["nats-server (package nats-server)"]
 
 
@@ -37,7 +37,7 @@ class NatsServer:
         self.start()
 
     def start(self) -> None:
-        """Start it, or start it again with what it kept."""
+        """Start it, or restart it with its data."""
         self._process = subprocess.Popen(
             [str(_program()), "-js", "-sd", str(self.folder), "-a", "127.0.0.1", "-p",
              str(self.port)],
@@ -56,17 +56,17 @@ class NatsServer:
                 return
 
     def kill(self) -> None:
-        """End it as the system would, at once."""
+        """Kill it."""
         os.kill(self._process.pid, signal.SIGKILL)
         self._process.wait(PATIENCE)
 
     def pause(self) -> None:
-        """Have it answer nobody; returns when it has stopped."""
+        """Stop answering; return when it has stopped."""
         os.kill(self._process.pid, signal.SIGSTOP)
         os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOWAIT)
 
     def resume(self) -> None:
-        """Have it answer again."""
+        """Answer again."""
         os.kill(self._process.pid, signal.SIGCONT)
 
     def stop(self) -> None:
@@ -77,12 +77,12 @@ class NatsServer:
         self._process.wait(PATIENCE)
 
     def url(self, name: str, **options: Any) -> str:
-        """The address of a stream or subject of it."""
+        """Return the address of a stream or subject."""
         query = f"?{urlencode(options)}" if options else ""
         return f"nats://127.0.0.1:{self.port}/{name}{query}"
 
     def tell(self, work: Callable[[Any], Coroutine[Any, Any, Any]]) -> Any:
-        """Do something with its streams; no thread is left behind."""
+        """Run a coroutine with its streams, and leave no thread behind."""
 
         async def doing() -> Any:
             import nats

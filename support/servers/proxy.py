@@ -1,4 +1,4 @@
-"""A wire between a client and a server that can be cut, before an answer comes through."""
+"""A proxy that can cut a connection before an answer comes through."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Callable
 
 
 class Proxy:
-    """Passes bytes on; cuts the connection instead of passing an answer on, when told to.
+    """Forwards bytes, and cuts the connection instead of some answers.
 
     Parameters
     ----------
     port
-        Of the server, on loopback.
+        The port of the server on loopback.
     cuts
-        Looks at what the client said last; true: its answer is lost, and the connection too.
+        Gets the last request; if true, its answer and the connection are lost.
     """
 
     def __init__(self, port: int, cuts: Callable[[bytes], bool]) -> None:

@@ -1,4 +1,4 @@
-"""A real Redis server on loopback, which keeps what it is told, and can be killed."""
+"""A durable Redis server on loopback, which can be killed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE = 20.0  # seconds
 
 
 def needs() -> list[str]:
-    """What is missing for it."""
+    """Return the missing packages."""
     return [] if shutil.which("redis-server") else ["redis-server (package redis-server)"]
 
 
@@ -32,7 +32,7 @@ class RedisServer:
         self.start()
 
     def start(self) -> None:
-        """Start it, or start it again with what it kept."""
+        """Start it, or restart it with its data."""
         import redis
 
         self._process = subprocess.Popen(
@@ -46,7 +46,7 @@ class RedisServer:
         while True:
             try:
                 self.client.ping()
-            except redis.ConnectionError:  # or it still loads
+            except redis.ConnectionError:  # or it is loading
                 if time.monotonic() > until or self._process.poll() is not None:
                     raise
                 time.sleep(0.005)
@@ -60,7 +60,7 @@ class RedisServer:
         return self._process.pid
 
     def kill(self) -> None:
-        """End it as the system would, at once; what it has written stays."""
+        """Kill it; its data stays."""
         os.kill(self.pid, signal.SIGKILL)
         self._reap()
 
@@ -76,16 +76,16 @@ class RedisServer:
         self.client.close()
 
     def url(self, stream: str, **options: Any) -> str:
-        """The address of a stream of it."""
+        """Return the address of a stream."""
         query = f"?{urlencode(options)}" if options else ""
         return f"redis://127.0.0.1:{self.port}/{stream}{query}"
 
     def keep_copy(self, folder: Path) -> None:
-        """Copy what it has on disk now."""
+        """Copy its data."""
         shutil.copytree(self.folder, folder)
 
     def set_back(self, folder: Path) -> None:
-        """Start it again with a copy of before."""
+        """Restart it with an earlier copy."""
         self.stop()
         shutil.rmtree(self.folder)
         shutil.copytree(folder, self.folder)

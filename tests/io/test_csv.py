@@ -129,12 +129,12 @@ def test_without_labels_the_column_need_not_be_there(write):
         ('text,"labels', r"has no readable header: broken quoting"),
     ],
 )
-def test_a_header_that_will_not_do_is_told(write, header, problem):
+def test_a_bad_header_is_reported(write, header, problem):
     with pytest.raises(StreamError, match=problem):
         read_rows(write("a.csv", f"{header}\n1,2,3\n"), on_error=BadRecords("skip"))
 
 
-def test_a_header_of_other_bytes_is_told(write):
+def test_a_header_that_is_not_utf8_is_reported(write):
     with pytest.raises(StreamError, match="no readable header: invalid UTF-8"):
         read_rows(write("a.csv", b"\x89PNG\r\n\x1a\n\0\0"))
 

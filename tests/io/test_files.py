@@ -47,7 +47,7 @@ rows = st.lists(
 @pytest.mark.parametrize("name", [*WRITERS, "jsonl.gz", "csv.zst", "tsv.xz"])
 @settings(suppress_health_check=[HealthCheck.differing_executors], max_examples=50)
 @given(written=rows, batch_size=st.integers(1, 9))
-def test_what_is_written_is_read(tmp_path_factory, name, written, batch_size):
+def test_written_records_are_read(tmp_path_factory, name, written, batch_size):
     path = tmp_path_factory.mktemp("round") / f"a.{name}"
     path.write_bytes(content_of(name, written))
     assert read_rows(path, batch_size=batch_size) == written
@@ -126,9 +126,7 @@ def test_bad_records_of_all_files_go_to_the_dead_letters(write, tmp_path):
         (["-", "-"], "give - only once"),
     ],
 )
-def test_a_path_that_will_not_do_is_told_before_anything_is_read(
-    tmp_path, monkeypatch, paths, problem
-):
+def test_a_bad_path_is_reported_before_reading(tmp_path, monkeypatch, paths, problem):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.jsonl").mkdir()
     (tmp_path / "empty.jsonl.gz").touch()
@@ -140,18 +138,18 @@ def test_a_path_that_will_not_do_is_told_before_anything_is_read(
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.jsonl.gz"])
-def test_a_stream_without_records_is_told(write, name):
+def test_a_stream_without_records_is_reported(write, name):
     content = gzip.compress(b"\n") if name.endswith("gz") else b"\n"
     with pytest.raises(StreamError, match=rf"there is no record in .*{name}"):
         read_rows(write(name, content))
 
 
-def test_no_files_at_all_are_told():
+def test_an_empty_list_of_files_is_reported():
     with pytest.raises(StreamError, match="no record in a list of no files"):
         read_rows([])
 
 
-def test_a_stream_of_bad_records_only_is_told_with_the_first(write):
+def test_a_stream_of_bad_records_is_reported_with_the_first(write):
     path = write("a.jsonl", b'{"body": "a"}\n' * 3)
     with pytest.raises(StreamError, match=r"none of the 3 records .*'text' is missing.*--text"):
         read_rows(path, on_error=BadRecords("skip"))

@@ -28,7 +28,7 @@ from clasher.io.formats import InputFile
         ("a.csv", "jsonl", "jsonl", None),
     ],
 )
-def test_the_format_is_told_by_extension_unless_given(path, format_, kind, compression):
+def test_the_extension_tells_the_format_unless_given(path, format_, kind, compression):
     assert InputFile.of(path, format_) == InputFile(path, kind, compression)
 
 

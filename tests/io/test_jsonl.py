@@ -88,7 +88,7 @@ def test_bad_lines(write, line, problem):
 
 
 @pytest.mark.parametrize("content", [b"[\n" + GOOD + b"\n]", b'{\n  "text": "a"\n}\n'])
-def test_json_that_is_not_lines_is_told_how_to_become_so(write, content):
+def test_json_that_is_not_lines_is_reported_with_a_remedy(write, content):
     with pytest.raises(RecordError, match=r"record 1: .*write one whole object a line"):
         read_rows(write("a.json", content))
 
@@ -101,7 +101,7 @@ def test_blank_lines_are_no_records_and_keep_the_count_of_lines(write):
     assert bad.first.position == 8
 
 
-def test_a_record_without_id_has_its_number_whatever_was_passed_over(write):
+def test_a_record_without_id_has_its_number_also_after_skipped_ones(write):
     content = b"\n".join([GOOD, b"bad", GOOD, b'{"text": "a", "labels": [], "id": "x"}', GOOD])
     for size in (1, 2, 3, 10):
         rows = read_rows(write("a.jsonl", content), batch_size=size, on_error=BadRecords("skip"))

@@ -26,7 +26,7 @@ def test_a_default_holds_at_every_depth(line):
     assert decode({"a": TEXT, "f.g.h": ID}, line) == {"a": "1", "f.g.h": None}
 
 
-def test_what_is_needed_and_missing_does_not_fit():
+def test_an_object_without_a_required_field_does_not_fit():
     with pytest.raises(msgspec.ValidationError):
         decode({"b.c": TEXT, "b.d": ID}, b'{"b": {"d": 1}}')
 

@@ -123,7 +123,7 @@ def test_separators_that_come_late_are_a_warning(tmp_path):
     assert "';' separates labels" in told[1].warning()
 
 
-def test_options_go_before_what_is_found(tmp_path):
+def test_options_override_detection(tmp_path):
     path = written(tmp_path / "a.csv", ["a;b|c", "b;c", "a;c"])
     assert read(path)[0][0] == {"a", "b|c"}
     assert read(path, Fields(separator="|"))[0] == [{"a;b", "c"}, {"b;c"}, {"a;c"}]
@@ -164,7 +164,7 @@ def test_blank_labels_in_lists_are_bad_records(tmp_path):
     assert bad.first.position == 2
 
 
-def test_what_is_no_list_stays_text():
+def test_text_that_is_no_list_stays_text():
     for text in ("[draft] report", "(UK)", "{oil}", "[oil, gas]"):
         assert read_list(text) == text
 

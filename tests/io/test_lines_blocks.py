@@ -34,7 +34,7 @@ def test_compressed_parts_may_follow_one_another(write, extension):
 
 @pytest.mark.parametrize("extension", COMPRESSORS)
 @pytest.mark.parametrize("keep", [0.001, 0.5, 0.999])
-def test_a_truncated_archive_is_told(write, extension, keep):
+def test_a_truncated_archive_is_reported(write, extension, keep):
     content = COMPRESSORS[extension](os.urandom(10_000) + LINES)
     path = write(f"a.jsonl.{extension}", content[: int(len(content) * keep)])
     with pytest.raises(StreamError, match=r"a\.jsonl\.\w+ ends in the middle of its \w+ data"):
@@ -42,13 +42,13 @@ def test_a_truncated_archive_is_told(write, extension, keep):
 
 
 @pytest.mark.parametrize("extension", COMPRESSORS)
-def test_what_is_not_compressed_is_told(write, extension):
+def test_data_that_is_not_compressed_is_reported(write, extension):
     with pytest.raises(StreamError, match=r"cannot be read as .*damaged or something else"):
         read(write(f"a.jsonl.{extension}", LINES))
 
 
 @pytest.mark.parametrize("extension", ["gz", "xz"])
-def test_a_flipped_byte_is_told(write, extension):
+def test_a_flipped_byte_is_reported(write, extension):
     content = bytearray(COMPRESSORS[extension](os.urandom(10_000)))
     content[5_000] ^= 0xFF
     with pytest.raises(StreamError, match="cannot be read as"):
@@ -66,12 +66,12 @@ def test_a_flipped_byte_is_told(write, extension):
         ("text".encode("utf-16"), "UTF-16 text"),
     ],
 )
-def test_another_format_behind_the_extension_is_told(write, content, what):
+def test_a_wrong_extension_is_reported(write, content, what):
     with pytest.raises(StreamError, match=rf"a\.jsonl is not JSONL: it holds {what}"):
         read(write("a.jsonl", content))
 
 
-def test_a_file_that_cannot_be_opened_is_told(tmp_path, monkeypatch):
+def test_a_file_that_cannot_be_opened_is_reported(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with socket.socket(socket.AF_UNIX) as door:
         door.bind("a.jsonl")
@@ -79,14 +79,14 @@ def test_a_file_that_cannot_be_opened_is_told(tmp_path, monkeypatch):
             read("a.jsonl")
 
 
-def test_a_file_that_may_not_be_read_is_told(write):
+def test_a_file_without_permission_is_reported(write):
     path = write("a.jsonl", LINES)
     path.chmod(0)
     with nobody(), pytest.raises(StreamError, match=r"a\.jsonl cannot be read: Permission denied"):
         read(path)
 
 
-def test_no_standard_input_is_told(monkeypatch):
+def test_a_missing_standard_input_is_reported(monkeypatch):
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(StreamError, match="no standard input to read"):
         read("-")

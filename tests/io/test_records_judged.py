@@ -59,7 +59,7 @@ def test_a_bad_value_is_named_with_its_remedy(change, problem, remedy):
     ("field", "remedy"),
     [("text", "--text FIELD"), ("labels", "--labels FIELD, write null for unlabelled")],
 )
-def test_a_missing_field_is_named_with_what_is_there(field, remedy):
+def test_a_missing_field_is_named_with_the_present_ones(field, remedy):
     record = {key: value for key, value in GOOD.items() if key != field}
     with pytest.raises(FaultError) as caught:
         judge(record, Fields(), labelled=True)
@@ -96,7 +96,7 @@ def test_dots_reach_into_objects_unless_there_is_a_field_of_that_name():
         judge({"a": "text"}, fields, labelled=True)
 
 
-def test_messages_stay_short_however_many_names_there_are():
+def test_messages_stay_short_for_many_names():
     names = [f"column {number} {'x' * 1000}" for number in range(1000)]
     error = missing_column("news.csv", "text", "text", names)
     assert len(str(error)) < 600
@@ -104,5 +104,5 @@ def test_messages_stay_short_however_many_names_there_are():
     assert "it has no columns" in str(missing_column("news.csv", "text", "text", []))
 
 
-def test_the_place_of_invalid_utf8_is_told():
+def test_the_place_of_invalid_utf8_is_shown():
     assert invalid_utf8(b"\xc3\xa9\xff").problem == "invalid UTF-8 at byte 3"

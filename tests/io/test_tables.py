@@ -40,13 +40,13 @@ def test_parquet_does_not_come_from_standard_input(stdin):
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.feather"])
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"ARROW1", b'{"text": "a"}\n', b"\0" * 1000])
-def test_files_that_are_something_else_are_told(write, name, content):
+def test_files_of_another_format_are_reported(write, name, content):
     with pytest.raises(StreamError, match=rf"{name} cannot be read as|no record in .*{name}"):
         read_rows(write(name, content))
 
 
 @pytest.mark.parametrize("writer", [parquet, arrow_file, arrow_stream])
-def test_truncated_tables_are_told_or_end_at_a_whole_batch(write, writer):
+def test_truncated_tables_are_reported_or_end_at_a_whole_batch(write, writer):
     content = writer(ROWS)
     name = "a.parquet" if writer is parquet else "a.arrow"
     for size in range(0, len(content) - 1, 97):

@@ -127,7 +127,7 @@ def test_a_column_with_dots_in_its_name_goes_first(tmp_path, name):
         ([[("a", None)], [], []], pa.map_(STRING, pa.bool_()), 1, "label 'a' of field 'labels'"),
     ],
 )
-def test_bad_labels_are_told_by_their_row(tmp_path, labels, kind, row, problem):
+def test_bad_labels_are_reported_by_row(tmp_path, labels, kind, row, problem):
     path = save(tmp_path, table_of(labels, kind))
     with pytest.raises(RecordError, match=f"record {row}: {problem}"):
         read_rows(path)
@@ -137,7 +137,7 @@ def test_bad_labels_are_told_by_their_row(tmp_path, labels, kind, row, problem):
     assert bad.skipped == 1
 
 
-def test_a_null_text_is_told_with_the_row_as_it_is(tmp_path):
+def test_a_null_text_is_reported_with_its_row(tmp_path):
     path = save(tmp_path, table_of(LISTS, None, ["x", "y", None]))
     with pytest.raises(RecordError, match="record 3: field 'text' holds null, not text") as caught:
         read_rows(path)
@@ -152,7 +152,7 @@ def invalid_texts(kind, width):
 @pytest.mark.parametrize(("kind", "width"), [(pa.string(), 4), (pa.large_string(), 8)], ids=str)
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
 @pytest.mark.parametrize("column", ["text", "labels", "id"])
-def test_invalid_utf8_is_told_by_its_row(tmp_path, name, kind, width, column):
+def test_invalid_utf8_is_reported_by_row(tmp_path, name, kind, width, column):
     columns = {"text": ["x", "y", "z"], "labels": ["a", "b", "c"], "id": ["k", "l", "m"]}
     table = pa.table(columns | {column: invalid_texts(kind, width)})
     path = save(tmp_path, table, name)
@@ -213,7 +213,7 @@ def test_a_column_that_is_all_null_has_bad_texts_not_a_bad_type(tmp_path):
         (Fields(text="no.body"), r"has no column 'no\.body'"),
     ],
 )
-def test_missing_columns_are_told_with_those_there_are(tmp_path, fields, problem):
+def test_a_missing_column_is_reported_with_the_present_ones(tmp_path, fields, problem):
     path = save(tmp_path, table_of(LISTS, None))
     with pytest.raises(StreamError, match=problem):
         read_rows(path, fields, on_error=BadRecords("skip"))

@@ -59,13 +59,13 @@ def test_a_file_name_that_is_not_unicode_can_be_written(tmp_path):
     assert letter["raw"] is None
 
 
-def test_a_dead_letter_file_that_cannot_be_opened_is_told_at_once(tmp_path):
+def test_a_dead_letter_file_that_cannot_be_opened_is_reported_at_once(tmp_path):
     with pytest.raises(StreamError, match=r"dead-letter file .* cannot be written"):
         BadRecords(tmp_path / "no such folder" / "dead.jsonl")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
-def test_a_full_disk_is_told():
+def test_a_full_disk_is_reported():
     bad = BadRecords(Path("/dev/full"))
     with pytest.raises(StreamError, match="dead-letter file /dev/full cannot be written: No space"):
         bad.handle(ERROR)

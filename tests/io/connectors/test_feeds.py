@@ -1,4 +1,4 @@
-"""Feeds are asked for politely, and each of their items is learnt once."""
+"""Feeds are requested politely, and each item is learnt once."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_list_of_feeds_is_read(web, tmp_path):
     ("content", "message"),
     [("", "there is no feed in it"), ("ftp://x\n", "is no web address"), (None, "cannot be read")],
 )
-def test_a_list_that_is_none_is_told(tmp_path, content, message):
+def test_a_bad_list_is_reported(tmp_path, content, message):
     optional("feedparser", "feeds")
     path = tmp_path / "feeds.txt"
     if content is not None:
@@ -180,7 +180,7 @@ def test_others_are_asked_once_a_minute_at_most():
     assert source.name == "https://example.org/feed?lang=en"
 
 
-def test_a_feed_that_fails_is_told_once_and_when_it_is_back(web):
+def test_a_failing_feed_is_reported_once_and_when_it_is_back(web):
     told: list[str] = []
     web.replies["/feed"] = Reply(500)
     source = opened(web.url("/feed"), told=told)
@@ -201,7 +201,7 @@ def test_a_feed_that_fails_is_told_once_and_when_it_is_back(web):
         (Reply(404), "404 Not Found"),
     ],
 )
-def test_what_is_no_feed_is_told_and_blocks_no_other(web, tmp_path, reply, message):
+def test_a_page_that_is_no_feed_is_reported_and_blocks_no_other(web, tmp_path, reply, message):
     web.replies |= {"/bad": reply, "/good": Reply(body=rss(item(1)))}
     (tmp_path / "feeds.txt").write_text(f"{web.url('/bad')}\n{web.url('/good')}\n")
     told: list[str] = []
@@ -211,7 +211,7 @@ def test_what_is_no_feed_is_told_and_blocks_no_other(web, tmp_path, reply, messa
     assert message in told[0]
 
 
-def test_a_feed_that_is_too_large_is_told(web, monkeypatch):
+def test_a_feed_that_is_too_large_is_reported(web, monkeypatch):
     monkeypatch.setattr("clasher.io.connectors.feeds.MOST_BYTES", 1000)
     for body in (b"x" * 2000, gzip.compress(b"x" * 2000)):
         encoding = {"Content-Encoding": "gzip"} if body[:1] != b"x" else {}
@@ -262,7 +262,7 @@ def listed(tmp_path, *urls, told=None):
 
 
 def read_until_told(source, told):
-    """All ids until something is told, in a bounded number of reads."""
+    """Read ids until a line is shown, in a bounded number of reads."""
     found = []
     for _ in range(100):
         found += ids(source.read(10, 0.1))
@@ -392,7 +392,7 @@ def test_names_and_passwords_are_sent_and_not_shown(web):
 
 
 @pytest.mark.parametrize("url", ["http://[::1/feed", "http://host:99999/feed", "http:///feed"])
-def test_a_list_with_an_address_that_is_none_is_told(tmp_path, url):
+def test_a_list_with_a_bad_address_is_reported(tmp_path, url):
     optional("feedparser", "feeds")
     (tmp_path / "feeds.txt").write_text(f"http://localhost/feed\n{url}\n")
     with pytest.raises(SettingError, match="is no web address"):

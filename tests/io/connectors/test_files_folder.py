@@ -1,4 +1,4 @@
-"""A folder that is watched, and files that are taken up again."""
+"""Watched folders, and files that are resumed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def opened():
 
 
 def drain(source, most=7):
-    """All chunks that there are."""
+    """Read all chunks."""
     chunks = []
     while (chunk := source.read(most, 0.0)) is not None:
         chunks.append(chunk)
@@ -80,7 +80,7 @@ def test_records_without_an_id_are_numbered_through_all_files(inbox, opened):
     assert [own for chunk in chunks for own in chunk.records.ids] == list(range(1, 10))
 
 
-def test_what_is_hidden_has_no_format_or_still_changes_is_left_alone(inbox, opened):
+def test_hidden_unknown_and_changing_files_are_ignored(inbox, opened):
     for name in (".hidden.jsonl", "news.jsonl.tmp", "notes.txt", "picture.png"):
         (inbox / name).write_text('{"text": "wheat"}\n')
     (inbox / "folder.jsonl").mkdir()
@@ -116,7 +116,7 @@ def test_names_are_kept_as_long_as_the_files_are_there(inbox, opened):
     assert chunk.position["file"] == "d.jsonl"
 
 
-def test_a_folder_that_is_not_there_is_told(inbox, tmp_path, opened):
+def test_a_missing_folder_is_reported(inbox, tmp_path, opened):
     with pytest.raises(StreamError, match="there is no such folder"):
         opened(f"{tmp_path}/nowhere/")
     source = opened(address(inbox))
@@ -127,7 +127,7 @@ def test_a_folder_that_is_not_there_is_told(inbox, tmp_path, opened):
         source_at(f"file:{tmp_path}/?once=yes")
 
 
-def test_a_file_that_is_gone_from_under_its_position_is_told(inbox, opened):
+def test_a_file_that_is_gone_from_under_its_position_is_reported(inbox, opened):
     (inbox / "a.jsonl").write_text('{"text": "wheat"}\n' * 10)
     position = opened(address(inbox)).read(3, 0.0).position
     (inbox / "a.jsonl").unlink()
@@ -155,7 +155,7 @@ def seen(chunks):
 
 @pytest.mark.parametrize("name", ["news.jsonl", "news.jsonl.gz"])
 @pytest.mark.parametrize("most", [1, 2, 3, 100])
-def test_a_file_is_gone_on_with_exactly_after_any_chunk(tmp_path, name, most, opened):
+def test_a_file_is_resumed_exactly_after_any_chunk(tmp_path, name, most, opened):
     path = tmp_path / name
     path.write_bytes(gzip.compress(CONTENT) if name.endswith("gz") else CONTENT)
     whole = drain(opened(str(path)), most)
@@ -213,7 +213,7 @@ def test_a_file_may_have_another_extension(tmp_path, opened):
     assert chunk.records.labels[0] == {"grain", "food"}
 
 
-def test_a_line_without_end_is_passed_over(tmp_path, monkeypatch, opened):
+def test_an_overlong_line_is_skipped(tmp_path, monkeypatch, opened):
     monkeypatch.setattr("clasher.io.connectors.resumed_file.LONGEST_RECORD", 64)
     path = tmp_path / "news.jsonl"
     path.write_text('{"text": "' + "x" * 500 + '"}\n{"text": "corn"}\n')
@@ -266,7 +266,7 @@ def test_a_full_disk_is_waited_for_and_half_a_line_taken_back(tmp_path, monkeypa
     assert (tmp_path / "out.jsonl").read_text() == "1\n2\n"
 
 
-def test_a_file_that_cannot_be_written_is_told(closed_folder, tmp_path, opened):
+def test_a_file_that_cannot_be_written_is_reported(closed_folder, tmp_path, opened):
     with pytest.raises(StreamError, match="cannot be written"):
         sink_at(str(tmp_path / "nowhere" / "out.jsonl")).open(None, ME)
     with pytest.raises(StreamError, match="cannot be read"):
@@ -294,7 +294,7 @@ def test_a_file_is_known_by_its_beginning_wherever_it_is(tmp_path, name):
     assert not source_at(str(path)).same("nats:news:2026-11-16")
 
 
-def test_what_has_no_beginning_of_its_own_has_no_identity(tmp_path, inbox):
+def test_empty_files_pipes_and_folders_have_no_identity(tmp_path, inbox):
     (tmp_path / "empty.jsonl").touch()
     os.mkfifo(tmp_path / "pipe.jsonl")
     for url in ("empty.jsonl", "pipe.jsonl", "nowhere.jsonl", "inbox/"):

@@ -1,4 +1,4 @@
-"""What can happen to a JetStream stream, and what a flow makes of it."""
+"""JetStream: streams that lose messages, restart or are deleted, and outputs that appear once."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_a_dead_letter_is_cut_to_what_the_stream_takes(server, folder, tmp_path,
     assert len(letter["raw"]) > (most or 1_000_000) / 2
 
 
-def test_only_a_subject_may_be_read_and_only_what_is_new(server, folder, tmp_path):
+def test_a_subject_and_new_messages_may_be_selected(server, folder, tmp_path):
     rows = records(60)
     add(server, rows[:30], "news.a")
     add(server, rows[30:], "news.b")
@@ -187,7 +187,7 @@ def test_messages_removed_in_the_middle_of_an_answer_are_never_skipped(
     fetch = connector.Pull.fetch
 
     async def removing(self, most, seconds):
-        """What a server answers that removes messages while it sends others."""
+        """Answer like a server that removes messages while it sends others."""
         first = await fetch(self, 5, seconds)
         await self._client.jetstream().purge_stream("news", seq=9)
         return first + await fetch(self, most - 5, seconds)
@@ -213,7 +213,7 @@ def test_a_reader_that_skips_is_caught(server, folder, monkeypatch):
         test_messages_removed_before_they_were_read_are_never_skipped(server, folder)
 
 
-def test_removing_what_was_read_is_no_loss(server, folder):
+def test_removing_read_messages_is_no_loss(server, folder):
     rows = records(80)
     add(server, rows[:50])
     run(folder, server.url("news"))
@@ -261,7 +261,7 @@ def test_a_server_that_is_killed_is_waited_for(server, folder):
     assert written(server) == predictions(rows)
 
 
-def test_what_is_not_there_is_told(server, folder):
+def test_a_missing_stream_or_server_is_reported(server, folder):
     with pytest.raises(StreamError, match="there is no such stream"):
         run(folder, server.url("nowhere"))
     add(server, records(3))
@@ -346,7 +346,7 @@ def test_a_consumer_that_is_deleted_while_it_waits_is_made_again(server, source)
     assert len(source.read(10, 1.0)) == 2
 
 
-def test_a_stream_that_is_deleted_is_told(server, source):
+def test_a_deleted_stream_is_reported(server, source):
     add(server, records(2))
     source.read(10, 0.0)
     server.tell(lambda js: js.delete_stream("news"))
@@ -396,7 +396,7 @@ def test_a_stream_made_again_under_its_name_is_another(server, source):
     assert not source.same(before)
 
 
-def test_an_output_that_is_too_large_is_told(server, folder):
+def test_an_output_that_is_too_large_is_reported(server, folder):
     text = "x" * (1 << 20)
     news = folder.parent / "news.jsonl"
     news.write_bytes(msgspec.json.encode({"id": "long", "text": text[:-300]}))

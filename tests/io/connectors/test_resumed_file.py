@@ -64,7 +64,7 @@ def follow(log):
 
 
 def texts(source, most=1000):
-    """The numbers that there are, and the last position; a switch of files takes some reads."""
+    """Read all numbers and the last position; a switch of files takes some reads."""
     found, position = [], None
     for _ in range(12):
         chunk = source.read(most, 0.0)
@@ -117,7 +117,7 @@ def test_several_rotations_while_nobody_reads_are_read_in_order(log, follow):
 
 
 @pytest.mark.parametrize("lines", [1, 9])
-def test_a_truncated_file_is_begun_again_which_is_told(log, follow, lines):
+def test_a_truncated_file_is_read_from_its_beginning(log, follow, lines):
     told: list[str] = []
     source = follow(told=told)
     log.write(4)
@@ -141,7 +141,7 @@ def test_an_unfinished_line_of_a_truncated_file_is_a_dead_letter(log, follow):
     assert texts(follow(chunk.position))[0] == [1]
 
 
-def test_what_was_copied_before_a_truncation_is_read_there(log, follow):
+def test_lines_copied_before_a_truncation_are_read_in_the_copy(log, follow):
     told: list[str] = []
     source = follow(told=told)
     log.write(4)
@@ -179,7 +179,7 @@ def test_files_that_begin_alike_are_told_apart(log, follow):
     assert texts(follow(position))[0] == [2, 1, 2, 3]
 
 
-def test_what_is_gone_is_never_skipped_unless_that_is_wanted(log, follow):
+def test_lost_lines_are_skipped_only_on_request(log, follow):
     log.write(5)
     position = texts(follow())[1]
     log.path.unlink()

@@ -53,43 +53,8 @@ CONFLICT: Final = "409"  # the consumer was deleted, or moves to another server
 T = TypeVar("T")
 
 
-class Loop:
-    """An event loop in a thread, for callers that wait for each answer."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="clasher nats", daemon=True)
-        self._thread.start()
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine and wait for it."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-    def close(self, client: Any) -> None:
-        """End the loop and its client."""
-
-        async def end() -> None:
-            if client is not None:
-                with suppress(nats.errors.Error, OSError, asyncio.TimeoutError):
-                    await asyncio.wait_for(client.close(), ANSWER)
-            others = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in others:
-                task.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
-
-        self.run(end())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-
-    def _run(self) -> None:
-        try:
-            self._loop.run_forever()
-        finally:
-            self._loop.close()
-
-
 class Server:
-    """A connection in a loop of its own, opened on first use."""
+    """A connection, opened on first use, in an event loop with a thread of its own."""
 
     def __init__(self, address: Address) -> None:
         self.name, self.path = address.shown, address.path
@@ -97,7 +62,8 @@ class Server:
             raise StreamError(f"{self.name}: write nats://host/name, the stream or subject last")
         self._url = f"nats://{address.host or 'localhost'}:{address.port or 4222}"
         self._who = {"user": address.user, "password": address.password}
-        self._loop: Loop | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread()
         self._client: Any = None
 
     @contextmanager
@@ -120,10 +86,15 @@ class Server:
             raise UnreachableError(f"{self.name}: does not answer ({reason})") from error
 
     def run(self, work: Coroutine[Any, Any, T], seconds: float = ANSWER) -> T:
-        """Run a coroutine in the loop."""
+        """Run a coroutine in the loop and wait for it."""
         if self._loop is None:
-            self._loop = Loop()
-        return self._loop.run(asyncio.wait_for(work, seconds))
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(
+                target=self._loop.run_forever, name="clasher nats", daemon=True
+            )
+            self._thread.start()
+        limited = asyncio.wait_for(work, seconds)
+        return asyncio.run_coroutine_threadsafe(limited, self._loop).result()
 
     async def client(self) -> Any:
         """Return the connection, opened on first use."""
@@ -143,7 +114,21 @@ class Server:
         loop, client = self._loop, self._client
         self._loop = self._client = None
         if loop is not None:
-            loop.close(client)
+            asyncio.run_coroutine_threadsafe(_end(client), loop).result()
+            loop.call_soon_threadsafe(loop.stop)
+            self._thread.join()
+            loop.close()
+
+
+async def _end(client: Any) -> None:
+    """Close a client and cancel the other tasks of its loop."""
+    if client is not None:
+        with suppress(nats.errors.Error, OSError, asyncio.TimeoutError):
+            await asyncio.wait_for(client.close(), ANSWER)
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
 
 
 async def _say_nothing(error: Exception) -> None:

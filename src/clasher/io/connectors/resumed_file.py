@@ -21,8 +21,9 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from clasher.errors import RecordError, StreamError
 from clasher.io.files import READERS
@@ -41,20 +42,6 @@ POLL: Final = 0.2  # seconds between two looks at a growing file
 
 class ChangedError(StreamError):
     """A file is not the one that was read before."""
-
-
-class Resumed(Protocol):
-    """An open file."""
-
-    @property
-    def is_over(self) -> bool:
-        """Whether all of it was read."""
-
-    def read(self, most: int, seconds: float) -> Chunk | None:
-        """Read the next records, as ``clasher.io.protocol.Source`` does."""
-
-    def close(self) -> None:
-        """Close the file."""
 
 
 def resumed(file: InputFile, fields: Fields, position: Position, *, above: int = 0) -> Resumed:
@@ -379,7 +366,7 @@ class Followed:
         """Open the file of a position."""
         if position is None:
             return self._opened(self._file.name, None, is_live=True)
-        part = self._find(position)
+        part = self._find(position, [self._file.name, *self._rotated()])
         if part is not None:
             return part
         try:
@@ -394,16 +381,11 @@ class Followed:
             at = {"offset": 0, "line": 0, "records": position["records"]}
             return self._opened(self._file.name, at, is_live=True)
 
-    def _find(self, position: Position) -> ResumedLines | None:
+    def _find(self, position: Position, names: Sequence[str]) -> ResumedLines | None:
         """Open the file that holds what was read before a position, preferably the same inode."""
-        found = [self._file.name, *self._rotated()]
-        found.sort(key=lambda name: _inode(name) != position.get("inode"))
-        for name in found:
-            try:
-                is_live = name == self._file.name
-                return self._opened(name, position, is_live=is_live)
-            except StreamError:  # another file, or one that is gone
-                continue
+        for name in sorted(names, key=lambda name: _inode(name) != position.get("inode")):
+            with suppress(StreamError):  # another file, or one that is gone
+                return self._opened(name, position, is_live=name == self._file.name)
         return None
 
     def _go_on(self) -> bool:
@@ -462,21 +444,13 @@ class Followed:
 
     def _leave_truncated(self) -> None:
         """Continue in the copy made before, or else with the beginning of the file."""
-        copy = self._find_copy(self._at) if self._at and self._at["offset"] else None
-        if copy is not None:
+        copy = self._at and self._at["offset"] and self._find(self._at, self._rotated())
+        if copy:
             self._part.close()
             self._part = copy
             return
         self._part.cut_off()
         self._tell(f"{self._file.name}: was truncated; beginning again at its first byte")
-
-    def _find_copy(self, position: Position) -> ResumedLines | None:
-        for name in self._rotated():
-            try:
-                return self._opened(name, position, is_live=False)
-            except StreamError:
-                continue
-        return None
 
 
 def _stat(name: str) -> os.stat_result | None:
@@ -489,3 +463,7 @@ def _stat(name: str) -> os.stat_result | None:
 def _inode(name: str) -> int | None:
     found = _stat(name)
     return None if found is None else found.st_ino
+
+
+Resumed: TypeAlias = ResumedLines | Reread | Followed
+"""An open file."""

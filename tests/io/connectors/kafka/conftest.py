@@ -34,7 +34,7 @@ def server(broker: Broker) -> KafkaServer:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is for the other broker: it has a run of its own."""
+    """Deselect tests for the other broker, which has a run of its own."""
     others = [item for item in items if _needs_other(item)]
     if others:
         config.hook.pytest_deselected(items=others)
@@ -50,11 +50,11 @@ def _needs_other(item: pytest.Item) -> bool:
 
 @pytest.fixture
 def topic() -> str:
-    """The name of a topic that nobody else uses."""
+    """The name of an unused topic."""
     return f"news-{next(_numbers)}"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where a flow keeps its model."""
+    """The folder of a flow."""
     return tmp_path / "model"

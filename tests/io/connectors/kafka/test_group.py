@@ -123,7 +123,7 @@ def test_partitions_that_are_given_while_leaving_are_not_taken(server, topic, me
     assert first.source._given is None
 
 
-def test_what_was_delivered_is_committed_before_partitions_are_given_up(server, topic, members):
+def test_delivered_messages_are_committed_before_partitions_are_given_up(server, topic, members):
     create(server, topic, 2)
     rows = plain.records(40)
     fill(server, topic, rows[:20], 0)
@@ -182,7 +182,7 @@ def forgets_what_it_lost(server, topic, members):
     return away.learnt == [f"d{n}" for n in range(20, 30)]
 
 
-def test_a_runner_that_gets_partitions_again_learns_what_is_left(server, topic, members):
+def test_a_runner_that_gets_partitions_again_learns_the_rest(server, topic, members):
     assert forgets_what_it_lost(server, topic, members)
 
 
@@ -259,7 +259,7 @@ class Falling:
         self._producer.commit_transaction(seconds)
 
 
-def test_a_commit_that_got_no_answer_is_gone_on_with(server, topic, members, monkeypatch):
+def test_a_commit_without_an_answer_is_completed(server, topic, members, monkeypatch):
     create(server, topic, 2)
     fill(server, topic, plain.records(20))
     first = members("a", **{"session.timeout.ms": 20_000})

@@ -1,4 +1,4 @@
-"""What becomes of outputs, also when nobody takes them for a while."""
+"""Outputs to topics, also while the broker takes none."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_outputs_of_one_document_stay_in_order(broker, topic):
 
 
 def run_while_paused(broker, topic, folder):
-    """Nobody takes outputs until that is told; whether all come in the end, and what is told."""
+    """Pause the broker until a line reports it; return whether all arrive, and the lines."""
     create(broker, topic)
     rows = plain.records(300)
     source = folder.parent / "news.jsonl"

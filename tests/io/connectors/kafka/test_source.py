@@ -1,4 +1,4 @@
-"""What can happen to a topic, and what a source makes of it."""
+"""Topics: order, retention, recreation and errors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_new_reader_may_begin_with_what_comes_from_now_on(broker, topic):
     source.close()
 
 
-def test_lag_is_what_is_there_and_was_not_delivered(broker, topic):
+def test_lag_counts_undelivered_messages(broker, topic):
     create(broker, topic)
     fill(broker, topic, plain.records(50))
     source = opened(broker.url(topic))
@@ -118,7 +118,7 @@ def delete_before(broker, topic, offset):
 
 
 def refuses_what_is_gone(server, topic):
-    """Whether it is told that messages were deleted before they were read."""
+    """Whether the deletion of unread messages is reported."""
     create(server, topic)
     fill(server, topic, plain.records(20))
     source = opened(server.url(topic))
@@ -142,7 +142,7 @@ def test_an_error_that_is_swallowed_is_caught(server, topic, monkeypatch):
     assert not refuses_what_is_gone(server, topic)
 
 
-def test_what_was_deleted_can_be_done_without(server, topic):
+def test_deleted_messages_can_be_skipped(server, topic):
     create(server, topic)
     fill(server, topic, plain.records(20))
     source = opened(server.url(topic))
@@ -174,7 +174,7 @@ def test_retention_may_overtake_a_reader(server, topic, on_loss):
     source.close()
 
 
-def test_a_topic_that_was_made_anew_is_another_one(server, topic):
+def test_a_recreated_topic_is_another_one(server, topic):
     create(server, topic)
     fill(server, topic, plain.records(5))
     source = opened(server.url(topic))
@@ -190,7 +190,7 @@ def test_a_topic_that_was_made_anew_is_another_one(server, topic):
         opened(server.url(topic), position | {"topic": None})
 
 
-def test_a_topic_that_was_made_anew_must_be_allowed(server, topic, folder):
+def test_a_recreated_topic_must_be_allowed(server, topic, folder):
     create(server, topic)
     fill(server, topic, plain.records(5))
     run(folder, server.url(topic))

@@ -1,4 +1,4 @@
-"""What a message says: JSON, what a decoder makes of it, and what stands beside the value."""
+"""Messages: JSON, the result of a decoder, and their key, headers and time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_value_is_json_and_a_record_without_an_id_is_known_by_its_place():
      (b'{"text": 7}', "holds a number"), (None, "has no value")],
 )  # fmt: skip
 @pytest.mark.parametrize("fields", [Fields(), Fields(id="kafka.key")])
-def test_what_is_no_record_is_poison_with_its_place(value, problem, fields):
+def test_a_bad_message_is_poison_with_its_place(value, problem, fields):
     chunk = chunk_of([message(value), message(b'{"text": "oil"}', 8, key=b"k")], fields)
     ((source, place, said, raw),) = chunk.poison
     assert (source, place, raw, len(chunk.records)) == ("kafka:news", "2:7", value, 1)

@@ -63,7 +63,7 @@ def test_outputs_are_seen_with_their_commit(server, topic):
     assert committed(url, "somebody else") == 0
 
 
-def test_whoever_had_the_name_before_is_shut_out(server, topic):
+def test_an_earlier_runner_of_the_name_is_fenced(server, topic):
     create(server, topic)
     url = server.url(topic, commits=f"{topic}-commits")
     old = joined(url)
@@ -191,7 +191,7 @@ def test_transactions_work_with_any_source(broker, topic, folder):
      ("-", ["kafka://a/x?linger.ms=1", "kafka://a/y?linger.ms=2"], "linger.ms is another one"),
      ("-", ["kafka://a/x?commits=c", "kafka://a/y?commits=d"], "names several topics: c, d")],
 )  # fmt: skip
-def test_what_cannot_be_committed_as_one_is_refused(source, sinks, problem):
+def test_streams_that_cannot_commit_as_one_are_refused(source, sinks, problem):
     with pytest.raises(SettingError, match=problem):
         commit_as_one(source_at(source), [sink_at(url) for url in sinks])
 

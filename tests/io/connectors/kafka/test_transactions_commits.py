@@ -73,7 +73,7 @@ def test_a_scan_that_does_not_wait_is_caught(server, topic, monkeypatch):
     assert not waits_for_an_outcome(server, topic)
 
 
-def test_a_scan_that_believes_what_is_not_committed_is_caught(server, topic, monkeypatch):
+def test_a_scan_of_uncommitted_values_is_caught(server, topic, monkeypatch):
     consumer = Cluster.consumer
     monkeypatch.setattr(
         Cluster,
@@ -83,7 +83,7 @@ def test_a_scan_that_believes_what_is_not_committed_is_caught(server, topic, mon
     assert not waits_for_an_outcome(server, topic)
 
 
-def test_it_is_told_who_is_waited_for(server, topic, monkeypatch):
+def test_a_wait_for_another_runner_is_reported(server, topic, monkeypatch):
     monkeypatch.setattr(transactions, "ANSWER", 0.5)
     commits = commits_at(server, topic)
     commits.create()

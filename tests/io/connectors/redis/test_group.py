@@ -63,7 +63,7 @@ def test_what_another_has_learnt_is_not_learnt_here(server, folder):
     assert plain.model_in(folder) == plain.learnt(rest)
 
 
-def test_a_commit_of_what_is_not_ours_is_caught(server, folder, monkeypatch):
+def test_a_commit_of_entries_of_others_is_caught(server, folder, monkeypatch):
     script = group.scripts.COMMIT.replace("if at <= #ids then", "if false then")
     monkeypatch.setattr(group.scripts, "COMMIT", script)
     with pytest.raises(AssertionError):
@@ -100,7 +100,7 @@ def test_a_group_that_is_deleted_on_the_way_is_made_again(server, folder):
     assert plain.model_in(folder) == plain.learnt(rows)
 
 
-def test_a_group_that_begins_anew_is_caught(server, folder, monkeypatch):
+def test_a_group_that_begins_at_zero_is_caught(server, folder, monkeypatch):
     create = GroupSource._create
     monkeypatch.setattr(GroupSource, "_create", lambda self, stand, at: create(self, stand, None))
     with pytest.raises(AssertionError):

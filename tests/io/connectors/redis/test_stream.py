@@ -1,4 +1,4 @@
-"""What can happen to a Redis stream, what a flow makes of it, and bugs that are caught."""
+"""Redis streams: kinds of entries, options and errors."""
 
 from __future__ import annotations
 
@@ -107,14 +107,14 @@ def test_an_address_that_means_nothing_is_refused(server, url):
     assert "secret" not in str(error.value)
 
 
-def test_a_password_is_told_to_nobody(server, folder):
+def test_a_password_is_not_shown(server, folder):
     url = server.url("news").replace("redis://", "redis://ann:secret@")
     with pytest.raises(StreamError, match="denies access") as error:
         run(folder, url)
     assert "secret" not in str(error.value)
 
 
-def test_what_is_no_stream_is_told(server, folder):
+def test_a_key_that_is_no_stream_is_reported(server, folder):
     server.client.set("news", "something")
     with pytest.raises(StreamError, match="WRONGTYPE"):
         run(folder, server.url("news"))

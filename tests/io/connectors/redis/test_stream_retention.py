@@ -43,9 +43,7 @@ def test_entries_trimmed_while_a_flow_runs_are_never_skipped(server, folder, opt
 
 
 @BOTH
-def test_a_loss_is_passed_over_where_that_is_said_and_goes_to_the_dead_letters(
-    server, folder, options
-):
+def test_on_loss_skip_writes_a_dead_letter(server, folder, options):
     trim_unread(server, folder, options)
     figures = run(folder, server.url("news", on_loss="skip", **options))
     assert figures.poison == 1
@@ -56,7 +54,7 @@ def test_a_loss_is_passed_over_where_that_is_said_and_goes_to_the_dead_letters(
 
 
 @BOTH
-def test_trimming_what_was_read_is_no_loss(server, folder, options):
+def test_trimming_read_entries_is_no_loss(server, folder, options):
     for start in range(0, 200, 40):
         add(server, records(200)[start : start + 40])
         run(folder, server.url("news", **options))
@@ -65,7 +63,7 @@ def test_trimming_what_was_read_is_no_loss(server, folder, options):
 
 
 @BOTH
-def test_deleting_what_was_read_is_no_loss(server, folder, options):
+def test_deleting_read_entries_is_no_loss(server, folder, options):
     ids = add(server, records(50))
     run(folder, server.url("news", **options))
     server.client.xdel("news", *ids[::2], ids[-1])
@@ -121,7 +119,7 @@ def test_entries_trimmed_while_they_are_in_hand_are_learnt(server, folder):
     assert plain.model_in(folder) == plain.learnt(rows)
 
 
-def test_a_reader_that_passes_over_what_was_trimmed_is_caught(server, folder, monkeypatch):
+def test_a_reader_that_skips_trimmed_entries_is_caught(server, folder, monkeypatch):
     monkeypatch.setattr(GroupSource, "_accept", lambda *given: None)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         test_entries_trimmed_while_pending_are_never_skipped(server, folder)

@@ -73,7 +73,7 @@ def test_a_position_that_is_believed_anywhere_is_caught(server, folder, copy, mo
 
 
 def cut_answers(server, folder, options, wanted):
-    """A wire that loses some answers, after the server has done what it was told."""
+    """A proxy that loses some answers after the server has run the commands."""
     rows, cuts = records(200), []
     add(server, rows)
 
@@ -116,7 +116,7 @@ def test_a_reader_that_forgets_lost_answers_is_caught(server, folder, monkeypatc
         cut_answers(server, folder, {"group": "desk"}, NEW)
 
 
-def test_what_was_delivered_behind_our_back_is_found(server, folder):
+def test_entries_of_a_late_command_are_found(server, folder):
     """A process that died may have had a last word on its way."""
     rows = records(200)
     add(server, rows[:100])
@@ -147,7 +147,7 @@ def test_a_server_that_is_away_is_waited_for(server, folder):
     assert plain.model_in(folder) == plain.learnt(rows)
 
 
-def test_a_server_that_stays_away_is_given_up_when_told_to(folder):
+def test_a_server_that_stays_away_is_given_up_after_a_limit(folder):
     with pytest.raises(StreamError, match=r"does not answer .*; gave up after 0\.2 s"):
         run(folder, "redis://127.0.0.1:1/news", give_up=0.2)
 

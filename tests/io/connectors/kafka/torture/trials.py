@@ -84,7 +84,7 @@ class Trials:
         return [f"ended with {code}"] if code else []
 
     def summary(self) -> str:
-        """What was put through."""
+        """Return what was put through."""
         return f"{self.documents} documents, {self.deaths} deaths"
 
     def close(self) -> None:
