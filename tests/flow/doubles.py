@@ -81,9 +81,9 @@ class AgreedSource(ListSource, Party):
         return int(self.log.get(caller.id, 0))
 
     def commit(self, caller: Caller, number: int, after: int, position: Position) -> None:
-        said = self.committed(caller)
-        if said != number:
-            assert said == after
+        committed = self.committed(caller)
+        if committed != number:
+            assert committed == after
             if self.refuses(number):
                 raise CommitRefusedError("agreed: it is not yours any more")
             self.log[caller.id] = number

@@ -150,10 +150,10 @@ def test_routes_get_the_documents_they_pick_with_texts_if_asked_for(folder, tmp_
     routes = [f"grain={grain}", f"!grain&*={rest}"]
     run(folder, str(tmp_path / "news.jsonl"), routes=routes, texts=True)
     texts = {row["id"]: row["text"] for row in rows}
-    wanted = [row | {"text": texts[row["id"]]} for row in predictions(rows)]
-    assert written(grain) == [row for row in wanted if "grain" in row["labels"]]
+    expected = [row | {"text": texts[row["id"]]} for row in predictions(rows)]
+    assert written(grain) == [row for row in expected if "grain" in row["labels"]]
     assert written(rest) == [
-        row for row in wanted if row["labels"] and "grain" not in row["labels"]
+        row for row in expected if row["labels"] and "grain" not in row["labels"]
     ]
     assert written(grain)
     assert written(rest)
@@ -442,12 +442,12 @@ def test_snapshots_that_a_party_would_never_agree_to_are_refused(folder):
 
 
 @pytest.mark.parametrize(
-    ("said", "what"), [(0, "agreed was set back"), (99, "is older than agreed")]
+    ("committed", "what"), [(0, "agreed was set back"), (99, "is older than agreed")]
 )
-def test_a_party_that_remembers_something_else_is_refused(folder, said, what):
+def test_a_party_that_remembers_something_else_is_refused(folder, committed, what):
     rows, log = records(200), {}
     lists(folder, AgreedSource(rows, log)).run()
-    log.update({key: said for key in log if key != "position"})
+    log.update({key: committed for key in log if key != "position"})
     with pytest.raises(StreamError, match=what):
         lists(folder, AgreedSource(rows, log)).run()
 

@@ -40,7 +40,7 @@ def letters(folder):
 
 
 def in_turns(rows, labels, chunk):
-    """What must become of two streams that take turns: the oracle."""
+    """Predict and learn two streams in turns: the oracle."""
     model = model_of(WAITING)
     early = {}
     waiting = set()
@@ -183,7 +183,7 @@ def test_the_sizes_in_which_a_broker_delivers_change_nothing(folder, sizes):
 
 
 def test_a_restart_in_the_middle_of_a_turn_changes_nothing(folder):
-    """What is written again after a restart is what was written before it."""
+    """A restart writes the same outputs again."""
     rows, labels = records(200), labels_of(records(200))[::-1]
     bare = [row | {"labels": None} for row in rows]
     written = {}

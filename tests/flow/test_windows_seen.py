@@ -17,14 +17,14 @@ labels = st.integers(1, 3).map(lambda number: number.to_bytes(DIGEST, "big"))
 def test_the_last_documents_are_known_however_they_are_chunked(most, chunks):
     seen, order, last = Seen(most), [], {}
     for chunk in chunks:
-        wanted = []
+        expected = []
         for place, (digest, own) in enumerate(chunk):
             if digest not in order or last[digest] != own or not most:
-                wanted.append(place)
+                expected.append(place)
                 last[digest] = own
             if digest not in order:
                 order = [*order, digest][-most:] if most else []
-        assert seen.new([own for own, _ in chunk], [own for _, own in chunk]) == wanted
+        assert seen.new([own for own, _ in chunk], [own for _, own in chunk]) == expected
         kept = [b"".join(order).hex(), b"".join(last[own] for own in order).hex()]
         assert Seen.of(seen.to_plain(), most).to_plain() == kept
 

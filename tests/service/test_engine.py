@@ -40,8 +40,8 @@ def by_name(engine):
 
 def test_an_acknowledged_request_is_learnt(engine):
     labels = [["grain"], {"metal": True, "grain": False}, None]
-    said = [document(text, labels=some) for text, some in zip("abc", labels, strict=True)]
-    receipt = engine.learn(said, who="ann").result()
+    documents = [document(text, labels=some) for text, some in zip("abc", labels, strict=True)]
+    receipt = engine.learn(documents, who="ann").result()
     assert (receipt.version, receipt.documents, receipt.is_duplicate) == (1, 3, False)
     expected = model_of(SMALL)
     expected.learn_many(["a", "b", "c"], labels)
@@ -84,7 +84,7 @@ def test_keys_are_bounded_by_number_and_age(opened, clock):
 
 
 @pytest.mark.parametrize(
-    ("said", "error", "message"),
+    ("documents", "error", "message"),
     [
         ([Document(text=7)], TextError, "document 0: must be text"),
         ([GRAIN, Document(text="\ud800")], TextError, "document 1: has a lone surrogate"),
@@ -93,9 +93,9 @@ def test_keys_are_bounded_by_number_and_age(opened, clock):
         ([document("a", id="")], SettingError, "'id' parameter"),
     ],
 )
-def test_an_invalid_request_is_refused_and_not_written(engine, said, error, message):
+def test_an_invalid_request_is_refused_and_not_written(engine, documents, error, message):
     with pytest.raises(error, match=message):
-        engine.learn(said)
+        engine.learn(documents)
     assert engine.metrics().log_entries == 0
 
 
@@ -114,8 +114,8 @@ def test_too_many_labels_that_come_at_once_are_refused_when_applied(opened, monk
         engine.learn([document("a", labels=[f"{n} {m}" for m in range(6)])], key=f"k{n}")
         for n in range(4)
     ]
-    told = [future.exception() for future in futures]
-    assert [type(error) for error in told] == [type(None)] * 2 + [RefusedError] * 2
+    errors = [future.exception() for future in futures]
+    assert [type(error) for error in errors] == [type(None)] * 2 + [RefusedError] * 2
     refused = [lesson.refused is not None for lesson in engine.log()]
     assert refused == [False, False, True, True]
     before = model_bytes(engine)

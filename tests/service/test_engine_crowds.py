@@ -108,8 +108,8 @@ def test_a_second_engine_is_refused(opened):
 
 
 def test_after_an_error_of_the_log_nothing_is_acknowledged(opened, monkeypatch):
-    told = []
-    engine = opened(SMALL, on_failure=told.append)
+    failures = []
+    engine = opened(SMALL, on_failure=failures.append)
     engine.learn([GRAIN]).result()
     subscription = engine.subscribe()
 
@@ -126,7 +126,7 @@ def test_after_an_error_of_the_log_nothing_is_acknowledged(opened, monkeypatch):
         engine.model_file()
     assert subscription.get(timeout=60) is None or subscription.is_over
     engine.close()
-    assert told == [engine.failure]
+    assert failures == [engine.failure]
     engine = opened()
     assert engine.metrics().documents_learned == 1
 

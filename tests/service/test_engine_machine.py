@@ -46,7 +46,7 @@ partial = st.dictionaries(st.sampled_from(LABELS), st.booleans(), min_size=1, ma
 
 
 class Service(RuleBasedStateMachine):
-    """What is said to the service is said to a plain model too."""
+    """Make the same requests to the service and to a plain model."""
 
     predicted = Bundle("predicted")
     answered = Bundle("answered")
@@ -66,13 +66,13 @@ class Service(RuleBasedStateMachine):
         options = EngineOptions(snapshot_documents=5, log_bytes=1)
         return Engine(self.base / str(self.number), self.settings, options=options)
 
-    @rule(said=st.lists(st.tuples(texts, st.none() | label_sets | partial), max_size=3))
-    def learn(self, said):
-        documents = [Document(text=text, labels=labels) for text, labels in said]
+    @rule(pairs=st.lists(st.tuples(texts, st.none() | label_sets | partial), max_size=3))
+    def learn(self, pairs):
+        documents = [Document(text=text, labels=labels) for text, labels in pairs]
         self.engine.learn(documents).result()
-        for text, labels in said:
+        for text, labels in pairs:
             self.plain.learn(text, labels)
-        self.learned += len(said)
+        self.learned += len(pairs)
 
     @rule(key=st.sampled_from("abc"), text=texts, labels=label_sets)
     def learn_once(self, key, text, labels):
@@ -133,7 +133,7 @@ class Service(RuleBasedStateMachine):
 
     @rule(label=st.sampled_from(LABELS))
     def rename_and_back(self, label):
-        """There and back, so that what was said before keeps its meaning."""
+        """There and back, so that earlier labels keep their meaning."""
         try:
             self.engine.relabel("rename", label, "new").result()
             self.engine.relabel("rename", "new", label).result()
@@ -149,7 +149,7 @@ class Service(RuleBasedStateMachine):
     @precondition(lambda self: hasattr(self, "engine"))
     @rule()
     def crash(self):
-        """What lies on disk at this moment is all that the next process gets."""
+        """Copy the files as they are now: all that the next process gets."""
         self.engine._writer.call(lambda log: self.copy()).result()
         self.engine, old = self.open(), self.engine
         old.close()

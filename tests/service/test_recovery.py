@@ -26,8 +26,8 @@ FEW, MANY = 8, 60  # places to damage in each file; make torture tries them all
 def fill(folder, **options):
     """A folder with two snapshots and a log that goes on after them; what it holds."""
     with Engine(folder, TINY, options=EngineOptions(**options)) as engine:
-        for key, said in (("first", STREAM), ("second", [GRAIN, METAL])):
-            engine.learn(said, key=key).result()
+        for key, documents in (("first", STREAM), ("second", [GRAIN, METAL])):
+            engine.learn(documents, key=key).result()
             engine.model_file().result().close()  # makes a snapshot
         engine.learn([METAL]).result()
         engine._learner._snapshot = lambda: None  # closes without another one

@@ -41,8 +41,8 @@ settings = st.sampled_from(
 )
 
 
-def entries_of(said):
-    return [Entry(place, float(place), "ann", body) for place, body in enumerate(said, 1)]
+def entries_of(contents):
+    return [Entry(place, float(place), "ann", body) for place, body in enumerate(contents, 1)]
 
 
 def restored(state):
@@ -65,8 +65,8 @@ def test_alarms_have_the_time_of_the_entry_that_rang_them(together):
 
 @pytest.mark.compiled
 @given(settings, bodies, st.data())
-def test_any_cut_gives_the_same(given_settings, said, data):
-    entries = entries_of(said)
+def test_any_cut_gives_the_same(given_settings, contents, data):
+    entries = entries_of(contents)
     whole = ServiceState(model_of(given_settings))
     refused = whole.apply(entries)
     parts, start, refused_in_parts = ServiceState(model_of(given_settings)), 0, {}
@@ -82,21 +82,21 @@ def test_any_cut_gives_the_same(given_settings, said, data):
 
 @pytest.mark.compiled
 @given(settings, bodies)
-def test_hashes_of_one_copy_serve_the_other(given_settings, said):
+def test_hashes_of_one_copy_serve_the_other(given_settings, contents):
     first, second, hashes = (
         ServiceState(model_of(given_settings)),
         ServiceState(model_of(given_settings)),
         {},
     )
-    assert first.apply(entries_of(said), hashes) == second.apply(entries_of(said), hashes)
+    assert first.apply(entries_of(contents), hashes) == second.apply(entries_of(contents), hashes)
     assert restored(first) == restored(second)
 
 
 @pytest.mark.compiled
 @given(settings, bodies)
-def test_names_and_numbers_stay_one_to_one(given_settings, said):
+def test_names_and_numbers_stay_one_to_one(given_settings, contents):
     state = ServiceState(model_of(given_settings))
-    state.apply(entries_of(said))
+    state.apply(entries_of(contents))
     assert set(state.labels.numbers) == set(state.model.labels)
     assert len(set(state.labels.numbers.values())) == len(state.labels.numbers)
     live = set(state.labels.numbers.values())
@@ -107,15 +107,15 @@ def test_names_and_numbers_stay_one_to_one(given_settings, said):
 
 
 @given(bodies)
-def test_entries_are_read_as_they_were_written(said):
-    assert [decode(encode(body)) for body in said] == said
+def test_entries_are_read_as_they_were_written(contents):
+    assert [decode(encode(body)) for body in contents] == contents
 
 
 def test_a_refused_entry_changes_nothing_and_the_others_are_done():
     state = ServiceState(Clasher(64, max_labels=2))
     flood = Learn([Taught("a", ["x"]), Taught("b", ["y", "z"])])
-    said = [Learn([Taught("a", ["x"])]), flood, Learn([Taught("b", ["y"])])]
-    refused = state.apply(entries_of(said))
+    contents = [Learn([Taught("a", ["x"])]), flood, Learn([Taught("b", ["y"])])]
+    refused = state.apply(entries_of(contents))
     assert list(refused) == [2]
     assert "max_labels is 2" in refused[2]
     assert (state.model.labels, state.learned, state.seq) == (["x", "y"], 2, 3)

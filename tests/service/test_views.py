@@ -87,10 +87,10 @@ def test_predictions_have_ids_scores_and_a_version(engine):
     with engine._copies.reading() as state:
         scores = state.model.probabilities("wheat")
         assert set(given.labels) == state.model.predict("wheat")
-    told = dict(given.probabilities)
-    assert told == {name: scores[name] for name in told}
-    assert list(told.values()) == sorted(told.values(), reverse=True)
-    assert set(given.labels) <= told.keys()
+    shown = dict(given.probabilities)
+    assert shown == {name: scores[name] for name in shown}
+    assert list(shown.values()) == sorted(shown.values(), reverse=True)
+    assert set(given.labels) <= shown.keys()
     assert engine.predict([]) == []
 
 

@@ -39,13 +39,13 @@ def run_ahead() -> None:
 
 def write_on() -> None:
     """Keep outputs after the position of the snapshot, which are written again."""
-    FileSink._cut_to = lambda self, wanted: None  # type: ignore[method-assign]
+    FileSink._cut_to = lambda self, expected: None  # type: ignore[method-assign]
 
 
 def newest_snapshot() -> None:
     """Use the newest snapshot, even if the broker has not agreed to it."""
 
-    def believing(self: FlowFolder, prepared: int, party: Any, said: Any) -> None:
+    def believing(self: FlowFolder, prepared: int, party: Any, committed: Any) -> None:
         self._snapshots.confirm(prepared)
         self._link_model(prepared)
 

@@ -135,8 +135,8 @@ def broker(trials: Trials, here: Path, rows: list[Record], draw: random.Random) 
 def _at_least_once(trials: Trials, rows: list[Record]) -> list[str]:
     entries = trials.server.client.xrange("out")
     written = {json.loads(fields[b"json"])["id"]: fields[b"json"] for _, fields in entries}
-    wanted = {row["id"]: msgspec.json.encode(row) for row in plain.predictions(rows)}
-    return [] if written == wanted else ["the outputs are not those of the documents"]
+    expected = {row["id"]: msgspec.json.encode(row) for row in plain.predictions(rows)}
+    return [] if written == expected else ["the outputs are not those of the documents"]
 
 
 def joining(trials: Trials, here: Path, rows: list[Record], draw: random.Random) -> list[str]:
@@ -283,12 +283,12 @@ def once(folder: Path, out: Path, rows: list[Record]) -> list[str]:
 def same_letters(folder: Path, source: Path) -> list[str]:
     """Check that each line that is not a record is in the dead letters once."""
     letters = [(line["record"], line["raw"]) for line in read_lines(folder / "dead-letters.jsonl")]
-    wanted = [
+    expected = [
         (number, line.decode("utf-8", "backslashreplace"))
         for number, line in enumerate(source.read_bytes().split(b"\n"), 1)
         if line in (b'{"text":', b"\xff", b'{"text": 7}')
     ]
-    return [] if letters == wanted else [f"{len(letters)} dead letters, and not {len(wanted)}"]
+    return [] if letters == expected else [f"{len(letters)} dead letters, and not {len(expected)}"]
 
 
 def read_lines(path: Path) -> list[Record]:

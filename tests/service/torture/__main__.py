@@ -19,10 +19,10 @@ def _warm_up() -> None:
     model = model_of(SETTINGS)
     draw = random.Random(0)
     for _ in range(20):
-        said = document(draw, "a")
-        model.step_many([said.text], [said.labels])
-        model.decide_many([said.text])
-        model.unlearn(said.text, said.labels)
+        one = document(draw, "a")
+        model.step_many([one.text], [one.labels])
+        model.decide_many([one.text])
+        model.unlearn(one.text, one.labels)
 
 
 if __name__ == "__main__":

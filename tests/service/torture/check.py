@@ -38,15 +38,15 @@ def failures(plan: Plan, acks: Sequence[Ack]) -> list[str]:
 
 
 def _lost(lessons: Sequence[Lesson], acks: Sequence[Ack], dropped: int) -> list[str]:
-    said = {lesson.version: lesson.who for lesson in lessons}
+    writers = {lesson.version: lesson.who for lesson in lessons}
     return [
         f"{ack['tag']} was acknowledged as {ack['version']}, where the log has "
-        f"{said.get(ack['version'])}"
+        f"{writers.get(ack['version'])}"
         for ack in acks
         if ack["version"] is not None
         and not ack["late"]
         and ack["version"] > dropped
-        and said.get(ack["version"]) != ack["tag"]
+        and writers.get(ack["version"]) != ack["tag"]
     ]
 
 
@@ -61,7 +61,9 @@ def _invented(lessons: Sequence[Lesson], acks: Sequence[Ack]) -> list[str]:
         for client, place in (map(int, who.partition(".")[0].split("-")),)
         if place > next_place[client]
     ]
-    return [f"{who} is there twice" for who in twice] + [f"{who} was not said" for who in early]
+    return [f"{who} is there twice" for who in twice] + [
+        f"{who} was never requested" for who in early
+    ]
 
 
 def _counted(learned: int, acks: Sequence[Ack]) -> list[str]:

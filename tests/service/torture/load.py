@@ -86,7 +86,7 @@ class Client:
         except StoppedError:
             raise
         except (LabelError, ServiceError):
-            version = None  # said, and told that it could not be
+            version = None  # refused
         self.tell(client=self.number, place=place, tag=tag, version=version)
 
     def learn(self, tag: str, draw: random.Random) -> int:
@@ -95,14 +95,14 @@ class Client:
         return self.engine.learn(documents, who=tag, key=tag).result().version
 
     def feedback(self, tag: str, draw: random.Random) -> int:
-        said = document(draw, tag)
-        self.engine.predict([said])
-        return self.engine.feedback(tag, said.labels, who=tag, key=tag).result().version
+        own = document(draw, tag)
+        self.engine.predict([own])
+        return self.engine.feedback(tag, own.labels, who=tag, key=tag).result().version
 
     def partial(self, tag: str, draw: random.Random) -> int:
-        said = document(draw, tag)
-        self.engine.predict([said])
-        labels = {name: name in said.labels for name in draw.sample(sorted(TOPICS), 2)}
+        own = document(draw, tag)
+        self.engine.predict([own])
+        labels = {name: name in own.labels for name in draw.sample(sorted(TOPICS), 2)}
         return self.engine.feedback(tag, labels, who=tag, key=tag).result().version
 
     def correction(self, tag: str, draw: random.Random) -> int:

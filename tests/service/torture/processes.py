@@ -17,7 +17,7 @@ from tests.service.torture.bugs import BUGS
 from tests.service.torture.check import Ack, failures
 from tests.service.torture.load import Plan, run
 
-NOT_OPENED = 75  # told in one line
+NOT_OPENED = 75  # the error is printed in one line
 PATIENCE = 60.0  # seconds, after which a child hangs
 
 
@@ -108,7 +108,7 @@ def checked(plan: Plan, acks: Sequence[Ack], bug: str | None = None) -> list[str
         leave_after(tell)
     os.close(writer)
     with os.fdopen(reader) as answers:
-        told = answers.read()
+        raw = answers.read()
     os.waitpid(pid, 0)
-    found: list[str] = json.loads(told) if told else ["whoever looked at the folder crashed"]
+    found: list[str] = json.loads(raw) if raw else ["the check of the folder crashed"]
     return found
