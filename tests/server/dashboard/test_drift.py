@@ -78,8 +78,8 @@ def test_alarms_show_the_frequency_of_the_label(visit: Any, drifting: Server) ->
     oil = next(alarm for alarm in alarms if alarm["label"] == "oil")
     assert oil["frequency"] > oil["frequency_before"]
     before, now = (formatted(page, "percent", oil[name]) for name in SHARES)
-    assert f"It rises from {before} to {now} of documents." in told["oil"]
-    assert "It falls from" in told["ships"]
+    assert f"It became more frequent: from {before} to {now} of documents." in told["oil"]
+    assert "It became less frequent: from" in told["ships"]
     assert f", {formatted(page, 'moment', oil['at'])}." in told["oil"]
 
 

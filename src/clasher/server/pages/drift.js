@@ -57,7 +57,7 @@ function card(alarm, texts, numbers) {
     h("h2", {}, name, ": more errors"),
     h("p", {}, "Errors rose from ", h("b", {}, write.percent(alarm.error_before)), " to ", h("b", {}, write.percent(alarm.error_after)),
       h("span", { class: "quiet" }, ` of ${label === null ? "the" : "its"} documents: ${write.count(100 * (alarm.error_after - alarm.error_before))} points; noticed at document ${write.count(alarm.document)}${alarm.at === null ? "" : `, ${write.moment(alarm.at)}`}.`)),
-    often(alarm),
+    frequencyChange(alarm),
     h("div", { class: "change", "aria-hidden": "true", vars: { before: alarm.error_before, after: alarm.error_after } }, h("i"), h("b")),
     words("More frequent words:", alarm.gained, "yes"), words("Less frequent words:", alarm.lost, "no"),
     h("p", {}, "Since then: ", alarm.recovered
@@ -72,10 +72,10 @@ function card(alarm, texts, numbers) {
 }
 
 /** Describe how the frequency of the label changed, if enough documents were judged. */
-function often({ label, frequency_before: before, frequency: now }) {
+function frequencyChange({ label, frequency_before: before, frequency: now }) {
   if (label === null || before === null || now === null) return null;
   if (Math.abs(now - before) < STEADY * Math.max(now, before)) return h("p", {}, `Its frequency is unchanged: ${write.percent(now)} of documents.`);
-  return h("p", {}, h("b", {}, now > before ? "More frequent:" : "Less frequent:"), ` from ${write.percent(before)} to ${write.percent(now)} of documents.`);
+  return h("p", {}, h("b", {}, now > before ? "It became more frequent" : "It became less frequent"), `: from ${write.percent(before)} to ${write.percent(now)} of documents.`);
 }
 
 function words(title, list, look) {
