@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from clasher.cli.commands import synth
 from clasher.datasets.synthetic import DRIFTS, Stream
 from tests.cli.command import one_line, run, start
 
@@ -18,6 +19,7 @@ def test_synth_writes_the_stream_of_the_library(drift):
 
 
 def test_the_defaults_are_those_of_the_library():
+    assert synth.DRIFTS == DRIFTS
     first = run("synth", "--documents", 10_000).stdout.partition("\n")[0]
     text, labels = next(iter(Stream()))
     assert json.loads(first) == {"id": 0, "text": text, "labels": labels}
