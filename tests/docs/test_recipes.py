@@ -1,4 +1,4 @@
-"""The recipes of docs/contributing.md work: applied to a copy of the project, they pass its checks.
+"""The recipes of CONTRIBUTING.md work: applied to a copy of the project, they pass its checks.
 
 A ``diff`` block of a recipe names a file and has hunks divided by ``@@``. The lines of a hunk that
 start with a blank or a minus must be in the file exactly once.
@@ -25,9 +25,9 @@ RECIPES = {"A weighting": 3, "A learning rule": 3}
 
 def blocks(recipe: str, language: str) -> list[str]:
     """Return the fenced blocks of a recipe."""
-    page = (ROOT / "docs" / "contributing.md").read_text("utf-8")
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     found = re.search(rf"^## {recipe}\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)
-    assert found is not None, f"docs/contributing.md has no recipe {recipe!r}"
+    assert found is not None, f"CONTRIBUTING.md has no recipe {recipe!r}"
     fences = re.findall(rf"^    ```{language}\n(.*?)^    ```$", found[1], re.MULTILINE | re.DOTALL)
     return [textwrap.dedent(block) for block in fences]
 

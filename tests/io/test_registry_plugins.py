@@ -102,14 +102,14 @@ def test_two_plugins_of_one_scheme_are_refused(plugin):
         source_at("other://host/x")
 
 
-# ── the recipe of docs/contributing.md ───────────────────────────────────────────────────────────
+# ── the recipe of CONTRIBUTING.md ───────────────────────────────────────────────────────────────
 
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
     """The package of the recipe, installed."""
     folder = tmp_path_factory.mktemp("countdown")
-    for name, code in BLOCK.findall((ROOT / "docs" / "contributing.md").read_text()):
+    for name, code in BLOCK.findall((ROOT / "CONTRIBUTING.md").read_text()):
         (folder / name).write_text(code)
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     install(
