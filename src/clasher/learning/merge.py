@@ -92,7 +92,8 @@ Rules: TypeAlias = dict[str, Callable[[Pair], None]]
 
 def check_settings(mine: Settings, theirs: Settings) -> None:
     """Refuse to merge models of different settings; name the first difference."""
-    for name in mine.differences(theirs):
+    differences = mine.differences(theirs)
+    for name in sorted(differences, key="analyzer".__eq__):  # last: it may follow from the rule
         here, there = getattr(mine, name), getattr(theirs, name)
         if name == "analyzer":
             differing = (f.name for f in fields(here) if vars(here)[f.name] != vars(there)[f.name])
