@@ -221,8 +221,9 @@ def test_all_states_share_one_compilation():
 
 TEACH = """
 import numpy as np
-from clasher import Settings, memory
+from clasher import Settings
 from clasher.kernels.clash import teach
+from clasher.learning import memory
 settings = Settings(dimensions=4, rule="perceptron", max_labels=1)
 state = memory.allocate(settings)
 buckets, ids, yes = np.zeros(1, np.int32), np.zeros(1, np.int32), np.ones(1, np.bool_)

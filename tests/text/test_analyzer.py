@@ -33,7 +33,7 @@ from tests.text.test_tokens_analysis import as_built_in, on_blanks
         ),
         (
             "tokenizer",
-            "None or a function that stands at the top of a module, under a name",
+            "None or a function at the top level of a module, with a name",
             ["str.split", 5, lambda text: text.split(), re.compile("[a-z]+").findall],
         ),
     ],
@@ -77,7 +77,7 @@ def test_settings_note_the_version_of_the_stemmers(stemmers):
     analyzer = Analyzer(stemmer="english")
     assert analyzer.snowball == stemmers.version()
     assert Analyzer().snowball is None
-    with pytest.warns(UserWarning, match=r"made by Snowball 1\.0, and Snowball .* is installed"):
+    with pytest.warns(UserWarning, match=r"stemmers of Snowball 1\.0, and .* is installed"):
         older = Analyzer(stemmer="english", snowball="1.0")
     assert older != analyzer
 
@@ -149,7 +149,7 @@ def test_a_model_asks_for_its_tokenizer(tmp_path):
 
 def test_a_model_without_a_tokenizer_takes_none(tmp_path):
     saved(tmp_path)
-    with pytest.raises(SettingError, match="uses no tokenizer of its own; leave out the one given"):
+    with pytest.raises(SettingError, match="has no tokenizer; leave out the one given"):
         Clasher.load(tmp_path / "model", tokenizer=on_blanks)
 
 
