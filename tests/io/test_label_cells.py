@@ -56,18 +56,18 @@ def written(path, cells):
 
 
 def read(path, fields=None, **how):
-    told = []
-    batches = open_stream(path, fields, on_labels=told.append, **how)
-    return [labels for batch in batches for labels in batch.labels], told
+    notes = []
+    batches = open_stream(path, fields, on_labels=notes.append, **how)
+    return [labels for batch in batches for labels in batch.labels], notes
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("end", ["csv", "tsv", "jsonl", "parquet", "arrow"])
 def test_every_form_in_every_format(tmp_path, form, end):
     path = written(tmp_path / f"news.{end}", map(FORMS[form], LABELS))
-    found, told = read(path)
+    found, notes = read(path)
     assert found == [set(labels) for labels in LABELS]
-    [understood] = told
+    [understood] = notes
     assert understood.warning() is None
     separator = None if form[0].isalpha() else form.strip()
     assert understood.separator == separator
@@ -83,9 +83,9 @@ def test_how_a_stream_is_cut_makes_no_difference(tmp_path, form):
 
 
 def test_single_labels_stay_single(tmp_path):
-    found, told = read(written(tmp_path / "a.csv", ["oil", "crude oil", "R&amp;D", "1,000 m"]))
+    found, notes = read(written(tmp_path / "a.csv", ["oil", "crude oil", "R&amp;D", "1,000 m"]))
     assert found == [{"oil"}, {"crude oil"}, {"R&amp;D"}, {"1,000 m"}]
-    assert told[0].warning() is None
+    assert notes[0].warning() is None
 
 
 @pytest.mark.parametrize(
@@ -99,9 +99,9 @@ def test_single_labels_stay_single(tmp_path):
 )
 def test_a_doubt_is_a_warning_and_no_split(tmp_path, cells):
     path = written(tmp_path / "a.csv", cells)
-    found, told = read(path)
+    found, notes = read(path)
     assert found == [{cell} for cell in cells]
-    assert "say Fields(separator=" in told[0].warning()
+    assert "say Fields(separator=" in notes[0].warning()
     with pytest.warns(LabelFormWarning, match="taken for one label"):
         list(open_stream(path))
     assert read(path, Fields(separator="|")) == (found, [])
@@ -109,18 +109,18 @@ def test_a_doubt_is_a_warning_and_no_split(tmp_path, cells):
 
 def test_blanks_that_may_separate_are_a_warning(tmp_path):
     path = written(tmp_path / "a.csv", ["oil", "oil gas", "gas", "gold oil", "gold"])
-    found, told = read(path)
+    found, notes = read(path)
     assert {"oil gas"} in found
-    assert "blanks separate labels, say Fields(separator=' ')" in told[0].warning()
+    assert "blanks separate labels, say Fields(separator=' ')" in notes[0].warning()
     assert read(path, Fields(separator=" "))[0][1] == {"oil", "gas"}
 
 
 def test_separators_that_come_late_are_a_warning(tmp_path):
     path = written(tmp_path / "a.csv", ["oil"] * 1000 + ["oil;gas"] * 30)
-    found, told = read(path)
+    found, notes = read(path)
     assert found[-1] == {"oil;gas"}
-    assert [each.is_late for each in told] == [False, True]
-    assert "';' separates labels" in told[1].warning()
+    assert [each.is_late for each in notes] == [False, True]
+    assert "';' separates labels" in notes[1].warning()
 
 
 def test_options_override_detection(tmp_path):
@@ -146,9 +146,9 @@ def test_options_override_detection(tmp_path):
 )
 def test_a_text_that_holds_no_labels_is_a_bad_record(tmp_path, end, fields, cell, problem):
     path = written(tmp_path / f"a.{end}", ['["oil"]', cell, '["gas"]'])
-    with pytest.raises(RecordError, match=problem) as told:
+    with pytest.raises(RecordError, match=problem) as notes:
         read(path, fields)
-    assert told.value.position == (3 if end == "csv" else 2)
+    assert notes.value.position == (3 if end == "csv" else 2)
     with BadRecords("skip") as bad:
         assert read(path, fields, on_error=bad)[0] == [{"oil"}, {"gas"}]
 

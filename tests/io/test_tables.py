@@ -64,7 +64,7 @@ def test_truncated_tables_are_reported_or_end_at_a_whole_batch(write, writer):
 def test_damaged_tables_never_crash(write, writer):
     content = writer(ROWS)
     name = "a.parquet" if writer is parquet else "a.arrow"
-    told = 0
+    notes = 0
     for seed in range(300):
         chance = random.Random(seed)
         damaged = bytearray(content)
@@ -73,8 +73,8 @@ def test_damaged_tables_never_crash(write, writer):
         try:
             read_rows(write(name, bytes(damaged)), on_error=BadRecords("skip"))
         except StreamError:
-            told += 1
-    assert told > 0
+            notes += 1
+    assert notes > 0
 
 
 def test_a_large_row_group_is_not_held_as_a_whole(tmp_path):

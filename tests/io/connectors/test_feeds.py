@@ -41,9 +41,9 @@ def web():
     server.close()
 
 
-def opened(url, position=None, told=None, every=0):
+def opened(url, position=None, notes=None, every=0):
     source = source_at(f"{url}#every={every}")
-    source.open(position, Caller("me", tell=(told if told is not None else []).append))
+    source.open(position, Caller("me", tell=(notes if notes is not None else []).append))
     return source
 
 
@@ -181,14 +181,14 @@ def test_others_are_asked_once_a_minute_at_most():
 
 
 def test_a_failing_feed_is_reported_once_and_when_it_is_back(web):
-    told: list[str] = []
+    notes: list[str] = []
     web.replies["/feed"] = Reply(500)
-    source = opened(web.url("/feed"), told=told)
+    source = opened(web.url("/feed"), notes=notes)
     assert [source.read(1, 0.0) for _ in range(3)] == [None] * 3
     web.replies["/feed"] = Reply(body=rss(item(1)))
     assert len(source.read(1, 0.0)) == 1
-    assert "500 Internal Server Error; asking less often" in told[0]
-    assert told[1:] == [f"{web.url('/feed')} answers again"]
+    assert "500 Internal Server Error; asking less often" in notes[0]
+    assert notes[1:] == [f"{web.url('/feed')} answers again"]
 
 
 @pytest.mark.parametrize(
@@ -204,11 +204,11 @@ def test_a_failing_feed_is_reported_once_and_when_it_is_back(web):
 def test_a_page_that_is_no_feed_is_reported_and_blocks_no_other(web, tmp_path, reply, message):
     web.replies |= {"/bad": reply, "/good": Reply(body=rss(item(1)))}
     (tmp_path / "feeds.txt").write_text(f"{web.url('/bad')}\n{web.url('/good')}\n")
-    told: list[str] = []
+    notes: list[str] = []
     source = source_at(f"feeds:{tmp_path}/feeds.txt?every=0")
-    source.open(None, Caller("me", tell=told.append))
+    source.open(None, Caller("me", tell=notes.append))
     assert ids(source.read(10, 5.0)) + ids(source.read(10, 0.0)) == ["n1"]
-    assert message in told[0]
+    assert message in notes[0]
 
 
 def test_a_feed_that_is_too_large_is_reported(web, monkeypatch):
@@ -216,9 +216,9 @@ def test_a_feed_that_is_too_large_is_reported(web, monkeypatch):
     for body in (b"x" * 2000, gzip.compress(b"x" * 2000)):
         encoding = {"Content-Encoding": "gzip"} if body[:1] != b"x" else {}
         web.replies["/feed"] = Reply(body=body, headers=encoding)
-        told: list[str] = []
-        assert opened(web.url("/feed"), told=told).read(1, 0.0) is None
-        assert "it is larger than 1,000 bytes" in told[0]
+        notes: list[str] = []
+        assert opened(web.url("/feed"), notes=notes).read(1, 0.0) is None
+        assert "it is larger than 1,000 bytes" in notes[0]
 
 
 def test_a_feed_that_moved_for_good_is_asked_for_there(web):
@@ -253,20 +253,20 @@ def test_a_feed_that_is_gone_is_not_asked_for_again(web):
 # ── rubbish ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def listed(tmp_path, *urls, told=None):
+def listed(tmp_path, *urls, notes=None):
     """The feeds of a list, opened."""
     (tmp_path / "feeds.txt").write_text("\n".join(urls))
     source = source_at(f"feeds:{tmp_path}/feeds.txt?every=0")
-    source.open(None, Caller("me", tell=(told if told is not None else []).append))
+    source.open(None, Caller("me", tell=(notes if notes is not None else []).append))
     return source
 
 
-def read_until_told(source, told):
+def read_until_told(source, notes):
     """Read ids until a line is shown, in a bounded number of reads."""
     found = []
     for _ in range(100):
         found += ids(source.read(10, 0.1))
-        if told:
+        if notes:
             break
     return found
 
@@ -306,14 +306,14 @@ def test_an_answer_that_is_rubbish_is_a_line_and_blocks_no_other(web, raw, tmp_p
     path = f"/{what.replace(' ', '%20')}"
     raw.replies[path] = reply
     web.replies["/good"] = Reply(body=rss(item(7)))
-    told: list[str] = []
-    source = listed(tmp_path, raw.url(path), web.url("/good"), told=told)
-    assert read_until_told(source, told) + ids(source.read(10, 0.0)) == ["n7"]
+    notes: list[str] = []
+    source = listed(tmp_path, raw.url(path), web.url("/good"), notes=notes)
+    assert read_until_told(source, notes) + ids(source.read(10, 0.0)) == ["n7"]
     source.close()
-    assert len(told) == 1
-    assert message in told[0]
-    assert raw.url(path) in told[0]
-    assert told[0].isprintable()
+    assert len(notes) == 1
+    assert message in notes[0]
+    assert raw.url(path) in notes[0]
+    assert notes[0].isprintable()
 
 
 @pytest.mark.parametrize("begin", [b"", b"HTTP/1.1 200 ", OK + b"X-Header: ", OK + b"\r\n<rss>"])
@@ -323,14 +323,14 @@ def test_a_feed_that_dribbles_is_given_up_and_keeps_no_other_waiting(
     monkeypatch.setattr("clasher.io.connectors.feeds.SECONDS", 0.5)
     raw.replies["/slow"] = begin
     web.replies["/good"] = Reply(body=rss(item(7)))
-    told: list[str] = []
-    source = listed(tmp_path, raw.url("/slow"), web.url("/good"), told=told)
+    notes: list[str] = []
+    source = listed(tmp_path, raw.url("/slow"), web.url("/good"), notes=notes)
     assert ids(source.read(10, 0.1)) == ["n7"]
-    assert not told
+    assert not notes
     assert not source.knows_end  # somebody has not answered yet
-    assert read_until_told(source, told) == []
+    assert read_until_told(source, notes) == []
     source.close()
-    assert told == [f"{raw.url('/slow')}: took longer than 0.5 s; asking less often from now on"]
+    assert notes == [f"{raw.url('/slow')}: took longer than 0.5 s; asking less often from now on"]
 
 
 def test_a_redirect_with_a_body_without_end_is_followed(web, raw):
@@ -357,8 +357,8 @@ def test_bytes_of_any_kind_end_no_run(raw, tmp_path):
             at = rng.randrange(len(reply))
             reply[at : at + rng.randrange(4)] = rng.randbytes(rng.randrange(4))
         raw.replies[f"/{number}"] = bytes(reply)
-    told: list[str] = []
-    source = listed(tmp_path, *(raw.url(f"/{number}") for number in range(300)), told=told)
+    notes: list[str] = []
+    source = listed(tmp_path, *(raw.url(f"/{number}") for number in range(300)), notes=notes)
     for feed in source._feeds.values():
         feed.every = 1000.0  # once is enough
     chunks = []
@@ -369,8 +369,8 @@ def test_bytes_of_any_kind_end_no_run(raw, tmp_path):
     source.close()
     items = [chunk for chunk in chunks if chunk is not None]
     assert items
-    assert told
-    assert all(line.isprintable() for line in told)
+    assert notes
+    assert all(line.isprintable() for line in notes)
     for chunk in items:
         chunk.records.texts.validate(full=True)
         json.dumps(chunk.position)
@@ -383,12 +383,12 @@ def test_names_and_passwords_are_sent_and_not_shown(web):
         return Reply(body=rss(item(1))) if right else Reply(401)
 
     web.replies["/feed"] = reply
-    told: list[str] = []
+    notes: list[str] = []
     url = web.url("/feed").replace("//", "//ann:{}@")
-    assert ids(opened(url.format("s3cret"), told=told).read(10, 5.0)) == ["n1"]
-    assert opened(url.format("wr0ng"), told=told).read(10, 0.0) is None
-    assert "401" in told[0]
-    assert "wr0ng" not in told[0]
+    assert ids(opened(url.format("s3cret"), notes=notes).read(10, 5.0)) == ["n1"]
+    assert opened(url.format("wr0ng"), notes=notes).read(10, 0.0) is None
+    assert "401" in notes[0]
+    assert "wr0ng" not in notes[0]
 
 
 @pytest.mark.parametrize("url", ["http://[::1/feed", "http://host:99999/feed", "http:///feed"])

@@ -241,9 +241,9 @@ def test_a_server_that_was_set_back_is_noticed(server, folder, copy, more):
 
 
 def test_a_server_that_is_killed_is_waited_for(server, folder):
-    rows, told = records(300), []
+    rows, notes = records(300), []
     add(server, rows)
-    going = flow(folder, server.url("news"), server.url("out"), told=told)
+    going = flow(folder, server.url("news"), server.url("out"), notes=notes)
     read, kills = going._documents.read, []
 
     def killing(most, seconds):
@@ -256,7 +256,7 @@ def test_a_server_that_is_killed_is_waited_for(server, folder):
     going._documents.read = killing
     going.run()
     assert kills == [60, 200]
-    assert any("does not answer" in line for line in told)
+    assert any("does not answer" in line for line in notes)
     assert plain.model_in(folder) == plain.learnt(rows)
     assert written(server) == predictions(rows)
 

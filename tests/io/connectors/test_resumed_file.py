@@ -53,11 +53,11 @@ def follow(log):
     """Opens the log, followed; all are closed at the end."""
     with ExitStack() as stack:
 
-        def opening(position=None, told=None, **options):
+        def opening(position=None, notes=None, **options):
             more = "".join(f"&{name}={value}" for name, value in options.items())
             source = source_at(f"file:{log.path}?follow=yes{more}")
             stack.callback(source.close)
-            source.open(position, Caller("me", tell=([] if told is None else told).append))
+            source.open(position, Caller("me", tell=([] if notes is None else notes).append))
             return source
 
         yield opening
@@ -118,14 +118,14 @@ def test_several_rotations_while_nobody_reads_are_read_in_order(log, follow):
 
 @pytest.mark.parametrize("lines", [1, 9])
 def test_a_truncated_file_is_read_from_its_beginning(log, follow, lines):
-    told: list[str] = []
-    source = follow(told=told)
+    notes: list[str] = []
+    source = follow(notes=notes)
     log.write(4)
     assert texts(source)[0] == [1, 2, 3, 4]
     os.truncate(log.path, 0)
     log.write(lines)  # also more than there was before
     assert texts(source)[0] == list(range(5, 5 + lines))
-    assert told == [f"{log.path}: was truncated; beginning again at its first byte"]
+    assert notes == [f"{log.path}: was truncated; beginning again at its first byte"]
 
 
 def test_an_unfinished_line_of_a_truncated_file_is_a_dead_letter(log, follow):
@@ -142,8 +142,8 @@ def test_an_unfinished_line_of_a_truncated_file_is_a_dead_letter(log, follow):
 
 
 def test_lines_copied_before_a_truncation_are_read_in_the_copy(log, follow):
-    told: list[str] = []
-    source = follow(told=told)
+    notes: list[str] = []
+    source = follow(notes=notes)
     log.write(4)
     assert texts(source)[0] == [1, 2, 3, 4]
     log.write(3)
@@ -151,7 +151,7 @@ def test_lines_copied_before_a_truncation_are_read_in_the_copy(log, follow):
     log.write(2)
     found, position = texts(source)
     assert found == [5, 6, 7, 8, 9]
-    assert not told
+    assert not notes
     log.write(1)
     assert texts(follow(position))[0] == [10]
 
@@ -186,11 +186,11 @@ def test_lost_lines_are_skipped_only_on_request(log, follow):
     log.write(2)
     with pytest.raises(StreamError, match=r"was read up to byte .* on_loss=skip"):
         follow(position)
-    told: list[str] = []
-    found, position = texts(follow(position, told=told, on_loss="skip"))
+    notes: list[str] = []
+    found, position = texts(follow(position, notes=notes, on_loss="skip"))
     assert found == [6, 7]
     assert position["records"] == 7
-    assert "beginning at its first byte" in told[0]
+    assert "beginning at its first byte" in notes[0]
 
 
 def test_a_flow_learns_each_line_once_through_rotations_and_crashes(tmp_path, folder):

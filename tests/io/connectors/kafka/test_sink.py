@@ -64,9 +64,9 @@ def run_while_paused(broker, topic, folder):
     rows = plain.records(300)
     source = folder.parent / "news.jsonl"
     source.write_bytes(plain.lines(rows))
-    told: list[str] = []
+    notes: list[str] = []
     sink = broker.url(topic, **{"queue.buffering.max.messages": 50})
-    made = flow(folder, str(source), sink, told=told, give_up=PATIENCE)
+    made = flow(folder, str(source), sink, notes=notes, give_up=PATIENCE)
     opening = made._given[0].sink.open
 
     def open_then_pause(*given):
@@ -77,12 +77,12 @@ def run_while_paused(broker, topic, folder):
     thread = threading.Thread(target=made.run)
     thread.start()
     until = time.monotonic() + PATIENCE
-    while not any("takes nothing" in line for line in told) and time.monotonic() < until:
+    while not any("takes nothing" in line for line in notes) and time.monotonic() < until:
         time.sleep(0.01)
     broker.resume()
     thread.join(PATIENCE)
     assert not thread.is_alive()
-    return by_id(outputs(broker, topic)) == by_id(plain.predictions(rows)), told
+    return by_id(outputs(broker, topic)) == by_id(plain.predictions(rows)), notes
 
 
 def by_id(rows):
@@ -91,10 +91,10 @@ def by_id(rows):
 
 def test_a_sink_that_is_down_for_a_while_loses_nothing(broker, topic, folder, monkeypatch):
     monkeypatch.setattr(transactions, "ANSWER", 0.3)
-    whole, told = run_while_paused(broker, topic, folder)
+    whole, notes = run_while_paused(broker, topic, folder)
     assert whole
-    assert [line for line in told if "takes nothing" in line]
-    assert [line for line in told if "answers again" in line]
+    assert [line for line in notes if "takes nothing" in line]
+    assert [line for line in notes if "answers again" in line]
 
 
 def test_a_sink_that_loses_what_nobody_takes_is_caught(broker, topic, folder, monkeypatch):
@@ -108,9 +108,9 @@ def test_a_sink_that_loses_what_nobody_takes_is_caught(broker, topic, folder, mo
 def test_outputs_that_can_never_come_end_the_run(broker, topic):
     create(broker, topic)
     sink = opened(broker.url(topic, **{"message.max.bytes": 1000}))
-    with pytest.raises(StreamError, match="an output is larger than a message may be") as told:
+    with pytest.raises(StreamError, match="an output is larger than a message may be") as notes:
         sink.write([Output("a", b"x" * 2000)])
-    assert not isinstance(told.value, UnreachableError)
+    assert not isinstance(notes.value, UnreachableError)
     sink.close()
 
 

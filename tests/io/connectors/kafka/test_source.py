@@ -302,7 +302,7 @@ def test_passwords_and_certificates_are_passed_on(server, topic):
     assert len(ids(read(source, 3))) == 3
     assert "secret" not in source.name + source._cluster.shown
     source.close()
-    with pytest.raises(StreamError, match="denies access") as told:
+    with pytest.raises(StreamError, match="denies access") as notes:
         opened(f"kafka://ann:wrong@{safe}")
-    assert not isinstance(told.value, UnreachableError)
-    assert "wrong" not in str(told.value)
+    assert not isinstance(notes.value, UnreachableError)
+    assert "wrong" not in str(notes.value)

@@ -31,9 +31,9 @@ def test_a_flow_that_takes_nothing_over_is_caught(server, folder, tmp_path, monk
 
 def claimed(server, folder, count=5):
     """Give some of the entries that a flow has in hand to another, which acknowledges them."""
-    rows, told = records(200), []
+    rows, notes = records(200), []
     add(server, rows)
-    going = flow(folder, server.url("news", group="desk"), server.url("out"), told=told)
+    going = flow(folder, server.url("news", group="desk"), server.url("out"), notes=notes)
     party, taken = going._party, []
     commit = party.commit
 
@@ -52,13 +52,13 @@ def claimed(server, folder, count=5):
         for own, fields in server.client.xrange("news")
         if own.decode() in taken
     }
-    return figures, told, [row for row in rows if row["id"] not in gone]
+    return figures, notes, [row for row in rows if row["id"] not in gone]
 
 
 def test_what_another_has_learnt_is_not_learnt_here(server, folder):
-    figures, told, rest = claimed(server, folder)
+    figures, notes, rest = claimed(server, folder)
     assert figures.refused >= 1
-    assert "was given to another consumer; went back to snapshot 2" in told[0]
+    assert "was given to another consumer; went back to snapshot 2" in notes[0]
     assert len(rest) < 200
     assert plain.model_in(folder) == plain.learnt(rest)
 
@@ -82,9 +82,9 @@ def test_a_group_that_was_deleted_is_made_again_where_the_model_stands(server, f
 
 
 def test_a_group_that_is_deleted_on_the_way_is_made_again(server, folder):
-    rows, told = records(200), []
+    rows, notes = records(200), []
     add(server, rows)
-    going = flow(folder, server.url("news", group="desk"), server.url("out"), told=told)
+    going = flow(folder, server.url("news", group="desk"), server.url("out"), notes=notes)
     source, deleted = going._documents, []
     read = source.read
 
@@ -96,7 +96,7 @@ def test_a_group_that_is_deleted_on_the_way_is_made_again(server, folder):
     source.read = deleting
     going.run()
     assert deleted == [1]
-    assert "the group was deleted; went back to snapshot" in told[0]
+    assert "the group was deleted; went back to snapshot" in notes[0]
     assert plain.model_in(folder) == plain.learnt(rows)
 
 

@@ -54,7 +54,7 @@ def test_a_server_that_was_set_back_on_the_way_is_noticed(server, folder, copy):
         commit(caller, number, *more)
 
     party.commit = set_back
-    with pytest.raises(StreamError, match="was set back: it remembers snapshot 0"):
+    with pytest.raises(StreamError, match="was set back: it knows snapshot 0"):
         going.run()
 
 
@@ -137,13 +137,13 @@ def test_entries_of_a_late_command_are_found(server, folder):
 
 
 def test_a_server_that_is_away_is_waited_for(server, folder):
-    rows, told = records(120), []
+    rows, notes = records(120), []
     add(server, rows)
     server.stop()
     threading.Timer(0.4, server.start).start()
-    run(folder, server.url("news", group="desk"), server.url("out"), told=told)
-    assert "does not answer" in told[0]
-    assert any("answers again" in line for line in told)
+    run(folder, server.url("news", group="desk"), server.url("out"), notes=notes)
+    assert "does not answer" in notes[0]
+    assert any("answers again" in line for line in notes)
     assert plain.model_in(folder) == plain.learnt(rows)
 
 

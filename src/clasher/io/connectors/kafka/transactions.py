@@ -381,7 +381,7 @@ class Transactions(Party):
         if self._failure is None and self._last != number:
             if self._last != after:
                 raise StreamError(
-                    f"{self.name}: was set back: it remembers snapshot {self._last} of this model, "
+                    f"{self.name}: was set back: it knows snapshot {self._last} of this model, "
                     f"which has gone on to {after}. Restore the topic, or begin a new folder with "
                     f"this model: --initial-model"
                 )

@@ -116,7 +116,7 @@ class GroupSource(Source, Party):
             )
         if outcome == b"set back":
             raise StreamError(
-                f"{self.name}: was set back: it remembers snapshot {int(detail)} of this model, "
+                f"{self.name}: was set back: it knows snapshot {int(detail)} of this model, "
                 f"not {after}. Restore the server, or begin a new folder and a new group with this "
                 f"model: --initial-model"
             )
