@@ -371,7 +371,7 @@ class SourceChecks:
         bad = [one.poison for one in found if one.poison is not None]
         _ensure(len(bad) == 1, f"one bad record was reported {len(bad)} times")
         poison = bad[0]
-        _ensure(source.name in poison.source, f"poison is said to be from {poison.source!r}")
+        _ensure(source.name in poison.source, f"poison names the source {poison.source!r}")
         _ensure(poison.raw == POISON, f"poison has the bytes {poison.raw!r}, not {POISON!r}")
         _ensure(bool(poison.problem), "poison does not say what is wrong")
         _ensure(poison.place not in ("", None), "poison does not say where it is")

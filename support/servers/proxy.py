@@ -37,12 +37,12 @@ class Proxy:
             threading.Thread(target=self._serve, args=(client, server), daemon=True).start()
 
     def _serve(self, client: socket.socket, server: socket.socket) -> None:
-        said = [b""]
+        last = [b""]
 
         def forward() -> None:
             try:
                 while piece := client.recv(2**16):
-                    said[0] = piece
+                    last[0] = piece
                     server.sendall(piece)
             except OSError:
                 pass
@@ -51,7 +51,7 @@ class Proxy:
         threading.Thread(target=forward, daemon=True).start()
         try:
             while piece := server.recv(2**16):
-                if self._cuts(said[0]):
+                if self._cuts(last[0]):
                     break
                 client.sendall(piece)
         except OSError:

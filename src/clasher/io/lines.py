@@ -64,10 +64,10 @@ def line_groups(file: InputFile, reading: Reading) -> Iterator[list[bytes]]:
 def read_blocks(file: InputFile, size: int = BLOCK) -> Iterator[bytes]:
     """Read a text file, decompressed and as UTF-8; an empty block means that a source pauses."""
     with readable(file), opened(file) as raw:
-        begun = Begun(raw, size)
-        file = replace(file, compression=file.compression or compression_of(begun.head))
+        peeked = Peeked(raw, size)
+        file = replace(file, compression=file.compression or compression_of(peeked.head))
         with readable(file):
-            blocks = _pieces(begun, file, size)
+            blocks = _pieces(peeked, file, size)
             if file.encoding is not None:
                 blocks = _recoded(blocks, file)
             is_first = True
@@ -112,7 +112,7 @@ def opened(file: InputFile) -> Iterator[BinaryIO]:
             yield raw
 
 
-def _pieces(raw: Begun, file: InputFile, size: int) -> Iterator[bytes]:
+def _pieces(raw: Peeked, file: InputFile, size: int) -> Iterator[bytes]:
     if file.compression is None:
         while block := raw.read1(size):
             yield block
@@ -148,7 +148,7 @@ def _recoded(blocks: Iterator[bytes], file: InputFile) -> Iterator[bytes]:
         ) from error
 
 
-class Begun(io.RawIOBase):
+class Peeked(io.RawIOBase):
     """Bytes of which ``head`` was read already to find their compression."""
 
     def __init__(self, raw: Any, size: int) -> None:

@@ -50,9 +50,9 @@ class FileSource(Source):
     def __init__(self, address: Address, fields: Fields) -> None:
         address.check_options(["format", "follow", "on_loss", "delimiter", "encoding"])
         self.name, self.fields = os.path.realpath(address.path), fields
-        said = address.options
+        given = address.options
         self._file = InputFile.of(
-            address.path, said.get("format"), said.get("delimiter"), said.get("encoding")
+            address.path, given.get("format"), given.get("delimiter"), given.get("encoding")
         )
         self._follow = address.flag("follow")
         self._skips = address.skips_losses

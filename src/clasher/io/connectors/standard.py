@@ -54,7 +54,7 @@ class StandardInput(Source):
         """Leave standard input open."""
 
     def _blocks(self, seconds: Callable[[], float]) -> Iterator[bytes]:
-        descriptor, begun = sys.stdin.fileno(), False
+        descriptor, is_first = sys.stdin.fileno(), True
         while True:
             if not select.select([descriptor], [], [], seconds())[0]:
                 yield b""
@@ -62,12 +62,12 @@ class StandardInput(Source):
             block = os.read(descriptor, PIPE)
             if not block:
                 return
-            if not begun and (compression := compression_of(block)) is not None:
+            if is_first and (compression := compression_of(block)) is not None:
                 raise StreamError(
                     f"standard input holds {compression} data, and run reads JSON lines from it; "
                     f"decompress it first, or name a file"
                 )
-            begun = True
+            is_first = False
             yield block
 
 

@@ -185,10 +185,10 @@ def test_transactions_work_with_any_source(broker, topic, folder):
 
 @pytest.mark.parametrize(
     ("source", "sinks", "problem"),
-    [("-", ["out.jsonl"], "transactions need a sink that has them"),
+    [("-", ["out.jsonl"], "transactions need a Kafka sink"),
      ("-", ["kafka://a/x", "kafka://b/y"], "name the same brokers"),
      ("kafka://a/z?group=g", ["kafka://b/y"], "name the same brokers"),
-     ("-", ["kafka://a/x?linger.ms=1", "kafka://a/y?linger.ms=2"], "linger.ms is another one"),
+     ("-", ["kafka://a/x?linger.ms=1", "kafka://a/y?linger.ms=2"], "linger.ms differs"),
      ("-", ["kafka://a/x?commits=c", "kafka://a/y?commits=d"], "names several topics: c, d")],
 )  # fmt: skip
 def test_streams_that_cannot_commit_as_one_are_refused(source, sinks, problem):

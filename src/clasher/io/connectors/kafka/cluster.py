@@ -190,16 +190,16 @@ class Cluster:
             self.is_down, self._reason = False, None
 
     @contextmanager
-    def answering(self, hear: Callable[[float], object] = lambda seconds: None) -> Iterator[None]:
+    def answering(self, poll: Callable[[float], object] = lambda seconds: None) -> Iterator[None]:
         """Turn errors into one line.
 
-        Clients report the reason when they are polled, which ``hear`` does. Do not poll consumers
+        Clients report the reason when they are polled, which ``poll`` does. Do not poll consumers
         that read.
         """
         try:
             yield
         except KafkaException as error:
-            hear(0)
+            poll(0)
             raise self.failure(error.args[0]) from error
 
     def failure(self, error: KafkaError) -> StreamError:
@@ -223,7 +223,7 @@ class Cluster:
 
     def look(self, client: Consumer) -> Topic:
         """Return the topic as it is now; for a client that does not read yet."""
-        found = self._metadata(client, hear=client.poll)
+        found = self._metadata(client, poll=client.poll)
         with self.answering():
             own = self._id_of_topic() if has_controller(found) else None
         return Topic(str(found.cluster_id), own, sorted(found.topics[self.topic].partitions))
@@ -237,8 +237,8 @@ class Cluster:
         own = int(self.settings.get("message.max.bytes", LARGEST))
         admin, topic = self.admin(), ConfigResource(ConfigResource.Type.TOPIC, self.topic)
         try:
-            asked = admin.describe_configs([topic], request_timeout=ANSWER)
-            return min(own, int(asked[topic].result()["max.message.bytes"].value))
+            futures = admin.describe_configs([topic], request_timeout=ANSWER)
+            return min(own, int(futures[topic].result()["max.message.bytes"].value))
         except (KafkaException, KeyError, TypeError, ValueError):
             return min(own, LARGEST)
 
@@ -252,8 +252,8 @@ class Cluster:
 
     def _id_of_topic(self) -> str:
         admin, wanted = self.admin(), TopicCollection([self.topic])
-        asked = admin.describe_topics(wanted, request_timeout=ANSWER)
-        return str(asked[self.topic].result().topic_id)
+        futures = admin.describe_topics(wanted, request_timeout=ANSWER)
+        return str(futures[self.topic].result().topic_id)
 
 
 @contextmanager

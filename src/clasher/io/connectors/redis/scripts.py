@@ -48,9 +48,9 @@ else
     if one[1] == consumer then pending = tonumber(one[2]) end
   end
 end
-local said = redis.call('HGET', KEYS[2], consumer) or '0'
-if said == number then return {'done', pending} end
-if said ~= before then return {'set back', said} end
+local stored = redis.call('HGET', KEYS[2], consumer) or '0'
+if stored == number then return {'done', pending} end
+if stored ~= before then return {'set back', stored} end
 local at, from = 1, ids[1]
 while at <= #ids do
   local found = redis.call('XPENDING', KEYS[1], group, from, ids[#ids], page, consumer)
