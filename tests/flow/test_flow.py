@@ -362,7 +362,7 @@ def test_a_commit_request_that_cannot_be_met_is_reported(folder):
 
     source.before_read = settle
     going.run()
-    assert ends == ["agreed: the flow ended before all was committed"]
+    assert ends == ["agreed: the flow ended before the commit"]
 
 
 # ── who must agree ───────────────────────────────────────────────────────────────────────────────

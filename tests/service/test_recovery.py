@@ -277,7 +277,7 @@ def test_a_log_of_another_version_is_refused(tmp_path):
     fill(tmp_path)
     log = Log(tmp_path / "log.sqlite")
     with log.transaction():
-        log.tell("format", 99)
+        log.put_value("format", 99)
     log.close()
     with pytest.raises(FolderError, match="has format 99, made by another version of clasher"):
         Engine(tmp_path)
