@@ -136,7 +136,7 @@ ANALYSIS = {
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ModelOptions:
     """The settings that options name, the paper's mode, and settings of text analysis."""
 
     given: dict[str, Any]
@@ -207,7 +207,7 @@ def _contradiction(flag: str, path: str, name: str, value: str) -> SettingError:
 
 
 def settings_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the settings of a model as options, and pass them on as ``wanted``."""
+    """Give a command the settings of a model as options, and pass them on as ``options``."""
     options = [PAPER_OPTION, *OPTIONS.values(), *ANALYSIS.values()]
     return option_group(options, _collect)(function)
 
@@ -215,7 +215,7 @@ def settings_options(function: Callable[..., None]) -> Callable[..., None]:
 def _collect(given: dict[str, Any]) -> dict[str, Any]:
     settings, analysis = (drop_none(pop_values(given, names)) for names in (OPTIONS, ANALYSIS))
     paper = given.pop("paper")
-    return {"wanted": Wanted(settings, None if paper is None else int(paper), analysis)}
+    return {"options": ModelOptions(settings, None if paper is None else int(paper), analysis)}
 
 
 PAPER_OPTION = _model(

@@ -19,7 +19,7 @@ from clasher.cli.options import (
     output_option,
     quiet_option,
 )
-from clasher.cli.settings import Wanted, settings_options
+from clasher.cli.settings import ModelOptions, settings_options
 from clasher.cli.streams import Stream, stream_options
 from clasher.cli.terminal import STANDARD_STREAM, Bar, check_model_file, check_outputs, write_json
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 def evaluate_command(
     stream: Stream,
     label_probability: float,
-    wanted: Wanted,
+    options: ModelOptions,
     json_path: str | None,
     report: str | None,
     save: str | None,
@@ -80,7 +80,7 @@ def evaluate_command(
         check_model_file("--save", save)
     if report is not None:
         import_module("clasher.cli.report")  # names the missing extra before the work starts
-    model = wanted.create()
+    model = options.create()
     sample = None
     if report is not None:
         from clasher.cli.report.examples import Sample

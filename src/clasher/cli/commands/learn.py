@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from clasher.cli import terminal
 from clasher.cli.format import bytes_, counted
 from clasher.cli.options import COUNT, command, model_option, output_option, quiet_option
-from clasher.cli.settings import Wanted, settings_options, tokenizer_option
+from clasher.cli.settings import ModelOptions, settings_options, tokenizer_option
 from clasher.cli.streams import BATCH, Stream, stream_options
 from clasher.cli.terminal import check_model_file
 from clasher.errors import ClasherError, LabelError, NotLearntError
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @output_option("--save-every", **COUNT, help="Save after every N documents too.")
 @quiet_option
 def learn_command(
-    stream: Stream, model_path: str, wanted: Wanted, save_every: int | None, quiet: bool
+    stream: Stream, model_path: str, options: ModelOptions, save_every: int | None, quiet: bool
 ) -> None:
     """Learn a stream into a model file.
 
@@ -45,7 +45,7 @@ def learn_command(
     for their labels: clasher late-labels learns them by their ids.
     """
     check_model_file("--model", model_path, stream.paths)
-    model = wanted.load(model_path) if os.path.exists(model_path) else wanted.create()
+    model = options.load(model_path) if os.path.exists(model_path) else options.create()
     learnt = saved = 0
     with stream.hashed(
         model,

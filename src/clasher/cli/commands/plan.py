@@ -11,7 +11,7 @@ import click
 from clasher.cli import terminal
 from clasher.cli.format import size
 from clasher.cli.options import COUNT, command, json_file_option, quiet_option, section
-from clasher.cli.settings import Wanted, settings_options
+from clasher.cli.settings import ModelOptions, settings_options
 from clasher.cli.streams import Stream, stream_options
 from clasher.cli.terminal import check_outputs
 from clasher.errors import SettingError
@@ -71,7 +71,7 @@ def _memory(_ctx: click.Context, _parameter: click.Parameter, value: str | None)
 @quiet_option
 def plan_command(
     stream: Stream,
-    wanted: Wanted,
+    options: ModelOptions,
     label_count: int,
     memory: int | None,
     error: float | None,
@@ -89,10 +89,10 @@ def plan_command(
     their weights without text.
     """
     check_outputs({"--json": json_path}, stream.paths)
-    choices = [memory, error, wanted.given.get("dimensions")]
+    choices = [memory, error, options.given.get("dimensions")]
     if sum(value is not None for value in choices) != 1:
         raise SettingError("give one of --memory SIZE, --error X and --dimensions N")
-    settings = _settings(wanted, label_count)
+    settings = _settings(options, label_count)
     planner = _planner(settings, confidence, stream, quiet=quiet)
     proposed = settings.dimensions
     if memory is not None:
@@ -128,13 +128,13 @@ def plan_command(
     )
 
 
-def _settings(wanted: Wanted, labels: int) -> Settings:
-    settings = wanted.settings()
-    if labels > wanted.given.get("max_labels", labels):
+def _settings(options: ModelOptions, labels: int) -> Settings:
+    settings = options.settings()
+    if labels > options.given.get("max_labels", labels):
         raise SettingError(
             f"--labels {labels} is more than --max-labels {settings.max_labels}; leave that out"
         )
-    return settings if "max_labels" in wanted.given else replace(settings, max_labels=labels)
+    return settings if "max_labels" in options.given else replace(settings, max_labels=labels)
 
 
 def _planner(settings: Settings, confidence: float, stream: Stream, *, quiet: bool) -> Planner:

@@ -26,7 +26,7 @@ from clasher.cli.options import (
     section,
     with_options,
 )
-from clasher.cli.settings import Wanted, settings_options
+from clasher.cli.settings import ModelOptions, settings_options
 from clasher.cli.streams import field_options, file_options
 from clasher.cli.terminal import Bar
 from clasher.errors import MissingExtraError, SettingError
@@ -162,7 +162,7 @@ def _field_options(function: Any) -> Any:
 )
 @quiet_option
 def run_command(
-    wanted: Wanted,
+    options: ModelOptions,
     source: str,
     late_labels: str | None,
     decoder: str | None,
@@ -206,7 +206,7 @@ def run_command(
     if transactional:
         sinks = [outlet.sink for outlet in outlets]
         commit_as_one(documents, sinks if letters is None else [*sinks, letters])
-    settings, model = _model(folder, wanted, initial_model, late_labels=late is not None)
+    settings, model = _model(folder, options, initial_model, late_labels=late is not None)
     terminal.prepare(settings, quiet=quiet)
     prints = any(outlet.sink.name == "standard output" for outlet in outlets)
     shown = terminal.shows_progress(quiet=quiet) and not (prints and terminal.on_terminal())
@@ -220,7 +220,7 @@ def run_command(
             settings=settings,
             begin_with=model,
             initial_model=None if model is None else InitialModel.of(initial_model or ""),
-            tokenizer=wanted.analysis.get("tokenizer"),
+            tokenizer=options.analysis.get("tokenizer"),
             options=FlowOptions(snapshot_seconds=snapshot_every, **bounds),
             on_note=terminal.warn,
             on_progress=lambda figures: show_progress(bar, figures),
@@ -248,7 +248,7 @@ def _outlets(sink: str | None, routes: tuple[str, ...]) -> list[Outlet]:
 
 
 def _model(
-    folder: str, wanted: Wanted, initial_model: str | None, *, late_labels: bool
+    folder: str, options: ModelOptions, initial_model: str | None, *, late_labels: bool
 ) -> tuple[Settings | None, Clasher | None]:
     """Return the settings or the model of a new folder.
 
@@ -258,21 +258,21 @@ def _model(
     from clasher.model import Clasher
     from clasher.runtime import snapshots
 
-    tokenizer = wanted.analysis.get("tokenizer")
+    tokenizer = options.analysis.get("tokenizer")
     saved = Path(folder, snapshots.MODEL)
     if saved.exists():
         if initial_model is not None:
             snapshots.check_initial_model(folder, initial_model, terminal.warn)
-        if wanted.given or wanted.paper or wanted.analysis:
-            wanted.check(Clasher.load(saved, tokenizer=tokenizer), folder)
+        if options.given or options.paper or options.analysis:
+            options.check(Clasher.load(saved, tokenizer=tokenizer), folder)
         return None, None
     if initial_model is not None:
         model = Clasher.load(initial_model, tokenizer=tokenizer)
-        wanted.check(model, initial_model)
+        options.check(model, initial_model)
         return None, model
     if late_labels:
-        wanted = replace(wanted, given={"pending": PENDING, **wanted.given})
-    return wanted.settings(), None
+        options = replace(options, given={"pending": PENDING, **options.given})
+    return options.settings(), None
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from clasher.cli.format import counted
 from clasher.cli.options import PORT, command, quiet_option, section
-from clasher.cli.settings import Wanted, settings_options
+from clasher.cli.settings import ModelOptions, settings_options
 from clasher.cli.terminal import prepare, say, warn
 from clasher.errors import BusyError, ClasherError, MissingExtraError, ServiceError, SettingError
 
@@ -81,7 +81,7 @@ _access = section("Access")
 @settings_options
 @quiet_option
 def serve_command(
-    wanted: Wanted,
+    options: ModelOptions,
     data: str,
     port: int,
     model_path: str | None,
@@ -112,7 +112,7 @@ def serve_command(
 
     def open_engine() -> Engine:
         prepare(default_settings(), quiet=quiet)
-        return _open_engine(data, wanted, model_path, service, accept_loss=accept_loss)
+        return _open_engine(data, options, model_path, service, accept_loss=accept_loss)
 
     async def ready(engine: Engine) -> None:
         _report(engine, quiet=quiet)
@@ -165,7 +165,7 @@ def _is_local(host: str) -> bool:
 
 
 def _open_engine(
-    data: str, wanted: Wanted, model_path: str | None, service: Service, *, accept_loss: bool
+    data: str, options: ModelOptions, model_path: str | None, service: Service, *, accept_loss: bool
 ) -> Engine:
     """Open the engine of a folder, a new one with the given model or settings."""
     from clasher.service.engine import Engine
@@ -177,8 +177,8 @@ def _open_engine(
         )
     engine = Engine(
         data,
-        _settings(wanted),
-        tokenizer=wanted.analysis.get("tokenizer"),
+        _settings(options),
+        tokenizer=options.analysis.get("tokenizer"),
         is_stopping=service.is_stopping,
         accept_loss=accept_loss,
     )
@@ -192,16 +192,16 @@ def _open_engine(
     return engine
 
 
-def _settings(wanted: Wanted) -> Settings | None:
+def _settings(options: ModelOptions) -> Settings | None:
     """Return the given settings over those of a service; None if none are given."""
     from clasher.service.options import default_settings
     from clasher.settings import Settings
 
-    if not (wanted.given or wanted.paper or wanted.analysis):
+    if not (options.given or options.paper or options.analysis):
         return None
     usual = default_settings()
     own = {name: getattr(usual, name) for name in usual.differences(Settings())}
-    return replace(wanted, given={**own, **wanted.given}).settings()
+    return replace(options, given={**own, **options.given}).settings()
 
 
 def _report(engine: Engine, *, quiet: bool) -> None:

@@ -13,7 +13,7 @@ import click
 from clasher.cli import terminal
 from clasher.cli.format import bytes_, counted
 from clasher.cli.options import command, model_option, option, quiet_option, section, written_option
-from clasher.cli.settings import Wanted, settings_options
+from clasher.cli.settings import ModelOptions, settings_options
 from clasher.cli.terminal import STANDARD_STREAM, check_model_file, check_outputs, say
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def log_command(folder: str, after: int, output: str) -> None:
 @model_option("The model file to write.")
 @settings_options
 @quiet_option
-def replay_command(source: str, model_path: str, wanted: Wanted, quiet: bool) -> None:
+def replay_command(source: str, model_path: str, options: ModelOptions, quiet: bool) -> None:
     """Teach a new model everything a service was taught, in order.
 
     FOLDER is the data folder of a stopped service, FILE the output of clasher
@@ -139,7 +139,7 @@ def replay_command(source: str, model_path: str, wanted: Wanted, quiet: bool) ->
     from clasher.service.export import replay
     from clasher.service.state import ServiceState
 
-    state = ServiceState(wanted.create())
+    state = ServiceState(options.create())
     terminal.prepare(state.model.settings, quiet=quiet)
     with _lessons(source) as lessons:
         done = replay(lessons, state)

@@ -25,7 +25,7 @@ from clasher.cli.options import (
     quiet_option,
     section,
 )
-from clasher.cli.settings import Wanted, settings_options, tokenizer_option
+from clasher.cli.settings import ModelOptions, settings_options, tokenizer_option
 from clasher.cli.streams import ignored_labels, label_text_options
 from clasher.cli.terminal import check_model_file
 
@@ -213,7 +213,7 @@ _on_error = _records(
 @session_options
 @quiet_option
 def fit(
-    paths: tuple[str, ...], records: Records, on_error: str, model_path: str, wanted: Wanted,
+    paths: tuple[str, ...], records: Records, on_error: str, model_path: str, options: ModelOptions,
     rounds: int, exact: bool, master: str | None, conf: tuple[str, ...], quiet: bool,
 ) -> None:  # fmt: skip
     """Learn files into a model file, their parts side by side.
@@ -228,7 +228,7 @@ def fit(
         from clasher.adapters.spark.columns import Columns
         from clasher.adapters.spark.sources import read_files
 
-        initial = wanted.load(model_path) if os.path.exists(model_path) else wanted.create()
+        initial = options.load(model_path) if os.path.exists(model_path) else options.create()
         reader = records.reader(stop_on_error=on_error == "stop")
         df = read_files(spark, paths, reader, **records.files)
         if on_error == "skip":
@@ -320,7 +320,7 @@ def predict(
 @session_options
 @quiet_option
 def stream(
-    source: str, records: Records, folder: str, initial_model: str | None, wanted: Wanted,
+    source: str, records: Records, folder: str, initial_model: str | None, options: ModelOptions,
     to: str | None, dead_letters: str | None, once: bool, every: float | None, files: int | None,
     learn_on: str, master: str | None, conf: tuple[str, ...], quiet: bool,
 ) -> None:  # fmt: skip
@@ -345,7 +345,7 @@ def stream(
         else:
             df = watch_files(spark, source, reader, files=files, **records.files)
             order = FILE_ORDER
-        model, settings = _initial_model(folder, initial_model, wanted)
+        model, settings = _initial_model(folder, initial_model, options)
         beginning = None
         if model is not None and initial_model is not None:
             beginning = InitialModel.of(initial_model)
@@ -353,7 +353,7 @@ def stream(
         with adapter.stream(
             df, folder, model, id="id", order=order, learn_on=learn_on, trigger=trigger,
             write=to_folders(to, dead_letters), on_progress=None if quiet else _say_progress,
-            tokenizer=wanted.analysis.get("tokenizer"), beginning=beginning, **settings,
+            tokenizer=options.analysis.get("tokenizer"), beginning=beginning, **settings,
         ) as running, _stop_signals() as signals:  # fmt: skip
             while not signals and not running.wait(POLL):
                 pass
@@ -363,7 +363,7 @@ def stream(
 
 
 def _initial_model(
-    folder: str, initial_model: str | None, wanted: Wanted
+    folder: str, initial_model: str | None, options: ModelOptions
 ) -> tuple[Clasher | None, dict[str, Any]]:
     """Return the model or the settings that a new folder starts with.
 
@@ -374,19 +374,19 @@ def _initial_model(
     from clasher.runtime import snapshots
     from clasher.runtime.snapshots import MODEL
 
-    tokenizer = wanted.analysis.get("tokenizer")
+    tokenizer = options.analysis.get("tokenizer")
     kept = sorted(Path(folder, "snapshots").glob("[0-9]" * 16))
     if kept:
         if initial_model is not None:
             snapshots.check_initial_model(folder, initial_model, terminal.warn)
-        if wanted.given or wanted.paper or wanted.analysis.keys() - {"tokenizer"}:
-            wanted.check(Clasher.load(kept[-1] / MODEL, tokenizer=tokenizer), folder)
+        if options.given or options.paper or options.analysis.keys() - {"tokenizer"}:
+            options.check(Clasher.load(kept[-1] / MODEL, tokenizer=tokenizer), folder)
         return None, {}
     if initial_model is not None:
         model = Clasher.load(initial_model, tokenizer=tokenizer)
-        wanted.check(model, initial_model)
+        options.check(model, initial_model)
         return model, {}
-    settings = wanted.settings()
+    settings = options.settings()
     return None, {name: getattr(settings, name) for name in settings.__dataclass_fields__}
 
 
