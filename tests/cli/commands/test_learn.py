@@ -60,7 +60,7 @@ def test_settings_that_agree_are_no_contradiction(tmp_path, model):
         (("--allow-empty",), "--at-least-one is None"),
         (("--depth", "2"), "depth is 1"),
         (("--conservative",), "conservative is False"),
-        (("--paper", "1"), "is 'margin'"),
+        (("--paper", "1"), "tf is 'log'"),
     ],
 )
 def test_a_contradiction_names_both(option, is_, tmp_path, model):

@@ -132,7 +132,7 @@ def test_the_same_command_may_be_started_again(tmp_path, model):
     run("run", "--from", more, "--model", model, "--initial-model", moved)
     run("learn", more, "--model", moved)
     other = run("run", "--from", more, "--model", model, "--initial-model", moved, code=2)
-    assert f"has a model already, which began with {initial}" in one_line(other)
+    assert f"already has a model, which began with {initial}" in one_line(other)
 
 
 def test_a_model_that_did_not_begin_with_a_file_keeps_to_itself(tmp_path, model):
@@ -141,7 +141,7 @@ def test_a_model_that_did_not_begin_with_a_file_keeps_to_itself(tmp_path, model)
     run("run", "--from", news, "--model", model, *SMALL)
     options = ("--model", model, "--initial-model", tmp_path / "old.clasher")
     output = one_line(run("run", "--from", news, *options, code=2))
-    assert "has a model already, which did not begin with a file" in output
+    assert "already has a model, which did not begin with a file" in output
 
 
 @pytest.mark.parametrize(
