@@ -90,7 +90,7 @@ def test_a_stream_begins_with_a_model_file(spark, tmp_path):
     message = one_line(
         run("spark", "stream", tmp_path / "inbox", "-m", tmp_path / "m", *how, code=2)
     )
-    assert f"has a model already, which began with {model}" in message
+    assert f"already has a model, which began with {model}" in message
 
 
 def test_a_folder_without_its_first_snapshot_is_new(spark, tmp_path):
