@@ -166,6 +166,8 @@ def check_weights(model: Clasher, oracle: LinearClasher) -> None:
 
 
 def check_bests(model: Clasher, oracle: LinearClasher) -> None:
+    if oracle.at_least_one is not None:  # the floor is not used, and near ties may differ
+        return
     empty, true = model.state.bests
     assert (empty.tolist(), true.tolist()) == (oracle.best.empty, oracle.best.true)
     assert model.state.floor[0] == pytest.approx(oracle.best.value)

@@ -150,19 +150,21 @@ def _learning_cuts(reference: LinearClasher, label: str) -> list[float]:
 
 
 def _of_the_best(reference: LinearClasher, x: Vector) -> Iterator[float]:
-    """Return how much better the best label is than others, and how far its z is from a bin edge.
+    """Return how much better the best label is than others, if it matters which one is best.
 
-    The histograms of the learnt floor are counted even if the floor is not used.
+    It does if no label passes. It also does if the floor is learnt, and then the distance of its z
+    from the edges of the histogram matters too.
     """
     z = reference.evidence(x)
     able = [j for j in reference.labels if reference.documents_of(j) > 0]
-    if is_zero(x) or not able:
+    learnt_floor = reference.at_least_one is None
+    if is_zero(x) or not able or (not learnt_floor and any(z[j] > reference.cut for j in able)):
         return
     best = max(able, key=lambda j: z[j])
     for j in able:
         if j != best and not _alike(reference, j, best):
             yield z[best] - z[j]
-    if not _never_moved(reference, best):
+    if learnt_floor and not _never_moved(reference, best):
         edges = map(reference.best.edge, range(1, reference.best.bins))
         yield min(abs(z[best] - edge) for edge in edges)
 
