@@ -310,6 +310,7 @@ class Clasher:
     def hash_features(self, documents: Iterable[Mapping[Any, Any]]) -> Hashed:
         """Hash documents given as mappings of names to values, for ``learn_many`` and the like.
 
+        >>> from clasher import Analyzer
         >>> model = Clasher(1024, weighting="tf", analyzer=Analyzer(features=True))
         >>> model.learn_many(model.hash_features([{"wheat": 2}, {"gold": 0.5}]), [{"a"}, {"b"}])
         >>> model.predict_many(model.hash_features([{"gold": 1}]))[0]

@@ -126,7 +126,7 @@ def stream(
     on_progress: Callable[[Progress], object] | None = None,
     trigger: Mapping[str, Any] | None = None,
     tokenizer: Tokenizer | None = None,
-    beginning: InitialModel | None = None,
+    initial_model: InitialModel | None = None,
     **settings: Any,
 ) -> Stream:
     r"""Predict and learn a streaming data frame, batch by batch.
@@ -168,7 +168,7 @@ def stream(
         there now, ``{"processingTime": "10 seconds"}`` looks every ten seconds.
     tokenizer
         The function that splits text, for a folder whose model was made with one: it is in no file.
-    beginning
+    initial_model
         The file of ``model``, noted in a new folder.
     **settings
         Those of ``Clasher``, for a new folder; for another one, the same as before.
@@ -210,8 +210,8 @@ def stream(
         snapshots = Snapshots(opened.snapshots, tokenizer)
         learnt = _restored(snapshots, opened.path, model, settings)
         if learnt is None:
-            if beginning is not None:
-                beginning.keep(opened.path)
+            if initial_model is not None:
+                initial_model.keep(opened.path)
             learnt = Learnt(Clasher(**settings) if model is None else model.copy())
             snapshots.write(learnt)
         if learn_on == "executors":

@@ -346,14 +346,14 @@ def stream(
             df = watch_files(spark, source, reader, files=files, **records.files)
             order = FILE_ORDER
         model, settings = _initial_model(folder, initial_model, options)
-        beginning = None
+        origin = None
         if model is not None and initial_model is not None:
-            beginning = InitialModel.of(initial_model)
+            origin = InitialModel.of(initial_model)
         trigger = {"availableNow": True} if once else {"processingTime": f"{every or 1:g} seconds"}
         with adapter.stream(
             df, folder, model, id="id", order=order, learn_on=learn_on, trigger=trigger,
             write=to_folders(to, dead_letters), on_progress=None if quiet else _say_progress,
-            tokenizer=options.analysis.get("tokenizer"), beginning=beginning, **settings,
+            tokenizer=options.analysis.get("tokenizer"), initial_model=origin, **settings,
         ) as running, _stop_signals() as signals:  # fmt: skip
             while not signals and not running.wait(POLL):
                 pass
