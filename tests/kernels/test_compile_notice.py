@@ -70,6 +70,7 @@ def test_the_notice_comes_while_compiling(monkeypatch, caplog):
 
 def test_short_compilations_add_up(monkeypatch, caplog):
     now = iter([0.0, 1.5, 10.0, 11.0, 20.0])
+    monkeypatch.setattr(compile_notice, "PATIENCE", 2.0)
     monkeypatch.setattr(compile_notice, "monotonic", lambda: next(now))
     notice = compile_notice.Notice()
     for _ in range(2):
