@@ -234,6 +234,7 @@ print(float(state.rows[0, 0, 0]), sum(teach.compiled.stats.cache_hits.values()))
 """
 
 
+@pytest.mark.trial
 @pytest.mark.compiled
 def test_a_change_to_one_kernel_recompiles_all(tmp_path):
     """Numba checks the file of a kernel only, but ``teach`` has others inlined."""

@@ -46,6 +46,7 @@ def test_each_document_is_learnt_once():
     survives(torture("mock", "--trials", 10), mock=10)
 
 
+@pytest.mark.trial
 @pytest.mark.mock
 def test_bugs_are_caught():
     finds_all(torture("mock", "--hunt", "--trials", 60), "mock")
