@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.spark.sizing import Constants, plan
+from benchmarks.spark.cluster_size import Constants, plan
 from benchmarks.tables import markdown, provenance
 
 TASKS = (

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.spark import sizing, tables
-from benchmarks.spark.sizing import Constants, plan
+from benchmarks.spark import cluster_size, tables
+from benchmarks.spark.cluster_size import Constants, plan
 
 
 def times(fixed: float, each: float) -> list[dict[str, float]]:
@@ -71,5 +71,5 @@ def test_shards_cost_more_arithmetic_and_a_network():
     assert split.network_bytes == 3 * 2 * 800 * 100
     hashing = 100 * (1e-5 + 100 * 1e-8)
     assert (split.predict_cores - hashing) / (whole.predict_cores - hashing) == pytest.approx(
-        sizing.SHARDED_WORK * 8 / 7
+        cluster_size.SHARDED_WORK * 8 / 7
     )

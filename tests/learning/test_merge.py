@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from clasher import Clasher, LabelSets
 from clasher.errors import LabelCapacityError, SettingError
-from clasher.kernels.fading import settle
+from clasher.kernels.decay import settle
 from clasher.kernels.margin import EVERY, ODDS_START, best_cut, calibrate
 from clasher.kernels.rules import COUNT_LIMIT
 from clasher.kernels.state import DOCUMENTS, LABELS, State

@@ -4,8 +4,8 @@ import numpy as np
 
 from clasher.kernels import inlined, kernel
 from clasher.kernels.classes import count_classes
+from clasher.kernels.decay import gain
 from clasher.kernels.drift import watch
-from clasher.kernels.fading import gain
 from clasher.kernels.labels import UNLABELLED, above, fractions, mark, relate
 from clasher.kernels.margin import probability, score, score_at, sigmoid
 from clasher.kernels.regions import add_rows, feed, nearest

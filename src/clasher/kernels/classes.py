@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from clasher.kernels import kernel
-from clasher.kernels.fading import gain
+from clasher.kernels.decay import gain
 from clasher.kernels.rules import COUNT_LIMIT
 from clasher.kernels.state import LABELLED, LABELS
 from clasher.kernels.weightings import ADDED_UP, ICF, ICSDF, SHRINK, WITHOUT_LOG, statistic

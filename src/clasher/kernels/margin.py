@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from clasher.kernels import inlined, kernel
-from clasher.kernels.fading import gain
+from clasher.kernels.decay import gain
 from clasher.kernels.labels import UNKNOWN, YES
 from clasher.kernels.regions import ratio
 from clasher.kernels.state import BINS, DOCUMENTS, FADED, LABELLED, NOW

@@ -3,7 +3,7 @@
 import numpy as np
 
 from clasher.kernels import inlined, kernel
-from clasher.kernels.fading import gain
+from clasher.kernels.decay import gain
 from clasher.kernels.labels import NO, UNKNOWN, YES, is_empty, is_missed, relate
 from clasher.kernels.margin import learn_margin, note_best, note_margins
 from clasher.kernels.regions import feed, halve

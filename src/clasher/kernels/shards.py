@@ -9,7 +9,7 @@ import math
 
 from clasher.kernels import kernel
 from clasher.kernels.clash import VECTOR
-from clasher.kernels.fading import gain
+from clasher.kernels.decay import gain
 from clasher.kernels.labels import above
 from clasher.kernels.margin import (
     LOOK,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from clasher.kernels import inlined, kernel
-from clasher.kernels.fading import tick
+from clasher.kernels.decay import tick
 from clasher.kernels.hashing import row_bucket
 from clasher.kernels.state import DOCUMENTS, FADED, LABELLED, LABELS, NOW
 from clasher.kernels.weightings import NO_MEASURE, factor

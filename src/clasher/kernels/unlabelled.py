@@ -7,7 +7,7 @@ import numpy as np
 
 from clasher.kernels import kernel
 from clasher.kernels.clash import clash
-from clasher.kernels.fading import gain
+from clasher.kernels.decay import gain
 from clasher.kernels.regions import feed, halve
 from clasher.kernels.rules import COUNT_LIMIT
 from clasher.kernels.sketch import count, weigh

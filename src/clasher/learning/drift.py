@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher.errors import MissingExtraError
+from clasher.kernels.decay import LIMIT, rescale, shrink_sketch
 from clasher.kernels.drift import OPEN, TRIALS
-from clasher.kernels.fading import LIMIT, rescale, shrink_sketch
 from clasher.kernels.state import DOCUMENTS, FADED, LABELS, NOW, State
 from clasher.labels import UNLABELLED
 from clasher.learning.explain import word_of

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from clasher import frames
 from clasher.errors import LabelError, SettingError
 from clasher.kernels.clash import choose, clash, shown
-from clasher.kernels.fading import gain
+from clasher.kernels.decay import gain
 from clasher.kernels.margin import COSINE, log_odds
 from clasher.kernels.regions import ratio
 from clasher.kernels.scan import write_signs

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from clasher.errors import SettingError
 from clasher.kernels.classes import look_again
-from clasher.kernels.fading import settle
+from clasher.kernels.decay import settle
 from clasher.kernels.margin import EARLY, EVERY, FADE, best_cut, best_floor, calibrate
 from clasher.kernels.merge import (
     add_columns,

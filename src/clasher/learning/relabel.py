@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from clasher.errors import LabelError, NotLearntError
 from clasher.kernels.clash import unlearn_document
-from clasher.kernels.fading import settle
+from clasher.kernels.decay import settle
 from clasher.kernels.state import DOCUMENTS, LABELLED, LABELS, Setting, State
 from clasher.labels import LabelIndex, LabelSets
 from clasher.learning import memory

@@ -11,7 +11,7 @@ from clasher.flow.folder import FlowFolder
 from clasher.flow.state import FlowState
 from clasher.io.connectors.files import FileSink
 from clasher.io.connectors.redis import scripts
-from clasher.io.connectors.redis.group import GroupSource
+from clasher.io.connectors.redis.group import RedisGroupSource
 
 
 def forget_positions() -> None:
@@ -77,9 +77,9 @@ def commit_first() -> None:
 
 def acknowledge_on_delivery() -> None:
     """Acknowledge entries when they are read."""
-    delivered = GroupSource._delivered
+    delivered = RedisGroupSource._delivered
 
-    def eager(self: GroupSource, entries: Any, gone: Any, letters: Any) -> Any:
+    def eager(self: RedisGroupSource, entries: Any, gone: Any, letters: Any) -> Any:
         for own, _ in entries:
             self._server.client.xack(self._key, self._group, own)
         chunk = delivered(self, entries, gone, letters)
@@ -87,12 +87,12 @@ def acknowledge_on_delivery() -> None:
         self._acknowledged = self._through
         return chunk
 
-    GroupSource._delivered = eager  # type: ignore[method-assign]
+    RedisGroupSource._delivered = eager  # type: ignore[method-assign]
 
 
 def forget_pending() -> None:
     """Skip pending entries."""
-    GroupSource._pending = lambda self, most: None  # type: ignore[method-assign]
+    RedisGroupSource._pending = lambda self, most: None  # type: ignore[method-assign]
 
 
 def own_whatever() -> None:

@@ -32,6 +32,6 @@ def demo_command(report: str, svg: str | None, limit: int, seed: int) -> None:
     Compares the learning rules, explains two documents and writes a report.
     Needs no data and no network.
     """
-    from clasher.cli.demo import run_demo
+    from clasher.cli.demonstration import run_demo
 
     run_demo(report, limit=limit, seed=seed, svg=svg)

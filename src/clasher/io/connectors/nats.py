@@ -53,7 +53,7 @@ CONFLICT: Final = "409"  # the consumer was deleted, or moves to another server
 T = TypeVar("T")
 
 
-class Server:
+class NatsServer:
     """A connection, opened on first use, in an event loop with a thread of its own."""
 
     def __init__(self, address: Address) -> None:
@@ -245,7 +245,7 @@ class NatsSource(Source):
 
     def __init__(self, address: Address, fields: Fields) -> None:
         address.check_options(["subject", "start", "on_loss"])
-        self._server = Server(address)
+        self._server = NatsServer(address)
         self.name, self.fields = self._server.name, fields
         self._subject = address.options.get("subject")
         self._begins_at_end, self._skips = address.begins_at_end, address.skips_losses
@@ -369,7 +369,7 @@ class NatsSink(Sink):
 
     def __init__(self, address: Address) -> None:
         address.check_options([])
-        self._server = Server(address)
+        self._server = NatsServer(address)
         self.name = self._server.name
         self._caller = Caller("")
         self._written = 0

@@ -1,7 +1,7 @@
 """All operations of the service, in the order of the OpenAPI document."""
 
 from clasher.server.operations import Operation
-from clasher.server.routes import labels, lessons, models, monitoring, predictions
+from clasher.server.routes import labels, lessons, models, predictions, status
 
 OPERATIONS: tuple[Operation, ...] = (
     predictions.predict,
@@ -18,16 +18,16 @@ OPERATIONS: tuple[Operation, ...] = (
     labels.names,
     labels.label,
     labels.change_label,
-    monitoring.about,
-    monitoring.metrics,
-    monitoring.history,
-    monitoring.recent,
-    monitoring.document,
-    monitoring.alarms,
-    monitoring.events,
-    monitoring.prometheus,
-    monitoring.healthz,
-    monitoring.readyz,
+    status.about,
+    status.metrics,
+    status.history,
+    status.recent,
+    status.document,
+    status.alarms,
+    status.events,
+    status.prometheus,
+    status.healthz,
+    status.readyz,
     models.log,
     models.download_model,
     models.replace_model,

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException, TopicPartition
 
 from clasher.errors import CommitRefusedError, StoppedError, UnreachableError
 from clasher.io.connectors.kafka import transactions
-from clasher.io.connectors.kafka.group import GroupSource
+from clasher.io.connectors.kafka.group import KafkaGroupSource
 from clasher.io.protocol import Caller
 from clasher.io.registry import source_at
 from support.servers.kafka_messages import admin, create, fill
@@ -159,7 +159,7 @@ def test_a_runner_that_was_away_for_long_commits_nothing(server, topic, members)
 
 
 def test_a_group_that_is_not_asked_is_caught(server, topic, members, monkeypatch):
-    monkeypatch.setattr(GroupSource, "claim", GroupSource.claim)
+    monkeypatch.setattr(KafkaGroupSource, "claim", KafkaGroupSource.claim)
     BUGS["no-fence"]()
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         keeps_out_who_was_away(server, topic, members)
@@ -187,8 +187,8 @@ def test_a_runner_that_gets_partitions_again_learns_the_rest(server, topic, memb
 
 
 def test_a_runner_that_keeps_what_it_lost_is_caught(server, topic, members, monkeypatch):
-    monkeypatch.setattr(GroupSource, "_on_lost", GroupSource._on_lost)
-    monkeypatch.setattr(GroupSource, "_on_revoke", GroupSource._on_revoke)
+    monkeypatch.setattr(KafkaGroupSource, "_on_lost", KafkaGroupSource._on_lost)
+    monkeypatch.setattr(KafkaGroupSource, "_on_revoke", KafkaGroupSource._on_revoke)
     BUGS["keep-what-is-lost"]()
     assert not forgets_what_it_lost(server, topic, members)
 
@@ -223,7 +223,7 @@ def test_the_offsets_of_the_group_do_not_decide_where_to_go_on(server, topic, fo
 
 
 def test_trust_in_the_offsets_of_the_group_is_caught(server, topic, folder, monkeypatch):
-    monkeypatch.setattr(GroupSource, "_find_places", GroupSource._find_places)
+    monkeypatch.setattr(KafkaGroupSource, "_find_places", KafkaGroupSource._find_places)
     BUGS["trust-the-group"]()
     assert not goes_on_without_offsets(server, topic, folder)
 

@@ -8,7 +8,7 @@ import pytest
 
 from clasher.errors import StreamError
 from clasher.io.connectors.redis import group
-from clasher.io.connectors.redis.group import GroupSource
+from clasher.io.connectors.redis.group import RedisGroupSource
 from tests.flow import plain
 from tests.flow.plain import records
 from tests.flow.runs import flow, run
@@ -24,7 +24,7 @@ def test_what_a_dead_flow_left_pending_is_taken_over(server, folder, tmp_path):
 
 
 def test_a_flow_that_takes_nothing_over_is_caught(server, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(GroupSource, "_left_by_others", lambda self, most: None)
+    monkeypatch.setattr(RedisGroupSource, "_left_by_others", lambda self, most: None)
     with pytest.raises(AssertionError):
         test_what_a_dead_flow_left_pending_is_taken_over(server, folder, tmp_path)
 
@@ -101,8 +101,10 @@ def test_a_group_that_is_deleted_on_the_way_is_made_again(server, folder):
 
 
 def test_a_group_that_begins_at_zero_is_caught(server, folder, monkeypatch):
-    create = GroupSource._create
-    monkeypatch.setattr(GroupSource, "_create", lambda self, stand, at: create(self, stand, None))
+    create = RedisGroupSource._create
+    monkeypatch.setattr(
+        RedisGroupSource, "_create", lambda self, stand, at: create(self, stand, None)
+    )
     with pytest.raises(AssertionError):
         test_a_group_that_was_deleted_is_made_again_where_the_model_stands(server, folder)
 

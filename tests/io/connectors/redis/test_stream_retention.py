@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from clasher.errors import StreamError
-from clasher.io.connectors.redis.group import GroupSource
+from clasher.io.connectors.redis.group import RedisGroupSource
 from clasher.io.connectors.redis.server import StreamState
 from tests.flow import plain
 from tests.flow.plain import records
@@ -120,6 +120,6 @@ def test_entries_trimmed_while_they_are_in_hand_are_learnt(server, folder):
 
 
 def test_a_reader_that_skips_trimmed_entries_is_caught(server, folder, monkeypatch):
-    monkeypatch.setattr(GroupSource, "_accept", lambda *given: None)
+    monkeypatch.setattr(RedisGroupSource, "_accept", lambda *given: None)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         test_entries_trimmed_while_pending_are_never_skipped(server, folder)

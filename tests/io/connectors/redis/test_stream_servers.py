@@ -9,7 +9,7 @@ import pytest
 from clasher.errors import StreamError
 from clasher.flow.folder import FlowFolder
 from clasher.io.connectors.redis import group, stream
-from clasher.io.connectors.redis.group import GroupSource
+from clasher.io.connectors.redis.group import RedisGroupSource
 from clasher.io.connectors.redis.stream import StreamSource
 from clasher.io.records import Fields
 from support.servers.proxy import Proxy
@@ -103,7 +103,7 @@ def test_an_answer_that_got_lost_loses_nothing(server, folder, options, wanted):
 
 
 def test_a_reader_that_forgets_lost_answers_is_caught(server, folder, monkeypatch):
-    pending = GroupSource._pending
+    pending = RedisGroupSource._pending
 
     def once(self, most):
         found = None if self.fields.id == "over" else pending(self, most)
@@ -111,7 +111,7 @@ def test_a_reader_that_forgets_lost_answers_is_caught(server, folder, monkeypatc
             self.fields = Fields(id="over")
         return found
 
-    monkeypatch.setattr(GroupSource, "_pending", once)
+    monkeypatch.setattr(RedisGroupSource, "_pending", once)
     with pytest.raises(AssertionError):
         cut_answers(server, folder, {"group": "desk"}, NEW)
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from clasher.errors import SettingError
 from clasher.io.connectors.kafka.cluster import ANSWER, Cluster, check_options
-from clasher.io.connectors.kafka.group import GroupSource
+from clasher.io.connectors.kafka.group import KafkaGroupSource
 from clasher.io.connectors.kafka.source import TopicSource
 from clasher.io.connectors.kafka.transactions import TOPIC, WAITING, Outbox, Parcel, Transactions
 from clasher.io.protocol import Caller, Output, Position, Sink, Source
@@ -25,7 +25,7 @@ AROUND: Final = 2048  # bytes of a message for its key and its share of the batc
 
 def kafka_source(address: Address, fields: Fields) -> Source:
     """Make a source of a topic, or of the group that the address names."""
-    return (GroupSource if "group" in address.options else TopicSource)(address, fields)
+    return (KafkaGroupSource if "group" in address.options else TopicSource)(address, fields)
 
 
 class KafkaSink(Sink):
@@ -109,7 +109,7 @@ def transactional(documents: Source, sinks: Sequence[Sink]) -> None:
     if not kafka:
         raise SettingError("transactions need a Kafka sink: write to kafka://broker/topic")
     named = {sink.commits for sink in kafka if sink.commits is not None}
-    if isinstance(documents, GroupSource):
+    if isinstance(documents, KafkaGroupSource):
         transactions = documents.transactions
         named.add(transactions.cluster.topic)
     else:

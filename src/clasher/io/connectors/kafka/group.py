@@ -27,7 +27,7 @@ HEAR: Final = 0.1  # seconds until an assignment of partitions is noticed
 GROUP_OPTIONS: Final = ("commits", "group")
 
 
-class GroupSource(TopicSource):
+class KafkaGroupSource(TopicSource):
     """The partitions that a group assigns to this runner; each model folder is a static member.
 
     A runner that is killed and restarts within the session gets its partitions back at once. One

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from clasher.io.connectors.redis import scripts
-from clasher.io.connectors.redis.group import GroupSource
-from clasher.io.connectors.redis.server import OPTIONS, Server
+from clasher.io.connectors.redis.group import RedisGroupSource
+from clasher.io.connectors.redis.server import OPTIONS, RedisServer
 from clasher.io.connectors.redis.stream import FIELD, StreamSource
 from clasher.io.protocol import Caller, Output, Position, Sink, Source, portions
 from clasher.io.records import Fields
@@ -24,7 +24,7 @@ PIECE_BYTES: Final = 16 << 20  # and their bytes, unless a single entry has more
 
 def redis_source(address: Address, fields: Fields) -> Source:
     """Make a source of a stream, or of the group that the address names."""
-    return (GroupSource if "group" in address.options else StreamSource)(address, fields)
+    return (RedisGroupSource if "group" in address.options else StreamSource)(address, fields)
 
 
 class RedisSink(Sink):
@@ -36,7 +36,7 @@ class RedisSink(Sink):
 
     def __init__(self, address: Address) -> None:
         address.check_options(["field", "maxlen", *OPTIONS])
-        self._server = Server(address)
+        self._server = RedisServer(address)
         self.name = self._server.name
         self._field = address.options.get("field", FIELD)
         self._most = int(address.number("maxlen", 0))

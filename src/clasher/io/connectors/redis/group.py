@@ -23,7 +23,7 @@ from clasher.io.connectors.redis.server import (
     OPTIONS,
     ZERO,
     GroupState,
-    Server,
+    RedisServer,
     StreamState,
     identity_of,
     is_same,
@@ -49,7 +49,7 @@ from clasher.io.registry import Address
 CLAIM: Final = 600.0  # seconds after which entries left pending by others are claimed
 
 
-class GroupSource(Source, Party):
+class RedisGroupSource(Source, Party):
     """Entries of a group; each model folder is a consumer.
 
     Options: ``group=`` its name; ``claim=SECONDS`` after which entries that others left pending
@@ -58,7 +58,7 @@ class GroupSource(Source, Party):
 
     def __init__(self, address: Address, fields: Fields) -> None:
         address.check_options(["group", "claim", *READ_OPTIONS, *OPTIONS])
-        self._server = Server(address)
+        self._server = RedisServer(address)
         self._key, self._group = self._server.key, address.options["group"]
         self.name = f"{self._server.name}, group {self._group}"
         self.fields, self.party = fields, self

@@ -26,7 +26,7 @@ _DENIED: Final = (exceptions.AuthenticationError, exceptions.AuthorizationError)
 _AWAY: Final = (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError)
 
 
-class Server:
+class RedisServer:
     """One stream of a Redis server.
 
     Attributes
@@ -199,7 +199,7 @@ class Identity(msgspec.Struct):
     entries: dict[str, str]  # digests by id
 
 
-def identity_of(server: Server, group: str | None = None) -> str | None:
+def identity_of(server: RedisServer, group: str | None = None) -> str | None:
     """Describe a stream; None if it has no entries yet."""
     with server.answering() as client:
         state = server.state()
@@ -211,7 +211,7 @@ def identity_of(server: Server, group: str | None = None) -> str | None:
     return msgspec.json.encode(found).decode()
 
 
-def is_same(server: Server, identity: str, group: str | None = None) -> bool:
+def is_same(server: RedisServer, identity: str, group: str | None = None) -> bool:
     """Tell whether a stream is the described one."""
     kept = msgspec.json.decode(identity, type=Identity)
     with server.answering() as client:

@@ -9,7 +9,7 @@ from clasher.io.connectors.redis import scripts
 from clasher.io.connectors.redis.server import (
     OPTIONS,
     ZERO,
-    Server,
+    RedisServer,
     StreamState,
     identity_of,
     is_same,
@@ -88,7 +88,7 @@ class StreamSource(Source):
 
     def __init__(self, address: Address, fields: Fields) -> None:
         address.check_options([*READ_OPTIONS, *OPTIONS])
-        self._server = Server(address)
+        self._server = RedisServer(address)
         self.name, self.fields = self._server.name, fields
         self._begins_at_end, self._skips = address.begins_at_end, address.skips_losses
         self._entries = Entries(self.name, fields, address)

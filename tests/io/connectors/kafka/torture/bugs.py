@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import TopicPartition
 
 from clasher.io.connectors import kafka
-from clasher.io.connectors.kafka.group import GroupSource
+from clasher.io.connectors.kafka.group import KafkaGroupSource
 from clasher.io.connectors.kafka.source import Merge, TopicSource
 from clasher.io.connectors.kafka.transactions import Outbox, Transactions
 from tests.flow.torture import bugs as flows
@@ -46,28 +46,28 @@ def note_outside() -> None:
 
 def no_fence() -> None:
     """Commit whatever was learnt, whose partitions they may be."""
-    claim = GroupSource.claim
+    claim = KafkaGroupSource.claim
 
-    def unasked(self: GroupSource, position: Any) -> Any:
+    def unasked(self: KafkaGroupSource, position: Any) -> Any:
         found = claim(self, position)
         return found and found._replace(offsets=[])  # nothing for the broker to look at
 
-    GroupSource.claim = unasked  # type: ignore[method-assign]
+    KafkaGroupSource.claim = unasked  # type: ignore[method-assign]
 
 
 def keep_what_is_lost() -> None:
     """Go on as if nothing had been when partitions are lost."""
 
-    def deaf(self: GroupSource, *given: Any) -> None:
+    def deaf(self: KafkaGroupSource, *given: Any) -> None:
         self._give_back()
 
-    GroupSource._on_lost = GroupSource._on_revoke = deaf  # type: ignore[method-assign]
+    KafkaGroupSource._on_lost = KafkaGroupSource._on_revoke = deaf  # type: ignore[method-assign]
 
 
 def trust_the_group() -> None:
     """Go on where the offsets of the group say."""
 
-    def find(self: GroupSource, partitions: list[int]) -> bool:
+    def find(self: KafkaGroupSource, partitions: list[int]) -> bool:
         asked = [TopicPartition(self._cluster.topic, own) for own in partitions]
         for said in self.consumer.committed(asked, 10):
             if said.offset >= 0:
@@ -78,7 +78,7 @@ def trust_the_group() -> None:
         self._committed = dict(self._places)
         return True
 
-    GroupSource._find_places = find  # type: ignore[method-assign]
+    KafkaGroupSource._find_places = find  # type: ignore[method-assign]
 
 
 def skip_what_is_gone() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from clasher import Clasher
 from clasher.errors import SettingError
-from clasher.kernels.fading import settle
+from clasher.kernels.decay import settle
 from clasher.kernels.state import FADED, NOW
 from tests.models import LABELS, RULES, TEXTS, UNSEEN, taught
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from clasher import Clasher
 from clasher.errors import LabelError, SettingError
-from clasher.kernels.fading import FAINT, LIMIT, gain, rescale
+from clasher.kernels.decay import FAINT, LIMIT, gain, rescale
 from clasher.kernels.state import FADED, NOW
 from support.reference.margin import MarginClasher
 from support.reference.paper import LinearClasher, PerceptronClasher, Reference
