@@ -1,10 +1,11 @@
-"""Write src/clasher/text/unicode_tables.py from the Unicode data of the running Python.
+"""Write src/clasher/text/unicode.json from the Unicode data of the running Python.
 
-    python tools/unicode_ranges.py > src/clasher/text/unicode_tables.py
+    python tools/unicode_ranges.py > src/clasher/text/unicode.json
 
 Run once per Unicode version we decide to move to; a model's buckets depend on its output.
 """
 
+import json
 import sys
 import unicodedata
 
@@ -68,34 +69,14 @@ def shifts():
     return [(start, last + 1, step, shift) for start, last, step, shift in found]
 
 
-def literal(name: str, rows: list[tuple[int, ...]]) -> str:
-    flat = ", ".join("(" + ", ".join(map(str, row)) + ")" for row in rows)
-    lines, line = [], "   "
-    for piece in flat.split("), "):
-        piece = piece if piece.endswith(")") else piece + "),"
-        if len(line) + len(piece) > 98:
-            lines.append(line)
-            line = "   "
-        line += " " + piece
-    lines.append(line + ",")
-    return f"{name} = (\n" + "\n".join(lines) + "\n)\n"
-
-
 if __name__ == "__main__":
-    sys.stdout.write(
-        '"""Which code points are letters, and their lower case: frozen, made by '
-        "tools/unicode_ranges.py.\n\n"
-        "Buckets depend on this table, so it never changes within a version of the model file.\n"
-        '"""\n\n# fmt: off\n'
-        f'UNICODE_VERSION = "{unicodedata.unidata_version}"\n\n'
-        "# [start, stop) of letters, marks and numbers, without variation selectors\n"
-        + literal("WORDS", ranges(is_word))
-        + "\n# [start, stop) of those written without spaces between words\n"
-        + literal("UNSPACED", ranges(is_unspaced))
-        + "\n# [start, stop) of symbols, each a word of its own\n"
-        + literal("SYMBOLS", ranges(is_symbol))
-        + "\n# [start, stop) of decimal digits\n"
-        + literal("DIGITS", ranges(is_digit))
-        + "\n# range(start, stop, step) + shift is the lower case\n"
-        + literal("LOWER", shifts())
-    )
+    tables = {
+        "words": ranges(is_word),
+        "unspaced": ranges(is_unspaced),
+        "symbols": ranges(is_symbol),
+        "digits": ranges(is_digit),
+        "lower": shifts(),
+    }
+    lines = [f'"{name}": {json.dumps(rows)}' for name, rows in tables.items()]
+    version = json.dumps(unicodedata.unidata_version)
+    sys.stdout.write(f'{{"version": {version},\n' + ",\n".join(lines) + "}\n")

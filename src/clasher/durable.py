@@ -4,8 +4,6 @@
 renamed; then the folder is flushed. The other functions are its steps, for data folders.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

@@ -38,14 +38,9 @@ class SettingError(ClasherError, ValueError):
 
     @classmethod
     def of(cls, parameter: str, must_be: str, got: object, owner: str = "Clasher") -> SettingError:
-        """Build the sentence used for every parameter.
-
-        >>> print(SettingError.of("dimensions", "a positive integer", -1))
-        The 'dimensions' parameter of Clasher must be a positive integer. Got -1 instead.
-        """
-        return cls(
-            f"The {parameter!r} parameter of {owner} must be {must_be}. Got {got!r} instead."
-        )
+        """Build the sentence used for every parameter."""
+        who = f"The {parameter!r} parameter of {owner}"
+        return cls(f"{who} must be {must_be}. Got {got!r} instead.")
 
 
 class TextError(ClasherError, TypeError):
@@ -92,11 +87,8 @@ class RecordError(StreamError, ValueError):
         self, source: str, position: int, problem: str, remedy: str, raw: bytes | None = None
     ) -> None:
         super().__init__(f"{source}, record {position}: {problem}; {remedy}")
-        self.source = source
-        self.position = position
-        self.problem = problem
-        self.remedy = remedy
-        self.raw = raw
+        self.source, self.position = source, position
+        self.problem, self.remedy, self.raw = problem, remedy, raw
 
 
 class UnreachableError(StreamError):
@@ -152,20 +144,12 @@ class MissingExtraError(ClasherError, ImportError):
 
     @classmethod
     def of(cls, what: str, extra: str) -> MissingExtraError:
-        """Say what needs which extra.
-
-        >>> print(MissingExtraError.of("Writing a report", "report"))
-        Writing a report needs an optional library: pip install 'clasher[report]'
-        """
+        """Say what needs which extra."""
         return cls(f"{what} needs an optional library: pip install 'clasher[{extra}]'")
 
     @classmethod
     def too_old(cls, library: str, found: str, needed: str, extra: str) -> MissingExtraError:
-        """Say which version of a library is needed.
-
-        >>> print(MissingExtraError.too_old("River", "0.15.0", "0.22", "river"))
-        River 0.15.0 is too old, 0.22 is needed: pip install --upgrade 'clasher[river]'
-        """
+        """Say which version of a library is needed."""
         remedy = f"pip install --upgrade 'clasher[{extra}]'"
         return cls(f"{library} {found} is too old, {needed} is needed: {remedy}")
 

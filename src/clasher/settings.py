@@ -54,11 +54,9 @@ def number(
     least: float, most: float, must_be: str, text: str, details: str = "", *, unset: str
 ) -> Declared:
     """Declare a setting that is a number or None, which means ``unset``."""
-
-    def accepts(value: object) -> bool:
-        return value is None or is_number(value, least, most)
-
-    return Declared(must_be, accepts, text, details, unset, read=float)
+    return Declared(
+        must_be, lambda v: v is None or is_number(v, least, most), text, details, unset, read=float
+    )
 
 
 def choice(known: Iterable[str], text: str, details: str = "") -> Declared:
@@ -273,21 +271,13 @@ class Settings(ModelSettings):
 
 @functools.cache
 def declarations() -> dict[str, Declared]:
-    """Return all settings by name, in the order of their declaration.
-
-    >>> list(declarations())[:2], declarations()["similarity"].choices
-    (['dimensions', 'weighting'], ('cosine', 'euclidean'))
-    """
+    """Return all settings by name, in the order of their declaration."""
     hints = get_type_hints(Settings, include_extras=True)
     return {f.name: hints[f.name].__metadata__[0] for f in fields(Settings)}
 
 
 def default_of(name: str) -> str:
-    """Describe the default of a setting.
-
-    >>> default_of("tf"), default_of("words"), default_of("half_life")
-    ('log', 'off', 'nothing is forgotten')
-    """
+    """Describe the default of a setting: a value, off, or what None means."""
     value = getattr(Settings, name)
     if value is None:
         return declarations()[name].unset
@@ -308,17 +298,16 @@ def signature_of(
     return decorate
 
 
-def _describe() -> str:
-    """Write the ``Parameters`` section of the docstring of ``Settings``."""
+def _described() -> str:
+    """Return the docstring of ``Settings`` with a list of the parameters."""
+    before, heading, after = (Settings.__doc__ or "").partition("    Examples\n")
     lines = ["    Parameters", "    ----------"]
     for name, declared in declarations().items():
         known = f" One of {', '.join(declared.choices)}." if declared.choices else ""
         text = f"{declared.help}{known} Default: {default_of(name)}. {declared.details}".rstrip()
         lines += [f"    {name}", textwrap.indent(textwrap.fill(text, 92), " " * 8)]
-    return "\n".join(lines)
+    return before + "\n".join(lines) + "\n\n" + heading + after
 
 
 CHOICES = {name: declared.choices for name, declared in declarations().items() if declared.choices}
-Settings.__doc__ = (Settings.__doc__ or "").replace(
-    "    Examples\n", f"{_describe()}\n\n    Examples\n", 1
-)
+Settings.__doc__ = _described()

@@ -12,13 +12,11 @@ A check that fails raises ``ConformanceError``. One that does not apply raises
 ``unittest.SkipTest``, which pytest shows as skipped. This module needs neither pytest nor a server.
 """
 
-from __future__ import annotations
-
 import functools
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 from unittest import SkipTest
@@ -45,20 +43,11 @@ class SourceCase(ABC):
 
     Only ``source`` must be defined. Checks that need more are skipped without it. A stream that
     cannot be filled must hold five records or more.
-
-    Attributes
-    ----------
-    exempt : mapping
-        Names of checks that do not apply, with the reason.
-    patience : float
-        Seconds to wait for records that must arrive.
-    can_resume : bool
-        Whether records can be read again: not from a pipe.
     """
 
-    exempt: Mapping[str, str] = _NONE
-    can_resume: bool = True
-    patience: float = 20.0
+    exempt: Mapping[str, str] = _NONE  # checks that do not apply, with the reason
+    can_resume: bool = True  # whether records can be read again: not from a pipe
+    patience: float = 20.0  # seconds to wait for records that must arrive
 
     @abstractmethod
     def source(self) -> Source:
@@ -81,19 +70,10 @@ class SourceCase(ABC):
 
 
 class SinkCase(ABC):
-    """A new, empty output for one check.
+    """A new, empty output for one check."""
 
-    Attributes
-    ----------
-    exempt : mapping
-        Names of checks that do not apply, with the reason.
-    is_exact : bool
-        Whether outputs that are written again after a crash appear once; otherwise they may appear
-        twice.
-    """
-
-    exempt: Mapping[str, str] = _NONE
-    is_exact: bool = True
+    exempt: Mapping[str, str] = _NONE  # checks that do not apply, with the reason
+    is_exact: bool = True  # whether outputs that are written again after a crash appear once
 
     @abstractmethod
     def sink(self) -> Sink:
@@ -108,17 +88,9 @@ class SinkCase(ABC):
 
 
 def check_source(make: Callable[[], SourceCase]) -> dict[str, str]:
-    """Run all checks of a source, each with a case of its own.
+    """Run all checks of a source, each with a case of its own; return why checks were skipped.
 
-    Returns
-    -------
-    dict
-        The reason of each check that was skipped.
-
-    Raises
-    ------
-    ConformanceError
-        A check failed; its message begins with the name of the check.
+    The message of a ``ConformanceError`` begins with the name of the check that failed.
     """
     return _run(SourceChecks(), make)
 
@@ -146,17 +118,10 @@ def _run(checks: Any, make: Callable[[], Any]) -> dict[str, str]:
 
 
 def records(count: int, start: int = 0) -> list[bytes]:
-    """Return records as JSON, with the ids ``r0``, ``r1`` and so on.
-
-    >>> records(1)
-    [b'{"id":"r0","text":"text 0","labels":["even"]}']
-    """
-    return [
-        msgspec.json.encode(
-            {"id": f"r{n}", "text": f"text {n}", "labels": ["odd" if n % 2 else "even"]}
-        )
-        for n in range(start, start + count)
-    ]
+    """Return records as JSON, with the ids ``r0``, ``r1`` and so on."""
+    numbers = [(n, ["odd" if n % 2 else "even"]) for n in range(start, start + count)]
+    made = ({"id": f"r{n}", "text": f"text {n}", "labels": labels} for n, labels in numbers)
+    return [msgspec.json.encode(record) for record in made]
 
 
 class Arrival(NamedTuple):
@@ -179,14 +144,14 @@ def arrivals(chunk: Chunk) -> list[Arrival]:
 class Reader:
     """Reads a source for a check."""
 
-    def __init__(self, case: SourceCase) -> None:
+    def __init__(self, case: SourceCase, opened: ExitStack) -> None:
         self.case, self.caller = case, _ME
-        self._opened: list[Source] = []
+        self._opened = opened
 
     def open(self, position: Position = None) -> Source:
         """Open the stream at a position, which goes through JSON as in a snapshot."""
         source = self.case.source()
-        self._opened.append(source)
+        self._opened.callback(_close, source)
         kept = msgspec.json.decode(msgspec.json.encode(position))
         _ensure(kept == position, f"JSON does not keep the position {position!r}")
         self.retried(lambda: source.open(kept, self.caller))
@@ -205,11 +170,9 @@ class Reader:
         return found
 
     def all(self, source: Source, count: int, most: int = 100) -> list[Arrival]:
-        """Read ``count`` arrivals, and see that no more come."""
         return [one for chunk in self.chunks(source, count, most) for one in arrivals(chunk)]
 
     def retried(self, call: Callable[[], Any]) -> Any:
-        """Call until it is answered, as the runner does."""
         until = time.monotonic() + self.case.patience
         while True:
             try:
@@ -219,53 +182,40 @@ class Reader:
                     raise
                 time.sleep(WAIT)
 
-    def close(self) -> None:
-        """Close all sources."""
-        for source in self._opened:
-            with suppress(Exception):  # a check of its own looks at close
-                source.close()
+
+def _close(stream: Source | Sink) -> None:
+    with suppress(Exception):  # a check of its own looks at close
+        stream.close()
 
 
-def _source_check(check: Callable[[Any, SourceCase, Reader], None]) -> Callable[..., None]:
-    """Give a check its reader, unless the case is exempt."""
+def _opener(case: SinkCase, opened: ExitStack) -> OpenSink:
+    def open_sink(position: Position) -> Sink:
+        sink = case.sink()
+        opened.callback(_close, sink)
+        sink.open(msgspec.json.decode(msgspec.json.encode(position)), _ME)
+        return sink
 
-    def run(self: Any, case: SourceCase) -> None:
-        _skip_exempt(case, check.__name__)
-        reader = Reader(case)
-        try:
-            check(self, case, reader)
-        finally:
-            reader.close()
-
-    return _named(run, check)
+    return open_sink
 
 
-def _sink_check(check: Callable[[Any, SinkCase, OpenSink], None]) -> Callable[..., None]:
-    """Give a check a function that opens sinks, unless the case is exempt."""
+def _check(helper: Callable[[Any, ExitStack], Any]) -> Callable[[Callable[..., None]], Any]:
+    """Give a check a reader or an opener, and close what it opens; skip it if exempt."""
 
-    def run(self: Any, case: SinkCase) -> None:
-        _skip_exempt(case, check.__name__)
-        opened: list[Sink] = []
+    def decorate(check: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(check)
+        def run(self: Any, case: Any) -> None:
+            if check.__name__ in case.exempt:
+                raise SkipTest(case.exempt[check.__name__])
+            with ExitStack() as opened:
+                check(self, case, helper(case, opened))
 
-        def open_sink(position: Position) -> Sink:
-            sink = case.sink()
-            opened.append(sink)
-            sink.open(msgspec.json.decode(msgspec.json.encode(position)), _ME)
-            return sink
+        del run.__wrapped__  # pytest would ask for the helper
+        return run
 
-        try:
-            check(self, case, open_sink)
-        finally:
-            for sink in opened:
-                with suppress(Exception):
-                    sink.close()
-
-    return _named(run, check)
+    return decorate
 
 
-def _named(run: Callable[..., None], check: Callable[..., None]) -> Callable[..., None]:
-    run.__name__, run.__qualname__, run.__doc__ = check.__name__, check.__qualname__, check.__doc__
-    return run
+_source_check, _sink_check = _check(Reader), _check(_opener)
 
 
 class SourceChecks:
@@ -337,13 +287,10 @@ class SourceChecks:
         while runner.learn(2):
             runner.snapshot()
         learnt = runner.learnt
-        if filled:
-            _ensure(
-                learnt == [f"r{n}" for n in range(12)],
-                f"after restarts, 12 records were learnt as {learnt}",
-            )
-        else:
-            _ensure(len(set(learnt)) == len(learnt) >= 5, f"records were learnt as {learnt}")
+        whole = learnt == [f"r{n}" for n in range(12)]
+        if not filled:
+            whole = len(set(learnt)) == len(learnt) >= 5
+        _ensure(whole, f"after restarts, the records were learnt as {learnt}")
 
     @_source_check
     def test_delivers_what_arrives_later(self, case: SourceCase, reader: Reader) -> None:
@@ -379,11 +326,8 @@ class SourceChecks:
             at = next(n for n, chunk in enumerate(chunks) if chunk.poison)
             source.close()
             rest = reader.all(reader.open(chunks[at].position), 2)
-            _ensure_same(
-                [one for chunk in chunks[at + 1 :] for one in arrivals(chunk)],
-                rest,
-                "reading on after a bad record",
-            )
+            after = [one for chunk in chunks[at + 1 :] for one in arrivals(chunk)]
+            _ensure_same(after, rest, "reading on after a bad record")
 
     @_source_check
     def test_refuses_a_position_that_is_gone(self, case: SourceCase, reader: Reader) -> None:
@@ -455,24 +399,20 @@ class _Runner:
     def start(self) -> None:
         """Take up the snapshot that counts, in a new process."""
         source = self._reader.case.source()
-        if self._prepared is not None:
+        party, caller = source.party, self._reader.caller
+        if self._prepared is not None and party is not None:  # else the runner alone decides
             number = self._prepared[0]
-            party, caller = source.party, self._reader.caller
-            if party is None:  # the runner alone decides, and had not done so
-                self._prepared = None
-            else:
-                committed = self._reader.retried(lambda: party.committed(caller))
-                expected = (number - 1, number)
-                _ensure(committed in expected, f"committed() is {committed}, not {expected}")
-                if committed == number:
-                    self._snapshot = self._prepared
-                self._prepared = None
+            committed = self._reader.retried(lambda: party.committed(caller))
+            expected = (number - 1, number)
+            _ensure(committed in expected, f"committed() is {committed}, not {expected}")
+            if committed == number:
+                self._snapshot = self._prepared
+        self._prepared = None
         source.close()
         self._source = self._reader.open(self._snapshot[1])
         self._position, self.learnt = self._snapshot[1], list(self._snapshot[2])
 
     def learn(self, count: int) -> bool:
-        """Read about ``count`` arrivals; whether any came."""
         source = self._source
         assert source is not None
         until, left = time.monotonic() + self._reader.case.patience, count
@@ -487,7 +427,6 @@ class _Runner:
         return left < count
 
     def snapshot(self, crash_after: str = "") -> None:
-        """Prepare, commit and mark a snapshot, as far as a crash allows."""
         assert self._source is not None
         if crash_after == "read":
             return
@@ -610,16 +549,8 @@ def _finish(sink: Sink, number: int) -> Position:
 
 
 def _ensure_outputs(case: SinkCase, count: int) -> None:
-    found = list(case.outputs())
-    _ensure(
-        found == [one.value for one in _outputs(count)],
-        f"{count} outputs should be there, and are {found}",
-    )
-
-
-def _skip_exempt(case: SourceCase | SinkCase, check: str) -> None:
-    if check in case.exempt:
-        raise SkipTest(case.exempt[check])
+    found, wanted = list(case.outputs()), [one.value for one in _outputs(count)]
+    _ensure(found == wanted, f"{count} outputs should be there, and are {found}")
 
 
 def _skip_party(case: SourceCase, source: Source) -> None:
@@ -638,7 +569,6 @@ def _put(case: SourceCase, values: Sequence[bytes]) -> bool:
 
 
 def _attempt(call: Callable[[], object]) -> bool:
-    """Whether a case can do something."""
     try:
         call()
     except NotImplementedError:
@@ -661,10 +591,8 @@ def _without_error(call: Callable[[], Any], what: str) -> Any:
 
 
 def _ensure_same(wanted: Sequence[Arrival], found: Sequence[Arrival], what: str) -> None:
-    _ensure(
-        list(wanted) == list(found),
-        f"{what} gave {[one.id for one in found]}, not {[one.id for one in wanted]}",
-    )
+    message = f"{what} gave {[one.id for one in found]}, not {[one.id for one in wanted]}"
+    _ensure(list(wanted) == list(found), message)
 
 
 def _ensure(holds: bool, message: str) -> None:

@@ -6,8 +6,7 @@ import unicodedata
 from itertools import groupby, pairwise
 
 from clasher.kernels.scan import KIND
-from clasher.text import unicode_tables
-from clasher.text.tokens import code_points
+from clasher.text.tokens import code_points, unicode
 
 LAST = 0x3FFFF  # the last code point that may be part of a word
 UNSPACED_SCRIPTS = (
@@ -40,7 +39,7 @@ def kind(character: str, marks: bool = False) -> int:
 
 def is_settled(character: str) -> bool:
     """Tell whether the frozen table knows a character; a newer Python may know more."""
-    if unicodedata.unidata_version == unicode_tables.UNICODE_VERSION:
+    if unicodedata.unidata_version == unicode()["version"]:
         return True
     table = code_points()
     known = ord(character) < len(table) and table[ord(character)] >> KIND != SEPARATOR

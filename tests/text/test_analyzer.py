@@ -155,16 +155,9 @@ def test_a_model_without_a_tokenizer_takes_none(tmp_path):
 
 def test_a_language_that_was_removed_is_an_error(tmp_path, stemmers, monkeypatch):
     saved(tmp_path, stemmer="english")
-    monkeypatch.setattr("clasher.text.analyzer._stemmers", Old)
+    monkeypatch.setattr(stemmers, "algorithms", lambda: ["latin"])
     with pytest.raises(ModelFileError, match="its settings are not valid: The 'stemmer' parameter"):
         Clasher.load(tmp_path / "model")
-
-
-class Old:
-    """Remove a language from the library of stemmers."""
-
-    def algorithms(self):
-        return ["latin"]
 
 
 def test_a_missing_library_is_named_when_a_model_is_loaded(tmp_path, stemmers, monkeypatch):

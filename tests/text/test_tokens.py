@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from clasher import Analyzer, Clasher
 from clasher.errors import SettingError
 from clasher.kernels.scan import KIND, LETTER, SYMBOL, scan
-from clasher.text import unicode_tables
+from clasher.text import tokens
 from clasher.text.hashing import WORD_BUFFER, Hasher
 from clasher.text.tokens import code_points, one_buffer
 from support.reference import plain
@@ -264,7 +264,7 @@ def test_table_agrees_with_the_running_python():
 
 
 @pytest.mark.skipif(
-    unicodedata.unidata_version != unicode_tables.UNICODE_VERSION,
+    unicodedata.unidata_version != tokens.unicode()["version"],
     reason="only the Python whose Unicode was frozen knows what was not assigned then",
 )
 class TestWithTheFrozenUnicode:
@@ -280,4 +280,4 @@ class TestWithTheFrozenUnicode:
             check=True,
             text=True,
         )
-        assert tool.stdout == Path(unicode_tables.__file__).read_text("utf-8")
+        assert tool.stdout == Path(tokens.__file__).with_name("unicode.json").read_text("utf-8")

@@ -26,7 +26,7 @@ _model = section("Model")
 
 
 def setting_option(name: str) -> Callable[[Any], Any]:
-    """Make the option of a setting from its declaration."""
+    """Make the option of a setting."""
     declared = declarations()[name]
     attributes: dict[str, Any] = {"type": declared.read, "metavar": "N"}
     if declared.choices:
@@ -37,12 +37,8 @@ def setting_option(name: str) -> Callable[[Any], Any]:
     return _model(declared.flags or f"--{name.replace('_', '-')}", help=text, **attributes)
 
 
-def load_function(
-    _ctx: click.Context, _parameter: click.Parameter, value: str | None
-) -> Tokenizer | None:
+def load_function(value: str) -> Tokenizer:
     """Import the function of ``--tokenizer module:function``, from the current folder too."""
-    if value is None:
-        return None
     from clasher.io import registry
 
     try:
@@ -51,9 +47,9 @@ def load_function(
         raise click.BadParameter(str(error)) from error
 
 
-def _words(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> Any:
+def _words(value: str) -> str | tuple[str, ...]:
     """Return a language as it is, and ``@FILE`` as the words of the file."""
-    if value is None or not value.startswith("@"):
+    if not value.startswith("@"):
         return value
     try:
         return tuple(Path(value[1:]).read_text(encoding="utf-8").split())
@@ -61,14 +57,8 @@ def _words(_ctx: click.Context, _parameter: click.Parameter, value: str | None) 
         raise click.BadParameter(f"{value[1:]} is not UTF-8 text.") from error
 
 
-def _sizes(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> Any:
-    """Read ``3`` or ``2-3``.
-
-    >>> _sizes(None, None, "2-3"), _sizes(None, None, "3")
-    ((2, 3), 3)
-    """
-    if value is None:
-        return None
+def _sizes(value: str) -> int | tuple[int, int]:
+    """Read ``3`` or ``2-3``."""
     match = re.fullmatch(r"(\d+)(?:-(\d+))?", value)
     if match is None:
         raise click.BadParameter(f"{value!r} is neither a number nor two with a dash: 2-3.")
@@ -76,9 +66,9 @@ def _sizes(_ctx: click.Context, _parameter: click.Parameter, value: str | None) 
     return int(first) if last is None else (int(first), int(last))
 
 
-def _run(ctx: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+def _run(value: str) -> tuple[int, int]:
     """Read ``3-5``, or ``4`` for ``4-4``."""
-    sizes = _sizes(ctx, parameter, value)
+    sizes = _sizes(value)
     return (sizes, sizes) if isinstance(sizes, int) else sizes
 
 
@@ -86,8 +76,10 @@ def tokenizer_option(
     text: str = "The function that cuts the model's text into words, if it was given one.",
 ) -> Callable[[Any], Any]:
     """Make the option that names a function which cuts text into words."""
-    return _text("--tokenizer", metavar="MODULE:FUNCTION", callback=load_function, help=text)
+    return _text("--tokenizer", metavar="MODULE:FUNCTION", type=load_function, help=text)
 
+
+_FLAG: dict[str, Any] = {"is_flag": True, "default": None}
 
 ANALYSIS = {
     "min_length": _text(
@@ -95,7 +87,7 @@ ANALYSIS = {
         help="Drop shorter words (default: 1 with the margin rule, else 2).",
     ),
     "stop_words": _text(
-        "--stop-words", metavar="LANGUAGE|@FILE", callback=_words,
+        "--stop-words", metavar="LANGUAGE|@FILE", type=_words,
         help="Leave out the stop words of a language, or the words of a file.",
     ),
     "stemmer": _text(
@@ -103,22 +95,16 @@ ANALYSIS = {
         help="Treat all forms of a word as one, with a Snowball stemmer.",
     ),
     "ngrams": _text(
-        "--ngrams", metavar="N|LO-HI", callback=_sizes,
+        "--ngrams", metavar="N|LO-HI", type=_sizes,
         help="Also count up to N words in a row as one (default: 1); 2-3 leaves out single words.",
     ),
     "char_ngrams": _text(
-        "--char-ngrams", metavar="LO-HI", callback=_run,
+        "--char-ngrams", metavar="LO-HI", type=_run,
         help="Also count runs of LO to HI characters of each word.",
     ),
-    "strip_html": _text(
-        "--strip-html", is_flag=True, default=None, help="Leave out tags, comments and scripts."
-    ),
-    "strip_urls": _text(
-        "--strip-urls", is_flag=True, default=None, help="Leave out web addresses."
-    ),
-    "fold_numbers": _text(
-        "--fold-numbers", is_flag=True, default=None, help="Read every digit as 0."
-    ),
+    "strip_html": _text("--strip-html", **_FLAG, help="Leave out tags, comments and scripts."),
+    "strip_urls": _text("--strip-urls", **_FLAG, help="Leave out web addresses."),
+    "fold_numbers": _text("--fold-numbers", **_FLAG, help="Read every digit as 0."),
     "marks": _text(
         "--marks/--no-marks", default=None,
         help="Count question and exclamation marks as words (default: with the margin rule).",
@@ -144,13 +130,11 @@ class ModelOptions:
     analysis: dict[str, Any] = field(default_factory=dict)
 
     def create(self) -> Clasher:
-        """Make a model with these settings."""
         from clasher.model import Clasher
 
         return Clasher(**self._keywords())
 
     def settings(self) -> Settings:
-        """Return these settings, the others at their defaults."""
         return Settings(**self._keywords())
 
     def load(self, path: str) -> Clasher:
@@ -178,7 +162,13 @@ class ModelOptions:
         for name in model.settings.differences(asked):
             if name in named:
                 value = getattr(model.settings, name)
-                raise _contradiction(self._option(name), path, name, repr(value))
+                flag = f"--{name.replace('_', '-')} {self.given.get(name)}"
+                if name not in self.given:
+                    flag = f"--paper {self.paper}"
+                elif flags := declarations()[name].flags:
+                    yes, _, no = flags.partition("/")
+                    flag = yes if self.given[name] else no
+                raise _contradiction(flag, path, name, repr(value))
         analyzer = model.settings.analyzer
         asked_analyzer = Analyzer(**self.analysis)
         for name in self.analysis:
@@ -189,14 +179,6 @@ class ModelOptions:
                 shown = name_of(value) if callable(value) else str(value)
                 flag = STEM if name == "stemmer" else f"--{name.replace('_', '-')}"
                 raise _contradiction(flag, path, name, shown)
-
-    def _option(self, name: str) -> str:
-        if name not in self.given:
-            return f"--paper {self.paper}"
-        yes, _, no = declarations()[name].flags.partition("/")
-        if yes:
-            return yes if self.given[name] else no
-        return f"--{name.replace('_', '-')} {self.given[name]}"
 
 
 def _contradiction(flag: str, path: str, name: str, value: str) -> SettingError:
@@ -219,9 +201,8 @@ def _collect(given: dict[str, Any]) -> dict[str, Any]:
 
 
 PAPER_OPTION = _model(
-    "--paper",
-    type=click.Choice(["1", "2"]),
+    "--paper", type=click.Choice(["1", "2"]),
     help="The paper's own settings for mode 1 or 2: raw counts, no length normalisation, "
     "threshold 0.5.",
-)
+)  # fmt: skip
 OPTIONS = {name: setting_option(name) for name in declarations() if name != "analyzer"}

@@ -20,7 +20,6 @@ _COMPILING = threading.RLock()  # a kernel compiles the kernels that it calls
 
 @functools.cache
 def _sources() -> str:
-    """Return a digest of the source of all kernels."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
@@ -38,7 +37,6 @@ class Kernel:
         self._options = options
 
     def __call__(self, *arguments: Any) -> Any:
-        """Run the compiled function."""
         return self.compiled(*arguments)
 
     @functools.cached_property
@@ -47,26 +45,23 @@ class Kernel:
         with _COMPILING:
             if "compiled" in vars(self):  # another thread was faster
                 return vars(self)["compiled"]
-            return _compiled(self.__wrapped__, self._options)  # type: ignore[attr-defined]
+            import numpy as np
+            from numba import config, njit
+
+            function: Callable[..., Any] = self.__wrapped__  # type: ignore[attr-defined]
+            if config.DISABLE_JIT:  # let hashes overflow silently, as compiled code does
+                return np.errstate(all="ignore")(function)
+            watch()
+            compiled = njit(cache=True, **self._options)(function)
+            cache = compiled._cache
+            if hasattr(cache, "_cache_file"):
+                cache._cache_file._source_stamp = _sources()
+            return compiled
 
     @property
     def _numba_type_(self) -> Any:
         """The type that Numba asks for when a kernel calls this one."""
         return self.compiled._numba_type_
-
-
-def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    import numpy as np
-    from numba import config, njit
-
-    if config.DISABLE_JIT:  # let hashes overflow silently, as compiled code does
-        return np.errstate(all="ignore")(function)
-    watch()
-    compiled = njit(cache=True, **options)(function)
-    cache = compiled._cache
-    if hasattr(cache, "_cache_file"):
-        cache._cache_file._source_stamp = _sources()
-    return compiled
 
 
 def kernel(

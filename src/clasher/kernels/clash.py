@@ -8,7 +8,7 @@ from clasher.kernels.decay import gain
 from clasher.kernels.drift import watch
 from clasher.kernels.labels import UNLABELLED, above, fractions, mark, relate
 from clasher.kernels.margin import probability, score, score_at, sigmoid
-from clasher.kernels.regions import add_rows, feed, nearest
+from clasher.kernels.regions import add_rows, clear, feed, nearest
 from clasher.kernels.rules import learn
 from clasher.kernels.sketch import count, uncount, weigh
 from clasher.kernels.state import CENTROID, DOCUMENTS, LABELLED, LABELS, MARGIN, NOW, PERCEPTRON
@@ -52,10 +52,7 @@ def tidy(state, label, labels):
     for j in range(labels):
         state.together[label, j] = min(max(state.together[label, j], np.float32(0.0)), n)
     if n == 0.0:
-        for bucket in range(state.rows.shape[0]):
-            state.rows[bucket, 0, label] = np.float32(0.0)
-        state.norms[label] = 0.0
-        state.scales[label] = 0.0
+        clear(state, label)
 
 
 VECTOR = 16  # label rows are padded to this many

@@ -10,7 +10,6 @@ from typing import Any
 
 logger = logging.getLogger(__name__)
 
-KERNELS = "clasher.kernels."
 PATIENCE = 2.0  # seconds of compiling before the warning
 TEXT = "clasher: compiling its loops for this machine; this takes about a minute, once"
 
@@ -29,7 +28,6 @@ class Notice:
         self._warned = threading.Lock()
 
     def started(self) -> None:
-        """Note that a kernel starts to compile."""
         self._depth += 1
         if self._depth > 1 or self._warned.locked():
             return
@@ -43,7 +41,6 @@ class Notice:
         self._timer.start()
 
     def ended(self) -> None:
-        """Note that it has compiled or failed."""
         self._depth -= 1
         if self._depth or self._timer is None:
             return
@@ -64,17 +61,16 @@ def watch() -> None:
     """Let Numba report to ``notice`` when it compiles a kernel, instead of loading it."""
     from numba.core import event
 
+    def is_ours(event: Any) -> bool:
+        return str(event.data["dispatcher"].py_func.__module__).startswith("clasher.kernels.")
+
     class Listener(event.Listener):
         def on_start(self, event: Any) -> None:
-            if _is_ours(event):
+            if is_ours(event):
                 notice.started()
 
         def on_end(self, event: Any) -> None:
-            if _is_ours(event):
+            if is_ours(event):
                 notice.ended()
 
     event.register("numba:compile", Listener())  # type: ignore[no-untyped-call]
-
-
-def _is_ours(event: Any) -> bool:
-    return str(event.data["dispatcher"].py_func.__module__).startswith(KERNELS)

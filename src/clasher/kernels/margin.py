@@ -265,20 +265,38 @@ def look_twice(state, labels, work):
 
     From −1 to 1, times the probability of the other label; 0 for labels with a very low z.
     """
-    scores, looks = work.scores, work.looks
-    counts, gains = state.counts, state.gains
-    best, second = best_two(scores, counts, labels)
+    best, second = best_two(work.scores, state.counts, labels)
     if second < 0:
         for j in range(labels):
-            looks[j] = 0.0
+            work.looks[j] = 0.0
         return
-    documents, now = labelled_documents(state) + 1.0, state.clock[NOW]
-    one, share = now * gains[best], counts[best] / documents
-    look_beside(scores[best], state.together[best], share, one, counts, gains, now, labels, work)
-    if scores[best] > LOWEST:
-        other, beside = now * gains[second], counts[second] / documents
-        link = association(state.together[second, best], beside, counts[best], other, one)
-        looks[best] = sigmoid(scores[second]) * link
+    look_beside_two(
+        state, state.together, state.counts, state.gains, best, second, work.scores[best],
+        work.scores[second], 0, labels, work,
+    )  # fmt: skip
+
+
+@inlined
+def look_beside_two(
+    state, together, all_counts, all_gains, best, second, best_z, second_z, first, labels, work
+):
+    """Write l_j of the state's labels, which start at ``first``, and add it to their z.
+
+    The other arguments are of all labels; ``together`` has the columns of the state's labels.
+    """
+    documents = state.clock[FADED] / state.clock[NOW] * state.totals[LABELLED]
+    documents = documents / max(state.totals[DOCUMENTS], 1) + 1.0  # with labels, faded
+    now, scores, looks = state.clock[NOW], work.scores, work.looks
+    one, share = now * all_gains[best], all_counts[best] / documents
+    odds, row, counts, gains = sigmoid(best_z), together[best], state.counts, state.gains
+    for j in range(labels):  # no branch, so that it vectorises
+        look = odds * association(row[j], share, counts[j], one, now * gains[j])
+        looks[j] = look if (scores[j] > LOWEST) & (counts[j] > 0.0) else 0.0
+    here = best - first
+    if 0 <= here < labels and best_z > LOWEST:
+        other, beside = now * all_gains[second], all_counts[second] / documents
+        link = association(together[second, here], beside, all_counts[best], other, one)
+        looks[here] = sigmoid(second_z) * link
     a4 = state.shared[0, LOOK]
     for j in range(labels):
         scores[j] += a4 * looks[j]
@@ -295,23 +313,6 @@ def best_two(scores, counts, labels):
             elif second < 0 or scores[j] > scores[second]:
                 second = j
     return best, second
-
-
-@inlined
-def look_beside(best, row, share, one, counts, gains, now, labels, work):
-    """Write the looks of all labels beside the best one, whose z and ``row`` are given."""
-    scores, looks = work.scores, work.looks
-    odds = sigmoid(best)
-    for j in range(labels):  # no branch, so that it vectorises
-        look = odds * association(row[j], share, counts[j], one, now * gains[j])
-        looks[j] = look if (scores[j] > LOWEST) & (counts[j] > 0.0) else 0.0
-
-
-@inlined
-def labelled_documents(state):
-    """Return the faded number of labelled documents."""
-    all_documents = max(state.totals[DOCUMENTS], 1)
-    return state.clock[FADED] / state.clock[NOW] * state.totals[LABELLED] / all_documents
 
 
 @inlined
@@ -358,8 +359,11 @@ def learn_margin(state, buckets, x, region, truth, labels, work):
     if moved > 0.0:
         for at in range(buckets.shape[0]):
             state.squares[buckets[at]] = squares[at] + np.float32(moved) * x[at] * x[at]
-    for which in range(slopes.shape[0]):
-        share(state.shared, which, slopes[which])
+    for which in range(slopes.shape[0]):  # AdaGrad on the weights that all labels share
+        slope = slopes[which]
+        state.shared[1, which] += slope * slope
+        root = math.sqrt(SHARED_FLOOR + state.shared[1, which])
+        state.shared[0, which] -= SHARED_STEP * slope / root
 
 
 @kernel(fastmath={"reassoc"})
@@ -390,10 +394,3 @@ def follow(rows, label, buckets, x, slope, part, squares, weights):
         weights[at] = weight - STEP * move * np.sqrt((one + weight * weight) / squared)
     for at in range(used):
         rows[buckets[at], label] = weights[at]
-
-
-@kernel
-def share(shared, which, slope):
-    """AdaGrad on a weight that all labels share."""
-    shared[1, which] += slope * slope
-    shared[0, which] -= SHARED_STEP * slope / math.sqrt(SHARED_FLOOR + shared[1, which])

@@ -98,6 +98,16 @@ def halve(state, label):
 
 
 @kernel
+def clear(state, label):
+    """Empty a region."""
+    for bucket in range(state.rows.shape[0]):
+        state.rows[bucket, 0, label] = np.float32(0.0)
+    state.counts[label] = 0.0
+    state.norms[label] = 0.0
+    state.scales[label] = 0.0
+
+
+@kernel
 def copy_rows(rows, target, frequencies):
     """Copy into wider rows, except buckets that no document has used."""
     for bucket in range(rows.shape[0]):

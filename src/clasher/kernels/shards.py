@@ -7,25 +7,21 @@ functions as in ``clash.py``, so predictions equal those of one machine.
 
 import math
 
-from clasher.kernels import kernel
-from clasher.kernels.clash import VECTOR
-from clasher.kernels.decay import gain
+from clasher.kernels import inlined, kernel
+from clasher.kernels.clash import VECTOR, clash
 from clasher.kernels.labels import above
-from clasher.kernels.margin import (
-    LOOK,
-    LOWEST,
-    add_clashes,
-    association,
-    best_two,
-    highest_three,
-    labelled_documents,
-    look_beside,
-    sigmoid,
-    worth,
-)
+from clasher.kernels.margin import add_clashes, best_two, highest_three, look_beside_two, worth
 from clasher.kernels.regions import add_rows, closeness, nearest
 from clasher.kernels.sketch import weigh
-from clasher.kernels.state import NOW
+
+
+@inlined
+def weigh_one(document, indptr, buckets, counts, word_indptr, places, keys, state, setting, work):
+    """Weigh a document of a batch; returns its buckets and its length."""
+    inside = slice(indptr[document], indptr[document + 1])
+    words = slice(word_indptr[document], word_indptr[document + 1])
+    own = buckets[inside]
+    return own, weigh(state, setting, own, counts[inside], places[words], keys[words], work)
 
 
 @kernel
@@ -40,9 +36,9 @@ def ask_nearest(
     """
     width = (labels + VECTOR - 1) // VECTOR * VECTOR
     for document in range(indptr.shape[0] - 1):
-        inside = slice(indptr[document], indptr[document + 1])
-        own, words = buckets[inside], slice(word_indptr[document], word_indptr[document + 1])
-        length = weigh(state, setting, own, counts[inside], places[words], keys[words], work)
+        own, length = weigh_one(
+            document, indptr, buckets, counts, word_indptr, places, keys, state, setting, work
+        )
         add_rows(state.rows, 0, width, own, work.x, work.products)
         region = nearest(work, length, state, labels, setting.euclidean)
         (i0, i1, i2), (c0, c1, c2) = (-1, -1, -1), (0.0, 0.0, 0.0)
@@ -63,15 +59,12 @@ def ask_linear(
 ):  # fmt: skip
     """Find the labels of this shard that a perceptron predicts, and its best label."""
     floor = state.floor[0] if setting.learnt_floor else setting.floor
-    width = (labels + VECTOR - 1) // VECTOR * VECTOR
     filled = 0
     for document in range(indptr.shape[0] - 1):
-        inside = slice(indptr[document], indptr[document + 1])
-        own, words = buckets[inside], slice(word_indptr[document], word_indptr[document + 1])
-        length = weigh(state, setting, own, counts[inside], places[words], keys[words], work)
-        add_rows(state.rows, 0, width, own, work.x, work.linear)
-        for j in range(labels):
-            work.scores[j] = (state.bias[0, j] + work.linear[j]) / gain(state, j)
+        own, length = weigh_one(
+            document, indptr, buckets, counts, word_indptr, places, keys, state, setting, work
+        )
+        clash(state, setting, own, length, labels, work)
         filled = answer(
             state, setting.threshold, floor, length, labels, work, document, filled,
             out_indptr, out_ids, out_best, out_value,
@@ -89,13 +82,14 @@ def ask_scores(
     three with the highest cosines, and their cosines. ``out_labels`` and ``out_values`` are [n, 2].
     """
     for document in range(indptr.shape[0] - 1):
-        inside = slice(indptr[document], indptr[document + 1])
-        words = slice(word_indptr[document], word_indptr[document + 1])
         best, second = -1, -1
         if near_labels[document, 0] >= 0:
+            own, length = weigh_one(
+                document, indptr, buckets, counts, word_indptr, places, keys, state, setting, work
+            )
             score_shard(
-                buckets[inside], counts[inside], places[words], keys[words], state, setting, work,
-                labels, together, all_counts, near_labels[document], near_values[document],
+                own, length, state, setting, work, labels, together, all_counts,
+                near_labels[document], near_values[document],
             )  # fmt: skip
             best, second = best_two(work.scores, state.counts, labels)
         out_labels[document, 0], out_labels[document, 1] = best, second
@@ -116,33 +110,33 @@ def ask_look(
     floor = state.floor[0] if setting.learnt_floor else setting.floor
     filled = 0
     for document in range(indptr.shape[0] - 1):
-        inside = slice(indptr[document], indptr[document + 1])
-        words = slice(word_indptr[document], word_indptr[document + 1])
         length = 0.0
         if near_labels[document, 0] >= 0:
-            length = 1.0
+            own, length = weigh_one(
+                document, indptr, buckets, counts, word_indptr, places, keys, state, setting, work
+            )
             score_shard(
-                buckets[inside], counts[inside], places[words], keys[words], state, setting, work,
-                labels, together, all_counts, near_labels[document], near_values[document],
+                own, length, state, setting, work, labels, together, all_counts,
+                near_labels[document], near_values[document],
             )  # fmt: skip
-            look_again(
-                state, labels, together, all_counts, all_gains, first, two_labels[document],
-                two_values[document], work,
-            )  # fmt: skip
+            best, second = two_labels[document, 0], two_labels[document, 1]
+            if second >= 0:
+                look_beside_two(
+                    state, together, all_counts, all_gains, best, second, two_values[document, 0],
+                    two_values[document, 1], first, labels, work,
+                )  # fmt: skip
         filled = answer(
             state, cut, floor, length, labels, work, document, filled,
             out_indptr, out_ids, out_best, out_value,
         )  # fmt: skip
 
 
-@kernel
+@inlined
 def score_shard(
-    buckets, counts, places, keys, state, setting, work, labels, together, all_counts, near_labels,
-    near_values,
-):  # fmt: skip
+    buckets, length, state, setting, work, labels, together, all_counts, near_labels, near_values
+):
     """Write z of this shard's labels before the second look, given the regions of all shards."""
     width = (labels + VECTOR - 1) // VECTOR * VECTOR
-    length = weigh(state, setting, buckets, counts, places, keys, work)
     add_rows(state.rows, 0, width, buckets, work.x, work.products)
     nearest(work, length, state, labels, setting.euclidean)  # writes the cosines
     add_rows(state.rows, 1, width, buckets, work.x, work.linear)
@@ -151,25 +145,6 @@ def score_shard(
     values = worth(highest, all_counts[i0], all_counts[i1], all_counts[i2])
     rows = together[i0], together[i1], together[i2]
     add_clashes(state, rows, values, near_values[0], labels, work)
-
-
-@kernel
-def look_again(state, labels, together, all_counts, all_gains, first, two, values, work):
-    """Take the second look at this shard's labels, beside the best of all shards."""
-    best, second = two[0], two[1]
-    if second < 0:
-        return
-    documents, now = labelled_documents(state) + 1.0, state.clock[NOW]
-    one, share = now * all_gains[best], all_counts[best] / documents
-    look_beside(values[0], together[best], share, one, state.counts, state.gains, now, labels, work)
-    here = best - first
-    if 0 <= here < labels and values[0] > LOWEST:
-        other, beside = now * all_gains[second], all_counts[second] / documents
-        link = association(together[second, here], beside, all_counts[best], other, one)
-        work.looks[here] = sigmoid(values[1]) * link
-    a4 = state.shared[0, LOOK]
-    for j in range(labels):
-        work.scores[j] += a4 * work.looks[j]
 
 
 @kernel

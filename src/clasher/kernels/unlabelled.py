@@ -8,7 +8,7 @@ import numpy as np
 from clasher.kernels import kernel
 from clasher.kernels.clash import clash
 from clasher.kernels.decay import gain
-from clasher.kernels.regions import feed, halve
+from clasher.kernels.regions import clear, feed, halve
 from clasher.kernels.rules import COUNT_LIMIT
 from clasher.kernels.sketch import count, weigh
 from clasher.kernels.state import DOCUMENTS, LABELLED, LABELS
@@ -75,33 +75,16 @@ def choose_cluster(state, nearest, cosine, threshold, most, patience):
     if used < most:
         state.totals[LABELS] = used + 1
         return used
-    stale = longest_unfed(state)
+    stale = 0  # the cluster that was fed least recently
+    for cluster in range(used):
+        if state.seen[cluster] < state.seen[stale]:
+            stale = cluster
     if state.totals[DOCUMENTS] - state.seen[stale] > patience:
-        clear_cluster(state, stale)
+        clear(state, stale)
+        state.gains[stale] = 1.0
+        state.together[stale, stale] = np.float32(0.0)
         return stale
     return nearest if nearest >= 0 else stale
-
-
-@kernel
-def longest_unfed(state):
-    """Find the cluster that was fed least recently."""
-    oldest = 0
-    for cluster in range(state.totals[LABELS]):
-        if state.seen[cluster] < state.seen[oldest]:
-            oldest = cluster
-    return oldest
-
-
-@kernel
-def clear_cluster(state, cluster):
-    """Empty a cluster."""
-    for bucket in range(state.rows.shape[0]):
-        state.rows[bucket, 0, cluster] = np.float32(0.0)
-    state.counts[cluster] = 0.0
-    state.norms[cluster] = 0.0
-    state.scales[cluster] = 0.0
-    state.gains[cluster] = 1.0
-    state.together[cluster, cluster] = np.float32(0.0)
 
 
 @kernel

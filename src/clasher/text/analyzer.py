@@ -6,68 +6,33 @@ import difflib
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 from clasher.errors import MissingExtraError, SettingError, is_integer
 
-EXTRA = "text"
-
-
-def stop_words_of(language: str) -> tuple[str, ...]:
-    """Return the stop words of a language, sorted, without phrases.
-
-    >>> "the" in stop_words_of("english"), "und" in stop_words_of("german")
-    (True, True)
-    """
-    library = _stop_words()
-    known = sorted(set(library.AVAILABLE_LANGUAGES))
-    if language not in known:
-        raise _unknown("stop_words", language, known)
-    listed = (word.strip() for word in library.get_stop_words(language))
-    return tuple(sorted({word for word in listed if len(word.split()) == 1}))
-
 
 def stemmer_of(language: str) -> Any:
-    """Return a stemmer without a cache.
-
-    >>> stemmer_of("english").stemWords(["prices", "raising"])
-    ['price', 'rais']
-    """
-    check_stemmer(language)
-    return _stemmers().Stemmer(language, 0)
+    """Return a stemmer without a cache."""
+    library = _library("Stemmer", "A stemmer")
+    _check_language("stemmer", language, library.algorithms())
+    return library.Stemmer(language, 0)
 
 
-def check_stemmer(language: str) -> None:
-    """Refuse a language without a stemmer."""
-    known = sorted(_stemmers().algorithms())
+def _check_language(parameter: str, language: str, known: Iterable[str]) -> None:
+    known = sorted(set(known))
     if language not in known:
-        raise _unknown("stemmer", language, known)
+        near = difflib.get_close_matches(str(language), known, 1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise _refusal(parameter, f"one of {', '.join(known)}{hint}", language)
 
 
-def _unknown(parameter: str, language: str, known: list[str]) -> SettingError:
-    near = difflib.get_close_matches(str(language), known, 1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
-    must_be = f"one of {', '.join(known)}{hint}"
-    return SettingError.of(parameter, must_be, language, "Analyzer")
-
-
-def _stop_words() -> ModuleType:
+def _library(name: str, what: str) -> ModuleType:
     try:
-        import stop_words
+        return import_module(name)
     except ImportError as error:
-        raise MissingExtraError.of("A list of stop words", EXTRA) from error
-    module: ModuleType = stop_words
-    return module
-
-
-def _stemmers() -> ModuleType:
-    try:
-        import Stemmer
-    except ImportError as error:
-        raise MissingExtraError.of("A stemmer", EXTRA) from error
-    module: ModuleType = Stemmer
-    return module
+        raise MissingExtraError.of(what, "text") from error
 
 
 LONGEST_GRAM = 10
@@ -152,10 +117,16 @@ class Analyzer:
                 raise _refusal(name, "True or False", getattr(self, name))
         if not is_integer(self.pairs, 0, MOST_PAIRED):
             raise _refusal("pairs", f"an integer from 0 to {MOST_PAIRED}", self.pairs)
-        self._set("stop_words", _list_of_words(self.stop_words))
-        self._set("ngrams", _word_sizes(self.ngrams, self.char_ngrams is not None))
-        self._set("char_ngrams", _run_sizes(self.char_ngrams))
-        self._set("snowball", _version_for(self.stemmer, self.snowball))
+        if self.char_ngrams is not None and not _is_range(self.char_ngrams, 2):
+            must_be = f"None or two integers from 2 to {LONGEST_GRAM} in order"
+            raise _refusal("char_ngrams", must_be, self.char_ngrams)
+        normal = {
+            "stop_words": _list_of_words(self.stop_words),
+            "ngrams": _word_sizes(self.ngrams, self.char_ngrams is not None),
+            "snowball": _version_for(self.stemmer, self.snowball),
+        }
+        for name, value in normal.items():
+            object.__setattr__(self, name, value)
         if self.tokenizer is not None:
             name_of(self.tokenizer)
 
@@ -170,13 +141,8 @@ class Analyzer:
         """
         return cls(**{**RICH, **changes})
 
-    def _set(self, name: str, value: object) -> None:
-        """Replace a setting by its normal form."""
-        object.__setattr__(self, name, value)
-
     @property
     def stopped(self) -> tuple[str, ...]:
-        """The words to leave out."""
         return self.stop_words or ()  # type: ignore[return-value]
 
     @property
@@ -187,20 +153,13 @@ class Analyzer:
     @property
     def by_scan(self) -> bool:
         """Whether one scan over the bytes is enough to find the words, and pairs of them."""
-        return (
-            not self.stopped
-            and self.stemmer is None
-            and self.tokenizer is None
-            and self.word_sizes == (1, 1)
-            and self.char_ngrams is None
-        )
+        further = (self.stop_words, self.stemmer, self.tokenizer, self.char_ngrams)
+        return self.word_sizes == (1, 1) and all(step is None for step in further)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        for name, value in values.items():
-            if isinstance(value, tuple):
-                values[name] = list(value)
+        values |= {name: list(value) for name, value in values.items() if type(value) is tuple}
         values["tokenizer"] = None if self.tokenizer is None else name_of(self.tokenizer)
         if not self.features:  # model files of text are older than this setting
             del values["features"]
@@ -209,11 +168,8 @@ class Analyzer:
     @classmethod
     def of(cls, given: dict[str, Any], tokenizer: Tokenizer | None = None) -> Analyzer:
         """Make an analyzer from plain values and, if it has one, the tokenizer."""
-        values: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in given.items()
-        }
-        return cls(**values | {"tokenizer": tokenizer})
+        lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+        return cls(**{**given, **lists, "tokenizer": tokenizer})
 
 
 def analyzer_for(rule: str) -> Analyzer:
@@ -222,12 +178,7 @@ def analyzer_for(rule: str) -> Analyzer:
 
 
 def name_of(tokenizer: object) -> str:
-    """Return the name under which a model file stores a function.
-
-    >>> from html import unescape
-    >>> name_of(unescape)
-    'html:unescape'
-    """
+    """Return the name under which a model file stores a function."""
     module, name = getattr(tokenizer, "__module__", None), getattr(tokenizer, "__qualname__", "<")
     if not callable(tokenizer) or module is None or "<" in name:
         must_be = "None or a function at the top level of a module, with a name"
@@ -257,7 +208,10 @@ def _list_of_words(given: Any) -> tuple[str, ...] | None:
     if given is None:
         return None
     if isinstance(given, str):
-        return stop_words_of(given)
+        library = _library("stop_words", "A list of stop words")
+        _check_language("stop_words", given, library.AVAILABLE_LANGUAGES)
+        listed = (word.strip() for word in library.get_stop_words(given))
+        return tuple(sorted({word for word in listed if len(word.split()) == 1}))  # no phrases
     must_be = "None, the name of a language, or words without blanks"
     if not isinstance(given, Iterable):
         raise _refusal("stop_words", must_be, given)
@@ -273,19 +227,9 @@ def _word_sizes(given: Any, characters: bool) -> tuple[int, int]:
     if characters and sizes == (0, 0):
         return 0, 0
     if not _is_range(sizes, 1):
-        must_be = (
-            f"an integer from 1 to {LONGEST_GRAM}, or two of them in order "
-            f"(or 0 beside char_ngrams)"
-        )
-        raise _refusal("ngrams", must_be, given)
+        must_be = f"an integer from 1 to {LONGEST_GRAM}, or two of them in order"
+        raise _refusal("ngrams", f"{must_be} (or 0 beside char_ngrams)", given)
     return sizes
-
-
-def _run_sizes(given: tuple[int, int] | None) -> tuple[int, int] | None:
-    if given is not None and not _is_range(given, 2):
-        must_be = f"None or two integers from 2 to {LONGEST_GRAM} in order"
-        raise _refusal("char_ngrams", must_be, given)
-    return given
 
 
 def _is_range(given: Any, least: int) -> bool:
@@ -301,10 +245,10 @@ def _version_for(stemmer: Any, noted: str | None) -> str | None:
     """Return the version of the stemmers; warn if it is not the noted one."""
     if stemmer is None:
         return None
-    check_stemmer(stemmer)
+    stemmer_of(stemmer)  # refuses an unknown language
     if noted is not None and not isinstance(noted, str):
         raise _refusal("snowball", "None or a version", noted)
-    running = str(_stemmers().version())
+    running = str(_library("Stemmer", "A stemmer").version())
     if noted is not None and noted != running:
         warnings.warn(
             f"the model was made with the stemmers of Snowball {noted}, and {running} is "

@@ -35,16 +35,8 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher.errors import SettingError, TextError
+from clasher.kernels import scan
 from clasher.kernels.hashing import PAIR, Records, finalise, fold_values, place
-from clasher.kernels.scan import (
-    WHOLE,
-    Words,
-    emit,
-    fold_documents,
-    hash_documents,
-    hash_texts,
-    pairs_of,
-)
 from clasher.text.analyzer import Analyzer
 from clasher.text.tokens import (
     Analysis,
@@ -57,40 +49,26 @@ from clasher.text.tokens import (
     one_buffer,
 )
 
-_NO_WORDS = (
-    np.empty(0, np.int32), np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64),
-    np.frombuffer(b"", np.uint8),
-)  # fmt: skip
-
 
 class HashedWords(NamedTuple):
     """The distinct words of documents, in order of appearance, if the :class:`Hasher` keeps them.
 
     Document ``d`` has words ``indptr[d]`` to ``indptr[d + 1]``.
-
-    Attributes
-    ----------
-    places
-        The place of the word's bucket among those of its document.
-    keys
-        The word's hash before it is finalised, from which further hash functions start.
-    starts, stops
-        ``data[start:stop]`` is the first occurrence of the word.
-    data
-        The text, in UTF-8.
     """
 
     indptr: npt.NDArray[np.int64]
-    places: npt.NDArray[np.int32]
-    keys: npt.NDArray[np.uint64]
-    starts: npt.NDArray[np.int64]
+    places: npt.NDArray[np.int32]  # of the word's bucket among those of its document
+    keys: npt.NDArray[np.uint64]  # the hash before it is finalised: other hash functions start here
+    starts: npt.NDArray[np.int64]  # data[start:stop] is the first occurrence
     stops: npt.NDArray[np.int64]
-    data: npt.NDArray[np.uint8]
+    data: npt.NDArray[np.uint8]  # UTF-8
 
     @classmethod
     def none(cls, documents: int) -> HashedWords:
         """Return no words, for this many documents."""
-        return cls(np.zeros(documents + 1, np.int64), *_NO_WORDS)
+        return cls(
+            np.zeros(documents + 1, np.int64), *NO_RECORDS[1:5], np.frombuffer(b"", np.uint8)
+        )
 
     def part(self, start: int, stop: int) -> HashedWords:
         """Return the words of documents ``start`` to ``stop`` without copying them."""
@@ -118,7 +96,6 @@ class Hashed(NamedTuple):
 
     @property
     def documents(self) -> int:
-        """The number of documents."""
         return len(self.indptr) - 1
 
     def part(self, start: int, stop: int) -> Hashed:
@@ -132,7 +109,7 @@ class Hashed(NamedTuple):
 
 
 def room_for_words(documents: int, words: int, buckets: int) -> Records:
-    """Allocate records for this many words and buckets."""
+    """Allocate records."""
     return Records(
         np.zeros(documents + 1, np.int64), np.empty(words, np.int32), np.empty(words, np.uint64),
         np.empty(words, np.int64), np.empty(words, np.int64), np.zeros(buckets, np.int64),
@@ -141,20 +118,11 @@ def room_for_words(documents: int, words: int, buckets: int) -> Records:
 
 
 NO_RECORDS = room_for_words(0, 0, 0)
-
-
 LARGEST = float(np.finfo(np.float32).max)
 
 
 def hash_features(hasher: Hasher, documents: Iterable[Mapping[Any, Any]]) -> Hashed:
-    """Hash documents that are mappings of names to values.
-
-    >>> from clasher.text.analyzer import Analyzer
-    >>> hasher = Hasher(1024, analyzer=Analyzer(features=True))
-    >>> hashed = hash_features(hasher, [{"wheat": 2, "corn": 0.5}, {"colour": "red"}])
-    >>> hashed.indptr.tolist(), sorted(abs(hashed.counts).tolist())
-    ([0, 2, 3], [0.5, 1.0, 2.0])
-    """
+    """Hash documents that are mappings of names to values."""
     if not hasher.analyzer.features:
         raise TextError(
             "the model learns from text, not from features; make one for features with "
@@ -178,12 +146,18 @@ def hash_features(hasher: Hasher, documents: Iterable[Mapping[Any, Any]]) -> Has
                 values.append(count)
         ends.append(len(names))
     indptr = np.array(ends, np.int64)
-    words, order = _in_order(_words(names, indptr, hasher.initial))
+    sizes = np.array([len(name) for name in names], np.int64)
+    stops = np.cumsum(sizes)
+    data, keys = np.frombuffer(b"".join(names), np.uint8), np.empty(len(names), np.uint64)
+    as_they_are = letters(lower=False, fold_numbers=False)
+    scan.hash_texts(data, stops - sizes, stops, as_they_are, hasher.initial, keys)
+    numbers = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    order = np.lexsort((keys, numbers))  # features may come in any order
+    words = scan.Words(indptr, keys[order], (stops - sizes)[order], stops[order], data)
     return hasher.fold(words, np.array(values, np.float32)[order])
 
 
 def _count(value: Any, name: Any, document: int) -> float:
-    """Return the count of a value, 0 for an unknown one."""
     if value is None:
         return 0.0
     if not isinstance(value, Real | np.bool_):
@@ -202,69 +176,30 @@ def _count(value: Any, name: Any, document: int) -> float:
     return count
 
 
-def _words(names: list[bytes], indptr: Any, initial: np.uint64) -> Words:
-    """Hash names as words, as they are."""
-    sizes = np.array([len(name) for name in names], np.int64)
-    stops = np.cumsum(sizes)
-    data = np.frombuffer(b"".join(names), np.uint8)
-    keys = np.empty(len(names), np.uint64)
-    starts = stops - sizes
-    as_they_are = letters(lower=False, fold_numbers=False)
-    hash_texts(data, starts, stops, as_they_are, initial, keys)
-    return Words(indptr, keys, starts, stops, data)
-
-
-def _in_order(words: Words) -> tuple[Words, Any]:
-    """Sort the words of each document by their hashes; return the order too."""
-    documents = np.repeat(np.arange(len(words.indptr) - 1), np.diff(words.indptr))
-    order = np.lexsort((words.keys, documents))
-    ordered = words._replace(
-        keys=words.keys[order], starts=words.starts[order], stops=words.stops[order]
-    )
-    return ordered, order
-
-
 def take_rows(hasher: Hasher, indptr: Any, buckets: Any, counts: Any) -> Hashed:
-    """Take the rows of a sparse matrix as documents, after checking all that kernels rely on.
-
-    >>> take_rows(Hasher(4), [0, 2, 3], [0, 1, 3], [0.5, 2.0, -1.0]).counts.tolist()
-    [0.5, 2.0, -1.0]
-    """
-    made = Hashed(
-        np.ascontiguousarray(indptr, np.int64),
+    """Take the rows of a sparse matrix as documents, after checking all that kernels rely on."""
+    indptr = np.ascontiguousarray(indptr, np.int64)
+    buckets, counts = (
         np.ascontiguousarray(buckets, np.int32),
         np.ascontiguousarray(counts, np.float32),
-        HashedWords.none(max(len(indptr) - 1, 0)),
-        hasher.analysis,
     )
-    indptr, buckets, counts = made.indptr, made.buckets, made.counts
-    if (
-        not len(indptr)
-        or indptr[0] != 0
-        or indptr[-1] != len(buckets)
-        or (np.diff(indptr) < 0).any()
-    ):
-        raise _refusal(
-            "indptr", "where each document begins, from 0 to the number of buckets", indptr
-        )
+    ends = (indptr[0], indptr[-1]) if len(indptr) else None
+    if ends != (0, len(buckets)) or (np.diff(indptr) < 0).any():
+        must_be = "where each document begins, from 0 to the number of buckets"
+        raise _refusal("indptr", must_be, indptr)
     if len(counts) != len(buckets) or not np.isfinite(counts).all():
         raise _refusal("weights", "a finite number for each bucket", counts)
     if len(buckets) and not (buckets.min() >= 0 and buckets.max() < hasher.dimensions):
         raise _refusal("buckets", f"numbers from 0 to {hasher.dimensions - 1}", buckets)
-    if not _are_distinct(indptr, buckets):
-        raise _refusal("buckets", "each once in a document; add up what is there twice", buckets)
-    return made
-
-
-def _are_distinct(indptr: npt.NDArray[np.int64], buckets: npt.NDArray[np.int32]) -> bool:
-    """Tell whether no document has a bucket twice; quick if buckets ascend."""
     rises = np.ones(len(buckets) + 1, np.bool_)
     rises[1:-1] = buckets[1:] > buckets[:-1]
     rises[indptr] = True
-    if rises.all():
-        return True
-    documents = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    return len(np.unique(documents << 32 | buckets)) == len(buckets)
+    if not rises.all():  # buckets that do not ascend may be there twice
+        documents = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        if len(np.unique(documents << 32 | buckets)) < len(buckets):
+            must_be = "each once in a document; add up what is there twice"
+            raise _refusal("buckets", must_be, buckets)
+    return Hashed(indptr, buckets, counts, HashedWords.none(len(indptr) - 1), hasher.analysis)
 
 
 def _refusal(parameter: str, must_be: str, got: object) -> SettingError:
@@ -288,28 +223,21 @@ class Word(NamedTuple):
 class Hasher:
     """Hash documents; it has no state of the model, so it may run ahead in other threads.
 
-    >>> hasher = Hasher(dimensions=1024)
-    >>> hasher.hash_many(["wheat and grain", "grain grain"]).counts.tolist()
+    With ``keep_words`` it also returns the distinct words of each document.
+
+    >>> Hasher(dimensions=1024).hash_many(["wheat and grain", "grain grain"]).counts.tolist()
     [1.0, 1.0, -1.0, -2.0]
-
-    With ``keep_words`` it also returns the distinct words of each document:
-
-    >>> words = Hasher(dimensions=1024, keep_words=True).hash_one("grain, wheat, grain").words
-    >>> [bytes(words.data[a:b]).decode() for a, b in zip(words.starts, words.stops)]
-    ['grain', 'wheat']
     """
 
     def __init__(
-        self,
-        dimensions: int,
-        seed: int = 0,
-        analyzer: Analyzer | None = None,
+        self, dimensions: int, seed: int = 0, analyzer: Analyzer | None = None,
         keep_words: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.dimensions = dimensions
         self.analyzer = analyzer if analyzer is not None else Analyzer()
         self.keep_words = keep_words
-        self.analysis = _fingerprint(dimensions, seed, self.analyzer)
+        changes_hashes = json.dumps([dimensions, seed, self.analyzer.to_dict()], sort_keys=True)
+        self.analysis = hashlib.blake2b(changes_hashes.encode(), digest_size=8).hexdigest()
         with np.errstate(over="ignore"):
             self.initial = np.uint64(finalise(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15)))
         self._steps = Analysis(self.analyzer, self.initial)
@@ -356,27 +284,26 @@ class Hasher:
         words = self._steps.words(cleaned)
         at_character = Offsets(text, words, cleaned, origin)
         hashes, starts, stops, _ = self._scratch()
-        first, last = 0, len(words.keys)
         found: list[Word] = []
-        word, at = first, WHOLE
-        while word < last:
-            count, word, at = emit(
-                words, first, last, word, at, self._steps.letters, self._steps.grams,
-                hashes, starts, stops,
-            )  # fmt: skip
+
+        def add(count: int, weight: float) -> None:
             for i in range(count):
                 bucket, sign = place(hashes[i], self.dimensions)
                 span = at_character(int(starts[i]), int(stops[i]))
-                found.append(Word(*span, int(bucket), int(sign), int(hashes[i])))
+                found.append(Word(*span, int(bucket), weight * int(sign), int(hashes[i])))
+
+        last, word, at = len(words.keys), 0, scan.WHOLE
+        while word < last:
+            count, word, at = scan.emit(
+                words, 0, last, word, at, self._steps.letters, self._steps.grams,
+                hashes, starts, stops,
+            )  # fmt: skip
+            add(count, 1)
         if last < self._steps.grams.pairs:
-            for i in range(pairs_of(words, first, last, hashes, starts, stops)):
-                bucket, sign = place(hashes[i], self.dimensions)
-                span = at_character(int(starts[i]), int(stops[i]))
-                weight = float(PAIR) * int(sign)
-                found.append(Word(*span, int(bucket), weight, int(hashes[i])))
+            add(scan.pairs_of(words, 0, last, hashes, starts, stops), float(PAIR))
         return found
 
-    def fold(self, words: Words, values: npt.NDArray[np.float32]) -> Hashed:
+    def fold(self, words: scan.Words, values: npt.NDArray[np.float32]) -> Hashed:
         """Fold words with the given counts into buckets."""
         made, records = self._allocate(np.diff(words.indptr))
         slots = self._scratch()[-1]
@@ -390,7 +317,7 @@ class Hasher:
         if self._by_scan:  # one pass over the bytes
             most = most_words(texts, self.analyzer.marks)
             made, records = self._allocate(most + np.minimum(most, self.analyzer.pairs))
-            hash_documents(
+            scan.hash_documents(
                 texts.data, texts.offsets, self._steps.table, self.analyzer.min_length,
                 self.initial, self.analyzer.pairs, self.dimensions, slots, hashes, starts, stops,
                 *made, self.keep_words, records,
@@ -398,7 +325,7 @@ class Hasher:
             return self._trimmed(made, records, texts.data)
         words = self._steps.words(texts)
         made, records = self._allocate(most_grams(words, self._steps.grams))
-        fold_documents(
+        scan.fold_documents(
             words, self._steps.letters, self._steps.grams, self.dimensions, slots, hashes, starts,
             stops, *made, self.keep_words, records,
         )  # fmt: skip
@@ -407,9 +334,8 @@ class Hasher:
     def _allocate(self, most: npt.NDArray[np.int64]) -> tuple[tuple[Any, Any, Any], Records]:
         """Allocate indptr, buckets and counts, and records, for documents of ``most`` words."""
         documents, room = len(most), int(np.minimum(most, self.dimensions).sum())
-        records = NO_RECORDS
-        if self.keep_words:
-            records = room_for_words(documents, int(most.sum()), room)
+        words = int(most.sum())
+        records = room_for_words(documents, words, room) if self.keep_words else NO_RECORDS
         indptr = np.empty(documents + 1, np.int64)
         return (indptr, np.empty(room, np.int32), np.zeros(room, np.float32)), records
 
@@ -459,9 +385,3 @@ class Hasher:
             )
         buffers: tuple[npt.NDArray[Any], ...] = self._local.buffers
         return buffers
-
-
-def _fingerprint(dimensions: int, seed: int, analyzer: Analyzer) -> str:
-    """Return a digest of all that changes the hashes of documents."""
-    made_by = json.dumps([dimensions, seed, analyzer.to_dict()], sort_keys=True)
-    return hashlib.blake2b(made_by.encode(), digest_size=8).hexdigest()

@@ -4,8 +4,6 @@
 around it. Models see names in NFC without these. Upper and lower case stay different.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeVar
@@ -22,11 +20,7 @@ INVISIBLE: Final = (
 
 
 def normal_name(name: str) -> str:
-    r"""Return a name in NFC, without white space and zero-width characters around it.
-
-    >>> normal_name(" oil "), normal_name("\u200bE\u0301") == "\xc9", normal_name("crude oil")
-    ('oil', True, 'crude oil')
-    """
+    """Return a name in NFC, without white space and zero-width characters around it."""
     name = name.strip()
     if name.isascii():
         return name
@@ -37,12 +31,7 @@ def normal_name(name: str) -> str:
 
 
 def check_name(name: Any, where: str = "") -> str:
-    """Return the normal form of a name; refuse names that cannot be shown or stored.
-
-    >>> check_name(" ", "document 3: ")
-    Traceback (most recent call last):
-    clasher.errors.LabelError: document 3: a label must have a visible character. Got ' ' instead.
-    """
+    """Return the normal form of a name; refuse names that cannot be shown or stored."""
     try:
         bad = not isinstance(name, str) or not name.encode()
     except UnicodeEncodeError:
@@ -58,11 +47,7 @@ def check_name(name: Any, where: str = "") -> str:
 
 
 def normal_states(states: Mapping[str, T], where: str = "") -> dict[str, T]:
-    """Normalise the names of a mapping label → bool; refuse a yes and a no for one label.
-
-    >>> normal_states({"oil ": True, "oil": True})
-    {'oil': True}
-    """
+    """Normalise the names of a mapping label → bool; refuse a yes and a no for one label."""
     normal: dict[str, T] = {}
     for name, state in states.items():
         own = check_name(name, where)
@@ -79,15 +64,10 @@ def contradiction(name: str, where: str = "") -> LabelError:
 
 
 def settled_names(names: Iterable[str]) -> list[str]:
-    r"""Normalise the names in a file written before names were normalised.
+    """Normalise the names in a file written before names were normalised.
 
     Labels stay apart: if several names have one normal form, one of them gets it and the others
     stay, to be merged or renamed by hand. A blank name stays too.
-
-    >>> settled_names(["oil ", "gold", "oil", " "])
-    ['oil ', 'gold', 'oil', ' ']
-    >>> settled_names(["oil ", " oil"])
-    ['oil ', 'oil']
     """
     given = list(names)
     taken = set(given)

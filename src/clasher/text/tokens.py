@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import functools
 import html.entities
+import json
 import re
 import threading
 from collections.abc import Iterable
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,20 +26,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from clasher.errors import TextError
+from clasher.kernels import scan
 from clasher.kernels.hashing import drop_known, insert, recall, remember
 from clasher.kernels.markup import ENDS, Entities, strip_addresses, strip_markup
-from clasher.kernels.scan import (
-    KIND,
-    LETTER,
-    SYMBOL,
-    UNSPACED,
-    WORD,
-    Grams,
-    Words,
-    hash_texts,
-    scan_documents,
-)
-from clasher.text import unicode_tables
 from clasher.text.analyzer import Analyzer, name_of, stemmer_of
 
 MARKS = "!?՜՞؟‼‽⁇⁈⁉！？"
@@ -45,24 +36,33 @@ MARKS = "!?՜՞؟‼‽⁇⁈⁉！？"
 
 
 @functools.cache
+def unicode() -> dict[str, Any]:
+    """Read the frozen tables of letters, made by tools/unicode_ranges.py.
+
+    Runs [start, stop) of words (letters, marks and numbers), of those unspaced, of symbols and of
+    digits; in runs [start, stop, step, shift] the lower case is ``code + shift``. Buckets depend
+    on the tables, so they never change within a version of the model file.
+    """
+    tables: dict[str, Any] = json.loads(Path(__file__).with_name("unicode.json").read_bytes())
+    return tables
+
+
+@functools.cache
 def code_points(fold_numbers: bool = False, marks: bool = False) -> npt.NDArray[np.uint32]:
     """Return the kind and the lower case of every code point, as the kernels read them."""
-    table = np.zeros(unicode_tables.WORDS[-1][1], np.uint32)
-    for kind, ranges in (
-        (WORD, unicode_tables.WORDS),
-        (UNSPACED, unicode_tables.UNSPACED),
-        (SYMBOL, unicode_tables.SYMBOLS),
-    ):
-        for start, stop in ranges:
-            table[start:stop] = np.arange(start, stop) | (kind << KIND)
-    for start, stop, step, shift in unicode_tables.LOWER:
+    runs = unicode()
+    table = np.zeros(runs["words"][-1][1], np.uint32)
+    for kind, name in ((scan.WORD, "words"), (scan.UNSPACED, "unspaced"), (scan.SYMBOL, "symbols")):
+        for start, stop in runs[name]:
+            table[start:stop] = np.arange(start, stop) | (kind << scan.KIND)
+    for start, stop, step, shift in runs["lower"]:
         table[start:stop:step] += np.int64(shift).astype(np.uint32)
     if fold_numbers:
-        for start, stop in unicode_tables.DIGITS:
-            table[start:stop] = (table[start:stop] & ~LETTER) | ord("0")
+        for start, stop in runs["digits"]:
+            table[start:stop] = (table[start:stop] & ~scan.LETTER) | ord("0")
     if marks:
         for mark in map(ord, MARKS):
-            table[mark] = mark | (SYMBOL << KIND)
+            table[mark] = mark | (scan.SYMBOL << scan.KIND)
     table.setflags(write=False)
     return table
 
@@ -72,8 +72,8 @@ def letters(lower: bool, fold_numbers: bool) -> npt.NDArray[np.uint32]:
     """Return what a hash reads for every code point: its lower case, or itself."""
     table = code_points(fold_numbers)
     codes = np.arange(len(table), dtype=np.uint32)
-    changed = table >> KIND > 0 if lower else table & LETTER == ord("0")
-    codes[changed] = table[changed] & LETTER
+    changed = table >> scan.KIND > 0 if lower else table & scan.LETTER == ord("0")
+    codes[changed] = table[changed] & scan.LETTER
     codes.setflags(write=False)
     return codes
 
@@ -86,7 +86,6 @@ class Buffers(NamedTuple):
 
     @property
     def documents(self) -> int:
-        """The number of documents."""
         return len(self.offsets) - 1
 
     def part(self, start: int, stop: int) -> Buffers:
@@ -95,11 +94,7 @@ class Buffers(NamedTuple):
 
 
 def as_buffers(texts: Any) -> Buffers:
-    """Read a column of text: a list of str, or anything with an Arrow interface.
-
-    >>> as_buffers(["Oil", "prices"]).offsets.tolist()
-    [0, 3, 9]
-    """
+    """Read a column of text: a list of str, or anything with an Arrow interface."""
     chunks = arrow_chunks(texts)
     if chunks is not None:
         return _from_arrow(chunks)
@@ -109,7 +104,10 @@ def as_buffers(texts: Any) -> Buffers:
             "texts of many documents must be a sequence of text. "
             f"Got {type(texts).__name__} instead{remedy}"
         )
-    return _from_objects(texts)
+    encoded = [_encoded(text, f"document {at}") for at, text in enumerate(texts)]
+    offsets = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum([len(text) for text in encoded], out=offsets[1:])
+    return Buffers(np.frombuffer(b"".join(encoded), np.uint8), offsets)
 
 
 def arrow_chunks(values: Any) -> list[pa.Array] | None:
@@ -125,9 +123,7 @@ def arrow_chunks(values: Any) -> list[pa.Array] | None:
             chunks = pa.chunked_array(values).chunks
         elif hasattr(values, "__arrow_c_array__"):
             chunks = [pa.array(values)]
-        elif type(values).__module__.startswith(
-            "pandas."
-        ):  # before version 3, without Arrow interface
+        elif type(values).__module__.startswith("pandas."):  # version 2: no Arrow interface
             chunks = pa.chunked_array(pa.array(values, from_pandas=True)).chunks
         else:
             return None
@@ -149,10 +145,14 @@ def plain_text(array: pa.Array) -> pa.Array | None:
 
 def one_buffer(text: str) -> Buffers:
     """Return one document as buffers."""
-    if not isinstance(text, str):
-        raise TextError(f"a document must be text (str). Got {type(text).__name__} instead.")
-    data = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
+    data = np.frombuffer(_encoded(text, "a document"), np.uint8)
     return Buffers(data, np.array([0, len(data)], np.int64))
+
+
+def _encoded(text: Any, what: str) -> bytes:
+    if not isinstance(text, str):
+        raise TextError(f"{what} must be text (str). Got {type(text).__name__} instead.")
+    return text.encode("utf-8", "surrogatepass")
 
 
 def decoded(raw: bytes) -> str:
@@ -163,32 +163,17 @@ def decoded(raw: bytes) -> str:
         return raw.decode("utf-8", "replace")
 
 
-def _from_objects(texts: Iterable[Any]) -> Buffers:
-    encoded = []
-    for position, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TextError(
-                f"document {position} must be text (str). Got {type(text).__name__} instead."
-            )
-        encoded.append(text.encode("utf-8", "surrogatepass"))
-    offsets = np.zeros(len(encoded) + 1, np.int64)
-    np.cumsum([len(text) for text in encoded], out=offsets[1:])
-    return Buffers(np.frombuffer(b"".join(encoded), np.uint8), offsets)
-
-
-def _not_text(kind: pa.DataType) -> str:
-    if not pa.types.is_struct(kind):
-        return f"a column of documents must hold text. Got {kind} instead."
-    names = ", ".join(repr(field.name) for field in kind)
-    return f"got a table with the columns {names}; take one of text: table['text']"
-
-
 def _from_arrow(chunks: list[pa.Array]) -> Buffers:
     plain = []
     for chunk in filter(len, chunks):
         text = plain_text(chunk)
+        if text is None and pa.types.is_struct(chunk.type):
+            names = ", ".join(repr(field.name) for field in chunk.type)
+            raise TextError(
+                f"got a table with the columns {names}; take one of text: table['text']"
+            )
         if text is None:
-            raise TextError(_not_text(chunk.type))
+            raise TextError(f"a column of documents must hold text. Got {chunk.type} instead.")
         plain.append(text)
     if not plain:
         return Buffers(np.frombuffer(b"", np.uint8), np.zeros(1, np.int64))
@@ -210,17 +195,10 @@ SURROGATES = re.compile("[\ud800-\udfff]")  # stemmers refuse them
 STEMS = 2**16  # words whose stems are cached
 
 Keys = npt.NDArray[np.uint64]
-NO_TRACE = np.empty(0, np.int64)
 
 
 class Analysis:
-    """The steps of an analyzer; hashes start from ``initial``.
-
-    >>> analysis = Analysis(Analyzer(strip_html=True), np.uint64(7))
-    >>> texts, _ = analysis.clean(as_buffers(["<p>Oil &amp; gas</p>"]))
-    >>> bytes(texts.data)
-    b' Oil & gas '
-    """
+    """The steps of an analyzer; hashes start from ``initial``."""
 
     def __init__(self, analyzer: Analyzer, initial: np.uint64) -> None:
         self.analyzer = analyzer
@@ -229,68 +207,67 @@ class Analysis:
         self.letters = letters(analyzer.tokenizer is None, analyzer.fold_numbers)
         shortest_run, longest_run = analyzer.char_ngrams or (0, 0)
         pairs = analyzer.pairs if analyzer.word_sizes == (1, 1) else 0
-        self.grams = Grams(*analyzer.word_sizes, shortest_run, longest_run, pairs, initial)
-        self._stopped = self._stop_table() if analyzer.stopped else None
+        self.grams = scan.Grams(*analyzer.word_sizes, shortest_run, longest_run, pairs, initial)
+        self._stopped: Keys | None = None
+        if analyzer.stopped:  # whole, and cut like text
+            texts = as_buffers(analyzer.stopped)
+            whole = _hash_each(texts, self.letters, initial)
+            self._stopped, _ = key_table(np.concatenate([whole, self._scanned(texts).keys]))
         self._stems = None if analyzer.stemmer is None else Stems(analyzer.stemmer, initial)
 
     def clean(self, texts: Buffers, tracing: bool = False) -> tuple[Buffers, Any]:
         """Remove markup and addresses; if ``tracing``, return where each byte of a text was too."""
-        analyzer = self.analyzer
-        origin = np.arange(len(texts.data) + 1) if tracing else NO_TRACE
-        if not (analyzer.strip_html or analyzer.strip_urls):
+        origin = np.arange(len(texts.data) + 1) if tracing else np.empty(0, np.int64)
+        if not (self.analyzer.strip_html or self.analyzer.strip_urls):
             return texts, origin
         first = texts.offsets[0]
         data = texts.data[first : texts.offsets[-1]].copy()
         offsets = texts.offsets - first
-        if analyzer.strip_html:
-            new = np.zeros_like(offsets)
-            strip_markup(data, offsets, entities(), np.zeros(ENDS, np.bool_), new, origin)
-            offsets = new
-        if analyzer.strip_urls:
-            new = np.zeros_like(offsets)
-            strip_addresses(data, offsets, new, origin)
-            offsets = new
+        if self.analyzer.strip_html:
+            old, offsets = offsets, np.zeros_like(offsets)
+            strip_markup(data, old, entities(), np.zeros(ENDS, np.bool_), offsets, origin)
+        if self.analyzer.strip_urls:
+            old, offsets = offsets, np.zeros_like(offsets)
+            strip_addresses(data, old, offsets, origin)
         data = data[: offsets[-1]]
         data.setflags(write=False)  # one kind of array, one compilation
         return Buffers(data, offsets), origin
 
-    def words(self, texts: Buffers) -> Words:
+    def words(self, texts: Buffers) -> scan.Words:
         """Return the words of clean text, before n-grams."""
         words = self._scanned(texts) if self.analyzer.tokenizer is None else self._cut(texts)
         if self._stopped is not None:
             drop_known(self._stopped, words.indptr, words.keys, words.starts, words.stops)
-            kept = slice(0, int(words.indptr[-1]))
-            words = words._replace(
-                keys=words.keys[kept], starts=words.starts[kept], stops=words.stops[kept]
-            )
+            keys, starts, stops = (each[: words.indptr[-1]] for each in words[1:4])
+            words = scan.Words(words.indptr, keys, starts, stops, words.data)
         if self._stems is not None:
             self._stems.replace(words, self.letters)
         return words
 
-    def _scanned(self, texts: Buffers) -> Words:
+    def _scanned(self, texts: Buffers) -> scan.Words:
         room = int(most_words(texts, self.analyzer.marks).sum())
-        indptr = np.empty(texts.documents + 1, np.int64)
-        keys = np.empty(room, np.uint64)
+        indptr, keys = np.empty(texts.documents + 1, np.int64), np.empty(room, np.uint64)
         starts, stops = np.empty(room, np.int64), np.empty(room, np.int64)
-        scan_documents(
+        scan.scan_documents(
             texts.data, texts.offsets, self.table, self.analyzer.min_length, self.initial,
             indptr, keys, starts, stops,
         )  # fmt: skip
         found = slice(0, int(indptr[-1]))
-        return Words(indptr, keys[found], starts[found], stops[found], texts.data)
+        return scan.Words(indptr, keys[found], starts[found], stops[found], texts.data)
 
-    def _cut(self, texts: Buffers) -> Words:
+    def _cut(self, texts: Buffers) -> scan.Words:
         """Return the words that the tokenizer finds."""
         tokens: list[bytes] = []
         indptr = np.zeros(texts.documents + 1, np.int64)
-        for document in range(texts.documents):
-            inside = slice(texts.offsets[document], texts.offsets[document + 1])
-            tokens += self._tokens(texts.data[inside].tobytes())
+        for document, (start, stop) in enumerate(pairwise(texts.offsets)):
+            tokens += self._tokens(texts.data[start:stop].tobytes())
             indptr[document + 1] = len(tokens)
         sizes = np.array([len(token) for token in tokens], np.int64)
         stops = np.cumsum(sizes + 1) - 1
         data = np.frombuffer(b" ".join(tokens), np.uint8)  # the blank separates words in n-grams
-        return self._hashed(Words(indptr, np.empty(0, np.uint64), stops - sizes, stops, data))
+        keys = np.empty(len(tokens), np.uint64)
+        scan.hash_texts(data, stops - sizes, stops, self.letters, self.initial, keys)
+        return scan.Words(indptr, keys, stops - sizes, stops, data)
 
     def _tokens(self, raw: bytes) -> list[bytes]:
         tokenizer = self.analyzer.tokenizer
@@ -306,22 +283,6 @@ class Analysis:
                 found.append(token.encode("utf-8", "surrogatepass"))
         return found
 
-    def _hashed(self, words: Words) -> Words:
-        """Hash words as they are."""
-        keys = np.empty(len(words.starts), np.uint64)
-        hash_texts(words.data, words.starts, words.stops, self.letters, self.initial, keys)
-        return words._replace(keys=keys)
-
-    def _stop_table(self) -> Keys:
-        """Return the hashes of stop words, both whole and cut like text."""
-        texts = as_buffers(self.analyzer.stopped)
-        whole = Words(
-            np.empty(0, np.int64), np.empty(0, np.uint64), texts.offsets[:-1], texts.offsets[1:],
-            texts.data,
-        )  # fmt: skip
-        found = np.concatenate([self._hashed(whole).keys, self._scanned(texts).keys])
-        return key_table(found)[0]
-
 
 class Stems:
     """A bounded cache of stems, by the hashes of words; threads may share it."""
@@ -333,7 +294,7 @@ class Stems:
         self._stems = np.zeros(STEMS, np.uint64)
         self._lock = threading.Lock()
 
-    def replace(self, words: Words, lower: npt.NDArray[np.uint32]) -> None:
+    def replace(self, words: scan.Words, lower: npt.NDArray[np.uint32]) -> None:
         """Replace the hashes of words by those of their stems."""
         with self._lock:
             missing = np.empty(len(words.keys), np.int64)
@@ -343,21 +304,21 @@ class Stems:
             new, first, which = np.unique(
                 words.keys[missing], return_index=True, return_inverse=True
             )
-            stems = self._stem(words, missing[first], lower)
-            words.keys[missing] = stems[which]
-            remember(self._table, self._stems, new, stems)
+            chosen = missing[first]
+            spans = zip(words.starts[chosen].tolist(), words.stops[chosen].tolist(), strict=True)
+            written = [decoded(words.data[start:stop].tobytes()) for start, stop in spans]
+            given = _lowered(written, lower)
+            stems = self._stemmer.stemWords([SURROGATES.sub("", word) for word in given])
+            texts = as_buffers([stem or word for stem, word in zip(stems, given, strict=True)])
+            keys = _hash_each(texts, lower, self._initial)
+            words.keys[missing] = keys[which]
+            remember(self._table, self._stems, new, keys)
 
-    def _stem(self, words: Words, chosen: Any, lower: npt.NDArray[np.uint32]) -> Keys:
-        """Return the hashes of the stems of some words."""
-        spans = zip(words.starts[chosen].tolist(), words.stops[chosen].tolist(), strict=True)
-        written = [decoded(words.data[start:stop].tobytes()) for start, stop in spans]
-        given = _lowered(written, lower)
-        stems = self._stemmer.stemWords([SURROGATES.sub("", word) for word in given])
-        texts = as_buffers([stem or word for stem, word in zip(stems, given, strict=True)])
-        keys = np.empty(len(stems), np.uint64)
-        bounds = texts.offsets
-        hash_texts(texts.data, bounds[:-1], bounds[1:], lower, self._initial, keys)
-        return keys
+
+def _hash_each(texts: Buffers, lower: npt.NDArray[np.uint32], initial: np.uint64) -> Keys:
+    keys = np.empty(texts.documents, np.uint64)
+    scan.hash_texts(texts.data, texts.offsets[:-1], texts.offsets[1:], lower, initial, keys)
+    return keys
 
 
 def _lowered(words: list[str], lower: npt.NDArray[np.uint32]) -> list[str]:
@@ -379,7 +340,7 @@ def most_words(texts: Buffers, marks: bool) -> npt.NDArray[np.int64]:
     return np.asarray(sizes if marks else (2 * sizes + 2) // 3, np.int64)
 
 
-def most_grams(words: Words, grams: Grams) -> npt.NDArray[np.int64]:
+def most_grams(words: scan.Words, grams: scan.Grams) -> npt.NDArray[np.int64]:
     """Return the most n-grams that each document can have."""
     counts = np.diff(words.indptr)
     sizes = np.concatenate([[0], np.cumsum(words.stops - words.starts)])
@@ -403,9 +364,7 @@ def entities() -> Entities:
     """Return the named characters of HTML, as the kernels read them."""
     names, values = zip(*sorted(html.entities.html5.items()), strict=True)
     texts, named = as_buffers(values), as_buffers(names)
-    keys = np.empty(len(names), np.uint64)
-    same = letters(lower=False, fold_numbers=False)
-    hash_texts(named.data, named.offsets[:-1], named.offsets[1:], same, np.uint64(0), keys)
+    keys = _hash_each(named, letters(lower=False, fold_numbers=False), np.uint64(0))
     table, places = key_table(keys)
     starts, stops = np.zeros(len(table), np.int64), np.zeros(len(table), np.int64)
     starts[places], stops[places] = texts.offsets[:-1], texts.offsets[1:]
@@ -422,7 +381,7 @@ class Offsets:
     ``words`` were found in ``cleaned``, whose byte ``i`` was byte ``origin[i]`` of the text.
     """
 
-    def __init__(self, text: str, words: Words, cleaned: Buffers, origin: Any) -> None:
+    def __init__(self, text: str, words: scan.Words, cleaned: Buffers, origin: Any) -> None:
         begins_character = (one_buffer(text).data & 0xC0) != 0x80
         characters = np.concatenate([[0], np.cumsum(begins_character)])
         origin = origin[: len(cleaned.data) + 1]
@@ -430,7 +389,10 @@ class Offsets:
         if words.data is not cleaned.data:  # a tokenizer does not say where its words are
             places = _search(words, cleaned.data.tobytes())
         self._first = characters[origin[places]]
-        self._last = characters[_ends(origin)[places]]
+        ends = origin.copy()  # of the text before each byte: one character may become several bytes
+        inside = np.flatnonzero(origin[1:] == origin[:-1]) + 1
+        ends[inside] = origin[np.searchsorted(origin, origin[inside], "right")]
+        self._last = characters[ends[places]]
         self._raw = words.data.tobytes()
         self._starts = set(words.starts.tolist())
         self._stops = set(words.stops.tolist())
@@ -443,15 +405,7 @@ class Offsets:
         return f"{before}{shown}{after}", int(self._first[start]), int(self._last[stop])
 
 
-def _ends(origin: Any) -> Any:
-    """Return where the text before each byte ended, if one character became several bytes."""
-    ends = origin.copy()
-    inside = np.flatnonzero(origin[1:] == origin[:-1]) + 1
-    ends[inside] = origin[np.searchsorted(origin, origin[inside], "right")]
-    return ends
-
-
-def _search(words: Words, raw: bytes) -> Any:
+def _search(words: scan.Words, raw: bytes) -> Any:
     """Return where each byte of the words is in a text that has them in order, in any case.
 
     A word that is not found gets the empty place after the word before it.

@@ -23,14 +23,6 @@ from clasher.theory.bounds import CountMin, Decision, Idf, TestError
 from clasher.theory.geometry import LEAST_CONFIDENCE, Norms, Products, Spread, TfIdf, TfIdfSpread
 
 __all__ = [
-    "LEAST_CONFIDENCE",
-    "CountMin",
-    "Decision",
-    "Idf",
-    "Norms",
-    "Products",
-    "Spread",
-    "TestError",
-    "TfIdf",
-    "TfIdfSpread",
-]
+    "LEAST_CONFIDENCE", "CountMin", "Decision", "Idf", "Norms", "Products", "Spread", "TestError",
+    "TfIdf", "TfIdfSpread",
+]  # fmt: skip

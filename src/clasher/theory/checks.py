@@ -1,7 +1,5 @@
 """Checks of parameters, and rounding, for the calculators."""
 
-from __future__ import annotations
-
 import math
 import sys
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,27 +30,21 @@ Floats = npt.NDArray[np.float64]
 
 
 class Vectors(NamedTuple):
-    """Sparse rows: row ``d`` has ``values[indptr[d]:indptr[d + 1]]`` in these columns.
-
-    Entries are in the order in which the words of a document first appear.
-    """
+    """Sparse rows; entries are in the order in which the words of a document first appear."""
 
     indptr: npt.NDArray[np.int64]
     columns: npt.NDArray[np.int64]
     values: Floats
 
     def totals(self, values: Floats) -> Floats:
-        """Add up ``values``, one per entry, over each row."""
         rows = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
         return np.bincount(rows, values, len(self.indptr) - 1).astype(np.float64)
 
     def squared_lengths(self) -> Floats:
-        """Return ‖x‖² of each row."""
         return self.totals(self.values**2)
 
     def products(self, pairs: npt.NDArray[np.int64]) -> Floats:
-        """Return ⟨x, y⟩ of pairs of rows."""
-        rows = [slice(*bounds) for bounds in zip(self.indptr, self.indptr[1:], strict=False)]
+        rows = [slice(*bounds) for bounds in pairwise(self.indptr)]
         dense = np.zeros(int(self.columns.max(initial=-1)) + 1)
         found = np.empty(len(pairs))
         for at, (left, right) in enumerate(pairs):
@@ -100,20 +95,12 @@ class Sample:
     """
 
     def __init__(
-        self,
-        texts: Iterable[str],
-        analyzer: Analyzer | None = None,
-        *,
-        idf: bool = True,
-        log_tf: bool = False,
-        lead: bool = False,
-        seed: int = 0,
-    ) -> None:
+        self, texts: Iterable[str], analyzer: Analyzer | None = None, *, idf: bool = True,
+        log_tf: bool = False, lead: bool = False, seed: int = 0,
+    ) -> None:  # fmt: skip
         self.texts = list(texts)
         self.analyzer = Analyzer() if analyzer is None else analyzer
-        self.idf = idf
-        self.log_tf = log_tf
-        self.lead = lead
+        self.idf, self.log_tf, self.lead = idf, log_tf, lead
         if len(self.texts) < 2:
             raise StreamError("a sample to measure on needs at least two documents")
         self._count_words()
@@ -188,28 +175,24 @@ class Sample:
     @cached_property
     def largest_weights(self) -> Floats:
         """‖x‖∞ of each document with a length, scaled to unit length (Eq. 6)."""
-        return self._largest[self._has_length]
+        return self._largest[self.exact.squared_lengths() > 0]
 
     @cached_property
     def pair_weights(self) -> Floats:
         """Upper bounds of ‖x ± y‖∞ at unit length (Eq. 8), for pairs with lengths."""
-        pairs = self.pairs[self._has_length[self.pairs].all(axis=1)]
         lengths = np.sqrt(self.exact.squared_lengths())
+        pairs = self.pairs[(lengths[self.pairs] > 0).all(axis=1)]
         cosines = self.exact.products(pairs) / lengths[pairs].prod(axis=1)
         apart = np.sqrt(np.maximum(2.0 - 2.0 * np.abs(cosines), np.finfo(np.float64).tiny))
         weights: Floats = self._largest[pairs].sum(axis=1) / apart
         return weights
 
     @cached_property
-    def _has_length(self) -> npt.NDArray[np.bool_]:
-        return self.exact.squared_lengths() > 0
-
-    @cached_property
     def _largest(self) -> Floats:
         length = np.sqrt(self.exact.squared_lengths())
-        rows = zip(self.exact.indptr, self.exact.indptr[1:], length, strict=False)
+        rows = zip(pairwise(self.exact.indptr), length, strict=True)
         values = np.abs(self.exact.values)
-        return np.array([values[a:b].max() / norm if norm > 0 else 0.0 for a, b, norm in rows])
+        return np.array([values[a:b].max() / norm if norm > 0 else 0.0 for (a, b), norm in rows])
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the sample, ready for JSON."""
@@ -241,12 +224,10 @@ class Errors:
     each: Floats = field(repr=False)
 
     @classmethod
-    def of(cls, values: Floats) -> Errors:
-        """Sort errors."""
-        return cls(np.sort(values), values)
+    def of(cls, each: Floats) -> Errors:
+        return cls(np.sort(each), each)
 
     def among(self, chosen: npt.NDArray[np.bool_]) -> Errors:
-        """Return the chosen errors, in the order of ``each``."""
         return Errors.of(self.each[chosen])
 
     @property
@@ -317,18 +298,29 @@ def measure(sample: Sample, dimensions: int, seed: int = 0) -> Distortion:
     if dimensions < 2:
         raise SettingError.of("dimensions", "an integer of at least 2", dimensions, "measure")
     hashed, frequencies = _hashed(sample, dimensions, seed)
+    exact, found = sample.exact.squared_lengths(), hashed.squared_lengths()
+    pairs = sample.pairs[(exact[sample.pairs] > 0).all(axis=1)]
+    products, hashed_products = sample.exact.products(pairs), hashed.products(pairs)
+    scale = np.sqrt(exact[pairs].prod(axis=1))
+    hashed_scale = np.maximum(np.sqrt(found[pairs].prod(axis=1)), np.finfo(np.float64).tiny)
     hasher = Hasher(dimensions, seed, sample.analyzer)
+    buckets = np.zeros(len(sample.frequencies), np.int64)  # of each word
+    words = (word.bucket for text in sample.texts for word in hasher.words(text))
+    buckets[sample.words] = np.fromiter(words, np.int64, len(sample.words))
+    estimates = frequencies[buckets]
     return Distortion(
         dimensions,
-        *_geometry(sample, hashed),
-        *_sketch(sample, frequencies[_buckets_of_words(sample, hasher)]),
+        lengths=_length_errors(sample, hashed),
+        products=Errors.of(np.abs(hashed_products - products) / scale),
+        cosines=Errors.of(np.abs(hashed_products / hashed_scale - products / scale)),
+        counts=Errors.of((estimates - sample.frequencies) / max(1, sample.total)),
+        idf=Errors.of(np.log(estimates / sample.frequencies)),
     )
 
 
 def length_errors(sample: Sample, dimensions: int, seed: int = 0) -> Errors:
     """Measure only the lengths, which is quick: the same as ``measure(…).lengths``."""
-    hashed, _ = _hashed(sample, dimensions, seed)
-    return _length_errors(sample, hashed)
+    return _length_errors(sample, _hashed(sample, dimensions, seed)[0])
 
 
 def _hashed(sample: Sample, dimensions: int, seed: int) -> tuple[Vectors, npt.NDArray[np.int64]]:
@@ -343,30 +335,3 @@ def _length_errors(sample: Sample, hashed: Vectors) -> Errors:
     exact = sample.exact.squared_lengths()
     some = exact > 0
     return Errors.of(np.abs(hashed.squared_lengths()[some] / exact[some] - 1.0))
-
-
-def _geometry(sample: Sample, hashed: Vectors) -> tuple[Errors, Errors, Errors]:
-    exact, found = sample.exact.squared_lengths(), hashed.squared_lengths()
-    some = exact > 0
-    pairs = sample.pairs[some[sample.pairs].all(axis=1)]
-    products, hashed_products = sample.exact.products(pairs), hashed.products(pairs)
-    scale = np.sqrt(exact[pairs].prod(axis=1))
-    hashed_scale = np.maximum(np.sqrt(found[pairs].prod(axis=1)), np.finfo(np.float64).tiny)
-    return (
-        _length_errors(sample, hashed),
-        Errors.of(np.abs(hashed_products - products) / scale),
-        Errors.of(np.abs(hashed_products / hashed_scale - products / scale)),
-    )
-
-
-def _sketch(sample: Sample, estimates: npt.NDArray[np.int64]) -> tuple[Errors, Errors]:
-    overcount = (estimates - sample.frequencies) / max(1, sample.total)
-    return Errors.of(overcount), Errors.of(np.log(estimates / sample.frequencies))
-
-
-def _buckets_of_words(sample: Sample, hasher: Hasher) -> npt.NDArray[np.int64]:
-    """Return the bucket of each word."""
-    buckets = np.zeros(len(sample.frequencies), np.int64)
-    found = (word.bucket for text in sample.texts for word in hasher.words(text))
-    buckets[sample.words] = np.fromiter(found, np.int64, len(sample.words))
-    return buckets

@@ -13,11 +13,7 @@ LEAST_CONFIDENCE = 0.7
 
 
 def largest_weight(error: float, delta: float, dimensions: int) -> float:
-    """Eq. 6: return the largest coordinate ‖x‖∞ that a vector of unit length may have.
-
-    >>> round(largest_weight(0.025, 0.1 / 3, 65536), 4)
-    0.0015
-    """
+    """Eq. 6: return the largest coordinate ‖x‖∞ that a vector of unit length may have."""
     logs = math.log(1.0 / delta) * math.log(dimensions / delta) ** 2
     return math.sqrt(error / (16.0 * logs))
 

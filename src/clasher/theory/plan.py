@@ -17,17 +17,10 @@ import numpy.typing as npt
 from clasher.errors import SettingError
 from clasher.learning import memory
 from clasher.settings import GIVEN, MEASURES, Settings
-from clasher.theory import (
-    LEAST_CONFIDENCE,
-    CountMin,
-    Decision,
-    Idf,
-    Norms,
-    Products,
-    TfIdfSpread,
-    checks,
-)
+from clasher.theory import checks
+from clasher.theory.bounds import CountMin, Decision, Idf
 from clasher.theory.distortion import Distortion, Errors, Sample, length_errors, measure
+from clasher.theory.geometry import LEAST_CONFIDENCE, Norms, Products, TfIdfSpread
 
 MOST_DIMENSIONS = 2**30
 AROUND = 2  # sizes shown on either side of the proposed one
@@ -37,43 +30,24 @@ MOST_MEASURED = 2**24  # and the largest
 
 # Why a result guarantees nothing.
 TOO_SMALL = "says nothing at so few dimensions"
-NO_SAMPLE = "TF-IDF depends on how rare words are: give a STREAM"
 NO_IDF = "there is no IDF"
-FADING = "half_life and detectors let frequencies fade"
 PROPOSITION_1 = "its proof has gaps (docs/explanation/theorems.md)"
-LINEAR = "for term frequencies: --rule centroid --weighting tf --tf count"
 
 
 @dataclass(frozen=True)
 class Guarantee:
     """The guarantee of one result at one size, and the measured error.
 
-    Attributes
-    ----------
-    what : str
-        What hashing preserves.
-    by : str
-        The result.
-    confidence : float
-        The probability of the guarantee.
-    guaranteed : float or None
-        The bound on the error; None if the result says nothing about this model or size.
-    measured : float or None
-        The error that a part ``confidence`` of the sample does not exceed; None without a sample.
-        If the result covers a ``share`` of the sample only, that share was measured.
-    share : float or None
-        The part of the documents or pairs of the sample that meets the result's premise.
-    why : str or None
-        The premise that fails or is unknown, if nothing is guaranteed.
+    If the result covers a ``share`` of the sample only, that share was measured.
     """
 
-    what: str
-    by: str
+    what: str  # hashing preserves
+    by: str  # the result
     confidence: float
-    guaranteed: float | None
-    measured: float | None
-    share: float | None = None
-    why: str | None = None
+    guaranteed: float | None  # bound on the error; None if nothing is said about model or size
+    measured: float | None  # error that a part ``confidence`` of the sample does not exceed
+    share: float | None = None  # of documents or pairs that meet the result's premise
+    why: str | None = None  # the premise that fails or is unknown, if nothing is guaranteed
 
 
 @dataclass(frozen=True)
@@ -99,7 +73,6 @@ class Size:
     distortion: Distortion | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
         return {
             "dimensions": self.dimensions,
             "nbytes": self.nbytes,
@@ -171,38 +144,31 @@ class Planner:
         found = None
         if self.sample is not None:
             found = measure(self.sample, dimensions, self.settings.seed)
-        return Size(
-            dimensions,
-            self.nbytes(dimensions),
-            self._guarantees(dimensions, found),
-            self._expected(dimensions),
-            found,
-        )
+        guarantees, expected = self._guarantees(dimensions, found), self._expected(dimensions)
+        return Size(dimensions, self.nbytes(dimensions), guarantees, expected, found)
 
     def needs(self, error: float) -> list[Need]:
         """Return the dimensions that each result needs for an error."""
         checks.error("a plan", error)
         p, premises = self.confidence, self._premises
         sketch = CountMin.for_error(error, p)
+        depth, counts = sketch.depth, None if premises.counts else sketch.dimensions
+        moments = None if premises.moments else self._spread(error)
         needs = [
             self._sparse_need("lengths", "Theorem 1", Norms.for_error(error, p)),
             self._sparse_need("products", "Eq. 8", Products.for_error(error, p)),
-            need("lengths", "second moments", p, premises.moments, lambda: self._spread(error)),
-            need(
-                "counts", "Theorem 2", sketch.confidence, premises.counts,
-                lambda: sketch.dimensions, sketch.depth,
-            ),
+            Need("lengths", "second moments", p, moments, why=premises.moments),
+            Need("counts", "Theorem 2", sketch.confidence, counts, depth, premises.counts),
             Need("decisions", "Lemma 2", p, None, why=premises.lemma_2),
-        ]  # fmt: skip
+        ]
         if premises.idf is not NO_IDF:
-            depth = sketch.depth
+            idf = None
+            if premises.idf is None:
+                idf = Idf.for_error(error, self._total, depth=depth).dimensions
             needs += [
-                need(
-                    "idf", "Eq. 22", sketch.confidence, premises.idf,
-                    lambda: Idf.for_error(error, self._total, depth=depth).dimensions, depth,
-                ),
+                Need("idf", "Eq. 22", sketch.confidence, idf, depth, premises.idf),
                 Need("lengths", "Proposition 1", HALF, None, why=PROPOSITION_1),
-            ]  # fmt: skip
+            ]
         return needs
 
     @property
@@ -228,13 +194,10 @@ class Planner:
         if self.sample is None:
             raise SettingError(
                 f"no theorem bounds the error of this model ({self._premises.moments}); give a "
-                f"STREAM to measure the error on, or plan {LINEAR}"
+                f"STREAM to measure the error on, or plan for term frequencies: --rule centroid "
+                f"--weighting tf --tf count"
             )
-        return self._measured_size(error)
-
-    def _measured_size(self, error: float) -> int:
         sample = self.sample
-        assert sample is not None
 
         def keeps(dimensions: int) -> bool:
             found = length_errors(sample, dimensions, self.settings.seed)
@@ -255,7 +218,6 @@ class Planner:
         )
 
     def _spread(self, error: float) -> int:
-        """Return the dimensions that second moments need."""
         return TfIdfSpread.for_error(error, self._rarity, self.confidence).dimensions
 
     @property
@@ -364,69 +326,44 @@ class Planner:
 
 @dataclass(frozen=True)
 class Premises:
-    """Why results do not cover a model, or None if they do.
+    """Why results do not cover a model, or None if they do."""
 
-    Attributes
-    ----------
-    plain : str or None
-        Theorem 1 and Eq. 8: a document's vector is a linear map of its counts (TF).
-    moments : str or None
-        Second moments: the same, or TF-IDF with a known rarity of words.
-    counts : str or None
-        Theorem 2: words are counted in hashed buckets.
-    idf : str or None
-        Lemma 1 and Eq. 22: ‖f‖ is known, and no frequency fades below 1.
-    regions : str or None
-        Decisions: regions are Euclidean, prototypes means of vectors that are linear.
-    lemma_2 : str
-        Lemma 2 needs Eq. 6 for prototypes, which are unknown before learning.
-    """
-
-    plain: str | None
-    moments: str | None
-    counts: str | None
-    idf: str | None
-    regions: str | None
-    lemma_2: str
+    plain: str | None  # Theorem 1, Eq. 8: a document's vector is a linear map of its counts (TF)
+    moments: str | None  # second moments: the same, or TF-IDF with a known rarity of words
+    counts: str | None  # Theorem 2: words are counted in hashed buckets
+    idf: str | None  # Lemma 1, Eq. 22: ‖f‖ is known, and no frequency fades below 1
+    regions: str | None  # decisions: Euclidean regions, prototypes are means of linear vectors
+    lemma_2: str  # needs Eq. 6 for prototypes, which are unknown before learning
 
     @classmethod
     def of(cls, settings: Settings, sample: Sample | None) -> Premises:
-        """Find the premises that fail for these settings and this sample."""
         setting = settings.for_kernels()
-        given = (
-            "documents come with weights, no word is hashed"
-            if settings.weighting == GIVEN
-            else None
-        )
-        linear = given
-        if linear is None and settings.weighting in MEASURES:
+        linear = given = None
+        if settings.weighting == GIVEN:
+            linear = given = "documents come with weights, no word is hashed"
+        elif settings.weighting in MEASURES:
             linear = f"{settings.weighting} weighs words by their labels"
-        if linear is None and setting.log_tf:
+        elif setting.log_tf:
             linear = "tf=log takes logarithms, which are not linear"
-        if linear is None and setting.lead:
+        elif setting.lead:
             linear = "the margin rule weighs the first words more"
         plain = linear or ("it covers TF, not TF-IDF" if setting.idf else None)
         idf: str | None = given or NO_IDF
         if setting.idf:
-            idf = FADING if settings.forgets else NO_SAMPLE if sample is None else None
+            idf = (
+                None
+                if sample is not None
+                else "TF-IDF depends on how rare words are: give a STREAM"
+            )
+            if settings.forgets:
+                idf = "half_life and detectors let frequencies fade"
         moments = linear or (idf if setting.idf else None)
-        regions = plain or _regions(settings)
+        regions = plain
+        if plain is None and settings.similarity != "euclidean":
+            regions = "it covers Euclidean regions, not cosines"
+        elif plain is None and settings.norm != "none":
+            regions = "norm=l2 divides by lengths, which is not linear"
+        elif plain is None and settings.rule != "centroid":
+            regions = f"it covers means of documents, not the {settings.rule} rule"
         lemma_2 = regions or "Eq. 6 for prototypes: unknown before learning"
         return cls(plain, moments, given, idf, regions, lemma_2)
-
-
-def _regions(settings: Settings) -> str | None:
-    if settings.similarity != "euclidean":
-        return "it covers Euclidean regions, not cosines"
-    if settings.norm != "none":
-        return "norm=l2 divides by lengths, which is not linear"
-    if settings.rule != "centroid":
-        return f"it covers means of documents, not the {settings.rule} rule"
-    return None
-
-
-def need(
-    what: str, by: str, confidence: float, why: str | None, size: Callable[[], int], depth: int = 1
-) -> Need:
-    """Return the need of a result, with its size if the premises hold."""
-    return Need(what, by, confidence, size() if why is None else None, depth, why)
