@@ -143,6 +143,7 @@ class Analyzer:
 
     @property
     def stopped(self) -> tuple[str, ...]:
+        """The words to leave out."""
         return self.stop_words or ()  # type: ignore[return-value]
 
     @property

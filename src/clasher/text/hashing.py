@@ -66,9 +66,7 @@ class HashedWords(NamedTuple):
     @classmethod
     def none(cls, documents: int) -> HashedWords:
         """Return no words, for this many documents."""
-        return cls(
-            np.zeros(documents + 1, np.int64), *NO_RECORDS[1:5], np.frombuffer(b"", np.uint8)
-        )
+        return cls(np.zeros(documents + 1, np.int64), *_NO_WORDS)
 
     def part(self, start: int, stop: int) -> HashedWords:
         """Return the words of documents ``start`` to ``stop`` without copying them."""
@@ -96,6 +94,7 @@ class Hashed(NamedTuple):
 
     @property
     def documents(self) -> int:
+        """The number of documents."""
         return len(self.indptr) - 1
 
     def part(self, start: int, stop: int) -> Hashed:
@@ -118,6 +117,7 @@ def room_for_words(documents: int, words: int, buckets: int) -> Records:
 
 
 NO_RECORDS = room_for_words(0, 0, 0)
+_NO_WORDS = (*NO_RECORDS[1:5], np.frombuffer(b"", np.uint8))
 LARGEST = float(np.finfo(np.float32).max)
 
 

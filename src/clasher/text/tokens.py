@@ -86,6 +86,7 @@ class Buffers(NamedTuple):
 
     @property
     def documents(self) -> int:
+        """The number of documents."""
         return len(self.offsets) - 1
 
     def part(self, start: int, stop: int) -> Buffers:
@@ -104,7 +105,7 @@ def as_buffers(texts: Any) -> Buffers:
             "texts of many documents must be a sequence of text. "
             f"Got {type(texts).__name__} instead{remedy}"
         )
-    encoded = [_encoded(text, f"document {at}") for at, text in enumerate(texts)]
+    encoded = [_encoded(text, at) for at, text in enumerate(texts)]
     offsets = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum([len(text) for text in encoded], out=offsets[1:])
     return Buffers(np.frombuffer(b"".join(encoded), np.uint8), offsets)
@@ -145,12 +146,13 @@ def plain_text(array: pa.Array) -> pa.Array | None:
 
 def one_buffer(text: str) -> Buffers:
     """Return one document as buffers."""
-    data = np.frombuffer(_encoded(text, "a document"), np.uint8)
+    data = np.frombuffer(_encoded(text), np.uint8)
     return Buffers(data, np.array([0, len(data)], np.int64))
 
 
-def _encoded(text: Any, what: str) -> bytes:
+def _encoded(text: Any, at: int | None = None) -> bytes:
     if not isinstance(text, str):
+        what = "a document" if at is None else f"document {at}"
         raise TextError(f"{what} must be text (str). Got {type(text).__name__} instead.")
     return text.encode("utf-8", "surrogatepass")
 

@@ -37,13 +37,16 @@ class Vectors(NamedTuple):
     values: Floats
 
     def totals(self, values: Floats) -> Floats:
+        """Add up ``values``, one per entry, over each row."""
         rows = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
         return np.bincount(rows, values, len(self.indptr) - 1).astype(np.float64)
 
     def squared_lengths(self) -> Floats:
+        """Return ‖x‖² of each row."""
         return self.totals(self.values**2)
 
     def products(self, pairs: npt.NDArray[np.int64]) -> Floats:
+        """Return ⟨x, y⟩ of pairs of rows."""
         rows = [slice(*bounds) for bounds in pairwise(self.indptr)]
         dense = np.zeros(int(self.columns.max(initial=-1)) + 1)
         found = np.empty(len(pairs))
@@ -228,6 +231,7 @@ class Errors:
         return cls(np.sort(each), each)
 
     def among(self, chosen: npt.NDArray[np.bool_]) -> Errors:
+        """Return the chosen errors, in the order of ``each``."""
         return Errors.of(self.each[chosen])
 
     @property

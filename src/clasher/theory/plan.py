@@ -31,6 +31,7 @@ MOST_MEASURED = 2**24  # and the largest
 # Why a result guarantees nothing.
 TOO_SMALL = "says nothing at so few dimensions"
 NO_IDF = "there is no IDF"
+NO_SAMPLE = "TF-IDF depends on how rare words are: give a STREAM"
 PROPOSITION_1 = "its proof has gaps (docs/explanation/theorems.md)"
 
 
@@ -73,6 +74,7 @@ class Size:
     distortion: Distortion | None
 
     def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
         return {
             "dimensions": self.dimensions,
             "nbytes": self.nbytes,
@@ -258,11 +260,7 @@ class Planner:
 
     def _guarantees(self, m: int, found: Distortion | None) -> list[Guarantee]:
         def line(
-            what: str,
-            by: str,
-            confidence: float,
-            why: str | None,
-            error: Callable[[], float | None],
+            what: str, by: str, confidence: float, why: str | None, error: Callable[[], Any]
         ) -> Guarantee:
             errors: Errors | None = getattr(found, what, None)
             measured = None if errors is None else errors.quantile(confidence)
@@ -350,11 +348,7 @@ class Premises:
         plain = linear or ("it covers TF, not TF-IDF" if setting.idf else None)
         idf: str | None = given or NO_IDF
         if setting.idf:
-            idf = (
-                None
-                if sample is not None
-                else "TF-IDF depends on how rare words are: give a STREAM"
-            )
+            idf = NO_SAMPLE if sample is None else None
             if settings.forgets:
                 idf = "half_life and detectors let frequencies fade"
         moments = linear or (idf if setting.idf else None)
