@@ -120,7 +120,6 @@ class _Feed:
         self.valid = True
 
     def begin(self) -> None:
-        """Begin a new row with the next line."""
         self.line += len(self._taken)
         self._taken.clear()
         self._size = 0
@@ -133,7 +132,6 @@ class _Feed:
 
     @property
     def raw(self) -> bytes:
-        """The lines of the current row."""
         return b"\n".join(getattr(line, "head", line) for line in self._taken)
 
     def __iter__(self) -> _Feed:
@@ -156,8 +154,6 @@ class _Feed:
 
 
 class _Columns:
-    """Collects the wanted cells of a batch."""
-
     def __init__(self, header: list[str], source: str, reading: Reading) -> None:
         fields = reading.fields
         self._reading = reading
@@ -173,7 +169,6 @@ class _Columns:
         self._label_values: list[LabelValue | str] = []
 
     def add(self, row: list[str]) -> None:
-        """Add the cells of a row."""
         if len(row) != self._width:
             raise FaultError(
                 f"the row has {len(row)} cells where the header has {self._width}",
@@ -193,7 +188,6 @@ class _Columns:
         self._label_values.append(labels)
 
     def take(self) -> Batch | Held:
-        """Return the collected batch, and begin a new one."""
         labels = None if self._labels is None else self._label_values
         batch = self._reading.batch(self.ids, self._texts, labels)
         self.ids, self._texts, self._label_values = [], [], []

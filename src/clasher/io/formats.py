@@ -77,7 +77,6 @@ class InputFile:
 
     @property
     def is_standard_input(self) -> bool:
-        """Whether this is standard input; a file named ``-`` is written ``./-``."""
         return self.name == STANDARD_INPUT
 
     @classmethod
@@ -213,13 +212,11 @@ class Reading:
     detection: Detection | None = None
 
     def room(self) -> int:
-        """Return the size of the next batch."""
         if self.limit is None:
             return self.batch_size
         return min(self.batch_size, self.limit - self.delivered)
 
     def reject(self, source: str, position: int, fault: FaultError, raw: bytes | None) -> None:
-        """Pass a bad record to the policy, which may raise."""
         self.bad.handle(RecordError(source, position, fault.problem, fault.remedy, raw))
 
     def number(self, record: Record) -> Record:
@@ -250,7 +247,6 @@ class Reading:
         return Batch.of(ids, texts, labels, self.fields)
 
     def of_records(self, records: Sequence[Record]) -> Batch | Held:
-        """Make a batch of judged records that have ids."""
         ids: list[Id] = [record.id for record in records]  # type: ignore[misc]
         labels = [record.labels for record in records] if self.labelled else None
         return self.batch(ids, [record.text for record in records], labels)

@@ -184,13 +184,11 @@ class RecordDecoder:
         self._get_id = getters[fields.id] if fields.id is not None else None
 
     def decode_many(self, lines: Sequence[bytes], spare: Iterable[Id]) -> Batch:
-        """Decode good lines; records without an id take theirs from ``spare``."""
         return Batch.of(*self.columns(lines, spare), self.fields)
 
     def columns(
         self, lines: Sequence[bytes], spare: Iterable[Id]
     ) -> tuple[list[Id], list[str], list[LabelValue | str] | None]:
-        """Decode good lines into ids, texts and labels."""
         found = list(map(self._decode, lines))
         ids: Sequence[Any]
         ids = [None] * len(found) if self._get_id is None else list(map(self._get_id, found))
@@ -199,7 +197,6 @@ class RecordDecoder:
         return numbered(ids, spare), texts, labels
 
     def decode(self, line: bytes) -> Record:
-        """Decode one line, which may be bad."""
         try:
             found = self._decode(line)
         except UNDECODABLE:
@@ -214,7 +211,6 @@ class RecordDecoder:
         )
 
     def judge(self, values: Mapping[str, Any]) -> Record:
-        """Check a record that is an object already."""
         return judge(
             values,
             self.fields,

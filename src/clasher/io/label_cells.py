@@ -61,7 +61,6 @@ class DoubtfulLabelsError(StreamError):
     """A text may hold one label or several; only an option can decide."""
 
     def at(self, place: str) -> DoubtfulLabelsError:
-        """Say where the text stands."""
         return DoubtfulLabelsError(f"{place}: {self}")
 
 
@@ -231,7 +230,6 @@ class Detection:
         return self.is_open and self._has_doubtful
 
     def look(self, labels: Iterable[Listed | str], sizes: Iterable[int] | None = None) -> None:
-        """Look at the labels of the next records, and at the ``sizes`` of their texts."""
         for value, size in zip(labels, sizes or repeat(0), strict=False):
             if not self.is_open:
                 return
@@ -252,7 +250,6 @@ class Detection:
                     self._decide(found)
 
     def close(self) -> None:
-        """Decide: there are no more records to look at."""
         if self.is_open:
             self._decide(self._found())
 
@@ -298,7 +295,6 @@ class Detection:
         return max(found, key=self._count, default=None)  # of equals, the first
 
     def _count(self, separator: str) -> int:
-        """Count the texts that a separator would split."""
         return sum(times for cell, times in self._cells.items() if len(pieces(cell, separator)) > 1)
 
     def _separates(self, separator: str) -> bool:
@@ -326,7 +322,6 @@ class Detection:
         return sum(1 for part in several if both.intersection(part)) / max(1, len(several))
 
     def _doubt(self) -> tuple[str | None, str]:
-        """A character that may separate labels, and a text that has it."""
         for separator in _SEPARATORS[1:]:
             for cell in self._cells:
                 if len(pieces(cell, separator)) > 1:

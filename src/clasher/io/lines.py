@@ -160,15 +160,12 @@ class Peeked(io.RawIOBase):
         self._left, self._has_ended = self.head, not more  # a terminal signals its end once
 
     def readable(self) -> bool:
-        """Return True."""
         return True
 
     def fileno(self) -> int:
-        """Return the descriptor to wait for."""
         return int(self._raw.fileno())
 
     def read1(self, size: int) -> bytes:
-        """Read what is there, at most ``size`` bytes."""
         if self._left:
             taken: bytes = self._left[:size]
             self._left = self._left[size:]
@@ -176,7 +173,6 @@ class Peeked(io.RawIOBase):
         return b"" if self._has_ended else bytes(self._raw.read1(size))
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer with what is there."""
         taken = self.read1(len(buffer))
         buffer[: len(taken)] = taken
         return len(taken)
@@ -218,7 +214,6 @@ class Overlong(bytes):
 
     @classmethod
     def of(cls, head: bytes, size: int) -> Overlong:
-        """Stand in for a line of ``size`` bytes that begins with ``head``."""
         line = cls()
         line.head, line.size = head, size
         return line

@@ -93,7 +93,6 @@ class HeldInterrupt:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def between(self, items: Iterator[T]) -> Iterator[T]:
-        """Yield items until Ctrl-C."""
         try:
             while True:
                 self._waiting = True

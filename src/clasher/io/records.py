@@ -372,7 +372,6 @@ def _judge_id(value: Any, fields: Fields) -> Id | None:
 
 
 def _kind(value: Any) -> str:
-    """Name the kind of a value as JSON does."""
     names = {bool: "true or false", int: "a number", float: "a number", str: "text"}
     names |= {list: "a list", dict: "an object", type(None): "null"}
     return names.get(type(value), f"a {type(value).__name__}")

@@ -331,7 +331,6 @@ def _imported(name: str) -> Any:
 
 
 def _load(address: Address, kind: Kind) -> Any:
-    """Import the class that opens an address."""
     scheme, plugins = address.scheme, _plugins().get(address.scheme, ())
     if len(plugins) > (0 if scheme in CONNECTORS else 1):
         names = [*(["clasher"] if scheme in CONNECTORS else []), *map(_package, plugins)]

@@ -45,7 +45,6 @@ class Column(NamedTuple):
     type: pa.DataType
 
     def of(self, rows: pa.RecordBatch) -> pa.Array:
-        """Take the column of some rows."""
         column = rows.column(self.path[0])
         for name in self.path[1:]:
             column = pc.struct_field(column, column.type.get_field_index(name))
@@ -69,15 +68,12 @@ class WantedColumns:
 
     @property
     def paths(self) -> list[str]:
-        """The names of the columns, with dots."""
         return [".".join(column.path) for column in self._columns]
 
     def indices(self, schema: pa.Schema) -> list[int]:
-        """Return the numbers of the outermost fields that hold the columns."""
         return sorted({schema.get_field_index(column.path[0]) for column in self._columns})
 
     def batches(self, rows: pa.RecordBatch, above: int) -> Iterator[Batch | Held]:
-        """Turn rows into batches; ``above`` rows of the table came before."""
         arrays = {column.field: column.of(rows) for column in self._columns}
         # A list, not a generator: check every column, not only up to the first bad one.
         sound = all([self._is_sound(f, a) for f, a in arrays.items()])  # noqa: C419

@@ -67,7 +67,6 @@ class LineFile:
             raise failure(self.what, error) from error
 
     def close(self) -> None:
-        """Close the file; a second call does nothing."""
         self._file.close()
 
 
@@ -317,7 +316,6 @@ def _cut(fields: dict[str, Any], raw: bytes | None, most: int) -> bytes:
 
 
 def _shortened(value: Any, longest: int) -> Any:
-    """Cut text, but not a digest."""
     is_long = isinstance(value, str) and len(value) > max(longest, sha256().digest_size * 2)
     return f"{value[:longest]}…" if is_long else value
 

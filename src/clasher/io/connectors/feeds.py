@@ -97,7 +97,6 @@ class FeedSource(Source):
         self._caller = Caller("")
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Continue with the items that were not seen yet."""
         self._caller = caller
         self.close()
         self._waiting.clear()
@@ -107,11 +106,9 @@ class FeedSource(Source):
 
     @property
     def knows_end(self) -> bool:
-        """Whether every request was answered."""
         return not self._requests
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """Read the next items; request feeds while there are none and time is left."""
         until = time.monotonic() + seconds
         patient = max(until, time.monotonic() + PATIENT)
         self._send()
@@ -130,7 +127,6 @@ class FeedSource(Source):
                     self._done.wait(min(SLEEP, left))
 
     def _send(self) -> None:
-        """Request the feeds that are due, a few at a time."""
         while len(self._requests) < AT_ONCE and (feed := self._due()) is not None:
             feed.request = Request(feed, self._done)
             self._requests.append(feed.request)
@@ -156,7 +152,6 @@ class FeedSource(Source):
         return min(due, key=lambda feed: feed.due, default=None)
 
     def _receive(self) -> None:
-        """Take the results of requests; give up those that take too long."""
         for request in list(self._requests):
             result = request.result
             if result is None and time.monotonic() >= request.until:
@@ -195,7 +190,6 @@ class FeedSource(Source):
         return self._decoder.chunk(records, [item.id for _, item, _ in taken], position)
 
     def close(self) -> None:
-        """Give up the requests under way."""
         for request in self._requests:
             request.give_up()
         self._requests.clear()
@@ -212,7 +206,6 @@ class Feed:
         self.begin({})
 
     def begin(self, known: Mapping[str, Any]) -> None:
-        """Start with what a snapshot knows."""
         self.etag, self.modified = known.get("etag"), known.get("modified")
         self.at: str = known.get("at", self.url)
         self.seen = dict.fromkeys(known.get("seen", ()))
@@ -220,13 +213,11 @@ class Feed:
         self.request: Request | None = None
 
     def position(self) -> dict[str, Any]:
-        """Return what a snapshot keeps of it."""
         return {
             "etag": self.etag, "modified": self.modified, "at": self.at, "seen": list(self.seen),
         }  # fmt: skip
 
     def fail(self, error: FeedError) -> None:
-        """Ask less often from now on."""
         self.failures += 1
         self.is_gone = error.is_gone
         wait = min(self.every * 2.0 ** min(self.failures, 10), DAY)
@@ -245,7 +236,6 @@ class Feed:
         return [item for item in items if item.key not in self.seen]
 
     def remember(self, key: str) -> None:
-        """Remember an item as the newest."""
         self.seen.pop(key, None)
         self.seen[key] = None
 
@@ -291,11 +281,9 @@ class Request:
 
     @property
     def is_alive(self) -> bool:
-        """Whether its thread still runs."""
         return self._thread.is_alive()
 
     def give_up(self) -> None:
-        """Cut the connection, which ends the thread."""
         self._line.cut()
 
     def _run(self) -> None:
@@ -384,7 +372,6 @@ class Line:
         self._is_cut = False
 
     def hold(self, connected: socket) -> None:
-        """Note the socket."""
         self._socket = connected
         if self._is_cut:
             self.cut()
@@ -397,12 +384,10 @@ class Line:
                 socket.shutdown(self._socket, SHUT_RDWR)  # not that of TLS, which would wait
 
     def keep(self, response: http.client.HTTPResponse) -> http.client.HTTPResponse:
-        """Note a response to close."""
         self._responses.append(response)
         return response
 
     def close(self) -> None:
-        """Close all responses."""
         for response in self._responses:
             response.close()
 
@@ -508,7 +493,6 @@ def _answer(
 
 
 def _content(answer: Any, encoding: str) -> bytes:
-    """Read a feed, up to the limit of its size."""
     raw: bytes = answer.read(MOST_BYTES + 1)
     is_whole = not answer.length  # bytes missing of the announced length
     if encoding.lower() in ("gzip", "x-gzip"):
@@ -632,8 +616,6 @@ def plain(markup: str) -> str:
 
 
 class _Text(HTMLParser):
-    """Collects the text of HTML."""
-
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.pieces: list[str] = []

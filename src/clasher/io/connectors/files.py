@@ -59,7 +59,6 @@ class FileSource(Source):
         self._reading: Resumed | None = None
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Continue after the last record that was read."""
         self.close()
         file, fields = sniffed(self._file), self.fields
         if not self._follow:
@@ -72,25 +71,21 @@ class FileSource(Source):
             )
 
     def identity(self) -> str | None:
-        """Return a digest of the beginning; None if the file is followed and may be rotated."""
         return None if self._follow else content_identity(self._file.name)
 
     def same(self, identity: str) -> bool:
-        """Tell whether the file begins like that of ``identity``; it may have grown."""
         length = identity.removeprefix("sha256:").partition(":")[0]
         if self._follow or not length.isdecimal():
             return False
         return content_identity(self._file.name, int(length)) == identity
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """Read the next records."""
         assert self._reading is not None
         chunk = self._reading.read(most, seconds)
         self.is_over = self._reading.is_over
         return chunk
 
     def close(self) -> None:
-        """Close the file."""
         if self._reading is not None:
             self._reading.close()
             self._reading = None
@@ -106,12 +101,10 @@ class FileSink(Sink):
 
     @classmethod
     def to(cls, path: str | os.PathLike[str]) -> FileSink:
-        """Make a sink of a file."""
         name = os.fspath(path)
         return cls(Address(name, "file", name))
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Cut the file back to a snapshot; without one, append to it."""
         self.close()
         try:
             self._file = open(self._path, "ab", buffering=0)  # noqa: SIM115
@@ -135,11 +128,9 @@ class FileSink(Sink):
             raise failure(self.name, error) from error
 
     def room(self) -> int | None:
-        """Return the longest line that can be read again."""
         return LONGEST_RECORD
 
     def flush(self) -> Position:
-        """Flush the file to disk."""
         assert self._file is not None
         try:
             if self._is_regular:
@@ -167,7 +158,6 @@ class FileSink(Sink):
         self._file.truncate(wanted)
 
     def close(self) -> None:
-        """Close the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -201,7 +191,6 @@ class FolderSource(Source):
         self._records: int = at["records"]
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Continue in the middle of a file, or with the next one."""
         self.close()
         self._begin(position)
         if not os.path.isdir(self.name):
@@ -210,7 +199,6 @@ class FolderSource(Source):
             self._reading = self._opened(self._file)
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """Read the next records of a file, or of the next file."""
         until = time.monotonic() + seconds
         while True:
             try:
@@ -226,13 +214,11 @@ class FolderSource(Source):
             time.sleep(min(POLL, max(0.0, until - time.monotonic())))
 
     def close(self) -> None:
-        """Close the file."""
         if self._reading is not None:
             self._reading.close()
             self._reading = None
 
     def _read(self, most: int) -> Chunk | None:
-        """Read what is there now."""
         while self._reading is not None or self._begin_next():
             assert self._reading is not None
             chunk = self._reading.read(most, 0.0)
@@ -243,7 +229,6 @@ class FolderSource(Source):
         return None
 
     def _begin_next(self) -> bool:
-        """Open the next file, if there is one."""
         name = self._next_name()
         if name is None:
             return False
@@ -282,7 +267,6 @@ class FolderSource(Source):
 
 
 def _is_stream(entry: os.DirEntry[str]) -> bool:
-    """Whether a file is visible and has a known format."""
     if entry.name.startswith(".") or not entry.is_file():
         return False
     try:

@@ -68,7 +68,6 @@ class NatsServer:
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """Turn errors into one line, and drop the connection if the server is away."""
         try:
             yield
         except (nats.errors.AuthorizationError, nats.errors.MaxPayloadError, ValueError) as error:
@@ -86,7 +85,6 @@ class NatsServer:
             raise UnreachableError(f"{self.name}: does not answer ({reason})") from error
 
     def run(self, work: Coroutine[Any, Any, T], seconds: float = ANSWER) -> T:
-        """Run a coroutine in the loop and wait for it."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(
@@ -97,7 +95,6 @@ class NatsServer:
         return asyncio.run_coroutine_threadsafe(limited, self._loop).result()
 
     async def client(self) -> Any:
-        """Return the connection, opened on first use."""
         if self._client is None:
             self._client = await nats.connect(
                 self._url, name="clasher", allow_reconnect=False, connect_timeout=1,
@@ -106,11 +103,9 @@ class NatsServer:
         return self._client
 
     async def jetstream(self) -> Any:
-        """Return the JetStream context."""
         return (await self.client()).jetstream(timeout=ANSWER)
 
     def close(self) -> None:
-        """Close the connection and end the loop."""
         loop, client = self._loop, self._client
         self._loop = self._client = None
         if loop is not None:
@@ -161,7 +156,6 @@ class Pull:
 
     @classmethod
     async def after(cls, client: Any, stream: str, seq: int, subject: str | None) -> Pull:
-        """Make a consumer of the messages after ``seq``."""
         config = api.ConsumerConfig(
             deliver_policy=api.DeliverPolicy.BY_START_SEQUENCE, opt_start_seq=seq + 1,
             ack_policy=api.AckPolicy.NONE, inactive_threshold=IDLE, filter_subject=subject,
@@ -175,7 +169,6 @@ class Pull:
         return pull
 
     async def leave(self) -> None:
-        """Stop listening."""
         await self._inbox.unsubscribe()
 
     async def _hear(self, message: Any) -> None:
@@ -191,7 +184,6 @@ class Pull:
             self._is_answered.set()
 
     async def fetch(self, most: int, seconds: float) -> list[Any]:
-        """Return the messages that are there, or wait for one."""
         found = await self._ask({"batch": most, "no_wait": True}, most, SILENCE)
         if not found and seconds and not self.is_lost:
             request = {"batch": 1, "expires": int(seconds * 1e9)}
@@ -199,7 +191,6 @@ class Pull:
         return found
 
     async def _ask(self, request: dict[str, Any], most: int, seconds: float) -> list[Any]:
-        """Send one request and wait for the end of its answer."""
         self._found, self._most, self._status = [], most, {}
         self._is_answered.clear()
         await self._client.publish(self._next, json.dumps(request).encode(), self._inbox.subject)
@@ -216,7 +207,6 @@ class Pull:
         return self._found
 
     def _judge(self, headers: dict[str, str]) -> None:
-        """Note what a status means; raise an unexpected one."""
         status = headers.get(api.Header.STATUS)
         self.is_lost = status == CONFLICT
         self.is_sure = not self.is_lost
@@ -257,7 +247,6 @@ class NatsSource(Source):
         self._seq, self._digest = 0, ""
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Continue after the last message that was read."""
         self._pull = None
         self._is_beginning = position is None and self._begins_at_end
         at = position or {"seq": 0, "digest": ""}
@@ -293,11 +282,9 @@ class NatsSource(Source):
 
     @property
     def knows_end(self) -> bool:
-        """Whether the server itself said that there is nothing."""
         return self._is_sure
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """Read the next messages."""
         if self._is_beginning:
             self._is_beginning = False
             return Chunk(Batch.empty(), self._position())
@@ -343,16 +330,13 @@ class NatsSource(Source):
         return {"seq": self._seq, "digest": self._digest}
 
     def lag(self) -> int | None:
-        """Return how many messages were left after the last read."""
         return self._lag
 
     def close(self) -> None:
-        """Close the connection."""
         self._pull = None
         self._server.close()
 
     def identity(self) -> str | None:
-        """Return the name of the stream and the time of its creation."""
         with self._server.answering():
             return self._server.run(self._identity())
 
@@ -376,14 +360,12 @@ class NatsSink(Sink):
         self._room: int | None = None
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Check that the server answers, and continue the count of the snapshot."""
         self._caller = caller
         self._written = 0 if position is None else position["written"]
         with self._server.answering():
             self._room = self._server.run(self._look())
 
     async def _look(self) -> int:
-        """Return the size of message that the server and the stream take."""
         client = await self._server.client()
         most = int(client.max_payload)
         with suppress(nats.errors.TimeoutError):  # asking may be forbidden
@@ -395,11 +377,9 @@ class NatsSink(Sink):
         return most - HEADERS
 
     def room(self) -> int | None:
-        """Return the limit found by ``open``."""
         return self._room
 
     def write(self, outputs: Sequence[Output]) -> None:
-        """Publish outputs; the stream drops those that it has."""
         self._check_sizes(outputs)
         number = self._written
         for some in portions(outputs, IN_FLIGHT, IN_FLIGHT_BYTES):
@@ -439,11 +419,9 @@ class NatsSink(Sink):
         return f"{self._caller.id}/{_digest(what + output.value)}"
 
     def flush(self) -> Position:
-        """Return the number of outputs; the stream has them all."""
         return {"written": self._written}
 
     def close(self) -> None:
-        """Let go of the connection."""
         self._server.close()
 
 

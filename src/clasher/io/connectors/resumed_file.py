@@ -102,7 +102,6 @@ class Lines:
         )
 
     def read(self, most: int, seconds: float) -> NumberedLines | None:
-        """Read the next lines; None if there are none in time."""
         while len(self._pending) < most:
             self._wait = 0.0 if self._pending else seconds
             lines = next(self._lines, None)
@@ -173,27 +172,22 @@ class ResumedLines:
 
     @property
     def is_over(self) -> bool:
-        """Whether the end was reached and nothing more is expected."""
         return self._lines.is_over
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """Read the next lines."""
         found = self._lines.read(most, seconds)
         if found is None:
             return None
         return self._decoder.chunk(found.values, found.lines, self._position(), found.ids)
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     @property
     def records(self) -> int:
-        """The number of records of the stream that were delivered."""
         return self._lines.records
 
     def stat(self) -> os.stat_result:
-        """Return the status of the file, whatever its name is now."""
         return os.fstat(self._file.fileno())
 
     def is_intact(self) -> bool:
@@ -246,7 +240,6 @@ class ResumedLines:
         return self.stat().st_size
 
     def _before(self, offset: int) -> bytes:
-        """Return some bytes before a place; fewer if the file is shorter."""
         start = max(0, offset - TAIL)
         return self._at(start, offset - start)
 
@@ -290,7 +283,6 @@ class Reread:
         return None
 
     def close(self) -> None:
-        """Close the file, with the generator that holds it."""
         self._batches = iter(())
 
 
@@ -302,11 +294,9 @@ class Collected(BadRecords):
         self._found: list[RecordError] = []
 
     def handle(self, error: RecordError) -> None:
-        """Keep a bad record."""
         self._found.append(error)
 
     def take(self) -> list[RecordError]:
-        """Return and forget them."""
         found, self._found = self._found, []
         return found
 
@@ -343,7 +333,6 @@ class Followed:
         self._part = self._begin(position, skips)
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """Read the next lines of the file, or of its successor."""
         self._look()
         while True:
             chunk = self._part.read(most, seconds)
@@ -357,13 +346,11 @@ class Followed:
                 return None
 
     def close(self) -> None:
-        """Close the file."""
         self._part.close()
 
     # ── choosing a file ──────────────────────────────────────────────────────────────────────
 
     def _begin(self, position: Position, skips: bool) -> ResumedLines:
-        """Open the file of a position."""
         if position is None:
             return self._opened(self._file.name, None, is_live=True)
         part = self._find(position, [self._file.name, *self._rotated()])
@@ -389,7 +376,6 @@ class Followed:
         return None
 
     def _go_on(self) -> bool:
-        """Open the successor of a file that was read to its end, if there is one."""
         records = self._part.records
         for name in self._next_names():
             try:
@@ -432,7 +418,6 @@ class Followed:
     # ── noticing rotations ───────────────────────────────────────────────────────────────────
 
     def _look(self) -> None:
-        """Notice that another file has the name, or that the file was truncated."""
         if not self._part.may_grow:
             return
         if not self._part.is_intact():

@@ -34,14 +34,12 @@ class StandardInput(Source):
         self._lines: Lines | None = None
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Continue to read; only the numbers of records are resumed."""
         if sys.stdin is None:
             raise StreamError("there is no standard input to read; name a file instead of -")
         records = 0 if position is None else position["records"]
         self._lines = Lines(self._blocks, records=records)
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """Read the next lines."""
         assert self._lines is not None
         found = self._lines.read(most, seconds)
         self.is_over = self._lines.is_over
@@ -78,12 +76,10 @@ class StandardOutput(Sink):
         self.name = "standard output"
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Check that there is a standard output."""
         if sys.stdout is None:
             raise StreamError("there is no standard output to write to; name a file instead of -")
 
     def write(self, outputs: Sequence[Output]) -> None:
-        """Write a line for each output."""
         print_lines(b"".join([output.value + b"\n" for output in outputs]))
 
     def flush(self) -> Position:

@@ -51,12 +51,10 @@ class KafkaSink(Sink):
         self.transactions: Transactions | None = None
 
     def join(self, transactions: Transactions) -> None:
-        """Write in transactions from now on."""
         self.party = self.transactions = transactions
         transactions.holds_outputs = True
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Check that the broker answers, and that earlier transactions have ended."""
         if self.transactions is not None:
             self.transactions.start(caller)
             return
@@ -67,7 +65,6 @@ class KafkaSink(Sink):
         self._outbox = Outbox(self.cluster, producer)
 
     def write(self, outputs: Sequence[Output]) -> None:
-        """Send messages; they are visible soon, or with the next commit."""
         if self.transactions is not None:
             self.transactions.put(self._parcel, outputs)
             return
@@ -76,14 +73,12 @@ class KafkaSink(Sink):
         self._outbox.check()
 
     def room(self) -> int | None:
-        """Return the size of message that the topic takes, less key and headers."""
         if self._room is None:
             headers = sum(len(name) + len(value or b"") for name, value in self._parcel.headers)
             self._room = self.cluster.largest_message() - headers - AROUND
         return self._room
 
     def flush(self) -> Position:
-        """Wait until the broker has everything."""
         if self.transactions is not None:
             self.transactions.flush()
             return
@@ -92,7 +87,6 @@ class KafkaSink(Sink):
         self._outbox.check()
 
     def close(self) -> None:
-        """Close the connections."""
         if self.transactions is not None:
             self.transactions.close()
         if self._outbox is not None:

@@ -100,17 +100,14 @@ class Cluster:
 
     @property
     def shown(self) -> str:
-        """The address, for messages."""
         return f"kafka://{self.servers}/{self.topic}"
 
     def beside(self, topic: str) -> Cluster:
-        """Return another topic of the same cluster."""
         other = copy(self)
         other.topic, other.settings = topic, dict(self.settings)
         return other
 
     def agree(self, other: Cluster) -> None:
-        """Add the settings of another topic, which must be in the same cluster."""
         if other.servers != self.servers:
             raise SettingError(
                 f"{other.shown}: cannot be in one transaction with {self.shown}: name the same "
@@ -147,7 +144,6 @@ class Cluster:
         return producer
 
     def admin(self) -> AdminClient:
-        """Make a client that creates and describes topics."""
         admin: AdminClient = self._make(AdminClient, {})
         return admin
 
@@ -171,7 +167,6 @@ class Cluster:
     # ── errors ───────────────────────────────────────────────────────────────────────────────
 
     def _note(self, error: KafkaError) -> None:
-        """Keep an error that a client reports from within its methods."""
         if error.code() in DENIED:
             self._denied = error.str()
         elif error.code() == KafkaError._ALL_BROKERS_DOWN:
@@ -203,7 +198,6 @@ class Cluster:
             raise self.failure(error.args[0]) from error
 
     def failure(self, error: KafkaError) -> StreamError:
-        """Return what an error means: away for now, or for good."""
         code = error.code()
         if code in DENIED or (code in AWAY and self._denied is not None):
             return StreamError(f"{self.shown}: denies access: {self._denied or error.str()}")
@@ -229,7 +223,6 @@ class Cluster:
         return Topic(str(found.cluster_id), own, sorted(found.topics[self.topic].partitions))
 
     def partitions(self, client: Consumer) -> list[int]:
-        """Return the partitions of the topic."""
         return sorted(self._metadata(client).topics[self.topic].partitions)
 
     def largest_message(self) -> int:

@@ -57,7 +57,6 @@ class KafkaGroupSource(TopicSource):
     # ── opening and assignments ──────────────────────────────────────────────────────────────
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Join the group as the member that this folder was before."""
         self._let_go()
         self._begin(position)
         self._caller, self._is_new = caller, position is None
@@ -74,7 +73,6 @@ class KafkaGroupSource(TopicSource):
         )  # fmt: skip
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        """Take partitions; ``_find_places`` looks for their offsets later."""
         if self._is_leaving:  # called while the consumer closes
             return
         consumer.assign([])
@@ -107,7 +105,6 @@ class KafkaGroupSource(TopicSource):
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """Read the next messages of our partitions."""
         chunk = super().read(most, seconds)
         if self._is_lost:
             raise CommitRefusedError(
@@ -137,7 +134,6 @@ class KafkaGroupSource(TopicSource):
 
     @property
     def knows_end(self) -> bool:
-        """Whether all partitions were read to their ends."""
         return self._generation is not None and self._given is None and super().knows_end
 
     def _poll(self, most: int, seconds: float) -> list[Message]:
@@ -158,7 +154,6 @@ class KafkaGroupSource(TopicSource):
             super()._judge(error, partition)
 
     def close(self) -> None:
-        """Leave the group, so that others get our partitions at once."""
         self._leave()
         self._let_go()
         self.transactions.close()
@@ -187,7 +182,6 @@ class KafkaGroupSource(TopicSource):
     # ── committing ───────────────────────────────────────────────────────────────────────────
 
     def claim(self, position: Position) -> Claim | None:
-        """Return what the group must know of a position; None if nothing is new."""
         if self._committed is None:
             return None  # nothing was read yet
         places = places_of(position)
@@ -203,7 +197,6 @@ class KafkaGroupSource(TopicSource):
         return Claim(notes, offsets, self._generation)
 
     def settled(self, position: Position) -> None:
-        """Note that the group knows a position."""
         if self._committed is not None:
             self._committed = self._committed | places_of(position)
 

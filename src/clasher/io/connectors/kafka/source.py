@@ -47,7 +47,6 @@ class Messages:
     def chunk(
         self, messages: Sequence[Message], position: Position, lost: Sequence[Poison] = ()
     ) -> Chunk:
-        """Decode messages; ``lost`` are dead letters that come before them."""
         values: list[Value] = [self._value(message) for message in messages]
         places = [place(message) for message in messages]
         chunk = self._decoder.chunk(values, places, position)
@@ -107,7 +106,6 @@ def place(message: Message) -> str:
 
 
 def _text(raw: bytes | str | None) -> str | None:
-    """Decode a key or header, escaping invalid UTF-8."""
     return raw.decode("utf-8", "backslashreplace") if isinstance(raw, bytes) else raw
 
 
@@ -151,13 +149,11 @@ class Merge(Generic[T]):
         """The bytes that wait, by partition."""
 
     def begin(self, partition: int) -> None:
-        """Add a partition."""
         self._waiting[partition] = deque()
         self.held[partition] = 0
         self.awaited.add(partition)
 
     def add(self, partition: int, time: int, item: T, size: int = 0) -> None:
-        """Add an item of a partition."""
         waiting = self._waiting[partition]
         if not waiting:
             heappush(self._heads, (time, partition))
@@ -167,17 +163,14 @@ class Merge(Generic[T]):
         self.held[partition] += size
 
     def end(self, partition: int) -> None:
-        """Note that a partition has nothing more now."""
         self._ended.add(partition)
         self.awaited.discard(partition)
 
     @property
     def is_at_end(self) -> bool:
-        """Whether nothing waits and no partition is awaited."""
         return not self._heads and not self.awaited
 
     def take(self, most: int) -> list[T]:
-        """Return the next items, as far as they are known."""
         taken: list[T] = []
         while self._heads and not self.awaited and len(taken) < most:
             partition = heappop(self._heads)[1]
@@ -231,7 +224,6 @@ class TopicSource(Source):
     # ── opening ──────────────────────────────────────────────────────────────────────────────
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Continue each partition at its offset."""
         self.close()
         self._begin(position)
         self._consumer = self._cluster.consumer(
@@ -250,7 +242,6 @@ class TopicSource(Source):
         self._moved_at = time.monotonic()
 
     def _identify(self, position: Position) -> Topic:
-        """Refuse another topic than the one that was read before."""
         topic = self._cluster.look(self.consumer)
         if position is None:
             return topic
@@ -267,7 +258,6 @@ class TopicSource(Source):
         return topic
 
     def _take_up(self, partitions: list[int], *, is_new: bool) -> None:
-        """Assign partitions at their offsets."""
         for partition in partitions:
             self._places[partition] = self._checked(partition, is_new=is_new)
             self._fetched[partition] = self._places[partition]
@@ -279,7 +269,6 @@ class TopicSource(Source):
         self.consumer.incremental_assign(partitions)
 
     def _at(self, partition: int) -> TopicPartition:
-        """Return the next offset to fetch of a partition."""
         return TopicPartition(self._cluster.topic, partition, self._fetched[partition])
 
     def _checked(self, partition: int, *, is_new: bool) -> int:
@@ -316,14 +305,12 @@ class TopicSource(Source):
 
     @property
     def consumer(self) -> Consumer:
-        """The open consumer."""
         assert self._consumer is not None
         return self._consumer
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """Read the next messages."""
         self._cluster.check(self.consumer)
         self._look_around()
         # It takes a moment until the broker says whether there is anything.
@@ -342,11 +329,9 @@ class TopicSource(Source):
 
     @property
     def knows_end(self) -> bool:
-        """Whether all partitions were read to their ends."""
         return self._merge.is_at_end
 
     def _look_around(self) -> None:
-        """Add new partitions of the topic."""
         if time.monotonic() - self._looked_at >= REFRESH:
             found = self._cluster.partitions(self.consumer)
             self._take_up([own for own in found if own not in self._fetched], is_new=False)
@@ -373,7 +358,6 @@ class TopicSource(Source):
             return fetch(self.consumer, most, seconds)
 
     def _judge(self, error: KafkaError, partition: int) -> None:
-        """Handle an error of a partition."""
         if error.code() != KafkaError._AUTO_OFFSET_RESET:
             raise self._cluster.failure(error)
         low, high = self._ends(partition)
@@ -414,7 +398,6 @@ class TopicSource(Source):
             raise UnreachableError(f"{self._cluster.shown}: nothing arrives of partition {listed}")
 
     def lag(self) -> int | None:
-        """Count messages after those that were delivered."""
         if self._consumer is None or self._merge.is_at_end:
             return 0
         ends = [
@@ -424,18 +407,15 @@ class TopicSource(Source):
         return sum(max(0, end[1] - self._places[own]) for own, end in pairs if end is not None)
 
     def close(self) -> None:
-        """Close the connections."""
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
 
     def identity(self) -> str | None:
-        """Return the ids of the cluster and of the topic."""
         topic = self._look()
         return f"{topic.cluster} {topic.id or ''}"
 
     def same(self, identity: str) -> bool:
-        """Tell whether the ids are the kept ones; a topic without an id is known by its name."""
         cluster, _, own = identity.partition(" ")
         topic = self._look()
         return cluster == topic.cluster and (not own or topic.id in (None, own))

@@ -92,7 +92,6 @@ class Outbox:
         return True
 
     def _serve(self, seconds: float) -> None:
-        """Handle delivery reports."""
         try:
             with raising_fatal_errors():
                 self.producer.poll(seconds)
@@ -115,12 +114,10 @@ class Outbox:
             self.failed = error
 
     def check(self) -> None:
-        """Raise the failure of a message."""
         if self.failed is not None:
             raise self._cluster.failure(self.failed)
 
     def close(self) -> None:
-        """Drop the messages in the queue."""
         self.producer.purge()
         self._serve(0)
 
@@ -143,7 +140,6 @@ class Commits:
         self._is_there = False
 
     def create(self) -> None:
-        """Create the topic, or check that it keeps commits."""
         if self._is_there:
             return
         admin, name = self.cluster.admin(), self.cluster.topic
@@ -247,7 +243,6 @@ class Scan:
             self._is_done = True
 
     def close(self) -> None:
-        """Close the connection."""
         self._consumer.close()
 
 
@@ -305,7 +300,6 @@ class Transactions(Party):
 
     @property
     def within(self) -> float | None:
-        """The timeout of a transaction, which begins with the first output."""
         if not self.holds_outputs:
             return None
         given = self.cluster.settings.get(TIMEOUT, str(LONG))
@@ -316,7 +310,6 @@ class Transactions(Party):
     # ── beginning and ending ─────────────────────────────────────────────────────────────────
 
     def committed(self, caller: Caller) -> int:
-        """Abort what is under way, and return the committed number."""
         self.start(caller)
         return self._last
 
@@ -342,7 +335,6 @@ class Transactions(Party):
         return self._outbox
 
     def close(self) -> None:
-        """Drop what is not committed."""
         self._failure = None
         self._drop()
 
@@ -355,13 +347,11 @@ class Transactions(Party):
     # ── outputs ──────────────────────────────────────────────────────────────────────────────
 
     def put(self, parcel: Parcel, outputs: Sequence[Output]) -> None:
-        """Write outputs, which appear with the next commit."""
         assert self._outbox is not None
         self._begin(self._outbox)
         self._outbox.put(parcel, outputs)
 
     def flush(self) -> None:
-        """Wait until all outputs are delivered, or failed for good."""
         assert self._outbox is not None
         self._outbox.flush()
 
@@ -376,7 +366,6 @@ class Transactions(Party):
     # ── committing ───────────────────────────────────────────────────────────────────────────
 
     def commit(self, caller: Caller, number: int, after: int, position: Position) -> None:
-        """Commit the transaction, with the number of the snapshot and the offsets of the group."""
         outbox = self.start(caller)
         if self._failure is None and self._last != number:
             if self._last != after:

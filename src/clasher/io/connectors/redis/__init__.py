@@ -42,12 +42,10 @@ class RedisSink(Sink):
         self._most = int(address.number("maxlen", 0))
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Check that the server answers."""
         with self._server.answering() as client:
             client.ping()
 
     def write(self, outputs: Sequence[Output]) -> None:
-        """Add entries; after a lost answer, some of them twice."""
         for some in portions(outputs, PIECE, PIECE_BYTES):
             values = [output.value for output in some]
             lengths = " ".join([str(len(value)) for value in values])
@@ -56,12 +54,10 @@ class RedisSink(Sink):
                 self._server.run(scripts.APPEND, [self._server.key], arguments)
 
     def room(self) -> int | None:
-        """Return a size well below the limit of the server, 512 MB by default."""
         return PIECE_BYTES
 
     def flush(self) -> Position:
         """Do nothing: the server has everything."""
 
     def close(self) -> None:
-        """Close the connections."""
         self._server.close()

@@ -84,12 +84,10 @@ class RedisGroupSource(Source, Party):
     # ── committing ───────────────────────────────────────────────────────────────────────────
 
     def committed(self, caller: Caller) -> int:
-        """Return the number stored on the server."""
         with self._server.answering() as client:
             return int(client.hget(self._markers, caller.id) or 0)
 
     def commit(self, caller: Caller, number: int, after: int, position: Position) -> None:
-        """Acknowledge what was learnt if it is still ours."""
         through = self._acknowledged if position is None else position["through"]
         with self._lock, self._server.answering():
             mine = list(islice(self._unacknowledged, through - self._acknowledged))
@@ -124,7 +122,6 @@ class RedisGroupSource(Source, Party):
     # ── opening ──────────────────────────────────────────────────────────────────────────────
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Continue with unacknowledged entries, then with new ones."""
         self._begin(position, caller.id)
         with self._server.answering() as client:
             about, groups = self._server.together(
@@ -179,7 +176,6 @@ class RedisGroupSource(Source, Party):
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """Read our pending entries, then those that others left, then new ones."""
         try:
             with self._server.answering() as client:
                 chunk = self._next(most)
@@ -276,19 +272,15 @@ class RedisGroupSource(Source, Party):
         return self._entries.chunk(entries, position, letters)
 
     def lag(self) -> int | None:
-        """Count entries that no consumer was given yet."""
         return self._lag
 
     def close(self) -> None:
-        """Close the connections."""
         self._server.close()
 
     def identity(self) -> str | None:
-        """Return digests of some entries, and the group."""
         return identity_of(self._server, self._group)
 
     def same(self, identity: str) -> bool:
-        """Tell whether the stream has the kept entries, and the group is the same."""
         return is_same(self._server, identity, self._group)
 
     # ── losses ───────────────────────────────────────────────────────────────────────────────
@@ -303,7 +295,6 @@ class RedisGroupSource(Source, Party):
         ]
 
     def _without_group(self, error: redis.ResponseError) -> Exception:
-        """Return the meaning of a missing group; other errors stay as they are."""
         if not str(error).startswith("NOGROUP"):
             return error
         return CommitRefusedError(f"{self.name}: the group was deleted")

@@ -61,7 +61,6 @@ class RedisServer:
 
     @contextmanager
     def answering(self) -> Iterator[Any]:
-        """Give the client, and turn its errors into one line."""
         try:
             yield self.client
         except _DENIED as error:
@@ -86,18 +85,15 @@ class RedisServer:
         return answers
 
     def run(self, script: str, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
-        """Run a script of ``clasher.io.connectors.redis.scripts``."""
         if script not in self._scripts:
             self._scripts[script] = self.client.register_script(script)
         return self._scripts[script](keys=keys, args=arguments)
 
     def state(self) -> StreamState | None:
-        """Return the state of the stream, None if there is none."""
         (answer,) = self.together(["XINFO STREAM", self.key])
         return StreamState.of(answer, self.name)
 
     def close(self) -> None:
-        """Close all connections."""
         self.client.close()
 
 
@@ -110,7 +106,6 @@ class GroupState(NamedTuple):
 
     @classmethod
     def of(cls, answer: Any, name: str) -> GroupState | None:
-        """Parse the answer of ``XINFO GROUPS``; None if there is no such group."""
         for group in [] if isinstance(answer, redis.ResponseError) else answer:
             if group["name"] == name.encode():
                 last = group["last-delivered-id"].decode()
@@ -138,7 +133,6 @@ class StreamState(NamedTuple):
 
     @classmethod
     def of(cls, answer: Any, name: str) -> StreamState | None:
-        """Parse the answer of ``XINFO STREAM``; None if there is no stream."""
         if isinstance(answer, redis.ResponseError) and "no such key" in str(answer).lower():
             return None
         if isinstance(answer, Exception):

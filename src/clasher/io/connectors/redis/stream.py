@@ -38,7 +38,6 @@ class Entries:
     def chunk(
         self, entries: Sequence[Entry], position: Position, lost: Sequence[Poison] = ()
     ) -> Chunk:
-        """Decode entries; ``lost`` are dead letters that come before them."""
         values = [self._value(flat) for _, flat in entries]
         places = [own.decode() for own, _ in entries]
         return self._decoder.chunk(values, places, position, lost=lost)
@@ -96,7 +95,6 @@ class StreamSource(Source):
         self._is_beginning = False
 
     def open(self, position: Position, caller: Caller) -> None:
-        """Continue after the last entry that was read."""
         with self._server.answering():
             state = self._server.state()
             if position is None:
@@ -126,7 +124,6 @@ class StreamSource(Source):
             raise set_back(self.name, self._last, f"{after:,} or more entries after it")
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        """Read the next entries."""
         if self._is_beginning:
             self._is_beginning = False
             return Chunk(Batch.empty(), self._position())
@@ -163,17 +160,13 @@ class StreamSource(Source):
         return found, gone
 
     def lag(self) -> int | None:
-        """Count entries that were added after those that were read."""
         return max(0, self._added - self._read)
 
     def close(self) -> None:
-        """Close the connections."""
         self._server.close()
 
     def identity(self) -> str | None:
-        """Return digests of some entries."""
         return identity_of(self._server)
 
     def same(self, identity: str) -> bool:
-        """Tell whether the stream has the kept entries."""
         return is_same(self._server, identity)
