@@ -25,8 +25,6 @@ from base64 import b64encode
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from email.message import Message
 from email.utils import parsedate_to_datetime
 from functools import partial
 from hashlib import blake2b
@@ -34,7 +32,7 @@ from html.parser import HTMLParser
 from http import HTTPStatus
 from pathlib import Path
 from socket import SHUT_RDWR, socket
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import feedparser
@@ -57,9 +55,6 @@ SECONDS: Final = 30.0  # limit of a request: names, redirects and the last byte
 SILENCE: Final = 10.0  # seconds that a server may be silent
 MOST_BYTES: Final = 10 * 2**20  # of a feed
 DAY: Final = 86400.0
-REASON: Final = 200  # characters shown of a server's message
-AGENT: Final = f"clasher/{__version__} (feed reader)"
-PERMANENT: Final = (HTTPStatus.MOVED_PERMANENTLY, HTTPStatus.PERMANENT_REDIRECT)
 BREAKS: Final = frozenset(("p", "br", "div", "li", "tr", "td", "h1", "h2", "h3", "blockquote"))
 UNREAD: Final = frozenset(("script", "style"))
 
@@ -90,7 +85,8 @@ class FeedSource(Source):
         urls = _listed(address.path) if address.scheme == "feeds" else [address.target]
         self._feeds = {url: Feed(url, every) for url in urls}
         self._decoder = Decoder(self.name, fields)
-        self._waiting: deque[Delivery] = deque()
+        # To deliver; the last item of an answer comes with it.
+        self._waiting: deque[tuple[Feed, Item, Answer | None]] = deque()
         self._free_at: dict[str, float] = {}  # when hosts may be asked again
         self._requests: list[Request] = []
         self._done = threading.Condition()
@@ -138,12 +134,12 @@ class FeedSource(Source):
         if not left:
             raise StreamError(f"{self.name}: every feed is gone (410)")
         busy = {request.feed.host for request in self._requests if not request.feed.is_here}
-        undelivered = {delivery.feed.url for delivery in self._waiting}
+        undelivered = {feed.url for feed, _, _ in self._waiting}
         due = [
             feed
             for feed in left
             if feed.due <= now
-            and (feed.request is None or not feed.request.is_alive)
+            and (feed.request is None or not feed.request.thread.is_alive())
             and feed.request not in self._requests  # its answer was not received yet
             and feed.url not in undelivered  # the server would send these items once more
             and feed.host not in busy
@@ -155,7 +151,7 @@ class FeedSource(Source):
         for request in list(self._requests):
             result = request.result
             if result is None and time.monotonic() >= request.until:
-                request.give_up()
+                request.line.cut()
                 url = hidden(request.feed.url)
                 result = FeedError(f"{url}: took longer than {SECONDS:g} s")
             if result is not None:
@@ -172,12 +168,11 @@ class FeedSource(Source):
             return
         if failures:
             self._caller.tell(f"{hidden(feed.url)} answers again")
-        items = feed.take(result)
-        if not items:
-            feed.accept(result.answer)
-        for item in items:
-            answer = result.answer if item is items[-1] else None
-            self._waiting.append(Delivery(feed, item, answer))
+        items, answer = result
+        new = feed.take(items, answer)
+        if not new:
+            feed.accept(answer)
+        self._waiting.extend((feed, item, answer if item is new[-1] else None) for item in new)
 
     def _deliver(self, most: int) -> Chunk:
         taken = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
@@ -191,7 +186,7 @@ class FeedSource(Source):
 
     def close(self) -> None:
         for request in self._requests:
-            request.give_up()
+            request.line.cut()
         self._requests.clear()
 
 
@@ -223,11 +218,10 @@ class Feed:
         wait = min(self.every * 2.0 ** min(self.failures, 10), DAY)
         self.due = time.monotonic() + max(wait, error.after)
 
-    def take(self, found: Found) -> list[Item]:
+    def take(self, items: list[Item], answer: Answer) -> list[Item]:
         """Return the new items, the oldest first."""
-        items = found.items
         self.failures = 0
-        self.due = time.monotonic() + max(self.every, found.answer.fresh, found.ttl)
+        self.due = time.monotonic() + max(self.every, answer.fresh)
         for item in items:  # forget items last that are still in the feed
             if item.key in self.seen:
                 self.remember(item.key)
@@ -253,46 +247,23 @@ class Item(NamedTuple):
     record: Mapping[str, Any]
 
 
-class Found(NamedTuple):
-    """The items of an answer, and the ``ttl`` of the feed in seconds."""
-
-    items: list[Item]
-    ttl: float
-    answer: Answer
-
-
-class Delivery(NamedTuple):
-    """An item to deliver, and the answer that it is the last item of."""
-
-    feed: Feed
-    item: Item
-    answer: Answer | None
-
-
 class Request:
     """A request for a feed, in a thread; ``result`` is None while it is under way."""
 
     def __init__(self, feed: Feed, done: threading.Condition) -> None:
-        self.feed, self._done, self._line = feed, done, Line()
+        self.feed, self._done, self.line = feed, done, Line()
         self.result: Found | FeedError | None = None
         self.until = time.monotonic() + SECONDS
-        self._thread = threading.Thread(target=self._run, name="clasher feed", daemon=True)
-        self._thread.start()
-
-    @property
-    def is_alive(self) -> bool:
-        return self._thread.is_alive()
-
-    def give_up(self) -> None:
-        self._line.cut()
+        self.thread = threading.Thread(target=self._run, name="clasher feed", daemon=True)
+        self.thread.start()
 
     def _run(self) -> None:
         result: Found | FeedError
         feed = self.feed  # read here, changed by the reader's thread alone
         try:
-            answer = fetch(feed.at, feed.etag, feed.modified, self._line)
+            answer = fetch(feed.at, feed.etag, feed.modified, self.line)
             items, ttl = ([], 0.0) if answer.content is None else parsed(feed.url, answer)
-            result = Found(items, ttl, answer)
+            result = items, answer._replace(fresh=max(answer.fresh, ttl))
         except FeedError as error:
             result = error
         except BaseException as error:  # the reader reports it
@@ -337,30 +308,18 @@ def _is_here(host: str) -> bool:
 # ── HTTP ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True)
-class Answer:
-    """The answer of a server.
+class Answer(NamedTuple):
+    """The answer of a server."""
 
-    Attributes
-    ----------
-    content : bytes | None
-        The feed; None if it did not change.
-    etag, modified : str | None
-        For the next request.
-    kind : str
-        The content type.
-    fresh : float
-        Seconds for which asking again is useless.
-    moved : str | None
-        The new address of the feed.
-    """
+    content: bytes | None  # None if the feed did not change
+    etag: str | None  # for the next request
+    modified: str | None
+    kind: str  # the content type
+    fresh: float  # seconds for which asking again is useless
+    moved: str | None  # the new address of the feed
 
-    content: bytes | None
-    etag: str | None = None
-    modified: str | None = None
-    kind: str = ""
-    fresh: float = 0.0
-    moved: str | None = None
+
+Found: TypeAlias = tuple[list[Item], Answer]
 
 
 class Line:
@@ -368,7 +327,7 @@ class Line:
 
     def __init__(self) -> None:
         self._socket: socket | None = None
-        self._responses: list[http.client.HTTPResponse] = []
+        self.responses: list[http.client.HTTPResponse] = []
         self._is_cut = False
 
     def hold(self, connected: socket) -> None:
@@ -383,37 +342,38 @@ class Line:
             with suppress(OSError):  # it has ended by itself
                 socket.shutdown(self._socket, SHUT_RDWR)  # not that of TLS, which would wait
 
-    def keep(self, response: http.client.HTTPResponse) -> http.client.HTTPResponse:
-        self._responses.append(response)
-        return response
-
-    def close(self) -> None:
-        for response in self._responses:
-            response.close()
-
 
 def fetch(url: str, etag: str | None, modified: str | None, line: Line) -> Answer:
     """Request a feed if it changed; raise ``FeedError`` for whatever goes wrong."""
-    redirects = _Redirects("@" not in url)
+    redirects = _Redirects(may_move="@" not in url)  # a password is not for another address
     opener = urllib.request.build_opener(redirects, *_handlers(line))
     try:
         with opener.open(_request(url, etag, modified), timeout=SILENCE) as answer:
-            content = _content(answer, answer.headers.get("Content-Encoding", ""))
-            return _answer(content, answer.headers, redirects.moved)
+            content, headers = _content(answer), answer.headers
+            etag = modified = None
     except urllib.error.HTTPError as error:
-        if error.code == HTTPStatus.NOT_MODIFIED:
-            return _answer(None, error.headers, redirects.moved, etag, modified)
-        after = _seconds(error.headers.get("Retry-After"))
-        reason = f"{hidden(url)}: {error.code} {printable(error.reason)}"
-        raise FeedError(reason, after, is_gone=error.code == HTTPStatus.GONE) from error
+        content, headers = None, error.headers
+        if error.code != HTTPStatus.NOT_MODIFIED:
+            what = f"{hidden(url)}: {error.code} {printable(error.reason)}"
+            after, is_gone = _seconds(headers.get("Retry-After")), error.code == HTTPStatus.GONE
+            raise FeedError(what, after, is_gone=is_gone) from error
     except Exception as error:  # a server may send anything
-        raise FeedError(f"{hidden(url)}: {_reason(error)}") from error
+        reason = getattr(error, "reason", None) or error
+        if not isinstance(reason, (OSError, ValueError, str)):
+            reason = f"{type(reason).__name__}: {reason}"
+        what = printable(reason) or type(error).__name__
+        raise FeedError(f"{hidden(url)}: {what}") from error
     finally:
-        line.close()
+        for response in line.responses:
+            response.close()
+    etag, modified = headers.get("ETag", etag), headers.get("Last-Modified", modified)
+    kind, fresh = headers.get("Content-Type", ""), _max_age(headers.get("Cache-Control", ""))
+    return Answer(content, etag, modified, kind, fresh, redirects.moved)
 
 
 def _request(url: str, etag: str | None, modified: str | None) -> urllib.request.Request:
-    headers = {"User-Agent": AGENT, "Accept-Encoding": "gzip", "Accept": "application/xml, */*"}
+    headers = {"Accept-Encoding": "gzip", "Accept": "application/xml, */*"}
+    headers["User-Agent"] = f"clasher/{__version__} (feed reader)"
     if etag is not None:
         headers["If-None-Match"] = etag
     if modified is not None:
@@ -437,7 +397,8 @@ def _handlers(line: Line) -> list[urllib.request.BaseHandler]:
             line.hold(self.sock)
 
         def getresponse(self) -> http.client.HTTPResponse:
-            return line.keep(super().getresponse())
+            line.responses.append(super().getresponse())
+            return line.responses[-1]
 
     class HeldSecure(Held, http.client.HTTPSConnection):
         pass
@@ -454,11 +415,6 @@ def _handlers(line: Line) -> list[urllib.request.BaseHandler]:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects, and notes permanent ones.
-
-    A feed with a password keeps its address: the password is not for another one.
-    """
-
     def __init__(self, may_move: bool) -> None:
         self.moved: str | None = None
         self._is_permanent = may_move
@@ -469,33 +425,16 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         if not newurl.startswith(("http://", "https://")):
             raise FeedError(f"{req.full_url}: leads to {printable(newurl)}, no web address")
         fp.close()  # its body may have no end
-        self._is_permanent = self._is_permanent and code in PERMANENT
+        self._is_permanent = self._is_permanent and code in (301, 308)
         if self._is_permanent:
             self.moved = newurl
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def _answer(
-    content: bytes | None,
-    headers: Message,
-    moved: str | None,
-    etag: str | None = None,
-    modified: str | None = None,
-) -> Answer:
-    return Answer(
-        content,
-        headers.get("ETag", etag),
-        headers.get("Last-Modified", modified),
-        headers.get("Content-Type", ""),
-        _max_age(headers.get("Cache-Control", "")),
-        moved,
-    )
-
-
-def _content(answer: Any, encoding: str) -> bytes:
+def _content(answer: Any) -> bytes:
     raw: bytes = answer.read(MOST_BYTES + 1)
     is_whole = not answer.length  # bytes missing of the announced length
-    if encoding.lower() in ("gzip", "x-gzip"):
+    if answer.headers.get("Content-Encoding", "").lower() in ("gzip", "x-gzip"):
         unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
         raw = unpacker.decompress(raw, MOST_BYTES + 1)
         is_whole = unpacker.eof
@@ -536,19 +475,13 @@ def _seconds(text: str | None) -> float:
     return min(max(0.0, seconds), DAY)
 
 
-def _reason(error: BaseException) -> str:
-    reason = getattr(error, "reason", None) or error
-    name = "" if isinstance(reason, (OSError, ValueError, str)) else f"{type(reason).__name__}: "
-    return printable(f"{name}{reason}") or type(error).__name__
-
-
 def printable(text: object) -> str:
     r"""Return foreign text as one short line that cannot control a terminal.
 
     >>> printable("bad \x1b[31m\r\n status")
     'bad ?[31m status'
     """
-    line = " ".join(str(text).split())[:REASON]
+    line = " ".join(str(text).split())[:200]
     return "".join(sign if sign.isprintable() else "?" for sign in line)
 
 
