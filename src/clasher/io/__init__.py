@@ -14,25 +14,7 @@ from clasher.io.registry import Address, Connector, sink_at, source_at
 from clasher.io.writers import BadRecords, LineWriter, PredictionWriter
 
 __all__ = [
-    "Address",
-    "BadRecords",
-    "Batch",
-    "Caller",
-    "Chunk",
-    "Connector",
-    "Decoder",
-    "Fields",
-    "LabelFormWarning",
-    "LineWriter",
-    "Output",
-    "Party",
-    "Poison",
-    "Position",
-    "PredictionWriter",
-    "Sink",
-    "Source",
-    "Understood",
-    "open_stream",
-    "sink_at",
-    "source_at",
-]
+    "Address", "BadRecords", "Batch", "Caller", "Chunk", "Connector", "Decoder", "Fields",
+    "LabelFormWarning", "LineWriter", "Output", "Party", "Poison", "Position", "PredictionWriter",
+    "Sink", "Source", "Understood", "open_stream", "sink_at", "source_at",
+]  # fmt: skip

@@ -25,17 +25,13 @@ from clasher.io.records import (
     read_cell,
 )
 
-_DELIMITERS = {"csv": ",", "tsv": "\t"}
-DELIMITERS = (",", ";", "\t", "|")
-"""The separators of cells that are detected."""
-
 
 def read_delimited(source: InputFile, reading: Reading) -> Iterator[Batch | Held]:
     """Read CSV or TSV, without blank lines."""
     # The csv module has one limit for the whole process: raise it to ours, never lower it.
     csv.field_size_limit(max(csv.field_size_limit(), reading.longest))
     feed = _Feed(line_groups(source, reading), reading.longest)
-    delimiter = source.delimiter or _DELIMITERS[source.kind]
+    delimiter = source.delimiter or ("\t" if source.kind == "tsv" else ",")
     rows = csv.reader(feed, delimiter=delimiter, strict=True)
     try:
         header = _read_row(rows, feed)
@@ -75,7 +71,7 @@ def _delimited(
     if wanted <= set(header):
         return delimiter, header
     found = {delimiter: header}
-    for other in DELIMITERS:
+    for other in (",", ";", "\t", "|"):
         try:
             found[other] = next(csv.reader([raw.decode()], delimiter=other, strict=True))
         except (csv.Error, StopIteration, UnicodeDecodeError):
@@ -96,12 +92,11 @@ def _read_row(rows: Iterator[list[str]], feed: _Feed) -> list[str] | None:
             row = next(rows)
         except StopIteration:
             return None
-        except csv.Error as error:
+        except (csv.Error, FaultError) as error:
             feed.give_back()
+            if isinstance(error, FaultError):
+                raise
             raise FaultError(f"broken quoting: {error}") from None
-        except FaultError:
-            feed.give_back()
-            raise
         if not feed.valid:
             raise invalid_utf8(feed.raw)
     return row
@@ -111,19 +106,16 @@ class _Feed:
     """Gives the csv module line after line, and keeps those of the current row."""
 
     def __init__(self, groups: Iterator[list[bytes]], longest: int) -> None:
-        self._groups = groups
-        self._longest = longest
+        self._groups, self._longest = groups, longest
         self._taken: list[bytes] = []
-        self._size = 0
         self.waiting: deque[bytes] = deque()
         self.line = 1
-        self.valid = True
+        self.begin()
 
     def begin(self) -> None:
         self.line += len(self._taken)
         self._taken.clear()
-        self._size = 0
-        self.valid = True
+        self._size, self.valid = 0, True
 
     def give_back(self) -> None:
         """Read all but the first line of the row again: only that one was bad."""
@@ -177,10 +169,11 @@ class _Columns:
             )
         labels: LabelValue | str = None
         if self._labels is not None:
-            splitting = self._reading.detection is None
-            if self._reading.detection is not None:
-                self._reading.detection.has_text = True
-            labels = read_cell(row[self._labels], self._reading.fields, splitting=splitting)
+            detection = self._reading.detection
+            if detection is not None:
+                detection.has_text = True
+            text, fields = row[self._labels], self._reading.fields
+            labels = read_cell(text, fields, splitting=detection is None)
         self._reading.records += 1
         own = "" if self._id is None else row[self._id]
         self.ids.append(own or self._reading.records)

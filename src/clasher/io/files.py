@@ -150,7 +150,11 @@ def _look_at(source: InputFile) -> None:
 def _read(sources: Sequence[InputFile], reading: Reading) -> Iterator[Batch]:
     yield from reading.settle(_batches(sources, reading))
     if not reading.delivered:
-        raise _nothing(sources, reading)
+        names = ", ".join(source.name for source in sources) or "a list of no files"
+        count, first = reading.records, reading.bad.first
+        if not count:
+            raise StreamError(f"there is no record in {names}")
+        raise StreamError(f"none of the {count} records in {names} is good; the first: {first}")
 
 
 def _batches(sources: Sequence[InputFile], reading: Reading) -> Iterator[Batch | Held]:
@@ -161,12 +165,3 @@ def _batches(sources: Sequence[InputFile], reading: Reading) -> Iterator[Batch |
                 yield batch
             if not reading.room():
                 return
-
-
-def _nothing(sources: Sequence[InputFile], reading: Reading) -> StreamError:
-    names = ", ".join(source.name for source in sources) or "a list of no files"
-    if not reading.records:
-        return StreamError(f"there is no record in {names}")
-    return StreamError(
-        f"none of the {reading.records} records in {names} is good; the first: {reading.bad.first}"
-    )

@@ -27,53 +27,26 @@ Kind: TypeAlias = Literal["jsonl", "csv", "tsv", "parquet", "arrow", "text"]
 Compression: TypeAlias = Literal["gzip", "zstd", "xz", "bz2"]
 
 KINDS: Final[dict[str, Kind]] = {
-    "jsonl": "jsonl",
-    "ndjson": "jsonl",
-    "json": "jsonl",
-    "csv": "csv",
-    "tsv": "tsv",
-    "parquet": "parquet",
-    "arrow": "arrow",
-    "feather": "arrow",
-}
-COMPRESSIONS: Final[dict[str, Compression]] = {
-    "gz": "gzip",
-    "zst": "zstd",
-    "xz": "xz",
-    "bz2": "bz2",
-}
-MAGIC: Final[dict[bytes, Compression]] = {
-    b"\x1f\x8b": "gzip",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"\xfd7zXZ\x00": "xz",
-    b"BZh": "bz2",
-}
-"""The first bytes of compressed data."""
+    "jsonl": "jsonl", "ndjson": "jsonl", "json": "jsonl", "csv": "csv", "tsv": "tsv",
+    "parquet": "parquet", "arrow": "arrow", "feather": "arrow",
+}  # fmt: skip
+COMPRESSIONS: dict[str, Compression] = {"gz": "gzip", "zst": "zstd", "xz": "xz", "bz2": "bz2"}
+MAGIC: Final[dict[bytes, Compression]] = {  # the first bytes of compressed data
+    b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz", b"BZh": "bz2",
+}  # fmt: skip
 MAGIC_BYTES: Final = 10
 STANDARD_INPUT: Final = "-"
 
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file of records, or standard input, and how to read it.
-
-    ``delimiter`` separates the cells of CSV and TSV; None detects it. ``encoding`` is that of
-    text; None is UTF-8.
-
-    Examples
-    --------
-    >>> file = InputFile.of("news/today.csv.gz")
-    >>> file.kind, file.compression
-    ('csv', 'gzip')
-    >>> InputFile.of("-", format="tsv").kind
-    'tsv'
-    """
+    """A file of records, or standard input, and how to read it."""
 
     name: str
     kind: Kind
     compression: Compression | None = None
-    delimiter: str | None = None
-    encoding: str | None = None
+    delimiter: str | None = None  # of the cells of CSV and TSV; None detects it
+    encoding: str | None = None  # of text; None is UTF-8
 
     @property
     def is_standard_input(self) -> bool:
@@ -87,10 +60,7 @@ class InputFile:
         delimiter: str | None = None,
         encoding: str | None = None,
     ) -> InputFile:
-        """Find the format of ``path``; ``format`` is an extension, such as ``csv`` or ``jsonl.gz``.
-
-        Standard input is JSON lines by default, or CSV if there is a ``delimiter``.
-        """
+        """Find the format of ``path``; ``format`` is an extension, as ``csv`` or ``jsonl.gz``."""
         name = os.fspath(path)
         extension, compression = _extension(name)
         if format is not None:
@@ -165,11 +135,8 @@ def _known() -> str:
     return ", ".join(f".{e}" for e in KINDS) + "; text formats also with .gz, .zst, .xz, .bz2"
 
 
-LONGEST_RECORD = 256 << 20
-"""The default limit of one record in a text file: 256 MiB."""
-
-BATCH_BYTES = 64 << 20
-"""A batch of long records ends early, at about this many bytes: 64 MiB."""
+LONGEST_RECORD = 256 << 20  # bytes of a record in a text file, by default
+BATCH_BYTES = 64 << 20  # about, after which a batch of long records ends early
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,30 +153,24 @@ class Held:
 
 @dataclass(slots=True)
 class Reading:
-    """The options of a stream, and the progress of its reader.
-
-    Attributes
-    ----------
-    required : bool
-        Whether records without the field of labels are bad; otherwise they are unlabelled.
-    detection : Detection | None
-        Finds the separator of labels; None: never guess.
-    records : int
-        Records seen so far in all files, with bad ones: the number of the last one.
-    delivered : int
-        Records delivered so far.
-    """
+    """The options of a stream, and the progress of its reader."""
 
     fields: Fields = field(default_factory=Fields)
     labelled: bool = True
-    required: bool = True
+    required: bool = True  # records without the field of labels are bad, else unlabelled
     batch_size: int = 1000
     limit: int | None = None
     longest: int = LONGEST_RECORD
     bad: BadRecords = field(default_factory=BadRecords)
-    records: int = 0
+    records: int = 0  # so far in all files, with bad ones: the number of the last one
     delivered: int = 0
-    detection: Detection | None = None
+    detection: Detection | None = None  # finds the separator of labels; None: never guess
+
+    @property
+    def rules(self) -> dict[str, bool]:
+        """The options of ``records.judge``."""
+        splitting = self.detection is None
+        return {"labelled": self.labelled, "required": self.required, "splitting": splitting}
 
     def room(self) -> int:
         if self.limit is None:
@@ -229,10 +190,6 @@ class Reading:
         texts: Sequence[str] | pa.LargeStringArray,
         labels: Sequence[LabelValue | str] | None,
     ) -> Batch | Held:
-        """Make a batch of columns with good values.
-
-        Raises ``LabelError`` if the list in a text holds something else than labels.
-        """
         detection = self.detection
         if labels is None or detection is None:
             return Batch.of(ids, texts, labels, self.fields)

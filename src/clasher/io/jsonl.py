@@ -10,6 +10,7 @@ is a bad record, as invalid UTF-8 is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import count
 from operator import attrgetter
 from typing import Annotated, Any, Final, TypeAlias
@@ -35,9 +36,7 @@ from clasher.io.records import (
     read_cell,
 )
 
-Leaf: TypeAlias = tuple[Any, Any]
-"""The type of a wanted field, and its default."""
-
+Leaf: TypeAlias = tuple[Any, Any]  # the type of a wanted field, and its default
 _Tree: TypeAlias = dict[str, "Leaf | _Tree"]
 
 _NEVER: Final[Leaf] = (msgspec.UnsetType, msgspec.UNSET)  # a field that no value fits
@@ -47,13 +46,7 @@ _NOTHING_FITS: Final[_Tree] = {"": (msgspec.UnsetType, msgspec.NODEFAULT)}
 def struct_for(
     wanted: dict[str, Leaf],
 ) -> tuple[type[msgspec.Struct], dict[str, Callable[[Any], Any]]]:
-    """Make a struct type for the wanted fields, and a getter for each of them.
-
-    >>> struct, getters = struct_for({"payload.body": (str, msgspec.NODEFAULT)})
-    >>> found = msgspec.json.decode(b'{"payload": {"body": "oil", "size": 3}}', type=struct)
-    >>> getters["payload.body"](found)
-    'oil'
-    """
+    """Make a struct type for the wanted fields, and a getter for each of them."""
     tree: _Tree = {}
     for path, leaf in wanted.items():
         *outer, last = path.split(".")
@@ -105,12 +98,7 @@ _ONE_A_LINE = (
 
 def read_jsonl(source: InputFile, reading: Reading) -> Iterator[Batch | Held]:
     """Read JSON lines; blank lines are no records."""
-    decoder = RecordDecoder(
-        reading.fields,
-        labelled=reading.labelled,
-        required=reading.required,
-        splitting=reading.detection is None,
-    )
+    decoder = RecordDecoder(reading.fields, **reading.rules)
     above = 0
     for lines in line_groups(source, reading):
         try:
@@ -140,36 +128,24 @@ def _one_by_one(
             raise error.at(f"{source}, record {number}") from None
         except FaultError as fault:
             if reading.records == 1 and not line.lstrip().startswith((b"{", b"[")):
-                fault = _other_format(fault, source)
+                what = "standard input" if source == STANDARD_INPUT else source
+                fault.remedy = (
+                    f"name the format of {what} if it is not JSON lines, such as --format csv"
+                )
             reading.reject(source, number, fault, getattr(line, "head", line))
     return reading.of_records(records)
 
 
-def _other_format(fault: FaultError, source: str) -> FaultError:
-    """Suggest another format for a file that does not begin like JSON."""
-    what = "standard input" if source == STANDARD_INPUT else source
-    return FaultError(
-        fault.problem, f"name the format of {what} if it is not JSON lines, such as --format csv"
-    )
-
-
 class RecordDecoder:
-    """Decodes lines into the wanted fields; the parameters are those of ``records.judge``.
-
-    Examples
-    --------
-    >>> decoder = RecordDecoder(Fields(text="payload.body"), labelled=True)
-    >>> decoder.decode(b'{"payload": {"body": "oil", "size": 3}, "labels": ["energy"]}')
-    Record(id=None, text='oil', labels=['energy'])
-    """
+    """Decodes lines into the wanted fields; the parameters are those of ``records.judge``."""
 
     def __init__(
         self, fields: Fields, *, labelled: bool, required: bool = True, splitting: bool = True
     ) -> None:
-        self.fields = fields
-        self.splitting = splitting
-        self.labelled = labelled
-        self.required = required
+        self.fields, self._splitting = fields, splitting
+        self.judge = partial(
+            judge, fields=fields, labelled=labelled, required=required, splitting=splitting
+        )
         wanted: dict[str, Leaf] = {}
         if fields.text is not None:
             wanted[fields.text] = (str, msgspec.NODEFAULT)
@@ -179,7 +155,7 @@ class RecordDecoder:
             wanted[fields.id] = (int | str | None, None)
         struct, getters = struct_for(wanted)
         self._decode = msgspec.json.Decoder(struct).decode
-        self._get_text = _no_text if fields.text is None else getters[fields.text]
+        self._get_text = (lambda _: "") if fields.text is None else getters[fields.text]
         self._get_labels = getters.get(fields.labels) if labelled else None
         self._get_id = getters[fields.id] if fields.id is not None else None
 
@@ -203,25 +179,11 @@ class RecordDecoder:
             return self.judge(decode_object(line))
         labels = None if self._get_labels is None else self._get_labels(found)
         if isinstance(labels, str):
-            labels = read_cell(labels, self.fields, splitting=self.splitting)
+            labels = read_cell(labels, self.fields, splitting=self._splitting)
         else:
             check_labels(labels, self.fields)
-        return Record(
-            None if self._get_id is None else self._get_id(found), self._get_text(found), labels
-        )
-
-    def judge(self, values: Mapping[str, Any]) -> Record:
-        return judge(
-            values,
-            self.fields,
-            labelled=self.labelled,
-            required=self.required,
-            splitting=self.splitting,
-        )
-
-
-def _no_text(_: Any) -> str:
-    return ""
+        own = None if self._get_id is None else self._get_id(found)
+        return Record(own, self._get_text(found), labels)
 
 
 def decode_object(line: bytes) -> dict[str, Any]:
@@ -240,8 +202,8 @@ def decode_object(line: bytes) -> dict[str, Any]:
     return value
 
 
+# A JSON object as bytes, a decoded one, or what is wrong with it.
 Value: TypeAlias = bytes | Mapping[str, Any] | FaultError
-"""A JSON object as bytes, a decoded one, or what is wrong with it."""
 
 
 class Decoder:
@@ -302,7 +264,12 @@ class Decoder:
         poison = list(lost)
         for value, place, own in zip(values, places, spare, strict=True):
             try:
-                record = self._record(value)
+                if isinstance(value, FaultError):
+                    raise value
+                if isinstance(value, bytes):
+                    record = self._decoder.decode(value)
+                else:
+                    record = self._decoder.judge(value)
             except DoubtfulLabelsError as error:
                 raise error.at(f"{self.source}, record {place}") from None
             except FaultError as fault:
@@ -311,13 +278,6 @@ class Decoder:
                 records.append(record if record.id is not None else record._replace(id=own))
         batch = Batch.of_records(records, self._decoder.fields, labelled=True)
         return Chunk(batch, position, poison)
-
-    def _record(self, value: Value) -> Record:
-        if isinstance(value, FaultError):
-            raise value
-        if isinstance(value, bytes):
-            return self._decoder.decode(value)
-        return self._decoder.judge(value)
 
 
 def _raw(value: Value) -> bytes | None:

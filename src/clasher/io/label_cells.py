@@ -34,11 +34,8 @@ from clasher.text.label_names import check_name, normal_name, normal_states
 Listed: TypeAlias = list[str] | dict[str, bool] | None
 
 DEFAULT_SEPARATOR: Final = "|"
-WINDOW: Final = 1000
-"""Records that are looked at."""
-WINDOW_BYTES: Final = 64 << 20
-"""Bytes of text after which no more records are held back."""
-
+WINDOW: Final = 1000  # records that are looked at
+WINDOW_BYTES: Final = 64 << 20  # of text, after which no more records are held back
 _LOOKS: Final = (20, 50, 100, 200, 500)  # records after which strong evidence is enough
 _STRONG: Final = 10  # texts with the separator that are strong evidence
 _SHARE: Final = 0.02  # of the texts must have a separator
@@ -65,26 +62,18 @@ class DoubtfulLabelsError(StreamError):
 
 
 def read_list(text: str) -> Listed | str:
-    """Read a text that is a list or an object; return any other as it is.
-
-    >>> read_list('["oil", "Smith, John"]'), read_list("['oil', 'gas']"), read_list("oil")
-    (['oil', 'Smith, John'], ['oil', 'gas'], 'oil')
-    """
+    """Read a text that is a list or an object; return any other as it is."""
     stripped = text.strip()
     if _BRACKETS.get(stripped[:1]) != stripped[-1:] and stripped != "set()":
         return text
-    value = _literal(stripped)
+    value = (_parsed_again if len(stripped) <= _REPEATED else _parsed)(stripped)
     if isinstance(value, dict):
         return _checked_states(value)
-    return _checked_names(value) if isinstance(value, list) else text
+    return list(map(check_name, value)) if isinstance(value, list) else text
 
 
 def read_json(text: str) -> Listed:
-    """Read a text that must be a JSON list of text, an object label → bool, or null.
-
-    >>> read_json('["oil"]'), read_json('"oil"')
-    (['oil'], ['oil'])
-    """
+    """Read a text that must be a JSON list of text, an object label → bool, or null."""
     if not text or text.isspace():
         return None
     try:
@@ -97,15 +86,11 @@ def read_json(text: str) -> Listed:
         return _checked_states(value)
     if not isinstance(value, str | list):
         raise LabelError(f"{_shown(text)} is not a JSON list of labels")
-    return _checked_names([value] if isinstance(value, str) else value)
+    return list(map(check_name, [value] if isinstance(value, str) else value))
 
 
 def split(text: str, separator: str) -> list[str]:
-    """Split a text; empty pieces are dropped.
-
-    >>> split("oil; gas;", ";")
-    ['oil', 'gas']
-    """
+    """Split a text; empty pieces are dropped."""
     return [name for piece in text.split(separator) if (name := normal_name(piece))]
 
 
@@ -121,11 +106,7 @@ def refuse_doubtful(text: str) -> None:
 
 
 def pieces(text: str, separator: str) -> list[str]:
-    """Split a text; semicolons of HTML entities and commas of numbers separate nothing.
-
-    >>> pieces("R&amp;D;1,000", ";"), pieces("1,000", ",")
-    (['R&amp;D', '1,000'], ['1,000'])
-    """
+    """Split a text; semicolons of HTML entities and commas of numbers separate nothing."""
     if separator not in text:
         return [text.strip()]
     pattern = {";": _ENTITY, ",": _NUMBER}.get(separator)
@@ -202,15 +183,7 @@ def warn_of(understood: Understood) -> None:
 
 @dataclass
 class Detection:
-    """Finds out from the first records of a stream what separates labels.
-
-    Examples
-    --------
-    >>> detection = Detection(print)
-    >>> detection.look(["oil;gas", "gas", None, "oil;gold"])
-    >>> detection.close()
-    labels: 3 in the first 4 records, separated by ';'; first record: 'oil', 'gas'
-    """
+    """Finds out from the first records of a stream what separates labels."""
 
     on_labels: OnLabels = warn_of
     separator: str = DEFAULT_SEPARATOR
@@ -239,7 +212,10 @@ class Detection:
                 self._first = value if isinstance(value, str) else list(value)
             if isinstance(value, str):
                 self.has_text = True
-                self._look_at(value)
+                self._cells[value] = self._cells.get(value, 0) + 1
+                self._has_doubtful = self._has_doubtful or ";" in value or "," in value
+                if DEFAULT_SEPARATOR in value and not self._has_doubtful:
+                    self._decide(DEFAULT_SEPARATOR)
             elif value is not None:
                 self._listed.update(dict.fromkeys(value))
             if self.records >= WINDOW or self.bytes > WINDOW_BYTES:
@@ -266,12 +242,6 @@ class Detection:
                 if self._watched == _LATE:
                     self._watched = None
                     self.on_labels(Understood(None, 0, 0, [], doubt=doubt, cell=cell, is_late=True))
-
-    def _look_at(self, cell: str) -> None:
-        self._cells[cell] = self._cells.get(cell, 0) + 1
-        self._has_doubtful = self._has_doubtful or ";" in cell or "," in cell
-        if DEFAULT_SEPARATOR in cell and not self._has_doubtful:
-            self._decide(DEFAULT_SEPARATOR)
 
     def _decide(self, found: str | None) -> None:
         self.is_open = False
@@ -307,18 +277,11 @@ class Detection:
         return separator == ";" or not spaced or self._mixes(separator) >= 0.5
 
     def _mixes(self, separator: str) -> float:
-        """The share of split texts with a piece that is first here and not first elsewhere.
-
-        Names such as *Smith, John* have first and last pieces of different kinds.
-        """
-        firsts: set[str] = set()
-        others: set[str] = set()
+        """The share of split texts with a piece that is first here and not first elsewhere."""
+        # Names such as *Smith, John* have first and last pieces of different kinds.
         parts = [pieces(cell, separator) for cell in self._cells]
-        for part in parts:
-            firsts.update(part[:1])
-            others.update(part[1:])
         several = [part for part in parts if len(part) > 1]
-        both = firsts & others
+        both = {part[0] for part in parts if part} & {own for part in parts for own in part[1:]}
         return sum(1 for part in several if both.intersection(part)) / max(1, len(several))
 
     def _doubt(self) -> tuple[str | None, str]:
@@ -333,10 +296,6 @@ class Detection:
         if len(looks) >= max(2, 0.5 * len(several)):
             return " ", looks[0]
         return None, ""
-
-
-def _literal(text: str) -> Any:
-    return (_parsed_again if len(text) <= _REPEATED else _parsed)(text)
 
 
 def _parsed(text: str) -> Any:
@@ -363,10 +322,6 @@ def _parsed(text: str) -> Any:
 
 
 _parsed_again = lru_cache(4096)(_parsed)  # the same lists come again and again
-
-
-def _checked_names(names: list[Any]) -> list[str]:
-    return [check_name(name) for name in names]
 
 
 def _checked_states(states: dict[Any, Any]) -> dict[str, bool]:

@@ -32,8 +32,7 @@ from clasher.io.records import FaultError
 
 BLOCK: Final = 1 << 20
 BOM: Final = b"\xef\xbb\xbf"
-HEAD: Final = 4096
-"""Bytes kept of a line that is too long."""
+HEAD: Final = 4096  # bytes kept of a line that is too long
 
 # Damaged tables may also have column names that are not Unicode text.
 _UNREADABLE: Final = (OSError, EOFError, lzma.LZMAError, pa.ArrowException, UnicodeDecodeError)
@@ -58,9 +57,6 @@ def line_groups(file: InputFile, reading: Reading) -> Iterator[list[bytes]]:
     return group(split_lines(blocks, reading.longest), reading.room)
 
 
-# ── blocks ───────────────────────────────────────────────────────────────────────────────────────
-
-
 def read_blocks(file: InputFile, size: int = BLOCK) -> Iterator[bytes]:
     """Read a text file, decompressed and as UTF-8; an empty block means that a source pauses."""
     with readable(file), opened(file) as raw:
@@ -70,11 +66,9 @@ def read_blocks(file: InputFile, size: int = BLOCK) -> Iterator[bytes]:
             blocks = _pieces(peeked, file, size)
             if file.encoding is not None:
                 blocks = _recoded(blocks, file)
-            is_first = True
-            for block in blocks:
-                if is_first:
+            for number, block in enumerate(blocks):
+                if not number:
                     _refuse_binary(file, block)
-                    is_first = False
                 yield block
 
 
@@ -119,17 +113,13 @@ def _pieces(raw: Peeked, file: InputFile, size: int) -> Iterator[bytes]:
             if _has_paused(raw):
                 yield b""
         return
-    stream = _decompressed(raw, file)
+    stream: Any
+    if file.compression in ("xz", "bz2"):
+        stream = (lzma if file.compression == "xz" else bz2).open(raw)
+    else:
+        stream = pa.CompressedInputStream(raw, file.compression)
     while block := stream.read(size):
         yield block
-
-
-def _decompressed(raw: Any, file: InputFile) -> Any:
-    if file.compression == "xz":
-        return lzma.open(raw)
-    if file.compression == "bz2":
-        return bz2.open(raw)
-    return pa.CompressedInputStream(raw, file.compression)
 
 
 def _recoded(blocks: Iterator[bytes], file: InputFile) -> Iterator[bytes]:
@@ -203,9 +193,6 @@ def _explain(file: InputFile, error: Exception) -> str:
     return f"{file.name} cannot be read as {form}, it is damaged or something else: {reason}"
 
 
-# ── lines ────────────────────────────────────────────────────────────────────────────────────────
-
-
 class Overlong(bytes):
     """An empty stand-in for a line that is too long; ``head`` is its beginning."""
 
@@ -222,13 +209,7 @@ class Overlong(bytes):
 def split_lines(
     blocks: Iterable[bytes], longest: int, *, is_beginning: bool = True
 ) -> Iterator[list[bytes]]:
-    r"""Split blocks into complete lines; an empty block gives an empty list.
-
-    A byte order mark is removed at the beginning of a file.
-
-    >>> list(split_lines([b"one\ntw", b"o\nthree"], longest=100))
-    [[b'one'], [b'two'], [b'three']]
-    """
+    """Split blocks into complete lines; an empty block gives an empty list."""
     rest = _Rest(longest, is_beginning)
     for block in blocks:
         lines = block.split(b"\n")
@@ -246,11 +227,7 @@ def split_lines(
 def group(
     chunks: Iterable[list[bytes]], room: Callable[[], int], enough: int = BATCH_BYTES
 ) -> Iterator[list[bytes]]:
-    """Group lines ``room()`` at a time; fewer at a pause, the end, or past ``enough`` bytes.
-
-    >>> list(group([[b"a"], [b"b", b"c"], [], [b"d"]], room=lambda: 2))
-    [[b'a', b'b'], [b'c'], [b'd']]
-    """
+    """Group lines ``room()`` at a time; fewer at a pause, the end, or past ``enough`` bytes."""
     pending: list[bytes] = []
     size = 0
     for lines in chunks:

@@ -135,17 +135,8 @@ class Party(ABC):
     def commit(self, caller: Caller, number: int, after: int, position: Position) -> None:
         """Make everything up to ``position`` final and store ``number``, in one atomic step.
 
-        Parameters
-        ----------
-        caller
-            The owner of the snapshot.
-        number
-            The number of the prepared snapshot.
-        after
-            The number of the last commit. If that is ``number`` already, this commit succeeded
-            before, and nothing is left to do.
-        position
-            The position of the source of documents in the snapshot.
+        ``after`` is the number of the last commit; if ``number`` is already stored, this commit
+        succeeded before, and nothing is left to do.
 
         Raises
         ------
@@ -266,18 +257,12 @@ class Sink(ABC):
         """Close connections and files; a second call does nothing."""
 
 
-# ── what connectors share ────────────────────────────────────────────────────────────────────────
-
 TRIMMED: Final = "were trimmed before they were read"
 TRIMMED_PENDING: Final = "were trimmed before they were learnt"
 
 
 def lost(name: str, how_many: int, what: str = TRIMMED) -> StreamError:
-    """Return the error for entries that are gone.
-
-    >>> print(lost("redis://host/news", 3))  # doctest: +ELLIPSIS
-    redis://host/news: 3 entries were trimmed before they were read; let the stream keep more, ...
-    """
+    """Return the error for entries that are gone."""
     entries = "1 entry" if how_many == 1 else f"{how_many:,} entries"
     return StreamError(
         f"{name}: {entries} {what}; let the stream keep more, or add the option on_loss=skip to go "
@@ -299,11 +284,7 @@ def set_back(name: str, known: object, now: object) -> StreamError:
 
 
 def portions(outputs: Sequence[Output], most: int, most_bytes: int) -> Iterator[Sequence[Output]]:
-    """Cut outputs into portions of limited number and size; a large output is alone.
-
-    >>> list(portions([Output(1, b"xxx"), Output(2, b"y")], most=9, most_bytes=3))
-    [[Output(id=1, value=b'xxx')], [Output(id=2, value=b'y')]]
-    """
+    """Cut outputs into portions of limited number and size; a large output is alone."""
     start = size = 0
     for at, output in enumerate(outputs):
         if at > start and (at - start == most or size + len(output.value) > most_bytes):

@@ -40,7 +40,10 @@ def read_ahead(items: Generator[T], ahead: int) -> Generator[T]:
     thread.start()
     try:
         while True:
-            item, error = _get(ready)
+            try:
+                item, error = ready.get(timeout=WAKE)  # a signal may have come just before
+            except Empty:
+                continue
             if error is not None:
                 raise error
             if item is None:
@@ -51,15 +54,6 @@ def read_ahead(items: Generator[T], ahead: int) -> Generator[T]:
         closed.set()
         free.release()
         thread.join(PATIENCE)
-
-
-def _get(ready: SimpleQueue[T]) -> T:
-    """Wait for an item, waking now and then: a signal may have come just before."""
-    while True:
-        try:
-            return ready.get(timeout=WAKE)
-        except Empty:
-            continue
 
 
 class _Stopped(KeyboardInterrupt):

@@ -148,10 +148,7 @@ class Batch:
         fields: Fields,
     ) -> Batch:
         """Make a batch of columns with good values."""
-        if labels is None:
-            sets = unlabelled(len(ids))
-        else:
-            sets = label_sets(labels, fields)
+        sets = unlabelled(len(ids)) if labels is None else label_sets(labels, fields)
         return cls(ids, pa.array(texts, pa.large_string()), sets)
 
     @classmethod
@@ -162,11 +159,7 @@ class Batch:
         return cls.of(ids, [record.text for record in records], labels, fields)
 
     def only(self, places: Sequence[int]) -> Batch:
-        """Select the records at some places.
-
-        >>> Batch.of([7, 8], ["oil", "gold"], None, Fields()).only([1]).ids
-        [8]
-        """
+        """Select the records at some places."""
         return Batch(
             [self.ids[at] for at in places],
             self.texts.take(pa.array(places, pa.int64())),
@@ -201,12 +194,7 @@ def label_sets(labels: Sequence[LabelValue | str], fields: Fields) -> LabelSets:
 
 
 def numbered(ids: Sequence[Id | None], spare: Iterable[Id]) -> list[Id]:
-    """Fill in missing ids from ``spare``, which has one for each record.
-
-    >>> from itertools import count
-    >>> numbered(["a", None, 7], count(10))
-    ['a', 11, 7]
-    """
+    """Fill in missing ids from ``spare``, which has one for each record."""
     if None not in ids:
         return list(ids)  # type: ignore[arg-type]
     return [other if own is None else own for own, other in zip(ids, spare, strict=False)]
@@ -222,17 +210,11 @@ class FaultError(Exception):
 
     def __init__(self, problem: str, remedy: str = _SKIP, raw: bytes | None = None) -> None:
         super().__init__(problem)
-        self.problem = problem
-        self.remedy = remedy
-        self.raw = raw
+        self.problem, self.remedy, self.raw = problem, remedy, raw
 
 
 def invalid_utf8(raw: bytes) -> FaultError:
-    r"""Say where a record is not UTF-8.
-
-    >>> print(invalid_utf8(b"na\xefve"))
-    invalid UTF-8 at byte 3
-    """
+    """Say where a record is not UTF-8."""
     place = ""
     try:
         raw.decode()
@@ -255,22 +237,8 @@ def judge(
 ) -> Record:
     """Check one record and say precisely what is wrong with it.
 
-    Parameters
-    ----------
-    values
-        The record.
-    fields
-        The fields of text, labels and id.
-    labelled
-        Whether to read labels.
-    required
-        Whether a record without the field of labels is bad; otherwise it is unlabelled.
-    splitting
-        Whether to split labels that are one text; otherwise only lists are read.
-
-    >>> judge({"text": "oil", "labels": 3}, Fields(), labelled=True)
-    Traceback (most recent call last):
-    clasher.io.records.FaultError: field 'labels' holds a number, not labels
+    Without ``required``, a record without the field of labels is unlabelled. Without ``splitting``,
+    only lists are read of labels that are one text.
     """
     labels = _find(values, fields.labels) if labelled else None
     if labels is _MISSING and not required:
@@ -382,11 +350,7 @@ def _instead(values: Mapping[str, Any]) -> str:
 
 
 def listing(names: Sequence[str] | Mapping[str, Any]) -> str:
-    """List some names for a message.
-
-    >>> listing(["title", "body"])
-    "'title', 'body'"
-    """
+    """List some names for a message."""
     shown = ", ".join(repr(name[:40]) for name, _ in zip(names, range(8), strict=False))
     return shown + (", …" if len(names) > 8 else "")
 

@@ -21,8 +21,8 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pkgutil import resolve_name
 from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -92,11 +92,7 @@ class Address:
 
     @property
     def target(self) -> str:
-        """A web address without our options.
-
-        >>> Address.of("https://example.org/feed?lang=en#every=3600").target
-        'https://example.org/feed?lang=en'
-        """
+        """A web address without our options, which follow ``#``."""
         return self.url.partition("#")[0]
 
     @property
@@ -132,30 +128,18 @@ class Address:
                 raise SettingError(f"{self.shown}: there is no option {name!r}; known are {listed}")
 
     def flag(self, name: str) -> bool:
-        """Return a yes-or-no option; no by default.
-
-        >>> Address.of("file:news.jsonl?follow=yes").flag("follow")
-        True
-        """
+        """Return a yes-or-no option; no by default."""
         return self.choice(name, ["no", "yes"]) == "yes"
 
     def choice(self, name: str, known: Sequence[str]) -> str:
-        """Return an option that is one of some words; the first by default.
-
-        >>> Address.of("redis://host/news?on_loss=skip").choice("on_loss", ["stop", "skip"])
-        'skip'
-        """
+        """Return an option that is one of some words; the first by default."""
         value = self.options.get(name, known[0])
         if value not in known:
             raise SettingError(f"{self.shown}: {name}={value}: say {' or '.join(known)}")
         return value
 
     def number(self, name: str, default: float) -> float:
-        """Return an option that is a number, 0 or above.
-
-        >>> Address.of("file:inbox?settle=0.5").number("settle", 1)
-        0.5
-        """
+        """Return an option that is a number, 0 or above."""
         value = self.options.get(name)
         try:
             number = default if value is None else float(value)
@@ -271,8 +255,7 @@ def source_at(
     address = Address.of(url)
     given = {"decoder": decoder, "delimiter": delimiter, "encoding": encoding}
     options = {name: value for name, value in given.items() if value is not None}
-    if options:
-        address = replace(address, options=address.options | options)
+    address = replace(address, options=address.options | options)
     source: Source = _load(address, "source")(address, fields or Fields())
     return source
 
@@ -295,25 +278,18 @@ def commit_as_one(documents: Source, sinks: Sequence[Sink]) -> None:
 
 def plugin_schemes() -> list[str]:
     """Return the schemes that other packages provide, without importing these."""
-    return sorted(set(_plugins()) - set(CONNECTORS))
+    return sorted(set(_plugins_on(tuple(sys.path))) - set(CONNECTORS))
 
 
 def load_function(name: str) -> Callable[..., Any]:
-    """Import a user's function by ``module:function``; also from the current folder.
-
-    >>> load_function("json:loads")(b"[1]")
-    [1]
-    >>> load_function("json")
-    Traceback (most recent call last):
-    clasher.errors.SettingError: 'json' is not of the form module:function.
-    """
+    """Import a user's function by ``module:function``; also from the current folder."""
     module, _, path = name.partition(":")
     if not module or not path:
         raise SettingError(f"{name!r} is not of the form module:function.")
     sys.path.insert(0, os.getcwd())
     try:
-        function = _imported(name)
-    except (ImportError, AttributeError) as error:
+        function = resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as error:
         raise SettingError(f"{name!r} cannot be imported: {error}.") from error
     finally:
         sys.path.remove(os.getcwd())
@@ -322,16 +298,9 @@ def load_function(name: str) -> Callable[..., Any]:
     return function  # type: ignore[no-any-return]
 
 
-def _imported(name: str) -> Any:
-    module, _, path = name.partition(":")
-    found: Any = import_module(module)
-    for part in path.split("."):
-        found = getattr(found, part)
-    return found
-
-
 def _load(address: Address, kind: Kind) -> Any:
-    scheme, plugins = address.scheme, _plugins().get(address.scheme, ())
+    scheme = address.scheme
+    plugins = _plugins_on(tuple(sys.path)).get(scheme, ())
     if len(plugins) > (0 if scheme in CONNECTORS else 1):
         names = [*(["clasher"] if scheme in CONNECTORS else []), *map(_package, plugins)]
         raise SettingError(
@@ -374,7 +343,7 @@ def _chosen(address: Address, connector: Connector, kind: Kind) -> Any:
     chosen = connector.source if kind == "source" else connector.sink
     if chosen is None:
         raise _unknown(address, kind)
-    return _imported(chosen) if isinstance(chosen, str) else chosen
+    return resolve_name(chosen) if isinstance(chosen, str) else chosen
 
 
 def _unknown(address: Address, kind: Kind) -> SettingError:
@@ -383,10 +352,6 @@ def _unknown(address: Address, kind: Kind) -> SettingError:
     known = ", ".join(["a path", STANDARD, *(f"{scheme}:" for scheme in schemes)])
     does = "reads from" if kind == "source" else "writes to"
     return SettingError(f"{address.shown}: nothing {does} {address.scheme!r}; known are {known}")
-
-
-def _plugins() -> Mapping[str, Sequence[EntryPoint]]:
-    return _plugins_on(tuple(sys.path))
 
 
 @lru_cache(1)

@@ -11,7 +11,7 @@ Texts may be any Arrow text type. Labels may be lists of text, a map text → bo
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -58,23 +58,14 @@ class WantedColumns:
         fields = reading.fields
         self._source = source
         self._reading = reading
-        self._text = None if fields.text is None else self._find(schema, fields.text, "text", True)
-        self._labels = None
-        if reading.labelled:
-            self._labels = self._find(schema, fields.labels, "labels", reading.required)
-        self._id = None if fields.id is None else find_column(schema, fields.id, source)
-        self._columns = [c for c in (self._text, self._labels, self._id) if c is not None]
-        self._refuse_wrong_types()
-
-    @property
-    def paths(self) -> list[str]:
-        return [".".join(column.path) for column in self._columns]
-
-    def indices(self, schema: pa.Schema) -> list[int]:
-        return sorted({schema.get_field_index(column.path[0]) for column in self._columns})
+        labels = fields.labels if reading.labelled else None
+        self._text = self._find(schema, "text", fields.text, _is_text, "text")
+        self._labels = self._find(schema, "labels", labels, _is_labels, "labels", reading.required)
+        self._id = self._find(schema, "id", fields.id, _is_id, "text or integers", False)
+        self.found = [c for c in (self._text, self._labels, self._id) if c is not None]
 
     def batches(self, rows: pa.RecordBatch, above: int) -> Iterator[Batch | Held]:
-        arrays = {column.field: column.of(rows) for column in self._columns}
+        arrays = {column.field: column.of(rows) for column in self.found}
         # A list, not a generator: check every column, not only up to the first bad one.
         sound = all([self._is_sound(f, a) for f, a in arrays.items()])  # noqa: C419
         start = 0
@@ -85,24 +76,24 @@ class WantedColumns:
             yield self._one_by_one(part, above + start, count) if batch is None else batch
             start += count
 
-    def _find(self, schema: pa.Schema, field: str, option: str, required: bool) -> Column | None:
-        column = find_column(schema, field, self._source)
-        if column is None and required:
+    def _find(
+        self,
+        schema: pa.Schema,
+        option: str,
+        field: str | None,
+        fits: Callable[[pa.DataType], bool],
+        what: str,
+        required: bool = True,
+    ) -> Column | None:
+        column = None if field is None else find_column(schema, field, self._source)
+        if column is None and field is not None and required:
             raise missing_column(self._source, field, option, schema.names)
+        if column is not None and not (fits(column.type) or types.is_null(column.type)):
+            raise StreamError(
+                f"{self._source}: column {field!r} holds {column.type}, not {what}; name the right "
+                f"one with --{option} FIELD"
+            )
         return column
-
-    def _refuse_wrong_types(self) -> None:
-        checks = (
-            (self._text, _is_text, "not text", "text"),
-            (self._labels, _is_labels, "not labels", "labels"),
-            (self._id, _is_id, "not text or integers", "id"),
-        )
-        for column, fits, complaint, option in checks:
-            if column is not None and not (fits(column.type) or types.is_null(column.type)):
-                raise StreamError(
-                    f"{self._source}: column {column.field!r} holds {column.type}, {complaint}; "
-                    f"name the right one with --{option} FIELD"
-                )
 
     def _is_sound(self, field: str, array: pa.Array) -> bool:
         """Whether an array holds valid text; raise if its offsets are damaged."""
@@ -124,39 +115,34 @@ class WantedColumns:
         """Make a batch of good rows, without an object per row; None if one is bad."""
         reading = self._reading
         first = reading.records + 1
-        texts = self._texts(part, count)
+        if self._text is None:
+            texts = pa.repeat(pa.scalar("", pa.large_string()), count)
+        else:
+            texts = part[self._text.field].cast(pa.large_string())
         if texts.null_count:
             return None
         if self._id is None:
             ids: list[Any] = list(range(first, first + count))
         else:
             ids = numbered(part[self._id.field].to_pylist(), itertools.count(first))
+        column = None if self._labels is None else part[self._labels.field]
+        batch: Batch | Held
         try:
-            batch = self._labelled(ids, texts, part)
+            if column is None:
+                batch = Batch(ids, texts, unlabelled(len(ids)))
+            # Arrow's cast of list views gives wrong offsets, so those go by way of Python objects.
+            elif _is_list(column.type):
+                sets = LabelSets.of(column.cast(pa.large_list(pa.large_string())))
+                batch = Batch(ids, texts, sets)
+            else:
+                labels = [_plain(value, column.type) for value in column.to_pylist()]
+                batch = reading.batch(ids, texts, labels)
         except LabelError:
             return None
         except DoubtfulLabelsError as error:
             raise error.at(self._source) from None
         reading.records += count
         return batch
-
-    def _labelled(
-        self, ids: list[Any], texts: pa.LargeStringArray, part: dict[str, pa.Array]
-    ) -> Batch | Held:
-        if self._labels is None:
-            return Batch(ids, texts, unlabelled(len(ids)))
-        column = part[self._labels.field]
-        # Arrow's cast of list views gives wrong offsets, so those go by way of Python objects.
-        if _is_list(column.type):
-            sets = LabelSets.of(column.cast(pa.large_list(pa.large_string())))
-            return Batch(ids, texts, sets)
-        labels = [_plain(value, column.type) for value in column.to_pylist()]
-        return self._reading.batch(ids, texts, labels)
-
-    def _texts(self, part: dict[str, pa.Array], count: int) -> pa.LargeStringArray:
-        if self._text is None:
-            return pa.repeat(pa.scalar("", pa.large_string()), count)
-        return part[self._text.field].cast(pa.large_string())
 
     def _one_by_one(self, part: dict[str, pa.Array], above: int, count: int) -> Batch | Held:
         reading = self._reading
@@ -166,15 +152,12 @@ class WantedColumns:
             values: dict[str, Any] = {}
             try:
                 for field, array in part.items():
-                    values[field] = _value(field, array[index])
-                record = judge(
-                    values,
-                    reading.fields,
-                    labelled=reading.labelled,
-                    required=reading.required,
-                    splitting=reading.detection is None,
-                )
-                records.append(reading.number(record))
+                    try:
+                        values[field] = _plain(array[index].as_py(), array.type)
+                    except UnicodeDecodeError as error:
+                        where = f"at byte {error.start + 1}"
+                        raise FaultError(f"field {field!r} is invalid UTF-8 {where}") from None
+                records.append(reading.number(judge(values, reading.fields, **reading.rules)))
             except FaultError as fault:
                 raw = msgspec.json.encode(values, enc_hook=str)
                 reading.reject(self._source, above + index + 1, fault, raw)
@@ -182,12 +165,7 @@ class WantedColumns:
 
 
 def find_column(schema: pa.Schema, field: str, source: str) -> Column | None:
-    """Find the field of that exact name, or else one inside others.
-
-    >>> schema = pa.schema({"payload": pa.struct({"body": pa.string()})})
-    >>> find_column(schema, "payload.body", "news.parquet").path
-    ('payload', 'body')
-    """
+    """Find the field of that exact name, or else one inside others."""
     for path in ((field,), tuple(field.split("."))):
         places = schema.get_all_field_indices(path[0])
         if len(places) > 1:
@@ -221,25 +199,14 @@ def _is_list(kind: pa.DataType) -> bool:
     return any(check(kind) for check in checks)
 
 
-def _is_list_view(kind: pa.DataType) -> bool:
-    return bool(types.is_list_view(kind) or types.is_large_list_view(kind))
-
-
 def _is_labels(kind: pa.DataType) -> bool:
-    if _is_list(kind) or _is_list_view(kind):
+    if _is_list(kind) or types.is_list_view(kind) or types.is_large_list_view(kind):
         return _is_text(kind.value_type) or bool(types.is_null(kind.value_type))
     if types.is_map(kind):
         return _is_text(kind.key_type) and bool(types.is_boolean(kind.item_type))
     if types.is_struct(kind):
         return all(types.is_boolean(kind.field(i).type) for i in range(kind.num_fields))
     return _is_text(kind)
-
-
-def _value(field: str, scalar: pa.Scalar) -> Any:
-    try:
-        return _plain(scalar.as_py(), scalar.type)
-    except UnicodeDecodeError as error:
-        raise FaultError(f"field {field!r} is invalid UTF-8 at byte {error.start + 1}") from None
 
 
 def _plain(value: Any, kind: pa.DataType) -> Any:
@@ -254,8 +221,6 @@ def _plain(value: Any, kind: pa.DataType) -> Any:
 
 
 _Pieces: TypeAlias = Iterator[tuple[WantedColumns, pa.RecordBatch]]
-
-_FILE_MAGIC = b"ARROW1"
 
 
 def read_table(source: InputFile, reading: Reading) -> Iterator[Batch | Held]:
@@ -282,7 +247,8 @@ def _parquet(source: InputFile, reading: Reading) -> _Pieces:
     with pq.ParquetFile(source.name, pre_buffer=False, buffer_size=BLOCK) as file:
         columns = WantedColumns(file.schema_arrow, source.name, reading)
         rows = min(reading.batch_size, _rows_within(BATCH_BYTES, file.metadata))
-        for piece in file.iter_batches(rows, columns=columns.paths, use_threads=False):
+        paths = [".".join(column.path) for column in columns.found]
+        for piece in file.iter_batches(rows, columns=paths, use_threads=False):
             yield columns, piece
 
 
@@ -298,21 +264,17 @@ def _arrow(source: InputFile, reading: Reading) -> _Pieces:
     if source.is_standard_input:
         with opened(source) as raw, pa.ipc.open_stream(raw) as stream:
             columns = WantedColumns(stream.schema, source.name, reading)
-            for piece in stream:
-                yield columns, piece
+            yield from ((columns, piece) for piece in stream)
         return
     with pa.memory_map(source.name) as file:
-        is_file = file.read(len(_FILE_MAGIC)) == _FILE_MAGIC
+        is_file = file.read(6) == b"ARROW1"
         open_table = pa.ipc.open_file if is_file else pa.ipc.open_stream
         file.seek(0)
         schema = open_table(file).schema
         columns = WantedColumns(schema, source.name, reading)
-        wanted = pa.ipc.IpcReadOptions(included_fields=columns.indices(schema))
+        numbers = sorted({schema.get_field_index(column.path[0]) for column in columns.found})
+        wanted = pa.ipc.IpcReadOptions(included_fields=numbers)
         file.seek(0)
         table = open_table(file, options=wanted)
-        if is_file:
-            for index in range(table.num_record_batches):
-                yield columns, table.get_batch(index)
-        else:
-            for piece in table:
-                yield columns, piece
+        pieces = map(table.get_batch, range(table.num_record_batches)) if is_file else table
+        yield from ((columns, piece) for piece in pieces)

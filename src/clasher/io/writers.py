@@ -34,17 +34,7 @@ class Closing:
 
 
 class LineFile:
-    """A file of lines, flushed with each write.
-
-    Parameters
-    ----------
-    path
-        The file.
-    mode
-        ``"wb"`` replaces it, ``"ab"`` appends to it.
-    what
-        The name of the file in messages.
-    """
+    """A file of lines, flushed with each write; messages call it ``what``."""
 
     def __init__(self, path: str | os.PathLike[str], mode: Literal["wb", "ab"], what: str) -> None:
         self.what = what
@@ -159,11 +149,7 @@ def encode_predictions(
     probabilities: npt.NDArray[np.floating[Any]] | None = None,
     names: Sequence[str] = (),
 ) -> bytes:
-    r"""Encode ids, sorted labels, and probabilities with six decimals as JSON lines.
-
-    >>> encode_predictions([1], LabelSets.of([["oil"]]), np.array([[0.25]]), ["oil"])
-    b'{"id":1,"labels":["oil"],"probabilities":{"oil":0.25}}\n'
-    """
+    """Encode ids, sorted labels, and probabilities with six decimals as JSON lines."""
     lists = sorted_lists(labels)
     if probabilities is None:
         lines = [Prediction(own, found) for own, found in zip(ids, lists, strict=True)]
@@ -178,11 +164,7 @@ def encode_predictions(
 
 
 def sorted_lists(sets: LabelSets) -> list[list[str]]:
-    """Return the positive labels of each document, sorted.
-
-    >>> sorted_lists(LabelSets.of([["oil", "gold"], None]))
-    [['gold', 'oil'], []]
-    """
+    """Return the positive labels of each document, sorted."""
     documents = sets.documents[sets.yes]
     used, label = np.unique(sets.ids[sets.yes], return_inverse=True)
     texts = [sets.names[number] for number in used]
@@ -280,16 +262,7 @@ class BadRecords(Closing):
 def letter(
     source: str, record: str | int, error: str, raw: bytes | None, most: int | None = None
 ) -> bytes:
-    r"""Encode a dead letter.
-
-    A letter of more than ``most`` bytes is cut: it holds the beginning of the record, its length
-    and its SHA-256.
-
-    >>> print(letter("news.jsonl", 3, "broken JSON", b"\xff").decode())
-    {"source":"news.jsonl","record":3,"error":"broken JSON","raw":"\\xff"}
-    >>> print(letter("news.jsonl", 3, "broken JSON", b"x" * 9999, most=170).decode()[:90])
-    {"source":"news.jsonl","record":3,"error":"broken JSON","raw":"xxxxxxxx","raw_bytes":9999,
-    """
+    """Encode a dead letter; one of more than ``most`` bytes is cut and gets a digest."""
     # The name of a file need not be Unicode text.
     source = source.encode("utf-8", "backslashreplace").decode()
     fields = {"source": source, "record": record, "error": error, "raw": _text(raw)}

@@ -64,11 +64,7 @@ class FeedError(StreamError):
 
     def __init__(self, problem: str, after: float = 0.0, *, is_gone: bool = False) -> None:
         super().__init__(problem)
-        self.after = after
-        self.is_gone = is_gone
-
-
-# ── the source ───────────────────────────────────────────────────────────────────────────────────
+        self.after, self.is_gone = after, is_gone
 
 
 class FeedSource(Source):
@@ -208,9 +204,8 @@ class Feed:
         self.request: Request | None = None
 
     def position(self) -> dict[str, Any]:
-        return {
-            "etag": self.etag, "modified": self.modified, "at": self.at, "seen": list(self.seen),
-        }  # fmt: skip
+        server = {"etag": self.etag, "modified": self.modified, "at": self.at}
+        return {**server, "seen": list(self.seen)}
 
     def fail(self, error: FeedError) -> None:
         self.failures += 1

@@ -13,6 +13,7 @@ import errno
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import BinaryIO, Final
 
 from clasher.errors import StreamError, UnreachableError
@@ -109,7 +110,12 @@ class FileSink(Sink):
         try:
             self._file = open(self._path, "ab", buffering=0)  # noqa: SIM115
             if position is not None and self._is_regular:
-                self._cut_to(position["bytes"])
+                if self._size < (written := position["bytes"]):
+                    raise StreamError(
+                        f"{self.name}: has {self._size:,} bytes, and {written:,} were written to "
+                        f"it; restore what is missing, or write to another file"
+                    )
+                self._file.truncate(written)
         except OSError as error:
             raise failure(self.name, error) from error
 
@@ -128,7 +134,7 @@ class FileSink(Sink):
             raise failure(self.name, error) from error
 
     def room(self) -> int | None:
-        return LONGEST_RECORD
+        return LONGEST_RECORD  # readers refuse longer lines
 
     def flush(self) -> Position:
         assert self._file is not None
@@ -147,15 +153,6 @@ class FileSink(Sink):
     def _size(self) -> int:
         assert self._file is not None
         return os.fstat(self._file.fileno()).st_size
-
-    def _cut_to(self, wanted: int) -> None:
-        assert self._file is not None
-        if self._size < wanted:
-            raise StreamError(
-                f"{self.name}: has {self._size:,} bytes, and {wanted:,} were written to it; "
-                f"restore what is missing, or write to another file"
-            )
-        self._file.truncate(wanted)
 
     def close(self) -> None:
         if self._file is not None:
@@ -219,22 +216,18 @@ class FolderSource(Source):
             self._reading = None
 
     def _read(self, most: int) -> Chunk | None:
-        while self._reading is not None or self._begin_next():
-            assert self._reading is not None
+        while True:
+            if self._reading is None:
+                self._file = self._next_name()
+                if self._file is None:
+                    return None
+                self._at, self._above = None, self._records
+                self._reading = self._opened(self._file)
             chunk = self._reading.read(most, 0.0)
             if chunk is not None:
                 self._at, self._records = chunk.position, chunk.position["records"]
                 return Chunk(chunk.records, self._position(), chunk.poison)
             self._finish()
-        return None
-
-    def _begin_next(self) -> bool:
-        name = self._next_name()
-        if name is None:
-            return False
-        self._file, self._at, self._above = name, None, self._records
-        self._reading = self._opened(name)
-        return True
 
     def _next_name(self) -> str | None:
         try:
@@ -267,10 +260,6 @@ class FolderSource(Source):
 
 
 def _is_stream(entry: os.DirEntry[str]) -> bool:
-    if entry.name.startswith(".") or not entry.is_file():
-        return False
-    try:
-        InputFile.of(entry.name)
-    except StreamError:
-        return False
-    return True
+    with suppress(StreamError):
+        return not entry.name.startswith(".") and entry.is_file() and bool(InputFile.of(entry.name))
+    return False

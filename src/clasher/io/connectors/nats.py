@@ -20,20 +20,9 @@ import nats
 from nats.js import api, errors
 
 from clasher.errors import StreamError, UnreachableError
+from clasher.io import protocol
 from clasher.io.jsonl import Decoder
-from clasher.io.protocol import (
-    Caller,
-    Chunk,
-    Output,
-    Poison,
-    Position,
-    Sink,
-    Source,
-    lost,
-    lost_letter,
-    portions,
-    set_back,
-)
+from clasher.io.protocol import Caller, Chunk, Output, Poison, Position, Sink, Source
 from clasher.io.records import Batch, Fields
 from clasher.io.registry import Address
 
@@ -45,10 +34,6 @@ IDLE: Final = 300.0  # seconds after which the server forgets a consumer
 HEADERS: Final = 512  # bytes: the headers of an output count as payload
 MESSAGE_TOO_LARGE: Final = 10054  # JetStream's code for more than the stream's max_msg_size
 CONSUMER_GONE: Final = 10014
-
-# Status codes in place of messages.
-ENDED: Final = ("404", "408")  # no messages; no more messages, or none in time
-CONFLICT: Final = "409"  # the consumer was deleted, or moves to another server
 
 T = TypeVar("T")
 
@@ -98,7 +83,7 @@ class NatsServer:
         if self._client is None:
             self._client = await nats.connect(
                 self._url, name="clasher", allow_reconnect=False, connect_timeout=1,
-                error_cb=_say_nothing, **self._who,
+                error_cb=_ignore, **self._who,
             )  # fmt: skip
         return self._client
 
@@ -126,8 +111,8 @@ async def _end(client: Any) -> None:
     await asyncio.gather(*others, return_exceptions=True)
 
 
-async def _say_nothing(error: Exception) -> None:
-    """Ignore errors here: each call reports its own."""
+async def _ignore(error: Exception) -> None:
+    """Each call reports its own errors."""
 
 
 class Pull:
@@ -135,24 +120,18 @@ class Pull:
 
     ``fetch`` of ``nats.js`` cannot tell a silent server from a stream without news, sometimes
     returns an empty list, and drops messages with a header ``Status``.
-
-    Attributes
-    ----------
-    is_sure : bool
-        Whether the server answered the last request itself that there is no more.
-    is_lost : bool
-        Whether the consumer is gone; then make another one after the last message.
     """
 
     def __init__(self, client: Any, stream: str, consumer: str) -> None:
         self._client, self._stream, self._consumer = client, stream, consumer
         self._next = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
-        self._inbox: Any = None
+        self.inbox: Any = None
         self._found: list[Any] = []
         self._status: dict[str, str] = {}
         self._most = 0
         self._is_answered = asyncio.Event()
-        self.is_sure, self.is_lost = True, False
+        self.is_sure = True  # the server itself answered that there is no more
+        self.is_lost = False  # the consumer is gone: make another one after the last message
 
     @classmethod
     async def after(cls, client: Any, stream: str, seq: int, subject: str | None) -> Pull:
@@ -163,13 +142,10 @@ class Pull:
         made = await client.jetstream(timeout=ANSWER).add_consumer(stream, config)
         pull = cls(client, stream, made.name)
         # No limit here: the client would drop messages past it. The size of a request is the limit.
-        pull._inbox = await client.subscribe(
+        pull.inbox = await client.subscribe(
             client.new_inbox(), cb=pull._hear, pending_msgs_limit=0, pending_bytes_limit=0
         )
         return pull
-
-    async def leave(self) -> None:
-        await self._inbox.unsubscribe()
 
     async def _hear(self, message: Any) -> None:
         """Take a message, or a status, which ends an answer unless it is a heartbeat."""
@@ -193,7 +169,7 @@ class Pull:
     async def _ask(self, request: dict[str, Any], most: int, seconds: float) -> list[Any]:
         self._found, self._most, self._status = [], most, {}
         self._is_answered.clear()
-        await self._client.publish(self._next, json.dumps(request).encode(), self._inbox.subject)
+        await self._client.publish(self._next, json.dumps(request).encode(), self.inbox.subject)
         try:
             async with asyncio.timeout(seconds):
                 await self._is_answered.wait()
@@ -203,16 +179,14 @@ class Pull:
             # The rest may still arrive: a new inbox will not get it.
             self.is_sure, self.is_lost = False, True
         else:
-            self._judge(self._status)
+            status = self._status.get(api.Header.STATUS)
+            self.is_lost = status == "409"  # the consumer was deleted, or moves to another server
+            self.is_sure = not self.is_lost
+            # 404: no messages; 408: no more messages, or none in time
+            if status not in (None, "404", "408", "409"):
+                reason = self._status.get(api.Header.DESCRIPTION) or "no reason given"
+                raise nats.errors.Error(f"status {status}: {reason}")
         return self._found
-
-    def _judge(self, headers: dict[str, str]) -> None:
-        status = headers.get(api.Header.STATUS)
-        self.is_lost = status == CONFLICT
-        self.is_sure = not self.is_lost
-        if status not in (None, CONFLICT, *ENDED):
-            reason = headers.get(api.Header.DESCRIPTION) or "no reason given"
-            raise nats.errors.Error(f"status {status}: {reason}")
 
     async def _explain_silence(self) -> None:
         """Raise the reason for silence, unless the consumer was deleted."""
@@ -233,6 +207,8 @@ class NatsSource(Source):
     from now on; ``on_loss=skip`` goes on if messages were removed before they were read.
     """
 
+    knows_end = True  # the server itself said that there is nothing
+
     def __init__(self, address: Address, fields: Fields) -> None:
         address.check_options(["subject", "start", "on_loss"])
         self._server = NatsServer(address)
@@ -241,7 +217,6 @@ class NatsSource(Source):
         self._begins_at_end, self._skips = address.begins_at_end, address.skips_losses
         self._decoder = Decoder(self.name, fields)
         self._pull: Pull | None = None
-        self._is_sure = True
         self._lag: int | None = None
         self._is_beginning = False
         self._seq, self._digest = 0, ""
@@ -261,28 +236,19 @@ class NatsSource(Source):
             self._seq = state.last_seq if self._begins_at_end else max(0, state.first_seq - 1)
             return
         if state.last_seq < self._seq:
-            raise set_back(self.name, self._seq, state.last_seq)
+            raise protocol.set_back(self.name, self._seq, state.last_seq)
         if self._digest and state.first_seq <= self._seq:
-            await self._compare(jetstream)
+            with suppress(errors.NotFoundError):  # deleted by itself
+                message = await jetstream.get_msg(self._server.path, self._seq)
+                if _digest(message.data) != self._digest:
+                    now = f"another message {self._seq}"
+                    raise protocol.set_back(self.name, self._seq, now)
         self._count_lost(state)
-
-    async def _compare(self, jetstream: Any) -> None:
-        """Refuse a stream that has another message at the last number."""
-        try:
-            message = await jetstream.get_msg(self._server.path, self._seq)
-        except errors.NotFoundError:  # deleted by itself
-            return
-        if _digest(message.data) != self._digest:
-            raise set_back(self.name, self._seq, f"another message {self._seq}")
 
     def _count_lost(self, state: Any) -> None:
         gone = max(0, int(state.first_seq) - self._seq - 1)
         if gone and not self._skips:
-            raise lost(self.name, gone)
-
-    @property
-    def knows_end(self) -> bool:
-        return self._is_sure
+            raise protocol.lost(self.name, gone)
 
     def read(self, most: int, seconds: float) -> Chunk | None:
         if self._is_beginning:
@@ -301,10 +267,10 @@ class NatsSource(Source):
             self._pull = await Pull.after(client, self._server.path, self._seq, self._subject)
         pull = self._pull
         messages = await pull.fetch(most, seconds)
-        self._is_sure = pull.is_sure
+        self.knows_end = pull.is_sure
         if pull.is_lost:
             self._pull = None
-            await pull.leave()
+            await pull.inbox.unsubscribe()
         if not messages:
             return None
         numbers = [message.metadata.sequence.stream for message in messages]
@@ -323,8 +289,8 @@ class NatsSource(Source):
         gone = {before: min(first, after) - before - 1 for before, after in pairs}
         gone = {before: count for before, count in gone.items() if count > 0}
         if gone and not self._skips:
-            raise lost(self.name, sum(gone.values()))
-        return [lost_letter(self.name, before, count) for before, count in gone.items()]
+            raise protocol.lost(self.name, sum(gone.values()))
+        return [protocol.lost_letter(self.name, before, count) for before, count in gone.items()]
 
     def _position(self) -> Position:
         return {"seq": self._seq, "digest": self._digest}
@@ -337,15 +303,13 @@ class NatsSource(Source):
         self._server.close()
 
     def identity(self) -> str | None:
-        with self._server.answering():
-            return self._server.run(self._identity())
+        async def created() -> Any:
+            jetstream = await self._server.jetstream()
+            return (await jetstream.stream_info(self._server.path)).created
 
-    async def _identity(self) -> str | None:
-        jetstream = await self._server.jetstream()
-        info = await jetstream.stream_info(self._server.path)
-        if info.created is None:
-            return None
-        return f"nats:{self._server.path}:{info.created.isoformat()}"
+        with self._server.answering():
+            time = self._server.run(created())
+        return None if time is None else f"nats:{self._server.path}:{time.isoformat()}"
 
 
 class NatsSink(Sink):
@@ -380,41 +344,31 @@ class NatsSink(Sink):
         return self._room
 
     def write(self, outputs: Sequence[Output]) -> None:
-        self._check_sizes(outputs)
-        number = self._written
-        for some in portions(outputs, IN_FLIGHT, IN_FLIGHT_BYTES):
-            with self._server.answering():
-                self._server.run(self._publish(some, number))
-            number += len(some)
-        self._written = number
-
-    def _check_sizes(self, outputs: Sequence[Output]) -> None:
-        """Refuse an output for which the server would close the connection."""
         largest = max(outputs, key=lambda output: len(output.value))
         if self._room is not None and len(largest.value) > self._room:
+            # The server would close the connection.
             raise StreamError(
                 f"{self.name}: the output of document {str(largest.id)[:80]!r} has "
                 f"{len(largest.value):,} bytes, and the limit is {self._room:,}; raise max_payload "
                 f"of the server and max_msg_size of the stream, or leave out --include-text"
             )
+        number = self._written
+        for some in protocol.portions(outputs, IN_FLIGHT, IN_FLIGHT_BYTES):
+            with self._server.answering():
+                self._server.run(self._publish(some, number))
+            number += len(some)
+        self._written = number
 
     async def _publish(self, outputs: Sequence[Output], first: int) -> None:
-        publish = (await self._server.jetstream()).publish
-        named = [(output, self._name(output, n)) for n, output in enumerate(outputs, first)]
-        await asyncio.gather(
-            *(
-                publish(self._server.path, output.value, headers={"Nats-Msg-Id": name})
-                for output, name in named
-            )
-        )
+        publish, subject = (await self._server.jetstream()).publish, self._server.path
+        ids = [{"Nats-Msg-Id": self._name(output, n)} for n, output in enumerate(outputs, first)]
+        sent = [publish(subject, o.value, headers=own) for o, own in zip(outputs, ids, strict=True)]
+        await asyncio.gather(*sent)
 
     def _name(self, output: Output, number: int) -> str:
-        """Return the id by which the server recognizes an output that is published again.
-
-        After a crash a run writes the same outputs in the same order, so their numbers identify
-        them; ids of documents may repeat. The subject is part of it because a stream may keep
-        several, and the content because two streams read at once may interleave differently.
-        """
+        # After a crash a run writes the same outputs in the same order, so their numbers identify
+        # them; ids of documents may repeat. The subject is part of it because a stream may keep
+        # several, and the content because two streams read at once may interleave differently.
         what = f"{self._server.path}\0{number}\0{output.id}\0".encode()
         return f"{self._caller.id}/{_digest(what + output.value)}"
 

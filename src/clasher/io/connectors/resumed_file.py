@@ -21,9 +21,9 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from clasher.errors import RecordError, StreamError
 from clasher.io.files import READERS
@@ -31,7 +31,7 @@ from clasher.io.formats import LONGEST_RECORD, InputFile, Reading
 from clasher.io.jsonl import Decoder, Value
 from clasher.io.lines import BLOCK, BOM, Overlong, sniffed, split_lines, too_long
 from clasher.io.protocol import Chunk, Poison, Position
-from clasher.io.records import FaultError, Fields, Id
+from clasher.io.records import FaultError, Fields
 from clasher.io.writers import BadRecords
 
 RECORDS: Final = 1000  # per batch of a file that is read again: batches must not change
@@ -53,11 +53,8 @@ def resumed(file: InputFile, fields: Fields, position: Position, *, above: int =
 
 
 def content_identity(path: str, length: int = LOOK) -> str | None:
-    """Return a digest of the first ``length`` bytes of a file, and their number.
-
-    None for an empty or unreadable file, and for a pipe, which would lose the bytes.
-    """
-    if not os.path.isfile(path):
+    """Digest the first bytes of a file; None if it is empty or unreadable."""
+    if not os.path.isfile(path):  # a pipe would lose the bytes
         return None
     try:
         with open(path, "rb") as file:
@@ -67,41 +64,28 @@ def content_identity(path: str, length: int = LOOK) -> str | None:
     return f"sha256:{len(head)}:{hashlib.sha256(head).hexdigest()}" if head else None
 
 
-class NumberedLines(NamedTuple):
-    """Values of lines, the numbers of the lines, and the numbers of the records."""
-
-    values: list[Value]
-    lines: list[int]
-    ids: list[Id]
-
-
 class Lines:
     """Cuts blocks, which may be slow to arrive, into lines; counts bytes, lines and records.
 
-    Parameters
-    ----------
-    blocks
-        Yields bytes, or none if nothing arrives within the seconds that it asks for.
-    offset, line, records
-        The counts so far.
+    ``blocks`` yields bytes, or none if nothing arrives within the seconds that it asks for.
     """
 
     def __init__(
         self,
         blocks: Callable[[Callable[[], float]], Iterator[bytes]],
-        offset: int = 0,
-        line: int = 0,
-        records: int = 0,
+        at: Mapping[str, int],
+        decoder: Decoder,
     ) -> None:
-        self.offset, self.line, self.records = offset, line, records
+        self.offset, self.line, self.records = at.get("offset", 0), at.get("line", 0), at["records"]
         self.is_over = False
+        self._decoder = decoder
         self._pending: list[bytes] = []
         self._wait = 0.0
         self._lines = split_lines(
-            blocks(lambda: self._wait), LONGEST_RECORD, is_beginning=not offset
+            blocks(lambda: self._wait), LONGEST_RECORD, is_beginning=not self.offset
         )
 
-    def read(self, most: int, seconds: float) -> NumberedLines | None:
+    def read(self, most: int, seconds: float, position: Callable[[], Position]) -> Chunk | None:
         while len(self._pending) < most:
             self._wait = 0.0 if self._pending else seconds
             lines = next(self._lines, None)
@@ -112,35 +96,28 @@ class Lines:
             if not lines:
                 break
         taken, self._pending = self._pending[:most], self._pending[most:]
-        return self._count(taken) if taken else None
-
-    def _count(self, lines: list[bytes]) -> NumberedLines:
-        found = NumberedLines([], [], [])
-        for line in lines:
+        values: list[Value] = []
+        numbers: list[int] = []
+        first = self.records + 1
+        for line in taken:
             self.line += 1
             self.offset += 1 + (line.size if isinstance(line, Overlong) else len(line))
             if isinstance(line, Overlong):
-                found.values.append(FaultError(too_long(LONGEST_RECORD).problem, raw=line.head))
+                values.append(FaultError(too_long(LONGEST_RECORD).problem, raw=line.head))
             elif line.strip():
-                found.values.append(line)
+                values.append(line)
             else:
                 continue
             self.records += 1
-            found.lines.append(self.line)
-            found.ids.append(self.records)
-        return found
+            numbers.append(self.line)
+        if not taken:
+            return None
+        ids = range(first, self.records + 1)
+        return self._decoder.chunk(values, numbers, position(), ids)
 
 
 class ResumedLines:
-    """JSON lines from a byte to the end, or as they are added.
-
-    Attributes
-    ----------
-    may_grow : bool
-        Whether to wait for more at the end.
-    is_cut_off : bool
-        Whether the file no longer holds what was read.
-    """
+    """JSON lines from a byte to the end, or as they are added."""
 
     def __init__(
         self,
@@ -151,41 +128,34 @@ class ResumedLines:
         above: int,
         follow: bool = False,
     ) -> None:
-        self._name, self._follows = file.name, follow
-        self.may_grow, self.is_cut_off = follow, False
-        self._decoder = Decoder(file.name, fields)
+        self._follows = follow
+        self.may_grow = follow  # wait for more at the end
+        self.is_cut_off = False  # the file no longer holds what was read
         try:
             self._file = open(file.name, "rb", buffering=0)  # noqa: SIM115
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise StreamError(f"{file.name} cannot be read: {reason}") from error
         try:
-            at = position or {"offset": self._after_mark(), "line": 0, "records": above}
-            if not at["offset"]:
-                at = at | {"offset": self._after_mark()}
-            self._check(at)
+            at = position or {"offset": 0, "line": 0, "records": above}
+            if not at["offset"] and self._before(len(BOM)) == BOM:
+                at = at | {"offset": len(BOM)}
+            self._check(file.name, at)
             self._tail = self._before(self._file.seek(at["offset"]))
         except BaseException:
             self._file.close()
             raise
-        self._lines = Lines(self._blocks, at["offset"], at["line"], at["records"])
+        self.lines = Lines(self._blocks, at, Decoder(file.name, fields))
 
     @property
     def is_over(self) -> bool:
-        return self._lines.is_over
+        return self.lines.is_over
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        found = self._lines.read(most, seconds)
-        if found is None:
-            return None
-        return self._decoder.chunk(found.values, found.lines, self._position(), found.ids)
+        return self.lines.read(most, seconds, self._position)
 
     def close(self) -> None:
         self._file.close()
-
-    @property
-    def records(self) -> int:
-        return self._lines.records
 
     def stat(self) -> os.stat_result:
         return os.fstat(self._file.fileno())
@@ -193,10 +163,6 @@ class ResumedLines:
     def is_intact(self) -> bool:
         """Whether the end of what was read is unchanged."""
         return self._before(self._file.tell()) == self._tail
-
-    def cut_off(self) -> None:
-        """Deliver what was read, and read no more of the file."""
-        self.may_grow, self.is_cut_off = False, True
 
     def _blocks(self, seconds: Callable[[], float]) -> Iterator[bytes]:
         while not self.is_cut_off:
@@ -213,45 +179,29 @@ class ResumedLines:
 
     def _position(self) -> Position:
         if self.is_cut_off:  # next is the beginning of the file
-            return {"offset": 0, "line": 0, "records": self._lines.records}
+            return {"offset": 0, "line": 0, "records": self.lines.records}
         # The last line of a file may lack its line feed.
-        offset = min(self._lines.offset, self._size())
-        position = {
-            "offset": offset,
-            "line": self._lines.line,
-            "records": self._lines.records,
-            "before": self._digest(offset),
-        }
-        # It tells files apart that begin alike; a copy has another one.
-        return position | ({"inode": self.stat().st_ino} if self._follows else {})
+        offset = min(self.lines.offset, self.stat().st_size)
+        position = {"offset": offset, "line": self.lines.line, "records": self.lines.records}
+        # The inode tells files apart that begin alike; a copy has another one.
+        inode = {"inode": self.stat().st_ino} if self._follows else {}
+        return {**position, "before": self._digest(offset), **inode}
 
-    def _check(self, at: dict[str, Any]) -> None:
-        if "before" not in at:
-            return
-        offset, size = at["offset"], self._size()
-        if size < offset or self._digest(offset) != at["before"]:
+    def _check(self, name: str, at: Position) -> None:
+        offset, size = at["offset"], self.stat().st_size
+        if "before" in at and (size < offset or self._digest(offset) != at["before"]):
             what = f"has {size:,} bytes" if size < offset else "holds something else before it"
             raise ChangedError(
-                f"{self._name}: was read up to byte {offset:,}, and {what} now; restore the file, "
-                f"or give the new one another name"
+                f"{name}: was read up to byte {offset:,}, and {what} now; restore the file, or "
+                f"give the new one another name"
             )
 
-    def _size(self) -> int:
-        return self.stat().st_size
-
-    def _before(self, offset: int) -> bytes:
-        start = max(0, offset - TAIL)
-        return self._at(start, offset - start)
-
-    def _after_mark(self) -> int:
-        return len(BOM) if self._at(0, len(BOM)) == BOM else 0
-
     def _digest(self, offset: int) -> str:
-        start = max(0, offset - LOOK)
-        return hashlib.blake2b(self._at(start, offset - start), digest_size=8).hexdigest()
+        return hashlib.blake2b(self._before(offset, LOOK), digest_size=8).hexdigest()
 
-    def _at(self, offset: int, size: int) -> bytes:
-        return os.pread(self._file.fileno(), size, offset)
+    def _before(self, offset: int, size: int = TAIL) -> bytes:
+        start = max(0, offset - size)
+        return os.pread(self._file.fileno(), offset - start, start)
 
 
 class Reread:
@@ -307,14 +257,8 @@ NUMBER: Final = r"[.-]\d[\d.T:_-]*"  # a number or a date
 class Followed:
     """Reads a file as it grows, through rotations.
 
-    Parameters
-    ----------
-    file, fields, position
-        As in ``resumed``.
-    tell
-        Shows a line about each truncation.
-    skips
-        Whether to begin with the present file if the one that was read is gone.
+    ``tell`` shows a line about each truncation; ``skips`` begins with the present file if the one
+    that was read is gone.
     """
 
     is_over = False
@@ -348,8 +292,6 @@ class Followed:
     def close(self) -> None:
         self._part.close()
 
-    # ── choosing a file ──────────────────────────────────────────────────────────────────────
-
     def _begin(self, position: Position, skips: bool) -> ResumedLines:
         if position is None:
             return self._opened(self._file.name, None, is_live=True)
@@ -370,16 +312,16 @@ class Followed:
 
     def _find(self, position: Position, names: Sequence[str]) -> ResumedLines | None:
         """Open the file that holds what was read before a position, preferably the same inode."""
-        for name in sorted(names, key=lambda name: _inode(name) != position.get("inode")):
+        inodes = {name: getattr(_stat(name), "st_ino", None) for name in names}
+        for name in sorted(names, key=lambda name: inodes[name] != position.get("inode")):
             with suppress(StreamError):  # another file, or one that is gone
                 return self._opened(name, position, is_live=name == self._file.name)
         return None
 
     def _go_on(self) -> bool:
-        records = self._part.records
+        at = {"offset": 0, "line": 0, "records": self._part.lines.records}
         for name in self._next_names():
             try:
-                at = {"offset": 0, "line": 0, "records": records}
                 part = self._opened(name, at, is_live=name == self._file.name)
             except StreamError:
                 continue
@@ -415,26 +357,21 @@ class Followed:
         part = InputFile(name, self._file.kind)
         return ResumedLines(part, self._fields, position, above=0, follow=is_live)
 
-    # ── noticing rotations ───────────────────────────────────────────────────────────────────
-
     def _look(self) -> None:
         if not self._part.may_grow:
             return
-        if not self._part.is_intact():
-            self._leave_truncated()
+        if self._part.is_intact():
+            there, own = _stat(self._file.name), self._part.stat()
+            if there is not None and there.st_size and not os.path.samestat(there, own):
+                self._part.may_grow = False
             return
-        there, own = _stat(self._file.name), self._part.stat()
-        if there is not None and there.st_size and not os.path.samestat(there, own):
-            self._part.may_grow = False
-
-    def _leave_truncated(self) -> None:
-        """Continue in the copy made before, or else with the beginning of the file."""
+        # Continue in the copy made before, or else with the beginning of the file.
         copy = self._at and self._at["offset"] and self._find(self._at, self._rotated())
         if copy:
             self._part.close()
             self._part = copy
             return
-        self._part.cut_off()
+        self._part.may_grow, self._part.is_cut_off = False, True  # deliver what was read
         self._tell(f"{self._file.name}: was truncated; beginning again at its first byte")
 
 
@@ -443,11 +380,6 @@ def _stat(name: str) -> os.stat_result | None:
         return os.stat(name)
     except OSError:
         return None
-
-
-def _inode(name: str) -> int | None:
-    found = _stat(name)
-    return None if found is None else found.st_ino
 
 
 Resumed: TypeAlias = ResumedLines | Reread | Followed

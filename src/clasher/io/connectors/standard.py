@@ -30,23 +30,20 @@ class StandardInput(Source):
     def __init__(self, address: Address, fields: Fields) -> None:
         address.check_options([])
         self.name, self.fields = "standard input", fields
-        self._decoder = Decoder(self.name, fields)
         self._lines: Lines | None = None
 
     def open(self, position: Position, caller: Caller) -> None:
         if sys.stdin is None:
             raise StreamError("there is no standard input to read; name a file instead of -")
-        records = 0 if position is None else position["records"]
-        self._lines = Lines(self._blocks, records=records)
+        at = position or {"records": 0}
+        self._lines = Lines(self._blocks, at, Decoder(self.name, self.fields))
 
     def read(self, most: int, seconds: float) -> Chunk | None:
-        assert self._lines is not None
-        found = self._lines.read(most, seconds)
-        self.is_over = self._lines.is_over
-        if found is None:
-            return None
-        position = {"records": self._lines.records}
-        return self._decoder.chunk(found.values, found.lines, position, found.ids)
+        lines = self._lines
+        assert lines is not None
+        chunk = lines.read(most, seconds, lambda: {"records": lines.records})
+        self.is_over = lines.is_over
+        return chunk
 
     def close(self) -> None:
         """Leave standard input open."""

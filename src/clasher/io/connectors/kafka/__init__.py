@@ -95,10 +95,7 @@ class KafkaSink(Sink):
 
 
 def transactional(documents: Source, sinks: Sequence[Sink]) -> None:
-    """Have the Kafka sinks of a flow, and its source if it is in a group, commit as one.
-
-    Sinks of other kinds are left alone: a file holds each output once anyway.
-    """
+    """Have the Kafka sinks of a flow, and its source if it is in a group, commit as one."""
     kafka = [sink for sink in sinks if isinstance(sink, KafkaSink)]
     if not kafka:
         raise SettingError("transactions need a Kafka sink: write to kafka://broker/topic")

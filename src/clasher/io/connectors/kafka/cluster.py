@@ -7,16 +7,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
-from confluent_kafka import (
-    Consumer,
-    KafkaError,
-    KafkaException,
-    Message,
-    Producer,
-    TopicCollection,
-)
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicCollection
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 from clasher.errors import SettingError, StreamError, UnreachableError
@@ -24,7 +17,6 @@ from clasher.io.registry import Address
 
 ANSWER: Final = 3.0  # seconds: a stop waits no longer
 LARGEST: Final = 1_000_000  # bytes of a message: the default of the client
-OPTIONS: Final = ("config",)
 OURS: Final = frozenset({
     "acks", "auto.offset.reset", "bootstrap.servers", "enable.auto.commit",
     "enable.auto.offset.store", "enable.idempotence", "enable.partition.eof", "group.id",
@@ -33,43 +25,32 @@ OURS: Final = frozenset({
 })  # fmt: skip
 
 DENIED: Final = (
-    KafkaError._AUTHENTICATION,
-    KafkaError.SASL_AUTHENTICATION_FAILED,
-    KafkaError.TOPIC_AUTHORIZATION_FAILED,
-    KafkaError.GROUP_AUTHORIZATION_FAILED,
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-)
+    KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED, KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+)  # fmt: skip
 AWAY: Final = (
-    KafkaError._ALL_BROKERS_DOWN,
-    KafkaError._TRANSPORT,
-    KafkaError._RESOLVE,
-    KafkaError._SSL,
-    KafkaError._TIMED_OUT,
-    KafkaError._TIMED_OUT_QUEUE,
-    KafkaError._MSG_TIMED_OUT,
-    KafkaError._WAIT_COORD,
-    KafkaError._IN_PROGRESS,
+    KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT, KafkaError._RESOLVE, KafkaError._SSL,
+    KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE, KafkaError._MSG_TIMED_OUT,
+    KafkaError._WAIT_COORD, KafkaError._IN_PROGRESS, KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.INVALID_REPLICATION_FACTOR,  # fewer brokers than replicas
     KafkaError._UNKNOWN_PARTITION,  # a broker that has just started
     KafkaError.NOT_LEADER_FOR_PARTITION,  # it does not lead the partition yet
-    KafkaError.LEADER_NOT_AVAILABLE,
-)
+)  # fmt: skip
 QUEUE: Final = 50  # milliseconds without fetching while the queue is full; default: a second
 NO_TOPIC: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC)
+
+T = TypeVar("T")
 
 _logger = logging.getLogger("clasher.kafka")
 _logger.addHandler(logging.NullHandler())  # we report what matters ourselves
 
 
 class Topic(NamedTuple):
-    """A topic as it is now: the id of its cluster, its own (None if unknown), its partitions.
+    """A topic as it is now."""
 
-    A topic that is created again has another id; the cluster keeps its id without its brokers.
-    """
-
-    cluster: str
-    id: str | None
+    cluster: str  # its id, which it keeps without its brokers
+    id: str | None  # another one if the topic was created again; None if unknown
     partitions: list[int]
 
 
@@ -117,8 +98,6 @@ class Cluster:
             if self.settings.setdefault(name, value) != value:
                 raise SettingError(f"{other.shown}: {name} differs from that of {self.shown}")
 
-    # ── clients ──────────────────────────────────────────────────────────────────────────────
-
     def consumer(self, **settings: Any) -> Consumer:
         """Make a consumer; write settings with underscores for dots."""
         # A consumer must name a group, even if it is in none.
@@ -127,8 +106,7 @@ class Cluster:
             "fetch_wait_max_ms": 100,  # until the broker says that there is nothing
             "fetch_queue_backoff_ms": QUEUE,
         }  # fmt: skip
-        consumer: Consumer = self._make(Consumer, common | settings)
-        return consumer
+        return self._make(Consumer, common | settings)
 
     def producer(self, **settings: Any) -> Producer:
         """Make a producer that sends messages in order, at least once; in transactions, once."""
@@ -140,31 +118,19 @@ class Cluster:
         patient = {"metadata_recovery_strategy": "none"}
         own = patient if "transactional_id" in settings else in_order
         common = {"acks": "all", "delivery_report_only_error": True, "linger_ms": 5, **own}
-        producer: Producer = self._make(Producer, common | settings)
-        return producer
+        return self._make(Producer, common | settings)
 
     def admin(self) -> AdminClient:
-        admin: AdminClient = self._make(AdminClient, {})
-        return admin
+        return self._make(AdminClient, {})
 
-    def _make(self, kind: type[Any], settings: Mapping[str, Any]) -> Any:
-        ours = {name.replace("_", "."): value for name, value in settings.items()}
+    def _make(self, kind: Callable[..., T], settings: Mapping[str, Any]) -> T:
+        common = {"client.id": "clasher", "reconnect.backoff.max.ms": 2000}
+        common |= {name.replace("_", "."): value for name, value in settings.items()}
+        always = {"bootstrap.servers": self.servers, "error_cb": self._note}
         try:
-            return kind(
-                {
-                    "client.id": "clasher",
-                    "reconnect.backoff.max.ms": 2000,
-                    **ours,
-                    **self.settings,
-                    "bootstrap.servers": self.servers,
-                    "error_cb": self._note,
-                },
-                logger=_logger,
-            )
+            return kind({**common, **self.settings, **always}, logger=_logger)
         except KafkaException as error:
             raise SettingError(f"{self.shown}: {error.args[0].str()}") from error
-
-    # ── errors ───────────────────────────────────────────────────────────────────────────────
 
     def _note(self, error: KafkaError) -> None:
         if error.code() in DENIED:
@@ -186,15 +152,10 @@ class Cluster:
 
     @contextmanager
     def answering(self, poll: Callable[[float], object] = lambda seconds: None) -> Iterator[None]:
-        """Turn errors into one line.
-
-        Clients report the reason when they are polled, which ``poll`` does. Do not poll consumers
-        that read.
-        """
         try:
             yield
         except KafkaException as error:
-            poll(0)
+            poll(0)  # clients report the reason when they are polled; not consumers that read
             raise self.failure(error.args[0]) from error
 
     def failure(self, error: KafkaError) -> StreamError:
@@ -213,13 +174,14 @@ class Cluster:
             return UnreachableError(f"{self.shown}: does not answer ({reason})")
         return StreamError(f"{self.shown}: {error.str()}")
 
-    # ── topics ───────────────────────────────────────────────────────────────────────────────
-
     def look(self, client: Consumer) -> Topic:
         """Return the topic as it is now; for a client that does not read yet."""
-        found = self._metadata(client, poll=client.poll)
-        with self.answering():
-            own = self._id_of_topic() if has_controller(found) else None
+        found, own = self._metadata(client, poll=client.poll), None
+        if has_controller(found):
+            admin, wanted = self.admin(), TopicCollection([self.topic])
+            with self.answering():
+                futures = admin.describe_topics(wanted, request_timeout=ANSWER)
+                own = str(futures[self.topic].result().topic_id)
         return Topic(str(found.cluster_id), own, sorted(found.topics[self.topic].partitions))
 
     def partitions(self, client: Consumer) -> list[int]:
@@ -243,18 +205,10 @@ class Cluster:
             raise self.failure(error)
         return found
 
-    def _id_of_topic(self) -> str:
-        admin, wanted = self.admin(), TopicCollection([self.topic])
-        futures = admin.describe_topics(wanted, request_timeout=ANSWER)
-        return str(futures[self.topic].result().topic_id)
-
 
 @contextmanager
 def raising_fatal_errors() -> Iterator[None]:
-    """Raise fatal errors of clients also if a callback came after them.
-
-    The callback may even have replaced the error.
-    """
+    """Raise fatal errors of clients, even if a callback came after them and replaced them."""
     try:
         yield
     except SystemError as error:
@@ -316,4 +270,4 @@ def _read_settings(path: str) -> dict[str, str]:
 def check_options(address: Address, known: Collection[str]) -> None:
     """Refuse unknown options; the client checks those with a dot."""
     plain = {name: value for name, value in address.options.items() if "." not in name}
-    replace(address, options=plain).check_options([*known, *OPTIONS])
+    replace(address, options=plain).check_options([*known, "config"])

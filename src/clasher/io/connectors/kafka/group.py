@@ -14,8 +14,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from clasher.errors import CommitRefusedError, SettingError, StreamError
-from clasher.io.connectors.kafka.cluster import check_options
-from clasher.io.connectors.kafka.source import READ_OPTIONS, Merge, TopicSource, places_of
+from clasher.io.connectors.kafka.source import Merge, TopicSource, places_of
 from clasher.io.connectors.kafka.transactions import TOPIC, Claim, Scan, Transactions
 from clasher.io.protocol import Caller, Chunk, Position
 from clasher.io.records import Fields
@@ -24,7 +23,6 @@ from clasher.io.registry import Address
 SCAN: Final = 0.5  # seconds of reading commits between two polls of the group
 LEAVE: Final = 1.0  # seconds that leaving a group may take
 HEAR: Final = 0.1  # seconds until an assignment of partitions is noticed
-GROUP_OPTIONS: Final = ("commits", "group")
 
 
 class KafkaGroupSource(TopicSource):
@@ -35,6 +33,8 @@ class KafkaGroupSource(TopicSource):
 
     Options: ``group=`` its name; ``commits=`` the topic of commits; and those of ``TopicSource``.
     """
+
+    options = (*TopicSource.options, "commits", "group")
 
     def __init__(self, address: Address, fields: Fields) -> None:
         super().__init__(address, fields)
@@ -50,11 +50,6 @@ class KafkaGroupSource(TopicSource):
         self._scan: Scan | None = None
         self._changes = 0
         self._is_leaving = self._is_lost = False
-
-    def _check_options(self, address: Address) -> None:
-        check_options(address, [*READ_OPTIONS, *GROUP_OPTIONS])
-
-    # ── opening and assignments ──────────────────────────────────────────────────────────────
 
     def open(self, position: Position, caller: Caller) -> None:
         self._let_go()
@@ -102,15 +97,15 @@ class KafkaGroupSource(TopicSource):
             self._scan.close()
             self._scan = None
 
-    # ── reading ──────────────────────────────────────────────────────────────────────────────
-
     def read(self, most: int, seconds: float) -> Chunk | None:
         chunk = super().read(most, seconds)
         if self._is_lost:
-            raise CommitRefusedError(
-                f"{self._cluster.shown}: the group {self._group!r} gave the partitions to others"
-            )
+            raise self._refused()
         return chunk
+
+    def _refused(self) -> CommitRefusedError:
+        what = f"the group {self._group!r} gave the partitions to others"
+        return CommitRefusedError(f"{self._cluster.shown}: {what}")
 
     def _fetch(self, most: int, seconds: float) -> None:
         super()._fetch(most, seconds)
@@ -154,32 +149,23 @@ class KafkaGroupSource(TopicSource):
             super()._judge(error, partition)
 
     def close(self) -> None:
-        self._leave()
+        self._is_leaving = True
+        # A static member does not leave when its consumer closes: the group would wait for the end
+        # of its session.
+        if self._consumer is not None:
+            with suppress(KafkaException, StreamError):
+                self._consumer.unsubscribe()
+                until = time.monotonic() + LEAVE
+                while time.monotonic() < until and self._consumer.assignment():
+                    self._poll(1, HEAR)
+                self._poll(1, HEAR)  # sends the request
         self._let_go()
         self.transactions.close()
-
-    def _leave(self) -> None:
-        """Leave the group by unsubscribing.
-
-        A static member does not leave when its consumer closes: the group would wait for the end
-        of its session.
-        """
-        if self._consumer is None:
-            return
-        self._is_leaving = True
-        with suppress(KafkaException, StreamError):
-            self._consumer.unsubscribe()
-            until = time.monotonic() + LEAVE
-            while time.monotonic() < until and self._consumer.assignment():
-                self._poll(1, HEAR)
-            self._poll(1, HEAR)  # sends the request
 
     def _let_go(self) -> None:
         self._is_leaving = True
         self._forget_scan()
         super().close()
-
-    # ── committing ───────────────────────────────────────────────────────────────────────────
 
     def claim(self, position: Position) -> Claim | None:
         if self._committed is None:
@@ -189,9 +175,7 @@ class KafkaGroupSource(TopicSource):
         if not moved:
             return None
         if self._is_lost or not moved.keys() <= self._fetched.keys():
-            raise CommitRefusedError(
-                f"{self._cluster.shown}: the group {self._group!r} gave the partitions to others"
-            )
+            raise self._refused()
         notes = {self._key(own): {"next": at} for own, at in moved.items()}
         offsets = [TopicPartition(self._cluster.topic, own, at) for own, at in moved.items()]
         return Claim(notes, offsets, self._generation)

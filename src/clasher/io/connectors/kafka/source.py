@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from heapq import heappop, heappush
 from typing import Any, Final, Generic, TypeVar
 
@@ -48,7 +49,7 @@ class Messages:
         self, messages: Sequence[Message], position: Position, lost: Sequence[Poison] = ()
     ) -> Chunk:
         values: list[Value] = [self._value(message) for message in messages]
-        places = [place(message) for message in messages]
+        places = [f"{message.partition()}:{message.offset()}" for message in messages]
         chunk = self._decoder.chunk(values, places, position)
         if not chunk.poison and not lost:
             return chunk
@@ -62,91 +63,50 @@ class Messages:
             return FaultError("it has no value: it deletes what has its key")
         if self._decode is None and not self._looks_at_message:
             return raw
-        try:
-            return self._object(raw, message)
-        except FaultError as fault:
-            return fault
-
-    def _object(self, raw: bytes, message: Message) -> Mapping[str, Any]:
         found: Any = {}
         if self._decode is not None:
-            found = self._decoded(raw)
-        elif not self._is_text:
-            found = decode_object(raw)
-        if self._looks_at_message:
-            found = {**found, ABOUT: self._about(raw, message)}
-        return found  # type: ignore[no-any-return]
-
-    def _decoded(self, raw: bytes) -> Mapping[str, Any]:
-        assert self._decode is not None
+            try:
+                found = self._decode(raw)
+            except Exception as error:  # a decoder may raise anything
+                return FaultError(f"the decoder: {type(error).__name__}: {error}")
+            if not isinstance(found, Mapping):
+                return FaultError(f"the decoder made a {type(found).__name__} of it, not a mapping")
         try:
-            found = self._decode(raw)
-        except Exception as error:  # a decoder may raise anything
-            raise FaultError(f"the decoder: {type(error).__name__}: {error}") from error
-        if not isinstance(found, Mapping):
-            raise FaultError(f"the decoder made a {type(found).__name__} of it, not a mapping")
-        return found
-
-    def _about(self, raw: bytes, message: Message) -> Mapping[str, Any]:
-        key = message.key()
-        headers: Any = message.headers() or []
-        about: dict[str, Any] = {
-            "partition": message.partition(),
-            "offset": message.offset(),
-            "timestamp": message.timestamp()[1],
-            "headers": {name: _text(value) for name, value in headers},
-            "key": _text(key),
-        }
-        return about | ({"value": _whole_text(raw)} if self._is_text else {})
+            if self._decode is None and not self._is_text:
+                found = decode_object(raw)
+            about = {"value": raw.decode()} if self._is_text else {}
+        except FaultError as fault:
+            return fault
+        except UnicodeDecodeError:
+            return invalid_utf8(raw)
+        return {**found, ABOUT: about | _about(message)} if self._looks_at_message else found
 
 
-def place(message: Message) -> str:
-    """Return the place of a message, which is also the id of a record without one."""
-    return f"{message.partition()}:{message.offset()}"
+def _about(message: Message) -> dict[str, Any]:
+    headers: Any = message.headers() or []
+    return {
+        "partition": message.partition(), "offset": message.offset(),
+        "timestamp": message.timestamp()[1], "key": _text(message.key()),
+        "headers": {name: _text(value) for name, value in headers},
+    }  # fmt: skip
 
 
 def _text(raw: bytes | str | None) -> str | None:
     return raw.decode("utf-8", "backslashreplace") if isinstance(raw, bytes) else raw
 
 
-def _whole_text(raw: bytes) -> str:
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        raise invalid_utf8(raw) from None
-
-
 T = TypeVar("T")
 
 
 class Merge(Generic[T]):
-    """Merges partitions in the order of time.
-
-    Examples
-    --------
-    >>> merge = Merge()
-    >>> merge.begin(0)
-    >>> merge.begin(1)
-    >>> merge.add(0, 30, "c")
-    >>> merge.take(9)  # partition 1 may have something earlier
-    []
-    >>> merge.add(1, 20, "b")
-    >>> merge.add(1, 10, "a, which is late")
-    >>> merge.take(9)  # the next of partition 1 may be earlier than c
-    ['b', 'a, which is late']
-    >>> merge.end(1)
-    >>> merge.take(9)
-    ['c']
-    """
+    """Merges partitions in the order of time."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, deque[tuple[int, int, T]]] = {}  # time, size, item
         self._heads: list[tuple[int, int]] = []  # time and partition of the first in each
         self._ended: set[int] = set()
-        self.awaited: set[int] = set()
-        """The partitions whose next message is unknown."""
-        self.held: dict[int, int] = {}
-        """The bytes that wait, by partition."""
+        self.awaited: set[int] = set()  # partitions whose next message is unknown
+        self.held: dict[int, int] = {}  # bytes that wait, by partition
 
     def begin(self, partition: int) -> None:
         self._waiting[partition] = deque()
@@ -192,7 +152,6 @@ class Merge(Generic[T]):
         return taken
 
 
-READ_OPTIONS: Final = ("decoder", "on_loss", "start")
 KNOW: Final = 1.0  # seconds for a broker to say whether there is anything
 SILENT: Final = 10.0  # seconds after which a silent partition is reported
 REFRESH: Final = 30.0  # seconds between two looks for new partitions
@@ -207,8 +166,10 @@ class TopicSource(Source):
     not JSON; and those of ``Cluster``.
     """
 
+    options: tuple[str, ...] = ("decoder", "on_loss", "start")
+
     def __init__(self, address: Address, fields: Fields) -> None:
-        self._check_options(address)
+        check_options(address, self.options)
         self._cluster = Cluster(address)
         self.name, self.fields = f"kafka:{self._cluster.topic}", fields
         self._begins_at_end, self._skips = address.begins_at_end, address.skips_losses
@@ -217,11 +178,6 @@ class TopicSource(Source):
         self._messages = Messages(self.name, fields, decode)
         self._consumer: Consumer | None = None
         self._begin(None)
-
-    def _check_options(self, address: Address) -> None:
-        check_options(address, READ_OPTIONS)
-
-    # ── opening ──────────────────────────────────────────────────────────────────────────────
 
     def open(self, position: Position, caller: Caller) -> None:
         self.close()
@@ -308,8 +264,6 @@ class TopicSource(Source):
         assert self._consumer is not None
         return self._consumer
 
-    # ── reading ──────────────────────────────────────────────────────────────────────────────
-
     def read(self, most: int, seconds: float) -> Chunk | None:
         self._cluster.check(self.consumer)
         self._look_around()
@@ -324,8 +278,11 @@ class TopicSource(Source):
                 return self._deliver(taken)
             wait = until - time.monotonic()
             if wait <= 0 or (not seconds and self.knows_end):
-                self._check_silence()
-                return None
+                break
+        silent = ", ".join(map(str, sorted(self._merge.awaited)))
+        if silent and time.monotonic() - self._moved_at > SILENT:
+            raise UnreachableError(f"{self._cluster.shown}: nothing arrives of partition {silent}")
+        return None
 
     @property
     def knows_end(self) -> bool:
@@ -391,20 +348,14 @@ class TopicSource(Source):
         }
         return self._messages.chunk(taken, position, lost)
 
-    def _check_silence(self) -> None:
-        silent = sorted(self._merge.awaited)
-        if silent and time.monotonic() - self._moved_at > SILENT:
-            listed = ", ".join(map(str, silent))
-            raise UnreachableError(f"{self._cluster.shown}: nothing arrives of partition {listed}")
-
     def lag(self) -> int | None:
         if self._consumer is None or self._merge.is_at_end:
             return 0
-        ends = [
-            self._consumer.get_watermark_offsets(self._at(p), cached=True) for p in self._fetched
-        ]
-        pairs = zip(self._fetched, ends, strict=True)
-        return sum(max(0, end[1] - self._places[own]) for own, end in pairs if end is not None)
+        left = 0
+        for own in list(self._fetched):
+            ends = self._consumer.get_watermark_offsets(self._at(own), cached=True)
+            left += 0 if ends is None else max(0, ends[1] - self._places[own])
+        return left
 
     def close(self) -> None:
         if self._consumer is not None:
@@ -421,19 +372,12 @@ class TopicSource(Source):
         return cluster == topic.cluster and (not own or topic.id in (None, own))
 
     def _look(self) -> Topic:
-        consumer = self._cluster.consumer()
-        try:
+        with closing(self._cluster.consumer()) as consumer:
             return self._cluster.look(consumer)
-        finally:
-            consumer.close()
 
 
 def places_of(position: Position) -> dict[int, int]:
-    """Return the next offset of each partition.
-
-    >>> places_of({"next": {"0": 17}})
-    {0: 17}
-    """
+    """Return the next offset of each partition."""
     return {} if position is None else {int(own): at for own, at in position["next"].items()}
 
 

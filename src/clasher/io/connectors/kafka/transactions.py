@@ -13,16 +13,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
-from confluent_kafka import (
-    KafkaError,
-    KafkaException,
-    Message,
-    Producer,
-    TopicPartition,
-)
+from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from clasher.errors import CommitRefusedError, SettingError, StreamError, UnreachableError
@@ -41,14 +36,12 @@ WAITING: Final = 65_536  # kB of messages in the queue of a producer
 FOR_GOOD: Final = (KafkaError.MSG_SIZE_TOO_LARGE, *DENIED, *NO_TOPIC)
 SERVE: Final = 0.1  # seconds between two attempts to queue a message
 
-Headers = list[tuple[str, str | bytes | None]]
-
 
 class Parcel(NamedTuple):
     """The topic and headers of outputs; by default their keys decide on partitions."""
 
     topic: str
-    headers: Headers
+    headers: list[tuple[str, str | bytes | None]]
     partition: int = -1
 
 
@@ -71,7 +64,7 @@ class Outbox:
                     f"{self._cluster.shown}: takes nothing; {len(self.producer):,} messages wait"
                 )
         self._given = (), 0
-        self._serve(0)
+        self._call(self.producer.poll, 0)
 
     def _put_one(self, parcel: Parcel, output: Output) -> bool:
         until = time.monotonic() + ANSWER
@@ -82,7 +75,7 @@ class Outbox:
                     headers=parcel.headers, on_delivery=self._report,
                 )  # fmt: skip
             except BufferError:
-                self._serve(SERVE)
+                self._call(self.producer.poll, SERVE)
                 if time.monotonic() > until:
                     return False
             except KafkaException as error:
@@ -91,21 +84,17 @@ class Outbox:
                 break
         return True
 
-    def _serve(self, seconds: float) -> None:
+    def _call(self, method: Callable[[float], int], seconds: float) -> int:
         try:
             with raising_fatal_errors():
-                self.producer.poll(seconds)
+                return method(seconds)
         except KafkaException as error:
             self._report(error.args[0], None)
+            return 0
 
     def flush(self) -> None:
         """Wait until everything is delivered, or failed for good."""
-        left = 0
-        try:
-            with raising_fatal_errors():
-                left = self.producer.flush(ANSWER)
-        except KafkaException as error:
-            self._report(error.args[0], None)
+        left = self._call(self.producer.flush, ANSWER)
         if self.failed is None and left:
             raise UnreachableError(f"{self._cluster.shown}: takes nothing; {left:,} messages wait")
 
@@ -119,7 +108,7 @@ class Outbox:
 
     def close(self) -> None:
         self.producer.purge()
-        self._serve(0)
+        self._call(self.producer.poll, 0)
 
 
 TOPIC: Final = "clasher-commits"
@@ -151,16 +140,13 @@ class Commits:
             elif name in found.topics:
                 self._check(admin)
             else:
-                self._create(admin)
+                wanted = NewTopic(name, 1, replication_factor=-1, config=dict(COMPACTED))
+                try:
+                    admin.create_topics([wanted], request_timeout=ANSWER)[name].result()
+                except KafkaException as error:
+                    if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                        raise
         self._is_there = True
-
-    def _create(self, admin: AdminClient) -> None:
-        wanted = NewTopic(self.cluster.topic, 1, replication_factor=-1, config=dict(COMPACTED))
-        try:
-            admin.create_topics([wanted], request_timeout=ANSWER)[self.cluster.topic].result()
-        except KafkaException as error:
-            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise
 
     def _check(self, admin: AdminClient) -> None:
         resource = ConfigResource(ConfigResource.Type.TOPIC, self.cluster.topic)
@@ -180,39 +166,30 @@ class Commits:
     def end(self) -> int:
         """Return the end of the topic, including open transactions."""
         consumer = self.cluster.consumer(isolation_level="read_uncommitted")
-        try:
-            with self.cluster.answering(consumer.poll):
-                place = TopicPartition(self.cluster.topic, PARTITION)
-                ends = consumer.get_watermark_offsets(place, timeout=ANSWER)
-        finally:
-            consumer.close()
+        with closing(consumer), self.cluster.answering(consumer.poll):
+            place = TopicPartition(self.cluster.topic, PARTITION)
+            ends = consumer.get_watermark_offsets(place, timeout=ANSWER)
         if ends is None:
             raise UnreachableError(f"{self.cluster.shown}: does not answer")
         return ends[1]
 
     def read(self) -> Mapping[str, Any]:
         """Read all commits; raise ``UnreachableError`` if a transaction stays open."""
-        scan = Scan(self)
-        try:
+        with closing(Scan(self)) as scan:
             if not scan.step(ANSWER):
                 raise UnreachableError(
                     f"{self.cluster.shown}: waits for the transaction of another runner to end; "
                     f"find one that hangs with kafka-transactions.sh find-hanging"
                 )
-        finally:
-            scan.close()
         return scan.found
 
 
 class Scan:
-    """Reads all commits up to the present end of the topic, after open transactions have ended.
-
-    ``found`` holds the last value of each key.
-    """
+    """Reads all commits up to the present end of the topic, after open transactions have ended."""
 
     def __init__(self, commits: Commits) -> None:
         commits.create()
-        self.found: dict[str, Any] = {}
+        self.found: dict[str, Any] = {}  # the last value of each key
         self._cluster, self._end = commits.cluster, commits.end()
         self._is_done = self._end == 0
         self._consumer = self._cluster.consumer(
@@ -228,19 +205,15 @@ class Scan:
             with self._cluster.answering():
                 found = fetch(self._consumer, PIECE, left)
             for message in found:
-                self._take(message)
+                error, key, value = message.error(), message.key(), message.value()
+                if error is None:
+                    if key is not None and value is not None:
+                        self.found[key.decode()] = msgspec.json.decode(value)
+                elif error.code() != KafkaError._PARTITION_EOF:
+                    raise self._cluster.failure(error)
+                elif (message.offset() or 0) >= self._end:  # before it, a transaction is open
+                    self._is_done = True
         return self._is_done
-
-    def _take(self, message: Message) -> None:
-        error = message.error()
-        if error is None:
-            key, value = message.key(), message.value()
-            if key is not None and value is not None:
-                self.found[key.decode()] = msgspec.json.decode(value)
-        elif error.code() != KafkaError._PARTITION_EOF:
-            raise self._cluster.failure(error)
-        elif (message.offset() or 0) >= self._end:  # before it, a transaction is open
-            self._is_done = True
 
     def close(self) -> None:
         self._consumer.close()
@@ -253,41 +226,27 @@ STUCK: Final = 10.0  # seconds after which a client will never return, which sho
 
 
 class Claim(NamedTuple):
-    """The offsets of a snapshot: for the topic of commits, and for the broker.
+    """The offsets of a snapshot that something new came up to."""
 
-    ``generation`` is that of the group in which everything was delivered.
-    """
-
-    notes: Mapping[str, Any]
-    offsets: list[TopicPartition]
-    generation: Any
+    notes: Mapping[str, Any]  # for the topic of commits
+    offsets: list[TopicPartition]  # for the broker
+    generation: Any  # of the group in which everything was delivered
 
 
 class GroupMember(Protocol):
     """A source that shares partitions with others."""
 
-    def claim(self, position: Position) -> Claim | None:
-        """Return the offsets of a position; None if nothing is new."""
-
-    def settled(self, position: Position) -> None:
-        """Note that a position is committed."""
+    def claim(self, position: Position) -> Claim | None: ...
+    def settled(self, position: Position) -> None: ...
 
 
 class Transactions(Party):
-    """The transactions of one runner.
-
-    Attributes
-    ----------
-    group : GroupMember | None
-        The source whose offsets are committed too.
-    holds_outputs : bool
-        Whether sinks take part.
-    """
+    """The transactions of one runner."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.name, self.cluster = f"kafka:{cluster.topic}", cluster
-        self.group: GroupMember | None = None
-        self.holds_outputs = False
+        self.group: GroupMember | None = None  # the source whose offsets are committed too
+        self.holds_outputs = False  # sinks take part
         self.commits = Commits(cluster)
         self._producer: Producer | None = None
         self._is_alone = False  # earlier producers of this name are fenced
@@ -306,8 +265,6 @@ class Transactions(Party):
         if not given.isdecimal():
             raise SettingError(f"{TIMEOUT}={given}: say milliseconds, as a number")
         return int(given) / 1000
-
-    # ── beginning and ending ─────────────────────────────────────────────────────────────────
 
     def committed(self, caller: Caller) -> int:
         self.start(caller)
@@ -328,7 +285,7 @@ class Transactions(Party):
             with self.cluster.answering(self._producer.poll):
                 self._producer.init_transactions(ANSWER)
             self._is_alone = True
-        self._last = self.commits.read().get(runner_key(caller), {"snapshot": 0})["snapshot"]
+        self._last = self.commits.read().get(f"runner/{caller.id}", {"snapshot": 0})["snapshot"]
         self._is_open = False
         self._noted = self._ending = 0
         self._outbox = Outbox(self.cluster, self._producer)
@@ -343,8 +300,6 @@ class Transactions(Party):
             self._outbox.close()
         self._outbox = self._producer = None
         self._is_alone = False
-
-    # ── outputs ──────────────────────────────────────────────────────────────────────────────
 
     def put(self, parcel: Parcel, outputs: Sequence[Output]) -> None:
         assert self._outbox is not None
@@ -362,8 +317,6 @@ class Transactions(Party):
                 self._is_open = True
             except KafkaException as error:
                 outbox.failed = error.args[0]
-
-    # ── committing ───────────────────────────────────────────────────────────────────────────
 
     def commit(self, caller: Caller, number: int, after: int, position: Position) -> None:
         outbox = self.start(caller)
@@ -404,10 +357,7 @@ class Transactions(Party):
             self._drop()
 
     def _ask(self, call: Callable[..., object], *arguments: Any) -> None:
-        """Call the client; abandon one that never returns.
-
-        librdkafka may wait for a forgotten broker, whatever its timeout (issue 5511).
-        """
+        # librdkafka may wait for a forgotten broker, whatever its timeout (issue 5511): abandon it.
         raised: list[BaseException] = []
 
         def ask() -> None:
@@ -430,7 +380,7 @@ class Transactions(Party):
         if self._noted != number:
             self._claim = None if self.group is None else self.group.claim(position)
             places = {} if self._claim is None else self._claim.notes
-            notes = {**places, runner_key(caller): {"snapshot": number}}
+            notes = {**places, f"runner/{caller.id}": {"snapshot": number}}
             outputs = [Output(key, msgspec.json.encode(value)) for key, value in notes.items()]
             outbox.put(Parcel(self.cluster.topic, [], PARTITION), outputs)
             self._noted = number
@@ -446,8 +396,3 @@ class Transactions(Party):
                 raise self.cluster.failure(reason)
             raise CommitRefusedError(f"{self.name}: the transaction was refused ({reason.str()})")
         self._failure = None
-
-
-def runner_key(caller: Caller) -> str:
-    """Return the key of a runner's last snapshot."""
-    return f"runner/{caller.id}"

@@ -13,11 +13,12 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 import redis
 
 from clasher.errors import CommitRefusedError, StreamError, UnreachableError
+from clasher.io import protocol
 from clasher.io.connectors.redis import scripts
 from clasher.io.connectors.redis.server import (
     OPTIONS,
@@ -30,19 +31,7 @@ from clasher.io.connectors.redis.server import (
     order,
 )
 from clasher.io.connectors.redis.stream import READ_OPTIONS, Entries, Entry, entries_of
-from clasher.io.protocol import (
-    TRIMMED,
-    TRIMMED_PENDING,
-    Caller,
-    Chunk,
-    Party,
-    Poison,
-    Position,
-    Source,
-    lost,
-    lost_letter,
-    set_back,
-)
+from clasher.io.protocol import Caller, Chunk, Party, Poison, Position, Source, set_back
 from clasher.io.records import Fields
 from clasher.io.registry import Address
 
@@ -81,8 +70,6 @@ class RedisGroupSource(Source, Party):
         self._pending_after: str | None = ZERO  # None: nothing is pending any more
         self._claimed_at = 0.0
 
-    # ── committing ───────────────────────────────────────────────────────────────────────────
-
     def committed(self, caller: Caller) -> int:
         with self._server.answering() as client:
             return int(client.hget(self._markers, caller.id) or 0)
@@ -91,14 +78,23 @@ class RedisGroupSource(Source, Party):
         through = self._acknowledged if position is None else position["through"]
         with self._lock, self._server.answering():
             mine = list(islice(self._unacknowledged, through - self._acknowledged))
-            ids = b" ".join(mine if self._in_order else _ascending(mine))
-            arguments = [self._group, caller.id, number, after, ids]
+            ascending = mine if self._in_order else sorted(mine, key=order)
+            arguments = [self._group, caller.id, number, after, b" ".join(ascending)]
             try:
                 keys = [self._key, self._markers]
                 outcome, detail = self._server.run(scripts.COMMIT, keys, arguments)
             except redis.ResponseError as error:
                 raise self._without_group(error) from error
-            self._check(outcome, detail, after)
+            if outcome == b"lost":
+                raise CommitRefusedError(
+                    f"{self.name}: entry {detail.decode()} was given to another consumer"
+                )
+            if outcome == b"set back":
+                raise StreamError(
+                    f"{self.name}: was set back: it knows snapshot {int(detail)} of this model, "
+                    f"not {after}. Restore the server, or begin a new folder and a new group with "
+                    f"this model: --initial-model"
+                )
             for _ in mine:
                 self._unacknowledged.popleft()
             self._acknowledged = through
@@ -107,20 +103,6 @@ class RedisGroupSource(Source, Party):
                 # A late command of a dead process delivered something.
                 self._pending_after = ZERO
 
-    def _check(self, outcome: bytes, detail: Any, after: int) -> None:
-        if outcome == b"lost":
-            raise CommitRefusedError(
-                f"{self.name}: entry {detail.decode()} was given to another consumer"
-            )
-        if outcome == b"set back":
-            raise StreamError(
-                f"{self.name}: was set back: it knows snapshot {int(detail)} of this model, "
-                f"not {after}. Restore the server, or begin a new folder and a new group with this "
-                f"model: --initial-model"
-            )
-
-    # ── opening ──────────────────────────────────────────────────────────────────────────────
-
     def open(self, position: Position, caller: Caller) -> None:
         self._begin(position, caller.id)
         with self._server.answering() as client:
@@ -128,52 +110,44 @@ class RedisGroupSource(Source, Party):
                 ["XINFO STREAM", self._key], ["XINFO GROUPS", self._key]
             )
             state, group = StreamState.of(about, self.name), GroupState.of(groups, self._group)
-            if group is None:
-                if not self._create(state or StreamState(), position):
-                    self.open(position, caller)
-                    return
-            else:
+            state = state or StreamState()
+            if group is not None:
                 if order(group.last) < order(self._last):
                     raise set_back(self.name, self._last, group.last)
-                self._accept((state or StreamState()).trimmed_from(group), TRIMMED)
+                self._accept(state.trimmed_from(group), protocol.TRIMMED)
+            elif not self._create(state, position):
+                self.open(position, caller)
+                return
             client.xgroup_createconsumer(self._key, self._group, self._consumer)
 
     def _create(self, state: StreamState, position: Position) -> bool:
-        """Create the group, or recreate a deleted one at the position of the model.
-
-        Return False if somebody else was faster.
-        """
+        """Create the group, or recreate a deleted one; False if somebody else was faster."""
         if position is None:
             last = state.last if self._begins_at_end else ZERO
             read = state.added if self._begins_at_end else state.added - state.length
         else:
             last, read = self._last, self._read
-            self._check_alone()
+            others = set(self._server.client.hkeys(self._markers)) - {self._consumer.encode()}
+            if others:
+                raise StreamError(
+                    f"{self.name}: the group was deleted, and {len(others)} more have read with "
+                    f"it: nobody knows what they had not read. Create it again at the entry that "
+                    f"all had reached: XGROUP CREATE {self._key} {self._group} ID"
+                )
             if order(state.last) < order(last):
                 raise set_back(self.name, last, state.last)
             if read is not None and (gone := state.trimmed(last, read)):
-                raise lost(self.name, gone)
+                raise protocol.lost(self.name, gone)
         counted = [] if read is None else ["ENTRIESREAD", read]
         try:
             self._server.client.execute_command(
                 "XGROUP CREATE", self._key, self._group, last, "MKSTREAM", *counted
             )
         except redis.ResponseError as error:
-            if str(error).startswith("BUSYGROUP"):
-                return False
-            raise
+            if not str(error).startswith("BUSYGROUP"):
+                raise
+            return False
         return True
-
-    def _check_alone(self) -> None:
-        others = set(self._server.client.hkeys(self._markers)) - {self._consumer.encode()}
-        if others:
-            raise StreamError(
-                f"{self.name}: the group was deleted, and {len(others)} more have read with it: "
-                f"nobody knows what they had not read. Create it again at the entry that all had "
-                f"reached: XGROUP CREATE {self._key} {self._group} ID"
-            )
-
-    # ── reading ──────────────────────────────────────────────────────────────────────────────
 
     def read(self, most: int, seconds: float) -> Chunk | None:
         try:
@@ -199,17 +173,13 @@ class RedisGroupSource(Source, Party):
     def _pending(self, most: int) -> Chunk | None:
         """Read entries that were delivered before, and that we do not hold."""
         while self._pending_after is not None:
-            page = entries_of(
-                self._server.run(
-                    scripts.READ, [self._key],
-                    [most, self._pending_after, self._group, self._consumer],
-                )
-            )  # fmt: skip
+            arguments = [most, self._pending_after, self._group, self._consumer]
+            page = entries_of(self._server.run(scripts.READ, [self._key], arguments))
             self._pending_after = page[-1][0].decode() if page else None
             in_hand = set(self._unacknowledged)
             found = [entry for entry in page if entry[0] not in in_hand]
             gone = [own for own, flat in found if not flat]
-            self._accept(len(gone), TRIMMED_PENDING)
+            self._accept(len(gone), protocol.TRIMMED_PENDING)
             if found:
                 entries = [entry for entry in found if entry[1]]
                 return self._delivered(entries, gone, self._trimmed_letters(gone))
@@ -221,11 +191,9 @@ class RedisGroupSource(Source, Party):
         if now - self._claimed_at < self._claim / 4:
             return None
         self._claimed_at = now
-        taken, gone = self._server.run(
-            scripts.CLAIM, [self._key],
-            [self._group, self._consumer, int(self._claim * 1000), most],
-        )  # fmt: skip
-        self._accept(len(gone), TRIMMED_PENDING)
+        arguments = [self._group, self._consumer, int(self._claim * 1000), most]
+        taken, gone = self._server.run(scripts.CLAIM, [self._key], arguments)
+        self._accept(len(gone), protocol.TRIMMED_PENDING)
         if gone:
             self._server.client.xack(self._key, self._group, *gone)
         # We hold what was taken from us and comes back: nobody else can commit it.
@@ -246,7 +214,7 @@ class RedisGroupSource(Source, Party):
         assert state is not None  # it has a group
         assert group is not None
         gone = state.trimmed_from(group)
-        self._accept(gone, TRIMMED)
+        self._accept(gone, protocol.TRIMMED)
         if gone:
             self._server.run(scripts.REBASE, [self._key], [self._group, gone])
         self._end = state.last
@@ -254,7 +222,7 @@ class RedisGroupSource(Source, Party):
         self._read = None if group.read is None else group.read + gone + len(entries)
         if not entries and not gone:
             return None
-        letters = [lost_letter(self.name, group.last, gone)] if gone else []
+        letters = [protocol.lost_letter(self.name, group.last, gone)] if gone else []
         return self._delivered(entries, [], letters)
 
     def _delivered(
@@ -283,11 +251,9 @@ class RedisGroupSource(Source, Party):
     def same(self, identity: str) -> bool:
         return is_same(self._server, identity, self._group)
 
-    # ── losses ───────────────────────────────────────────────────────────────────────────────
-
     def _accept(self, gone: int, what: str) -> None:
         if gone and not self._skips:
-            raise lost(self.name, gone, what)
+            raise protocol.lost(self.name, gone, what)
 
     def _trimmed_letters(self, gone: Sequence[bytes]) -> list[Poison]:
         return [
@@ -298,7 +264,3 @@ class RedisGroupSource(Source, Party):
         if not str(error).startswith("NOGROUP"):
             return error
         return CommitRefusedError(f"{self.name}: the group was deleted")
-
-
-def _ascending(ids: list[bytes]) -> list[bytes]:
-    return sorted(ids, key=order)

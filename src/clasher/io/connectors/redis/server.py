@@ -27,15 +27,7 @@ _AWAY: Final = (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError)
 
 
 class RedisServer:
-    """One stream of a Redis server.
-
-    Attributes
-    ----------
-    name : str
-        Its address, for messages and snapshots.
-    key : str
-        The key of the stream.
-    """
+    """One stream of a Redis server."""
 
     def __init__(self, address: Address) -> None:
         self.key, self.name = address.path, address.shown
@@ -114,22 +106,12 @@ class GroupState(NamedTuple):
 
 
 class StreamState(NamedTuple):
-    """The state of a stream.
+    """The state of a stream."""
 
-    Attributes
-    ----------
-    added : int
-        Entries ever added.
-    length : int
-        Entries present.
-    first, last : str
-        The first entry present, and the last ever added; ``0-0`` if there is none.
-    """
-
-    added: int = 0
-    length: int = 0
-    first: str = ZERO
-    last: str = ZERO
+    added: int = 0  # entries ever
+    length: int = 0  # entries present
+    first: str = ZERO  # the first entry present
+    last: str = ZERO  # the last ever added
 
     @classmethod
     def of(cls, answer: Any, name: str) -> StreamState | None:
@@ -148,15 +130,9 @@ class StreamState(NamedTuple):
         )
 
     def trimmed(self, last: str, read: int) -> int:
-        """Count the missing entries after ``last``, up to which ``read`` entries were added.
-
-        As long as an entry up to ``last`` is present, none after it was trimmed.
-
-        >>> StreamState(added=10, length=4, first="7-0", last="10-0").trimmed("5-0", read=5)
-        1
-        """
+        """Count the missing entries after ``last``, up to which ``read`` entries were added."""
         if self.length and order(self.first) <= order(last):
-            return 0
+            return 0  # none after an entry that is present was trimmed
         return max(0, self.added - read - self.length)
 
     def trimmed_from(self, group: GroupState) -> int:
@@ -165,17 +141,10 @@ class StreamState(NamedTuple):
 
 
 def order(entry: bytes | str) -> tuple[int, int]:
-    """Return the sort key of an entry's id.
-
-    >>> order("1700000000000-7") < order("1700000000001-0")
-    True
-    """
+    """Return the sort key of an entry's id."""
     text = entry if isinstance(entry, str) else entry.decode()
     time, _, number = text.partition("-")
     return int(time), int(number or 0)
-
-
-# ── identity ─────────────────────────────────────────────────────────────────────────────────────
 
 
 class Identity(msgspec.Struct):

@@ -23,8 +23,8 @@ from clasher.io.registry import Address
 READ_OPTIONS: Final = ("start", "on_loss", "field")
 FIELD: Final = "json"
 
+# The id of an entry, and its field names and values in turn; none if it was trimmed.
 Entry: TypeAlias = tuple[bytes, Sequence[bytes]]
-"""The id of an entry, and its field names and values in turn; none if it was trimmed."""
 
 
 class Entries:
@@ -58,11 +58,7 @@ class Entries:
 
 
 def entries_of(answer: Any) -> list[Entry]:
-    """Parse the answer of ``scripts.READ``.
-
-    >>> entries_of([b"1-0 2-0", b"2 0", b"4 2", b"jsonok"])
-    [(b'1-0', [b'json', b'ok']), (b'2-0', [])]
-    """
+    """Parse the answer of ``scripts.READ``."""
     if isinstance(answer, Exception):
         raise answer
     ids, counts, lengths, content = answer
