@@ -132,7 +132,7 @@ def test_a_slow_watcher_is_disconnected() -> None:
         for number in range(event_stream.BUFFER + 1):
             own.publish("learned", 0.0, {"documents": number})
         rest = [line async for line in lines]
-        assert own.watchers == 0
+        assert not own.watchers
         return b"".join(rest).count(b"event: learned")
 
     assert asyncio.run(overrun()) <= event_stream.BUFFER

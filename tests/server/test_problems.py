@@ -121,7 +121,7 @@ def test_errors_of_the_engine_become_problems(served: Served) -> None:
     missing = served.client.post("/v1/undo", json={"version": 10**6})
     assert missing.status_code == 404
     unknown = served.client.post("/v1/explain", json={"text": "a", "labels": ["no such label"]})
-    assert unknown.status_code == 422
+    assert (unknown.status_code, unknown.json()["title"]) == (422, "Unprocessable Content")
     assert "no such label" in unknown.json()["detail"]
     key = {"idempotency-key": "k" * 2000}
     long = served.client.post("/v1/learn", json={"text": "a"}, headers=key)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 
 from clasher.model import Clasher
 from clasher.server.routes.models import LESSONS, PIECE
-from clasher.server.service import Workers
 from clasher.service.export import TOGETHER, read_folder, replay
 from clasher.service.log import PAGE
 from clasher.service.state import ServiceState
@@ -31,19 +29,6 @@ def teach(served: Served) -> None:
     ]
     for start in range(0, DOCUMENTS, 401):
         served.post("/v1/learn", {"documents": lessons[start : start + 401]})
-
-
-def test_workers_take_a_source_in_pieces() -> None:
-    async def taken(most: int) -> list[list[int]]:
-        source, found = iter(range(7)), []
-        while some := await workers.take(source, most):
-            found.append(some)
-        return found
-
-    workers = Workers()
-    assert asyncio.run(taken(3)) == [[0, 1, 2], [3, 4, 5], [6]]
-    assert asyncio.run(taken(7)) == [[0, 1, 2, 3, 4, 5, 6]]
-    workers.close()
 
 
 def test_exports_of_many_pages_are_complete(folder: Path) -> None:

@@ -32,28 +32,17 @@ SWITCH_SECONDS = 0.001  # a thread yields to the event loop after this long (def
 BACKLOG = 1024
 
 
-class Application:
-    """A service as an ASGI application.
-
-    Parameters
-    ----------
-    on_start
-        Called when the server starts; by default it opens the service.
-    """
+class Server(uvicorn.Server):
+    """Serves until stopped; it listens while the service recovers, then calls ``on_ready``."""
 
     def __init__(
-        self, service: Service, on_start: Callable[[], Awaitable[object]] | None = None
+        self, service: Service, on_ready: Callable[[Engine], Awaitable[None]] | None = None
     ) -> None:
-        self.service = service
+        self._service = service
+        self._on_ready = on_ready
+        self.failure: BaseException | None = None  # prevented recovery
         setup = service.setup
-
-        @asynccontextmanager
-        async def lifespan(_: Starlette) -> AsyncIterator[None]:
-            await (on_start or service.open)()
-            yield
-            await service.close()
-
-        routes: list[BaseRoute] = [one.route(service) for one in OPERATIONS]
+        routes: list[BaseRoute] = [one.route() for one in OPERATIONS]
         described = msgspec.json.encode(document(OPERATIONS, setup.root_path))
         files = static_files() | {"/openapi.json": StaticFile(described, "json")}
         routes += [Route(path, file.send) for path, file in files.items()]
@@ -61,40 +50,15 @@ class Application:
             inner = Router(routes, redirect_slashes=False)
             routes = [Mount(setup.root_path, inner), *routes]
         app = Starlette(
-            routes=routes, lifespan=lifespan, exception_handlers={HTTPException: unrouted}
+            routes=routes, lifespan=self._lifespan, exception_handlers={HTTPException: unrouted}
         )
         app.router.redirect_slashes = False
-        self.bounded = Bounded(app, setup.limits)
-        self.asgi = Security(self.bounded, setup.hosts, setup.root_path)
-
-    def stop(self) -> None:
-        """End event streams and stop waiting for slow clients."""
-        self.service.stop()
-        self.bounded.stop()
-
-
-class Server(uvicorn.Server):
-    """Serves until stopped; it listens while the service recovers.
-
-    Parameters
-    ----------
-    on_ready
-        Called when the service has recovered.
-    """
-
-    def __init__(
-        self, service: Service, on_ready: Callable[[Engine], Awaitable[None]] | None = None
-    ) -> None:
-        self._service = service
-        self._on_ready = on_ready
-        self._application = Application(service, self._start)
-        self._recovering: asyncio.Task[None] | None = None
-        self.failure: BaseException | None = None
-        """The error that prevented recovery."""
+        app.state.service = service
+        self._bounded = Bounded(app, setup.limits)
         super().__init__(
             uvicorn.Config(
-                self._application.asgi,
-                http=bounded_protocol(service.setup.limits),
+                Security(self._bounded, setup.hosts, setup.root_path),
+                http=bounded_protocol(setup.limits),
                 loop="uvloop" if find_spec("uvloop") else "asyncio",
                 lifespan="on", ws="none", log_config=None, log_level="error",
                 access_log=False, server_header=False,
@@ -103,12 +67,16 @@ class Server(uvicorn.Server):
         )  # fmt: skip
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop; end event streams first, because uvicorn waits for all responses."""
-        self._application.stop()
+        """Stop; end event streams and slow requests first: uvicorn waits for all responses."""
+        self._service.stop()
+        self._bounded.stop()
         await super().shutdown(sockets)
 
-    async def _start(self) -> None:
+    @asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         self._recovering = asyncio.create_task(self._recover())
+        yield
+        await self._service.close()
 
     async def _recover(self) -> None:
         try:

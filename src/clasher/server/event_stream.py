@@ -23,24 +23,18 @@ from clasher.service.structs import Event
 KEPT = 1024  # events for clients that reconnect
 BUFFER = 256  # events that wait for one watcher
 WATCHERS = 256
-HEARTBEAT = 15.0  # seconds
 METRICS_SECONDS = 1.0  # between two events with metrics
 GATHER_SECONDS = 0.1  # the engine combines what it learns in this time into one event
-WHO = "who"  # the field of an event with a person's name
 _encoder = msgspec.json.Encoder()
 
 
 class _Line(NamedTuple):
-    """An encoded event, with and without the name of a person."""
-
     number: int
     whole: bytes
-    nameless: bytes
+    nameless: bytes  # without the name of a person
 
 
 class _Watcher:
-    """A client, and the events that wait for it."""
-
     def __init__(self, *, sees_people: bool) -> None:
         self.has_lines = asyncio.Event()
         self.is_late = False
@@ -64,35 +58,20 @@ class _Watcher:
 
 
 class Hub:
-    """Sends the events of an engine, and metrics every second, to all watchers.
+    """Sends the events of an engine, and metrics every second, to all watchers."""
 
-    Parameters
-    ----------
-    metrics
-        Collects the current metrics.
-    """
-
-    def __init__(
-        self, metrics: Callable[[], Awaitable[object]], heartbeat: float = HEARTBEAT
-    ) -> None:
+    def __init__(self, metrics: Callable[[], Awaitable[object]], heartbeat: float = 15.0) -> None:
         self._metrics = metrics
         self._heartbeat = heartbeat
         self._process = secrets.token_hex(4)  # distinguishes event ids of different processes
         self._number = 0
         self._kept: deque[_Line] = deque(maxlen=KEPT)
-        self._watchers: set[_Watcher] = set()
+        self.watchers: set[_Watcher] = set()
         self._is_closed = False
         self._tasks: list[asyncio.Task[None]] = []
 
-    @property
-    def watchers(self) -> int:
-        """The number of watchers."""
-        return len(self._watchers)
-
     def attach(self, engine: Engine) -> None:
-        """Relay the events of an engine."""
-        work = (self._relay(engine), self._send_metrics())
-        self._tasks = [asyncio.create_task(one) for one in work]
+        self._tasks = [*map(asyncio.create_task, (self._relay(engine), self._send_metrics()))]
 
     async def _relay(self, engine: Engine) -> None:
         loop = asyncio.get_running_loop()
@@ -114,20 +93,19 @@ class Hub:
     async def _send_metrics(self) -> None:
         while True:
             await asyncio.sleep(METRICS_SECONDS)
-            if self._watchers:
+            if self.watchers:
                 with contextlib.suppress(HttpError):  # busy: skip this event
                     self.publish("metrics", time.time(), await self._metrics())
 
     def publish(self, kind: str, at: float, data: Any) -> None:
-        """Send an event to all watchers."""
         self._number += 1
         whole = nameless = self._encode(kind, at, data)
-        if isinstance(data, dict) and WHO in data:
-            others = {name: value for name, value in data.items() if name != WHO}
+        if isinstance(data, dict) and "who" in data:
+            others = {name: value for name, value in data.items() if name != "who"}
             nameless = self._encode(kind, at, others)
         line = _Line(self._number, whole, nameless)
         self._kept.append(line)
-        for watcher in list(self._watchers):
+        for watcher in list(self.watchers):
             watcher.put(line)
 
     def _encode(self, kind: str, at: float, data: Any) -> bytes:
@@ -141,14 +119,17 @@ class Hub:
 
         Without ``sees_people``, events leave out who did something.
         """
-        if len(self._watchers) >= WATCHERS:
+        if len(self.watchers) >= WATCHERS:
             raise busy(f"{WATCHERS} clients are watching already", "close other pages", 5.0)
         return self._stream(last, _Watcher(sees_people=sees_people))
 
     async def _stream(self, last: str | None, watcher: _Watcher) -> AsyncIterator[bytes]:
-        self._watchers.add(watcher)
+        self.watchers.add(watcher)
+        process, _, number = (last or "").partition("-")
+        is_known = process == self._process and number.isascii() and number.isdigit()
+        after = int(number[:18]) if is_known else self._number
         try:
-            missed = [watcher.visible(line) for line in self._since(last)]
+            missed = [watcher.visible(line) for line in self._kept if line.number > after]
             yield b"retry: 2000\n\n" + b"".join(missed)
             while not self._is_closed and not watcher.is_late:
                 try:
@@ -160,18 +141,12 @@ class Hub:
                 if lines := watcher.take():
                     yield lines
         finally:
-            self._watchers.discard(watcher)
-
-    def _since(self, last: str | None) -> list[_Line]:
-        process, _, number = (last or "").partition("-")
-        if process != self._process or not (number.isascii() and number.isdigit()):
-            return []
-        return [line for line in self._kept if line.number > int(number[:18])]
+            self.watchers.discard(watcher)
 
     def close(self) -> None:
         """End all streams."""
         self._is_closed = True
-        for watcher in self._watchers:
+        for watcher in self.watchers:
             watcher.has_lines.set()
         for task in self._tasks:
             task.cancel()

@@ -18,8 +18,7 @@ TYPES = {
     "svg": "image/svg+xml",
     "json": "application/json",
 }
-PAGES = {"/": "index.html", "/docs": "docs.html"}
-"""The HTML pages; all other files are at ``/pages/NAME``."""
+PAGES = {"/": "index.html", "/docs": "docs.html"}  # all other files are at ``/pages/NAME``
 
 
 class StaticFile:
@@ -32,7 +31,6 @@ class StaticFile:
         self._headers = {"etag": f'"{tag}"', "cache-control": "no-cache"}
 
     async def send(self, request: Request) -> Response:
-        """Send the file, or 304 if the browser has it."""
         if self._headers["etag"] in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=self._headers)
         return Response(self._content, headers=self._headers, media_type=self._media_type)

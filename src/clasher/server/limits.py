@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,53 +26,28 @@ LONGEST_LABEL = 256
 MOST_LABELS = 1_000  # of one document
 LONGEST_ID = 256
 LONGEST_LINE = 16 * 2**20  # bytes: the longest text with every character escaped
-MOST_FIELDS = 100  # of a form
 EXPANDED_AT_ONCE = 2**18  # bytes, before other requests get their turn
 
 JSON, LINES, BYTES = "application/json", "application/x-ndjson", "application/octet-stream"
 FORM = "application/x-www-form-urlencoded"
-TAKES_FORMS = "/v1/annif/suggest"  # the only path: pages of other sites can send forms
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The limits that depend on the deployment.
-
-    Parameters
-    ----------
-    json_bytes, lines_bytes, model_bytes
-        Longest body after decompression: JSON, JSON lines, a model.
-    buffered_bytes
-        All bodies together that are being read or processed.
-    head_seconds, idle_seconds, body_seconds, model_seconds, send_seconds
-        Longest time for the head of a request, between two pieces of a body, for a whole body, for
-        the body of a model, and until the client takes a piece of the response.
-    head_bytes
-        Longest head.
-    linger_seconds
-        How long to read and discard the rest of a refused body before the response.
-    connections
-        Most connections at a time.
-    """
+    """The limits that depend on the deployment; those of bodies are after decompression."""
 
     json_bytes: int = 16 * 2**20
     lines_bytes: int = 64 * 2**20
     model_bytes: int = 4 * 2**30
-    buffered_bytes: int = 256 * 2**20
+    buffered_bytes: int = 256 * 2**20  # all bodies that are being read or processed
     head_bytes: int = 64 * 2**10
     head_seconds: float = 10.0
-    idle_seconds: float = 10.0
+    idle_seconds: float = 10.0  # between two pieces of a body
     body_seconds: float = 60.0
-    model_seconds: float = 3600.0
-    send_seconds: float = 30.0
-    linger_seconds: float = 2.0
+    model_seconds: float = 3600.0  # for the body of a model
+    send_seconds: float = 30.0  # until the client takes a piece of the response
+    linger_seconds: float = 2.0  # read the rest of a refused body before the response
     connections: int = 1000
-
-    def of(self, media_type: str) -> tuple[int, float]:
-        """Return the most bytes and seconds of a body of this type."""
-        if media_type == BYTES:
-            return self.model_bytes, self.model_seconds
-        return (self.lines_bytes if media_type == LINES else self.json_bytes), self.body_seconds
 
 
 class Bounded:
@@ -94,7 +68,6 @@ class Bounded:
             wait.reschedule(soon)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -120,14 +93,7 @@ class Bounded:
         finally:
             self.buffered -= body.held
 
-    def hold(self, size: int) -> None:
-        """Count bytes in memory."""
-        self.buffered += size
-        if self.buffered > self.limits.buffered_bytes:
-            raise busy("too many bytes are being received at the same time")
-
     async def wait(self, receive: Receive, until: float) -> Message:
-        """Wait for the next piece of a body."""
         now = asyncio.get_running_loop().time()
         most = 1.0 if self._is_stopping else self.limits.idle_seconds
         try:
@@ -156,10 +122,14 @@ class Body:
         self._encoding = headers.get(b"content-encoding", b"identity").strip().lower()
         self.is_complete = not self._length and b"transfer-encoding" not in headers
         self.media_type = media_type(headers.get(b"content-type", b"").decode("latin-1"))
-        self._takes_forms = scope["path"].endswith(TAKES_FORMS)
-        self._most, seconds = bounds.limits.of(self.media_type)
+        # one path only: pages of other sites can send forms
+        self._takes_forms = scope["path"].endswith("/v1/annif/suggest")
+        limits, seconds = bounds.limits, bounds.limits.body_seconds
+        self._most = limits.lines_bytes if self.media_type == LINES else limits.json_bytes
+        if self.media_type == BYTES:
+            self._most, seconds = limits.model_bytes, limits.model_seconds
         self._until = asyncio.get_running_loop().time() + seconds
-        self._expander: _Expander | None = None
+        self._gzip: Any = None  # decompresses the body
         self._received = self._expanded = self.held = 0
 
     def check_head(self) -> None:
@@ -173,7 +143,7 @@ class Body:
                 f"send {JSON} or {LINES}", headers={"accept": f"{JSON}, {LINES}"},
             )  # fmt: skip
         if self._encoding == b"gzip":
-            self._expander = _Expander()
+            self._gzip = zlib.decompressobj(wbits=31)
         elif self._encoding != b"identity":
             raise HttpError(
                 415, "unsupported-encoding", "this content encoding is not supported",
@@ -182,7 +152,6 @@ class Body:
         self._check(self._length)
 
     async def receive(self) -> Message:
-        """Return the next piece."""
         if self.is_complete:  # the application waits for the client to disconnect
             return await self._receive()
         message = self._note(await self._bounds.wait(self._receive, self._until))
@@ -191,11 +160,13 @@ class Body:
         piece: bytes = message.get("body", b"")
         self._received += len(piece)
         self._check(self._received)
-        if self._expander is not None:
-            message = {**message, "body": (piece := await self._expand(self._expander, piece))}
+        if self._gzip is not None:
+            message = {**message, "body": (piece := await self._expand(piece))}
         if self.media_type != BYTES:  # models go to disk
             self.held += len(piece)
-            self._bounds.hold(len(piece))
+            self._bounds.buffered += len(piece)
+            if self._bounds.buffered > self._bounds.limits.buffered_bytes:
+                raise busy("too many bytes are being received at the same time")
         return message
 
     async def give_up(self, start: Message) -> Message:
@@ -221,44 +192,26 @@ class Body:
                 + ("" if self.media_type == LINES else f", or JSON lines ({LINES})"),
             )  # fmt: skip
 
-    async def _expand(self, expander: _Expander, piece: bytes) -> bytes:
+    async def _expand(self, piece: bytes) -> bytes:
         parts = []
-        for part in expander.expand(piece):
-            self._expanded += len(part)
-            self._check(self._expanded)
-            parts.append(part)
-            await asyncio.sleep(0)  # give other requests their turn
-        if self.is_complete and not expander.is_complete:
-            raise HttpError(400, "malformed", "the gzip data is truncated")
-        return b"".join(parts)
-
-
-class _Expander:
-    """Decompresses gzip data piece by piece."""
-
-    def __init__(self) -> None:
-        self._gzip = zlib.decompressobj(wbits=31)
-        self.is_complete = False
-
-    def expand(self, piece: bytes) -> Iterator[bytes]:
         while piece:
             if self._gzip.eof:  # another member follows
                 self._gzip = zlib.decompressobj(wbits=31)
             try:
-                part = self._gzip.decompress(piece, EXPANDED_AT_ONCE)
+                parts.append(self._gzip.decompress(piece, EXPANDED_AT_ONCE))
             except zlib.error as error:
                 raise HttpError(400, "malformed", f"invalid gzip data: {error}") from error
             piece = self._gzip.unconsumed_tail or self._gzip.unused_data
-            yield part
-        self.is_complete = self._gzip.eof
+            self._expanded += len(parts[-1])
+            self._check(self._expanded)
+            await asyncio.sleep(0)  # give other requests their turn
+        if self.is_complete and not self._gzip.eof:
+            raise HttpError(400, "malformed", "the gzip data is truncated")
+        return b"".join(parts)
 
 
 def media_type(header: str) -> str:
-    """Return the media type of a Content-Type header, without parameters.
-
-    >>> media_type("Application/JSON; charset=utf-8")
-    'application/json'
-    """
+    """Return the media type of a Content-Type header, without parameters."""
     return header.partition(";")[0].strip().lower()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -22,8 +23,6 @@ POINTS = 600  # most points of the history
 class Meters:
     """Counts requests and documents.
 
-    Examples
-    --------
     >>> meters = Meters(clock=lambda: 100.0)
     >>> meters.add_request("predict", 200, 0.003)
     >>> meters.add_documents(30)
@@ -51,7 +50,6 @@ class Meters:
         self._documents: deque[tuple[int, int]] = deque()  # (second, documents)
 
     def add_request(self, operation: str, status: int, seconds: float) -> None:
-        """Count an answered request."""
         self.requests += 1
         key = (operation, status)
         if (counter := self._counters.get(key)) is None:
@@ -72,31 +70,23 @@ class Meters:
             self._documents.popleft()
 
     def documents_per_second(self) -> float:
-        """Return the rate of the last seconds."""
         since = self._clock() - RATE
         return sum(number for second, number in self._documents if second > since) / RATE
 
     def latencies(self) -> dict[str, tuple[float, float] | None]:
         """Return the median and the 99th percentile of the last minute, in milliseconds."""
         since = self._clock() - WINDOW
-        return {
-            operation: _percentiles([seconds for at, seconds in list(kept) if at >= since])
-            for operation, kept in self._latencies.items()
-        }
-
-
-def _percentiles(seconds: list[float]) -> tuple[float, float] | None:
-    if not seconds:
-        return None
-    ordered = sorted(seconds)
-    return 1000 * ordered[len(ordered) // 2], 1000 * ordered[len(ordered) * 99 // 100]
+        found: dict[str, tuple[float, float] | None] = {}
+        for operation, kept in self._latencies.items():
+            recent = sorted(1000 * seconds for at, seconds in list(kept) if at >= since)
+            number = len(recent)
+            found[operation] = (recent[number // 2], recent[number * 99 // 100]) if number else None
+        return found
 
 
 class History:
     """Points since the start; when there are too many, every other one is dropped.
 
-    Examples
-    --------
     >>> history = History(most=4)
     >>> for at in range(9):
     ...     history.add(Point(at, *[0] * 10))
@@ -122,19 +112,14 @@ class History:
 
 def point(at: float, metrics: ServiceMetrics) -> Point:
     """Extract the point of a moment."""
-    estimates = [
-        getattr(measures, name)
-        for measures in (metrics.cumulative, metrics.recent)
-        for name in ("macro_f1", "micro_f1")
-    ]
-    macro, micro, recent_macro, recent_micro = (
-        estimate.value if estimate.is_enough else None for estimate in estimates
-    )
-    median, slow = metrics.latency_ms["predict"] or (None, None)
+    over, recent = metrics.cumulative, metrics.recent
+    estimates = (over.macro_f1, over.micro_f1, recent.macro_f1, recent.micro_f1)
+    values = [estimate.value if estimate.is_enough else None for estimate in estimates]
+    latencies = metrics.latency_ms["predict"] or (None, None)
     return Point(
         at, metrics.documents_learned, metrics.documents_predicted,
-        macro, micro, recent_macro, recent_micro,
-        metrics.memory_bytes, metrics.labels, median, slow,
+        values[0], values[1], values[2], values[3],
+        metrics.memory_bytes, metrics.labels, latencies[0], latencies[1],
     )  # fmt: skip
 
 
@@ -167,37 +152,29 @@ def exposition(
 ) -> bytes:
     """Encode all metrics for Prometheus, with the most frequent labels only."""
     own = CollectorRegistry()
-    own.register(_Collector(list(_families(metrics, top))))
+    own.register(_Moment(metrics, top))
     return bytes(generate_latest(registry)) + bytes(generate_latest(own))
 
 
-class _Collector:
-    """Metrics of one moment."""
+@dataclass(eq=False)  # registries hash collectors
+class _Moment:
+    metrics: ServiceMetrics
+    top: Sequence[LabelInfo]
 
-    def __init__(self, families: list[Metric]) -> None:
-        self._families = families
-
-    def collect(self) -> list[Metric]:
-        return self._families
-
-
-def _families(metrics: ServiceMetrics, top: Sequence[LabelInfo]) -> Iterator[Metric]:
-    for name, text in COUNTERS.items():
-        yield CounterMetricFamily(f"clasher_{name}", text, value=getattr(metrics, name))
-    for name, text in GAUGES.items():
-        yield GaugeMetricFamily(f"clasher_{name}", text, value=getattr(metrics, name))
-    quality = GaugeMetricFamily(
-        "clasher_quality", "Measures based on enough judged documents.", labels=["over", "measure"]
-    )
-    for over in ("cumulative", "recent"):
-        for measure in QUALITY:
-            estimate = getattr(getattr(metrics, over), measure)
-            if estimate.is_enough:
-                quality.add_metric([over, measure], estimate.value)
-    yield quality
-    support = GaugeMetricFamily(
-        "clasher_label_support", "Documents of the most frequent labels.", labels=["label"]
-    )
-    for label in top:
-        support.add_metric([label.name], label.support)
-    yield support
+    def collect(self) -> Iterator[Metric]:
+        for kind, texts in ((CounterMetricFamily, COUNTERS), (GaugeMetricFamily, GAUGES)):
+            for name, text in texts.items():
+                yield kind(f"clasher_{name}", text, value=getattr(self.metrics, name))
+        text = "Measures based on enough judged documents."
+        quality = GaugeMetricFamily("clasher_quality", text, labels=["over", "measure"])
+        for over in ("cumulative", "recent"):
+            for measure in QUALITY:
+                estimate = getattr(getattr(self.metrics, over), measure)
+                if estimate.is_enough:
+                    quality.add_metric([over, measure], estimate.value)
+        yield quality
+        text = "Documents of the most frequent labels."
+        support = GaugeMetricFamily("clasher_label_support", text, labels=["label"])
+        for label in self.top:
+            support.add_metric([label.name], label.support)
+        yield support

@@ -20,8 +20,6 @@ Errors are problem+json: what is wrong, where (`field`), and how to fix it (`rem
 Send `Authorization: Bearer TOKEN` if the service uses tokens. Bodies may be compressed with gzip.
 """
 REF = "#/components/schemas/{name}"
-ALWAYS = (403, 421)  # another site, an unknown host
-WITH_BODY = (400, 408, 413, 415, 422)
 
 
 def document(operations: Sequence[Operation], root_path: str = "") -> dict[str, Any]:
@@ -43,18 +41,15 @@ def document(operations: Sequence[Operation], root_path: str = "") -> dict[str, 
 
 
 class _Schemas:
-    """JSON schemas of all types."""
-
     def __init__(self, operations: Sequence[Operation]) -> None:
         types: list[Any] = [Problem]
         for one in operations:
             types += [one.body, one.line, one.answer, one.answer_line]
         self._types = [shape for shape in types if shape not in (None, bytes)]
         schemas, components = msgspec.json.schema_components(self._types, ref_template=REF)
-        self._schemas = list(schemas)
+        self._schemas, self.components = list(schemas), components
         for schema in components.values():
             schema["description"] = cleandoc(schema.get("description", ""))
-        self.components = components
 
     def of(self, shape: Any) -> dict[str, Any]:
         if shape is bytes:
@@ -63,10 +58,11 @@ class _Schemas:
 
 
 def _operation(one: Operation, schemas: _Schemas) -> dict[str, Any]:
+    description = cleandoc(one.handler.__doc__ or "")
     described: dict[str, Any] = {
         "operationId": one.name,
-        "summary": one.description.partition("\n")[0].rstrip("."),
-        "description": one.description,
+        "summary": description.partition("\n")[0].rstrip("."),
+        "description": description,
         "parameters": list(_parameters(one)),
         "responses": _responses(one, schemas),
         "security": [{}] if one.scope is None else [{"token": []}, {}],
@@ -117,21 +113,17 @@ def _responses(one: Operation, schemas: _Schemas) -> dict[str, Any]:
         success["content"] = {one.answer_type: _with_example(schema, one.example_answer)}
     if one.answer_line is not None:
         success["content"][LINES] = {"schema": schemas.of(one.answer_line)}
-    problem = {MEDIA_TYPE: {"schema": schemas.of(Problem)}}
-    return {str(one.status): success} | {
-        str(status): {"description": title(status), "content": problem}
-        for status in sorted(_problems(one))
-    }
-
-
-def _problems(one: Operation) -> set[int]:
-    statuses = {*one.problems, *ALWAYS}
+    statuses = {*one.problems, 403, 421}  # another site, an unknown host
     if one.scope is not None:
         statuses.add(401)
     if one.needs_engine:
         statuses.add(503)
     if one.body is not None:
-        statuses.update(WITH_BODY)
+        statuses.update((400, 408, 413, 415, 422))
     if one.query is not None or one.path_type is not None:
         statuses.add(422)
-    return statuses
+    problem = {MEDIA_TYPE: {"schema": schemas.of(Problem)}}
+    return {str(one.status): success} | {
+        str(status): {"description": title(status), "content": problem}
+        for status in sorted(statuses)
+    }

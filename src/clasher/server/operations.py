@@ -1,7 +1,7 @@
 """Operations: a method and a path with their scope, request and answer.
 
 A handler's annotations declare its request (``path``, ``query``, ``body``) and its answer. The
-endpoint checks the token, decodes the request, calls the handler and encodes the answer.
+operation checks the token, decodes the request, calls the handler and encodes the answer.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mutabl
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import lru_cache
-from inspect import cleandoc
 from time import perf_counter
 from typing import Any, TypeVar, get_type_hints
 from urllib.parse import parse_qsl, unquote
@@ -23,15 +22,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Send
 
 from clasher.errors import ClasherError
-from clasher.server.limits import (
-    FORM,
-    JSON,
-    LINES,
-    LONGEST_LINE,
-    MOST_DOCUMENTS,
-    MOST_FIELDS,
-    media_type,
-)
+from clasher.server.limits import FORM, JSON, LINES, LONGEST_LINE, MOST_DOCUMENTS, media_type
 from clasher.server.problems import HttpError, as_http, invalid
 from clasher.server.security import authorize
 from clasher.server.service import Service
@@ -40,8 +31,7 @@ from clasher.service.engine import NOBODY, Engine
 
 T = TypeVar("T")
 LINES_AT_ONCE = 500  # lines to decode before other requests get their turn
-WHO = "x-clasher-who"
-KEY = "idempotency-key"
+WHO, KEY = "x-clasher-who", "idempotency-key"  # headers
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _encoder = msgspec.json.Encoder()
 
@@ -53,12 +43,10 @@ class Call:
     request: Request
     service: Service
     holder: Holder
-    media_type: str
-    """The media type of the body."""
+    media_type: str  # of the body
 
     @property
     def engine(self) -> Engine:
-        """The engine; raises while it recovers."""
         return self.service.engine
 
     @property
@@ -68,7 +56,6 @@ class Call:
 
     @property
     def key(self) -> str | None:
-        """The idempotency key."""
         return self.request.headers.get(KEY)
 
     @property
@@ -78,7 +65,6 @@ class Call:
         return LINES in accepted or (JSON not in accepted and self.media_type == LINES)
 
     async def run(self, work: Callable[..., T], *args: Any, **named: Any) -> T:
-        """Run blocking work in a thread."""
         return await self.service.workers.run(work, *args, **named)
 
     def wait(self, future: Future[T]) -> asyncio.Future[T]:
@@ -88,101 +74,67 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """A method and a path, and everything that a client can know about it.
-
-    Parameters
-    ----------
-    scope
-        The scope that a token needs; None: no token needed.
-    path_type, query, body, answer
-        The types of the path parameters, the query, the body and the answer.
-    body_type, answer_type
-        Their media types.
-    line, answer_line
-        The type of a line, if the body or the answer may be JSON lines.
-    example, example_answer
-        A body and an answer for the documentation.
-    problems
-        Error statuses besides those that follow from the rest.
-    needs_engine
-        Whether to answer 503 until the engine has recovered.
-    """
+    """A method and a path, everything that a client can know about it, and its ASGI application."""
 
     method: str
     path: str
     handler: Callable[..., Awaitable[Any]]
-    scope: Scope | None
+    scope: Scope | None  # of the token; None: no token needed
     path_type: Any = None
     query: Any = None
     body: Any = None
     body_type: str = JSON
-    line: Any = None
+    line: Any = None  # the type of a line, if the body may be JSON lines
     answer: Any = None
     answer_type: str = JSON
     answer_line: Any = None
     status: int = 200
     example: Any = None
     example_answer: Any = None
-    problems: tuple[int, ...] = ()
-    needs_engine: bool = True
+    problems: tuple[int, ...] = ()  # statuses besides those that follow from the rest
+    needs_engine: bool = True  # answer 503 until the engine has recovered
 
     @property
     def name(self) -> str:
-        """The name of the handler."""
         return self.handler.__name__
 
-    @property
-    def description(self) -> str:
-        """The docstring of the handler."""
-        return cleandoc(self.handler.__doc__ or "")
-
-    def route(self, service: Service) -> Route:
-        """Make the route that serves this operation."""
+    def route(self) -> Route:
         path = self.path.replace("{id}", "{id:path}")  # ids may contain slashes
-        return Route(path, Endpoint(self, service), methods=[self.method], name=self.name)
-
-
-class Endpoint:
-    """An operation as an ASGI application: authorize, decode, handle, encode, count."""
-
-    def __init__(self, operation: Operation, service: Service) -> None:
-        self._operation = operation
-        self._service = service
+        return Route(path, self, methods=[self.method], name=self.name)
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        """Handle a request."""
-        one, service = self._operation, self._service
+        """Authorize, decode, handle, encode, count."""
+        service: Service = scope["app"].state.service
         start = perf_counter()
         try:
             request = Request(scope, receive, send)
-            holder = authorize(request, service.setup.tokens, one.scope)
+            holder = authorize(request, service.setup.tokens, self.scope)
             kind = media_type(request.headers.get("content-type", ""))
             call = Call(request, service, holder, kind)
-            if one.needs_engine:
+            if self.needs_engine:
                 _ = service.engine
-            answer = await one.handler(call, **await self._decode(call))
+            answer = await self.handler(call, **await self._decode(call))
             response = answer if isinstance(answer, Response) else json_response(answer)
         except ClasherError as error:
             response = as_http(error).response
-        service.meters.add_request(one.name, response.status_code, perf_counter() - start)
+        service.meters.add_request(self.name, response.status_code, perf_counter() - start)
         await response(scope, receive, send)
 
     async def _decode(self, call: Call) -> dict[str, Any]:
-        one, request = self._operation, call.request
-        values = {}
-        if one.path_type is not None:
-            values["path"] = convert(request.path_params, one.path_type, "path")
-        if one.query is not None:
+        request, values = call.request, {}
+        if self.path_type is not None:
+            values["path"] = _convert(request.path_params, self.path_type, "path")
+        if self.query is not None:
             query = dict(request.query_params) if request.scope["query_string"] else {}
-            values["query"] = convert(query, one.query, "query")
-        if one.body_type == FORM:
-            values["body"] = await read_form(call, one.body)
-        elif one.line is not None:
-            values["body"] = await read_documents(call, one.body, one.line)
-        elif one.body is not None and one.body_type == JSON:
+            values["query"] = _convert(query, self.query, "query")
+        if self.body_type == FORM:
+            values["body"] = await _read_form(call, self.body)
+        elif self.line is not None:
+            values["body"] = await _read_documents(call, self.body, self.line)
+        elif self.body is not None and self.body_type == JSON:
             if call.media_type == LINES:
                 raise unsupported(f"{LINES} is not supported here", JSON)
-            values["body"] = decode(await request.body() or b"{}", one.body)
+            values["body"] = _decode(await request.body() or b"{}", self.body)
         return values
 
 
@@ -193,18 +145,15 @@ def operation(
 
     def make(handler: Callable[..., Awaitable[Any]]) -> Operation:
         hints = get_type_hints(handler)
-        declared: dict[str, Any] = {
-            "path_type": hints.get("path"), "query": hints.get("query"), "body": hints.get("body"),
-        }  # fmt: skip
+        declared = {name: hints.get(name) for name in ("query", "body")}
         if not issubclass(hints["return"], Response):
             declared["answer"] = hints["return"]
-        declared |= more
-        return Operation(method=method, path=path, handler=handler, scope=scope, **declared)
+        return Operation(
+            method=method, path=path, handler=handler, scope=scope, path_type=hints.get("path"),
+            **{**declared, **more},
+        )  # fmt: skip
 
     return make
-
-
-# ── requests ─────────────────────────────────────────────────────────────────────────────────
 
 
 def unsupported(detail: str, remedy: str) -> HttpError:
@@ -217,38 +166,36 @@ def _decoder(shape: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(shape)
 
 
-def decode(body: bytes, shape: Any, where: str = "$") -> Any:
-    """Decode JSON."""
+def _decode(body: bytes, shape: Any, where: str = "$") -> Any:
     try:
         return _decoder(shape).decode(body)
     except UNREADABLE as error:
         raise invalid(error, where) from error
 
 
-def convert(values: dict[str, Any], shape: Any, where: str) -> Any:
-    """Convert the strings of a path, a query or a form."""
+def _convert(values: dict[str, Any], shape: Any, where: str) -> Any:
     try:
         return msgspec.convert(values, shape, strict=False)
     except msgspec.ValidationError as error:
         raise invalid(error, where) from error
 
 
-async def read_form(call: Call, shape: Any) -> Any:
+async def _read_form(call: Call, shape: Any) -> Any:
     """Read a form; of repeated fields the last counts."""
     if call.media_type != FORM:
         raise unsupported("this path takes a form", FORM)
     try:
         fields = parse_qsl(
             (await call.request.body()).decode(), keep_blank_values=True, errors="strict",
-            max_num_fields=MOST_FIELDS,
+            max_num_fields=100,
         )  # fmt: skip
     except ValueError as error:
         detail = f"the form cannot be read: {error}"
         raise HttpError(400, "malformed", detail, "send a form in UTF-8") from error
-    return convert(dict(fields), shape, "$")
+    return _convert(dict(fields), shape, "$")
 
 
-async def read_documents(call: Call, shape: Any, line: Any) -> Any:
+async def _read_documents(call: Call, shape: Any, line: Any) -> Any:
     """Read documents: a batch, a single document, or JSON lines."""
     if call.media_type == LINES:
         return shape(documents=[document async for document in _read_lines(call.request, line)])
@@ -258,7 +205,7 @@ async def read_documents(call: Call, shape: Any, line: Any) -> Any:
     except msgspec.ValidationError as error:
         if b'"documents"' in body:
             raise invalid(error) from error
-        return shape(documents=[decode(body, line)])
+        return shape(documents=[_decode(body, line)])
     except UNREADABLE as error:
         raise invalid(error) from error
 
@@ -273,7 +220,7 @@ async def _read_lines(request: Request, shape: Any) -> AsyncIterator[Any]:
         if documents > MOST_DOCUMENTS:
             detail = f"the body has more than {MOST_DOCUMENTS:,} documents"
             raise HttpError(422, "too-many", detail, "send them in several requests")
-        yield decode(line, shape, f"line {number}: $")
+        yield _decode(line, shape, f"line {number}: $")
         if not number % LINES_AT_ONCE:
             await asyncio.sleep(0)
     if not documents:
@@ -295,19 +242,12 @@ async def _split(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield bytes(rest)
 
 
-# ── answers ──────────────────────────────────────────────────────────────────────────────────
-
-
 def json_response(value: object, status: int = 200) -> Response:
     """Encode a struct as JSON."""
     return Response(_encoder.encode(value), status, media_type=JSON)
 
 
-def encode_lines(values: Iterable[object]) -> bytes:
-    """Encode structs as JSON lines."""
-    return _encoder.encode_lines(values)
-
-
-def lines_response(pieces: AsyncIterator[bytes]) -> Response:
-    """Stream JSON lines."""
-    return StreamingResponse(pieces, media_type=LINES)
+def lines_response(pieces: AsyncIterator[Iterable[object]]) -> Response:
+    """Stream structs as JSON lines."""
+    lines = (_encoder.encode_lines(piece) async for piece in pieces)
+    return StreamingResponse(lines, media_type=LINES)

@@ -23,10 +23,7 @@ from clasher.errors import (
 )
 
 MEDIA_TYPE = "application/problem+json"
-TYPE = "urn:clasher:problem:"
-REMEDY = "see /docs for what is expected here"
 _PATH = re.compile(r" - at `(?P<path>[^`]*)`$")
-_encoder = msgspec.json.Encoder()
 
 
 class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -45,15 +42,7 @@ class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class HttpError(ClasherError):
-    """An error that becomes a problem response.
-
-    ``retry_after`` tells the client how many seconds to wait before it tries again.
-
-    >>> print(HttpError(413, "too-large", "the body has more than 5 bytes", "send less").problem)
-    ... # doctest: +NORMALIZE_WHITESPACE
-    Problem(type='urn:clasher:problem:too-large', title='Content Too Large', status=413,
-            detail='the body has more than 5 bytes', field=None, remedy='send less')
-    """
+    """An error that becomes a problem response."""
 
     def __init__(
         self,
@@ -63,28 +52,27 @@ class HttpError(ClasherError):
         remedy: str | None = None,
         *,
         field: str | None = None,
-        retry_after: float | None = None,
         headers: dict[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
         self.problem = Problem(
-            type=TYPE + kind, title=title(status), status=status, detail=detail, field=field,
-            remedy=remedy,
+            type=f"urn:clasher:problem:{kind}", title=title(status), status=status, detail=detail,
+            field=field, remedy=remedy,
         )  # fmt: skip
-        self.headers = dict(headers or {})
-        if retry_after is not None:
-            self.headers["retry-after"] = str(max(1, math.ceil(retry_after)))
+        self.headers = headers
 
     @property
     def response(self) -> Response:
-        """The problem as a response."""
-        content = _encoder.encode(self.problem)
+        content = msgspec.json.encode(self.problem)
         return Response(content, self.problem.status, self.headers, MEDIA_TYPE)
 
 
-def busy(detail: str, remedy: str = "try again later", retry_after: float = 1.0) -> HttpError:
-    """Ask the client to try again later (503)."""
-    return HttpError(503, "busy", detail, remedy, retry_after=retry_after)
+def busy(
+    detail: str, remedy: str = "try again later", seconds: float = 1.0, kind: str = "busy"
+) -> HttpError:
+    """Ask the client to try again after some seconds (503)."""
+    headers = {"retry-after": str(max(1, math.ceil(seconds)))}
+    return HttpError(503, kind, detail, remedy, headers=headers)
 
 
 def title(status: int) -> str:
@@ -104,26 +92,18 @@ _KINDS: tuple[tuple[type[ClasherError], int, str, str | None], ...] = (
 
 
 def as_http(error: ClasherError) -> HttpError:
-    """Convert an error of the engine; its message becomes the detail and the remedy.
-
-    >>> as_http(BusyError(1.0)).headers
-    {'retry-after': '1'}
-    """
+    """Convert an error of the engine; its message becomes the detail and the remedy."""
     if isinstance(error, HttpError):
         return error
     if isinstance(error, BusyError):
-        return busy(str(error), retry_after=error.retry_after)
+        return busy(str(error), seconds=error.retry_after)
     _, status, kind, remedy = next(row for row in _KINDS if isinstance(error, row[0]))
     detail, _, advice = str(error).partition("; ")
     return HttpError(status, kind, detail, advice or remedy)
 
 
 def invalid(error: Exception, where: str = "$") -> HttpError:
-    """Convert an error of msgspec: malformed JSON (400) or an invalid value (422).
-
-    >>> invalid(msgspec.ValidationError("Expected `str`, got `int` - at `$.text`")).problem.field
-    '$.text'
-    """
+    """Convert an error of msgspec: malformed JSON (400) or an invalid value (422)."""
     if isinstance(error, RecursionError):
         return HttpError(422, "too-deep", "the JSON is nested too deeply", field=where)
     message = str(error)
@@ -132,7 +112,8 @@ def invalid(error: Exception, where: str = "$") -> HttpError:
         return HttpError(400, "malformed", detail, "send JSON in UTF-8", field=where)
     found = _PATH.search(message)
     path = where + found["path"].removeprefix("$") if found else where
-    return HttpError(422, "invalid", _PATH.sub("", message), REMEDY, field=path)
+    remedy = "see /docs for what is expected here"
+    return HttpError(422, "invalid", _PATH.sub("", message), remedy, field=path)
 
 
 async def unrouted(request: Request, error: Exception) -> Response:

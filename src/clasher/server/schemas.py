@@ -9,51 +9,28 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from clasher.server.limits import (
-    LONGEST_ID,
-    LONGEST_LABEL,
-    LONGEST_TEXT,
-    MOST_ANSWERS,
-    MOST_DOCUMENTS,
-    MOST_LABELS,
-)
+from clasher.server import limits
 from clasher.server.problems import Problem
 from clasher.server.tokens import Scope
-from clasher.service.structs import (
-    Action,
-    Alarmed,
-    Document,
-    Explained,
-    Leased,
-    Metrics,
-    Prediction,
-    Receipt,
-    Recent,
-    TeachItem,
-)
+from clasher.service import structs
 
-Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_LABEL)]
-Id: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
+Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.LONGEST_LABEL)]
+Id: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.LONGEST_ID)]
 Ids: TypeAlias = Annotated[list[Id], Meta(min_length=1, max_length=100)]
-Text: TypeAlias = Annotated[str, Meta(max_length=LONGEST_TEXT)]
+Text: TypeAlias = Annotated[str, Meta(max_length=limits.LONGEST_TEXT)]
 Top: TypeAlias = Annotated[int, Meta(ge=0, le=1000)]
 Whole: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
-Digest: TypeAlias = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
 GivenLabels: TypeAlias = (
-    Annotated[list[Name], Meta(max_length=MOST_LABELS)]
-    | Annotated[dict[Name, bool], Meta(max_length=MOST_LABELS)]
+    Annotated[list[Name], Meta(max_length=limits.MOST_LABELS)]
+    | Annotated[dict[Name, bool], Meta(max_length=limits.MOST_LABELS)]
 )
-"""A list: exactly these labels. A mapping: yes or no for some labels, the others unknown."""
 
 
 class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a client sends; fields that are not declared are errors."""
 
 
-# ── bodies ───────────────────────────────────────────────────────────────────────────────────
-
-
-class DocumentIn(Document, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DocumentIn(structs.Document, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A document to predict or to learn.
 
     ``labels`` as a list: exactly these labels; as a mapping: yes or no for some labels, the others
@@ -74,13 +51,13 @@ class Answer(Request, frozen=True, kw_only=True):
 
     id: Id
     labels: GivenLabels
-    digest: Digest | None = None
+    digest: Annotated[str, Meta(pattern="^[0-9a-f]{32}$")] | None = None
 
 
 class Documents(Request, frozen=True, kw_only=True):
     """Documents to learn."""
 
-    documents: Annotated[list[DocumentIn], Meta(min_length=1, max_length=MOST_DOCUMENTS)]
+    documents: Annotated[list[DocumentIn], Meta(min_length=1, max_length=limits.MOST_DOCUMENTS)]
 
 
 class PredictRequest(Documents, frozen=True, kw_only=True):
@@ -93,7 +70,7 @@ class PredictRequest(Documents, frozen=True, kw_only=True):
 class Answers(Request, frozen=True, kw_only=True):
     """Correct labels of documents that were predicted."""
 
-    documents: Annotated[list[Answer], Meta(min_length=1, max_length=MOST_ANSWERS)]
+    documents: Annotated[list[Answer], Meta(min_length=1, max_length=limits.MOST_ANSWERS)]
 
 
 class ExplainRequest(Request, frozen=True, kw_only=True):
@@ -133,11 +110,8 @@ class LeasedIds(Request, frozen=True, kw_only=True):
 class LabelChange(Request, frozen=True, kw_only=True):
     """A change to a label; ``into`` is its new name, or the label to merge it into."""
 
-    action: Action
+    action: structs.Action
     into: Name | None = None
-
-
-# ── paths and queries ────────────────────────────────────────────────────────────────────────
 
 
 class LabelPath(Struct, frozen=True, kw_only=True):
@@ -165,7 +139,7 @@ class LabelsQuery(Request, frozen=True, kw_only=True):
     Without an ``order``, names ascend and numbers descend.
     """
 
-    query: Annotated[str, Meta(max_length=LONGEST_LABEL)] = ""
+    query: Annotated[str, Meta(max_length=limits.LONGEST_LABEL)] = ""
     sort: Literal["support", "name", "precision", "recall", "f1", "unseen"] = "support"
     order: Literal["asc", "desc"] | None = None
     start: Whole = 0
@@ -185,13 +159,10 @@ class LogQuery(Request, frozen=True, kw_only=True):
     after: Whole = 0
 
 
-# ── answers ──────────────────────────────────────────────────────────────────────────────────
-
-
 class Predictions(Struct, frozen=True, kw_only=True):
     """The predictions, in the order of the documents."""
 
-    predictions: list[Prediction]
+    predictions: list[structs.Prediction]
 
 
 class AnswerProblem(Problem, frozen=True, kw_only=True):
@@ -203,14 +174,14 @@ class AnswerProblem(Problem, frozen=True, kw_only=True):
 class Receipts(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Receipts of the accepted answers in their order, and problems of the others."""
 
-    receipts: list[Receipt]
+    receipts: list[structs.Receipt]
     problems: list[AnswerProblem] = []
 
 
 class Explanations(Struct, frozen=True, kw_only=True):
     """Explanations of labels, the most probable first; offsets count characters of the text."""
 
-    explanations: list[Explained]
+    explanations: list[structs.Explained]
 
 
 class Suggestion(Struct, frozen=True, kw_only=True):
@@ -236,29 +207,29 @@ class AnnifProject(Struct, frozen=True, kw_only=True):
 class RecentList(Struct, frozen=True, kw_only=True):
     """Recent documents, newest first."""
 
-    documents: list[Recent]
+    documents: list[structs.Recent]
 
 
 class AlarmList(Struct, frozen=True, kw_only=True):
     """Changes that the model noticed, newest first."""
 
-    alarms: list[Alarmed]
+    alarms: list[structs.Alarmed]
 
 
 class TeachItems(Struct, frozen=True, kw_only=True):
     """Documents leased for teaching."""
 
-    items: list[TeachItem]
+    items: list[structs.TeachItem]
 
 
 class Renewed(Struct, frozen=True, kw_only=True):
     """Your current leases, and the ids of documents that you no longer hold."""
 
-    leases: list[Leased]
+    leases: list[structs.Leased]
     lost: list[str]
 
 
-class ServiceMetrics(Metrics, frozen=True, kw_only=True):
+class ServiceMetrics(structs.Metrics, frozen=True, kw_only=True):
     """The state of the service.
 
     ``latency_ms`` has the median and the 99th percentile of the last minute's requests to predict

@@ -22,38 +22,22 @@ from clasher.server import tokens
 from clasher.server.problems import HttpError
 from clasher.server.tokens import Holder, TokenFile
 
-READS = frozenset({"GET", "HEAD"})
 DATA = ("/v1/", "/metrics")  # paths whose responses carry data or cost work
-OTHER_SITES = frozenset({b"cross-site", b"same-site"})
 KNOWN_HOSTS = 64  # Host headers whose check is remembered
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data: blob:",
-        "font-src 'self'",
-        "connect-src 'self'",
-        "worker-src 'self'",
-        "manifest-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-    )
+POLICY = (  # nothing from other hosts, nothing inline
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    b"font-src 'self'; connect-src 'self'; worker-src 'self'; manifest-src 'self'; "
+    b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Nothing from other hosts, nothing inline."""
-
 HEADERS: tuple[tuple[bytes, bytes], ...] = (
-    (b"content-security-policy", POLICY.encode()),
+    (b"content-security-policy", POLICY),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-NO_STORE = (b"cache-control", b"no-store")
-ANYBODY = Holder("", "admin")
-"""The holder of every request when the service has no tokens."""
+ANYBODY = Holder("", "admin")  # the holder of every request when the service has no tokens
 STRANGER = Holder("", "predict")
 log = logging.getLogger("clasher.server")
 
@@ -61,13 +45,8 @@ log = logging.getLogger("clasher.server")
 class Security:
     """ASGI middleware: check host and origin, add headers, answer unexpected errors (500).
 
-    Parameters
-    ----------
-    hosts
-        Host names of this service besides its own and ``localhost``. IP addresses are always
-        accepted: nobody can make one point elsewhere.
-    root_path
-        The path below which a proxy serves this service.
+    ``hosts`` are names of this service besides its own and ``localhost``. IP addresses are always
+    accepted: nobody can make one point elsewhere.
     """
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str] = (), root_path: str = "") -> None:
@@ -78,7 +57,6 @@ class Security:
         self._known: set[bytes] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
@@ -91,7 +69,7 @@ class Security:
                 has_started = True
                 headers = message["headers"]
                 if not any(name == b"cache-control" for name, _ in headers):
-                    headers.append(NO_STORE)
+                    headers.append((b"cache-control", b"no-store"))
                 headers.extend(HEADERS)
             await send(message)
 
@@ -113,17 +91,15 @@ class Security:
         host = headers.get(b"host", b"")
         if host not in self._known:
             self._check_host(host)
-        method, path = scope["method"], scope["path"]
-        if method == "OPTIONS":
-            return
-        if method in READS and not path.removeprefix(self._root_path).startswith(DATA):
+        method, path = scope["method"], scope["path"].removeprefix(self._root_path)
+        if method == "OPTIONS" or (method in ("GET", "HEAD") and not path.startswith(DATA)):
             return
         origin = headers.get(b"origin")
         if origin is None:
-            is_foreign = headers.get(b"sec-fetch-site") in OTHER_SITES
+            is_foreign = headers.get(b"sec-fetch-site") in (b"cross-site", b"same-site")
         else:
             _, separator, place = _decode(origin).partition("://")
-            is_own = place == _decode(host) or host_name(place) in self._given
+            is_own = place == _decode(host) or _host_name(place) in self._given
             is_foreign = not (separator and is_own)
         if is_foreign:
             raise HttpError(
@@ -132,12 +108,15 @@ class Security:
             )  # fmt: skip
 
     def _check_host(self, host: bytes) -> None:
-        name = host_name(_decode(host))
-        if not (name in self._hosts or _is_address(name)):
+        name = _host_name(_decode(host))
+        try:
+            if name not in self._hosts:
+                ipaddress.ip_address(name)
+        except ValueError as error:
             raise HttpError(
                 421, "unknown-host", f"{name!r} is not a name of this service",
                 "use its IP address, or start it with --allow-host",
-            )  # fmt: skip
+            ) from error  # fmt: skip
         if len(self._known) < KNOWN_HOSTS:
             self._known.add(host)
 
@@ -146,23 +125,11 @@ def _decode(header: bytes) -> str:
     return header.decode("latin-1").lower()
 
 
-def host_name(host: str) -> str:
-    """Strip the port from a host.
-
-    >>> host_name("localhost:8000"), host_name("[::1]:8000")
-    ('localhost', '::1')
-    """
+def _host_name(host: str) -> str:
+    """Strip the port: ``localhost:8000``, ``[::1]:8000``."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0].rstrip(".")
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 def authorize(request: Request, file: TokenFile | None, scope: tokens.Scope | None) -> Holder:

@@ -7,11 +7,10 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import msgspec
 
@@ -25,8 +24,6 @@ from clasher.server.tokens import TokenFile
 from clasher.service.engine import Engine
 from clasher.service.structs import Document, Prediction
 
-THREADS = 4
-WAITING = 128  # most jobs in the threads and their queue
 SMALL = 8  # most documents of a request that is combined with others
 SMALL_TEXT = 16_384  # most characters of such a document
 COMBINED = 64  # documents of a combined call
@@ -38,23 +35,14 @@ T = TypeVar("T")
 
 
 class Workers:
-    """A few threads with a bounded queue, for work that would block the event loop.
+    """A few threads, for work that would block the event loop; ``waiting`` bounds all jobs."""
 
-    Examples
-    --------
-    >>> workers = Workers()
-    >>> asyncio.run(workers.run(sum, [1, 2]))
-    3
-    >>> workers.close()
-    """
-
-    def __init__(self, threads: int = THREADS, waiting: int = WAITING) -> None:
+    def __init__(self, threads: int = 4, waiting: int = 128) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="clasher worker")
         self._most = waiting
         self._jobs = 0
 
     async def run(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-        """Run a function in a thread."""
         if self._jobs >= self._most:
             raise busy("too many requests are being processed")
         self._jobs += 1
@@ -64,12 +52,7 @@ class Workers:
         finally:
             self._jobs -= 1
 
-    async def take(self, source: Iterator[T], most: int) -> list[T]:
-        """Take up to ``most`` items from a slow iterator."""
-        return await self.run(lambda: list(islice(source, most)))
-
     def close(self) -> None:
-        """Finish all work and end the threads."""
         self._pool.shutdown()
 
 
@@ -77,15 +60,6 @@ class Bridge:
     """Waits for futures of other threads; futures done at the same moment wake the loop once.
 
     ``asyncio.wrap_future`` wakes the loop for each one, but the engine acknowledges many at once.
-
-    Examples
-    --------
-    >>> async def main():
-    ...     done = Future()
-    ...     done.set_result(3)
-    ...     return await Bridge().wait(done)
-    >>> asyncio.run(main())
-    3
     """
 
     def __init__(self) -> None:
@@ -96,17 +70,15 @@ class Bridge:
         """Return a future of the running loop with the same result."""
         loop = asyncio.get_running_loop()
         own: asyncio.Future[T] = loop.create_future()
-        future.add_done_callback(lambda done: self._put(loop, own, done))
-        return own
 
-    def _put(
-        self, loop: asyncio.AbstractEventLoop, own: asyncio.Future[T], done: Future[T]
-    ) -> None:
-        """Note a finished future; called from any thread."""
-        self._done.append((own, done))
-        if not self._is_woken and not loop.is_closed():
-            self._is_woken = True
-            loop.call_soon_threadsafe(self._take)
+        def put(done: Future[T]) -> None:  # called from any thread
+            self._done.append((own, done))
+            if not self._is_woken and not loop.is_closed():
+                self._is_woken = True
+                loop.call_soon_threadsafe(self._take)
+
+        future.add_done_callback(put)
+        return own
 
     def _take(self) -> None:
         self._is_woken = False  # before the loop: later results wake it again
@@ -121,9 +93,7 @@ class Bridge:
                 own.set_exception(error)
 
 
-class _Waiting(NamedTuple):
-    documents: Sequence[Document]
-    future: asyncio.Future[list[Prediction]]
+_Waiting: TypeAlias = tuple[Sequence[Document], asyncio.Future[list[Prediction]]]
 
 
 class Predictor:
@@ -142,22 +112,16 @@ class Predictor:
     ) -> AsyncIterator[list[Prediction]]:
         """Yield the predictions piece by piece."""
         if len(documents) <= SMALL and all(len(one.text) <= SMALL_TEXT for one in documents):
-            yield await self._combine(documents, top, keep)
+            loop = asyncio.get_running_loop()
+            waiting = self._waiting.setdefault((top, keep), [])
+            if not waiting:  # other requests of this turn of the loop join before the flush
+                loop.call_soon(self._flush, top, keep)
+            waiting.append((documents, loop.create_future()))
+            yield await waiting[-1][1]
             return
         for start in range(0, len(documents), PIECE):
             piece = documents[start : start + PIECE]
             yield await self._workers.run(self._engine.predict, piece, top, keep)
-
-    def _combine(
-        self, documents: Sequence[Document], top: int, keep: bool
-    ) -> asyncio.Future[list[Prediction]]:
-        loop = asyncio.get_running_loop()
-        waiting = self._waiting.setdefault((top, keep), [])
-        if not waiting:  # other requests of this turn of the loop join before the flush
-            loop.call_soon(self._flush, top, keep)
-        future = loop.create_future()
-        waiting.append(_Waiting(documents, future))
-        return future
 
     def _flush(self, top: int, keep: bool) -> None:
         waiting = self._waiting.pop((top, keep))
@@ -165,63 +129,45 @@ class Predictor:
             some, size = [], 0
             while waiting and size < COMBINED:
                 some.append(waiting.pop())
-                size += len(some[-1].documents)
+                size += len(some[-1][0])
             self._answer(some, top, keep)
 
     def _answer(self, some: list[_Waiting], top: int, keep: bool) -> None:
         try:
-            documents = [document for one in some for document in one.documents]
-            predictions = iter(self._engine.predict(documents, top, keep))
+            everything = [document for documents, _ in some for document in documents]
+            predictions = iter(self._engine.predict(everything, top, keep))
         except ClasherError as error:
             if len(some) > 1:  # only the request at fault should fail
                 for one in some:
                     self._answer([one], top, keep)
-            elif not some[0].future.done():
-                some[0].future.set_exception(error)
+            elif not some[0][1].done():
+                some[0][1].set_exception(error)
             return
-        for one in some:
-            own = [next(predictions) for _ in one.documents]
-            if not one.future.done():
-                one.future.set_result(own)
+        for documents, future in some:
+            own = [next(predictions) for _ in documents]
+            if not future.done():
+                future.set_result(own)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """How to reach a service.
-
-    Parameters
-    ----------
-    tokens
-        Who may do what; None: everybody may do everything.
-    hosts
-        Host names of the service, besides its addresses.
-    root_path
-        Its path below a proxy's address.
-    """
+    """How to reach a service."""
 
     limits: Limits = field(default_factory=Limits)
-    tokens: TokenFile | None = None
-    hosts: tuple[str, ...] = ()
-    root_path: str = ""
+    tokens: TokenFile | None = None  # None: everybody may do everything
+    hosts: tuple[str, ...] = ()  # names, besides the addresses
+    root_path: str = ""  # the path below a proxy's address
 
 
 class Service:
-    """An engine behind HTTP.
-
-    Parameters
-    ----------
-    open_engine
-        Opens the engine; called in a thread, because recovery may take long.
-    """
+    """An engine behind HTTP; ``open_engine`` runs in a thread, because recovery may take long."""
 
     def __init__(self, open_engine: Callable[[], Engine], setup: Setup) -> None:
         self._open_engine = open_engine
         self.setup = setup
-        self.meters = Meters()
-        self.workers = Workers()
-        self.bridge = Bridge()
+        self.meters, self.history = Meters(), History()
+        self.workers, self.bridge = Workers(), Bridge()
         self.hub = Hub(self.metrics)
-        self.history = History()
         self._engine: Engine | None = None
         self._predictor: Predictor | None = None
         self._opening: asyncio.Task[Engine] | None = None
@@ -248,29 +194,23 @@ class Service:
     def engine(self) -> Engine:
         """The engine; raises while it recovers."""
         if self._engine is None:
-            raise HttpError(
-                503, "recovering", "the service is starting", "try again soon", retry_after=1.0
-            )
+            raise busy("the service is starting", "try again soon", kind="recovering")
         return self._engine
 
     @property
     def predictor(self) -> Predictor:
-        """The predictor; raises while the engine recovers."""
         return self._predictor or Predictor(self.engine, self.workers)
 
     @property
     def is_ready(self) -> bool:
-        """Whether the engine has recovered and the service is not stopping."""
         return self._engine is not None and not self.is_stopping()
 
     def is_stopping(self) -> bool:
-        """Tell whether the service is stopping; may be called from any thread."""
         return self._stopping.is_set()
 
     async def metrics(self) -> ServiceMetrics:
-        """Collect the current metrics."""
         known = msgspec.structs.asdict(await self.workers.run(self.engine.metrics))
-        known["subscribers"] = self.hub.watchers
+        known["subscribers"] = len(self.hub.watchers)
         return ServiceMetrics(
             **known,
             documents_per_second=self.meters.documents_per_second(),

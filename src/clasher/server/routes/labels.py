@@ -17,9 +17,7 @@ GRAIN = LabelInfo(
 )
 
 
-@operation(
-    "GET", "/v1/labels", scope="read", example_answer=LabelList(labels=[GRAIN], total=1)
-)  # fmt: skip
+@operation("GET", "/v1/labels", scope="read", example_answer=LabelList(labels=[GRAIN], total=1))
 async def labels(call: Call, query: LabelsQuery) -> LabelList:
     """List labels: support, precision, recall and F1 with confidence intervals, top words."""
     return await call.run(

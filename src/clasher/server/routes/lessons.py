@@ -9,21 +9,9 @@ import msgspec
 from starlette.responses import Response
 
 from clasher.errors import ClasherError
+from clasher.server import schemas
 from clasher.server.operations import Call, operation
 from clasher.server.problems import as_http
-from clasher.server.schemas import (
-    Answer,
-    AnswerProblem,
-    Answers,
-    DocumentIn,
-    Documents,
-    LeasedIds,
-    LeaseRequest,
-    Receipts,
-    Renewed,
-    TeachItems,
-    UndoRequest,
-)
 from clasher.service.documents import digest_of
 from clasher.service.structs import Leased, Receipt, TeachItem
 
@@ -33,11 +21,11 @@ SMALL_TEXT = 65_536  # most characters of them together
 
 
 @operation(
-    "POST", "/v1/learn", scope="teach", line=DocumentIn, problems=(409,),
+    "POST", "/v1/learn", scope="teach", line=schemas.DocumentIn, problems=(409,),
     example={"documents": [{"text": "Wheat prices fell", "labels": ["grain", "economy"]}]},
     example_answer=Receipt(version=12, documents=1),
 )  # fmt: skip
-async def learn(call: Call, body: Documents) -> Receipt:
+async def learn(call: Call, body: schemas.Documents) -> Receipt:
     """Learn documents, all of them or none.
 
     The answer arrives when they are on disk and learnt. Of unlabelled documents, the model only
@@ -53,13 +41,13 @@ async def learn(call: Call, body: Documents) -> Receipt:
 
 
 @operation(
-    "POST", "/v1/feedback", scope="teach", line=Answer, problems=(404, 409),
+    "POST", "/v1/feedback", scope="teach", line=schemas.Answer, problems=(404, 409),
     example={"documents": [{"id": "news-1", "labels": {"grain": True, "sport": False}}]},
-    example_answer=Receipts(
+    example_answer=schemas.Receipts(
         receipts=[Receipt(version=13, documents=1, id="news-1", after={"grain": True})]
     ),
 )  # fmt: skip
-async def feedback(call: Call, body: Answers) -> Receipts:
+async def feedback(call: Call, body: schemas.Answers) -> schemas.Receipts:
     """Send the correct labels of predicted documents: all or some of them, now or later.
 
     A list gives all labels; a mapping gives yes or no for some and adds to earlier answers. The
@@ -89,23 +77,23 @@ async def feedback(call: Call, body: Answers) -> Receipts:
             if len(answers) == 1:
                 raise
             problem = msgspec.structs.asdict(as_http(error).problem)
-            problems.append(AnswerProblem(index=index, **problem))
+            problems.append(schemas.AnswerProblem(index=index, **problem))
     call.service.meters.add_documents(len(receipts))
-    return Receipts(receipts=receipts, problems=problems)
+    return schemas.Receipts(receipts=receipts, problems=problems)
 
 
 @operation(
     "POST", "/v1/undo", scope="teach", problems=(404, 409), example={"version": 13},
     example_answer=Receipt(version=14, documents=1, id="news-1"),
 )  # fmt: skip
-async def undo(call: Call, body: UndoRequest) -> Receipt:
+async def undo(call: Call, body: schemas.UndoRequest) -> Receipt:
     """Take an answer back, by the version in its receipt; an undo can be undone."""
     return await call.wait(call.engine.undo(body.version, call.who, call.key))
 
 
 @operation(
     "POST", "/v1/teach", scope="teach", example={"most": 1},
-    example_answer=TeachItems(
+    example_answer=schemas.TeachItems(
         items=[
             TeachItem(
                 id="news-1", text="Wheat prices fell", digest=DIGEST, labels=["grain"],
@@ -114,34 +102,36 @@ async def undo(call: Call, body: UndoRequest) -> Receipt:
         ]
     ),
 )  # fmt: skip
-async def teach(call: Call, body: LeaseRequest) -> TeachItems:
+async def teach(call: Call, body: schemas.LeaseRequest) -> schemas.TeachItems:
     """Get documents to teach: uncertain, diverse and random ones, each with its reason.
 
     The service draws up to 200 documents from the queue, predicts them and picks from them. Nobody
     else gets them until the lease expires. With ``ids``: these documents, if nobody holds them. The
     caller is the token's name, or the header X-Clasher-Who if the service has no tokens.
     """
-    return TeachItems(items=await call.run(call.engine.teach, call.who, body.most, body.ids))
+    return schemas.TeachItems(
+        items=await call.run(call.engine.teach, call.who, body.most, body.ids)
+    )
 
 
 @operation(
     "POST", "/v1/teach/renew", scope="teach", example={"ids": ["news-1"]},
-    example_answer=Renewed(
+    example_answer=schemas.Renewed(
         leases=[Leased(id="news-1", digest=DIGEST, leased_until=1.8e9)], lost=["news-2"]
     ),
 )  # fmt: skip
-async def renew(call: Call, body: LeasedIds) -> Renewed:
+async def renew(call: Call, body: schemas.LeasedIds) -> schemas.Renewed:
     """Renew your leases, also expired ones unless somebody else holds the document."""
     leases = call.engine.renew(body.ids, call.who)
     kept = {lease.id for lease in leases}
-    return Renewed(leases=leases, lost=[one for one in body.ids if one not in kept])
+    return schemas.Renewed(leases=leases, lost=[one for one in body.ids if one not in kept])
 
 
 @operation(
     "POST", "/v1/teach/release", scope="teach", status=204, problems=(404,),
     example={"ids": ["news-1"]},
 )  # fmt: skip
-async def release(call: Call, body: LeasedIds) -> Response:
+async def release(call: Call, body: schemas.LeasedIds) -> Response:
     """Give documents back without an answer."""
     for one in body.ids:
         call.engine.release(one, call.who)

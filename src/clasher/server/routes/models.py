@@ -5,17 +5,12 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import AsyncIterator
+from itertools import islice
 
 from starlette.responses import Response, StreamingResponse
 
 from clasher.server.limits import BYTES, LINES
-from clasher.server.operations import (
-    Call,
-    encode_lines,
-    lines_response,
-    operation,
-    unsupported,
-)
+from clasher.server.operations import Call, lines_response, operation, unsupported
 from clasher.server.schemas import LogQuery
 from clasher.service.structs import Lesson, Receipt
 
@@ -31,9 +26,9 @@ async def log(call: Call, query: LogQuery) -> Response:
     """
     lessons = call.engine.log(query.after)
 
-    async def pieces() -> AsyncIterator[bytes]:
-        while some := await call.service.workers.take(lessons, LESSONS):
-            yield encode_lines(some)
+    async def pieces() -> AsyncIterator[list[Lesson]]:
+        while some := await call.run(lambda: list(islice(lessons, LESSONS))):
+            yield some
 
     return lines_response(pieces())
 

@@ -5,36 +5,27 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from clasher.errors import LabelError
+from clasher.server import schemas
 from clasher.server.limits import FORM, LONGEST_EXPLAINED, MOST_EXPLAINED
-from clasher.server.operations import Call, encode_lines, json_response, lines_response, operation
+from clasher.server.operations import Call, json_response, lines_response, operation
 from clasher.server.problems import HttpError
-from clasher.server.schemas import (
-    AnnifForm,
-    AnnifProject,
-    DocumentIn,
-    ExplainRequest,
-    Explanations,
-    Predictions,
-    PredictQuery,
-    PredictRequest,
-    Suggestion,
-    Suggestions,
-)
 from clasher.service.structs import Document, Explained, Prediction, Stretch
 
-CLIENT_LEFT = 499  # the status that proxies log
+TRAINED = schemas.AnnifProject(is_trained=True)
 PREDICTION = Prediction(
     id="news-1", labels=["grain"], probabilities=[("grain", 0.93), ("sport", 0.02)], version=12
 )
 
 
 @operation(
-    "POST", "/v1/predict", scope="predict", line=DocumentIn, answer=Predictions,
+    "POST", "/v1/predict", scope="predict", line=schemas.DocumentIn, answer=schemas.Predictions,
     answer_line=Prediction,
     example={"documents": [{"id": "news-1", "text": "Wheat prices fell after a good harvest"}]},
-    example_answer=Predictions(predictions=[PREDICTION]),
+    example_answer=schemas.Predictions(predictions=[PREDICTION]),
 )  # fmt: skip
-async def predict(call: Call, query: PredictQuery, body: PredictRequest) -> Response:
+async def predict(
+    call: Call, query: schemas.PredictQuery, body: schemas.PredictRequest
+) -> Response:
     """Predict the labels of up to 10,000 documents.
 
     Every prediction has an id, yours or a generated one, that feedback can refer to. For large
@@ -47,14 +38,15 @@ async def predict(call: Call, query: PredictQuery, body: PredictRequest) -> Resp
         query.keep if body.keep is None else body.keep,
     )
     if call.wants_lines:
-        return lines_response(encode_lines(piece) async for piece in pieces)
-    return json_response(Predictions(predictions=[one async for piece in pieces for one in piece]))
+        return lines_response(pieces)
+    predictions = [one async for piece in pieces for one in piece]
+    return json_response(schemas.Predictions(predictions=predictions))
 
 
 @operation(
     "POST", "/v1/explain", scope="predict",
     example={"text": "Wheat prices fell", "labels": ["grain"]},
-    example_answer=Explanations(
+    example_answer=schemas.Explanations(
         explanations=[
             Explained(
                 label="grain", is_predicted=True, probability=0.93,
@@ -62,9 +54,9 @@ async def predict(call: Call, query: PredictQuery, body: PredictRequest) -> Resp
             )
         ]
     ),
-    answer=Explanations,
+    answer=schemas.Explanations,
 )  # fmt: skip
-async def explain(call: Call, body: ExplainRequest) -> Response:
+async def explain(call: Call, body: schemas.ExplainRequest) -> Response:
     """Explain labels: which words of a text speak for them and which against.
 
     Each word has the offsets of its first character and of the one after its last, and signed
@@ -92,29 +84,29 @@ async def explain(call: Call, body: ExplainRequest) -> Response:
     explained = []
     for name in names:
         if await call.request.is_disconnected():
-            return Response(status_code=CLIENT_LEFT)
+            return Response(status_code=499)  # proxies log it: the client left
         try:
             explained.append(await call.run(call.engine.explain_one, body.text, name))
         except LabelError:
             if body.labels is not None:  # otherwise somebody has just retired it
                 raise
-    return json_response(Explanations(explanations=explained))
+    return json_response(schemas.Explanations(explanations=explained))
 
 
-@operation("GET", "/v1/annif", scope="predict", example_answer=AnnifProject(is_trained=True))
-async def annif_project(call: Call) -> AnnifProject:
+@operation("GET", "/v1/annif", scope="predict", example_answer=TRAINED)
+async def annif_project(call: Call) -> schemas.AnnifProject:
     """Tell Annif that it can ask for suggestions."""
-    return AnnifProject(is_trained=True)
+    return TRAINED
 
 
 @operation(
     "POST", "/v1/annif/suggest", scope="predict", body_type=FORM,
     example={"text": "Wheat prices fell", "limit": 10},
-    example_answer=Suggestions(
-        results=[Suggestion(uri="http://example.org/grain", label="grain", score=0.93)]
+    example_answer=schemas.Suggestions(
+        results=[schemas.Suggestion(uri="http://example.org/grain", label="grain", score=0.93)]
     ),
 )  # fmt: skip
-async def annif_suggest(call: Call, body: AnnifForm) -> Suggestions:
+async def annif_suggest(call: Call, body: schemas.AnnifForm) -> schemas.Suggestions:
     """Suggest subjects to Annif; labels serve as URIs.
 
     The text is not kept. The readable name is the part after the last ``/`` or ``#``.
@@ -122,18 +114,8 @@ async def annif_suggest(call: Call, body: AnnifForm) -> Suggestions:
     call.service.meters.add_documents(1)
     pieces = call.service.predictor.predict([Document(text=body.text)], body.limit, False)
     [prediction] = [one async for piece in pieces for one in piece]
-    return Suggestions(
-        results=[
-            Suggestion(uri=uri, label=readable_name(uri), score=probability)
-            for uri, probability in prediction.probabilities[: body.limit]
-        ]
-    )
-
-
-def readable_name(uri: str) -> str:
-    """Return the last part of a URI.
-
-    >>> readable_name("http://example.org/topics#grain"), readable_name("grain")
-    ('grain', 'grain')
-    """
-    return uri.replace("#", "/").rstrip("/").rpartition("/")[2] or uri
+    results = []
+    for uri, probability in prediction.probabilities[: body.limit]:
+        name = uri.replace("#", "/").rstrip("/").rpartition("/")[2] or uri
+        results.append(schemas.Suggestion(uri=uri, label=name, score=probability))
+    return schemas.Suggestions(results=results)

@@ -8,19 +8,9 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import Response, StreamingResponse
 
 from clasher import __version__
-from clasher.server import limits
+from clasher.server import limits, schemas
 from clasher.server.metrics import exposition
 from clasher.server.operations import Call, json_response, operation
-from clasher.server.schemas import (
-    About,
-    AlarmList,
-    DocumentPath,
-    Health,
-    PointList,
-    RecentList,
-    RecentQuery,
-    ServiceMetrics,
-)
 from clasher.service.structs import Recent
 
 LIMITS = (
@@ -29,14 +19,15 @@ LIMITS = (
 )  # fmt: skip
 EVENT_STREAM = "text/event-stream"
 UNBUFFERED = {"x-accel-buffering": "no", "cache-control": "no-store, no-transform"}
+OK = schemas.Health(status="ok")
 TOP_LABELS = 20  # labels that Prometheus gets
 
 
 @operation("GET", "/v1/about", scope="predict")
-async def about(call: Call) -> About:
+async def about(call: Call) -> schemas.About:
     """Show the version, the model's settings, the limits, and the caller's name and scope."""
     fixed = {name.lower(): getattr(limits, name) for name in LIMITS}
-    return About(
+    return schemas.About(
         version=__version__,
         who=call.who,
         scope=call.holder.scope,
@@ -47,33 +38,33 @@ async def about(call: Call) -> About:
 
 
 @operation("GET", "/v1/metrics", scope="read")
-async def metrics(call: Call) -> ServiceMetrics:
+async def metrics(call: Call) -> schemas.ServiceMetrics:
     """Show documents, quality with confidence intervals, memory, disk and latency."""
     return await call.service.metrics()
 
 
 @operation("GET", "/v1/history", scope="read")
-async def history(call: Call) -> PointList:
+async def history(call: Call) -> schemas.PointList:
     """List metrics since the start for charts: 600 points at most."""
-    return PointList(points=call.service.history.points)
+    return schemas.PointList(points=call.service.history.points)
 
 
 @operation("GET", "/v1/recent", scope="teach")
-async def recent(call: Call, query: RecentQuery) -> RecentList:
+async def recent(call: Call, query: schemas.RecentQuery) -> schemas.RecentList:
     """List the last predicted documents and their corrections."""
-    return RecentList(documents=await call.run(call.engine.recent, query.most))
+    return schemas.RecentList(documents=await call.run(call.engine.recent, query.most))
 
 
 @operation("GET", "/v1/documents/{id}", scope="teach", problems=(404,))
-async def document(call: Call, path: DocumentPath) -> Recent:
+async def document(call: Call, path: schemas.DocumentPath) -> Recent:
     """Show a predicted document: its text, its labels and its corrections."""
     return call.engine.document(path.id)
 
 
 @operation("GET", "/v1/alarms", scope="read")
-async def alarms(call: Call) -> AlarmList:
+async def alarms(call: Call) -> schemas.AlarmList:
     """List the changes that the model noticed, and documents worth teaching."""
-    return AlarmList(alarms=await call.run(call.engine.alarms))
+    return schemas.AlarmList(alarms=await call.run(call.engine.alarms))
 
 
 @operation("GET", "/v1/events", scope="read", answer=bytes, answer_type=EVENT_STREAM)
@@ -98,19 +89,19 @@ async def prometheus(call: Call) -> Response:
     return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
 
 
-@operation("GET", "/healthz", scope=None, needs_engine=False, example_answer=Health(status="ok"))
-async def healthz(call: Call) -> Health:
+@operation("GET", "/healthz", scope=None, needs_engine=False, example_answer=OK)
+async def healthz(call: Call) -> schemas.Health:
     """Check that the process runs."""
-    return Health(status="ok")
+    return OK
 
 
 @operation(
-    "GET", "/readyz", scope=None, answer=Health, problems=(503,), needs_engine=False,
-    example_answer=Health(status="ok"),
+    "GET", "/readyz", scope=None, answer=schemas.Health, problems=(503,), needs_engine=False,
+    example_answer=OK,
 )  # fmt: skip
 async def readyz(call: Call) -> Response:
     """Check that the service answers requests: not while it starts or stops."""
     if call.service.is_ready:
-        return json_response(Health(status="ok"))
+        return json_response(OK)
     stopping = call.service.is_stopping()
-    return json_response(Health(status="stopping" if stopping else "recovering"), 503)
+    return json_response(schemas.Health(status="stopping" if stopping else "recovering"), 503)
