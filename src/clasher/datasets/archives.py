@@ -64,12 +64,7 @@ def members(
     """Yield the members of an archive, and of nested ones, whose names match ``pattern``.
 
     Members of a zip come in the order of ``key(name)``; those of a tar in the order of the file,
-    and each has to be read before the next.
-
-    Raises
-    ------
-    StreamError
-        If the archive, or a nested one, is damaged or cut off.
+    and each has to be read before the next. ``StreamError``: one of them is damaged or cut off.
     """
     try:
         with open(path, "rb") as file:
@@ -79,11 +74,7 @@ def members(
 
 
 def files(
-    folder: Path,
-    pattern: str,
-    *,
-    key: Callable[[str], Any] = str,
-    longest: int = LONGEST_MEMBER,
+    folder: Path, pattern: str, *, key: Callable[[str], Any] = str, longest: int = LONGEST_MEMBER
 ) -> Generator[Member]:
     """Yield the files of a folder that match a pattern, such as unpacked members."""
     for path in sorted(folder.glob(pattern), key=lambda path: key(path.name)):
@@ -98,13 +89,10 @@ def damaged(name: str, error: Exception) -> StreamError:
     return StreamError(f"{name} is damaged or incomplete ({_reason(error)}); get it again")
 
 
-class _Walk:
-    """Walks through an archive and those nested in it."""
-
-    def __init__(self, pattern: re.Pattern[str], key: Callable[[str], Any], longest: int) -> None:
-        self.pattern = pattern
-        self.key = key
-        self.longest = longest
+class _Walk(NamedTuple):
+    pattern: re.Pattern[str]
+    key: Callable[[str], Any]
+    longest: int
 
     def members(self, file: IO[bytes], name: str, depth: int) -> Iterator[Member]:
         walk = self._zip if file.read(2) == b"PK" else self._tar
@@ -119,13 +107,8 @@ class _Walk:
         with archive:
             inside = [entry for entry in archive.infolist() if not entry.is_dir()]
             for entry in sorted(inside, key=lambda entry: self.key(entry.filename)):
-                yield from self._found(
-                    f"{name}/{entry.filename}",
-                    partial(archive.open, entry),
-                    entry.file_size,
-                    _fault,
-                    depth,
-                )
+                inner, opener = f"{name}/{entry.filename}", partial(archive.open, entry)
+                yield from self._found(inner, opener, entry.file_size, _fault, depth)
 
     def _tar(self, file: IO[bytes], name: str, depth: int) -> Iterator[Member]:
         def cut_off(error: Exception) -> Exception:
@@ -138,13 +121,8 @@ class _Walk:
                 while (entry := archive.next()) is not None:
                     archive.members = []  # type: ignore[attr-defined]  # tarfile would keep them all
                     if entry.isreg():
-                        yield from self._found(
-                            f"{name}/{entry.name}",
-                            partial(archive.extractfile, entry),
-                            entry.size,
-                            cut_off,
-                            depth,
-                        )
+                        inner, opener = f"{name}/{entry.name}", partial(archive.extractfile, entry)
+                        yield from self._found(inner, opener, entry.size, cut_off, depth)
             while stream.read(BLOCK):  # to the checksum at the end, to notice a cut
                 pass
         except UNREADABLE as error:

@@ -23,15 +23,10 @@ from clasher.errors import StreamError
 from clasher.io.lines import BLOCK, Overlong, split_lines, too_long
 from clasher.io.records import FaultError, invalid_utf8
 
-ALIASES: Final = {
-    "math.MP": "math-ph",
-    "stat.TH": "math.ST",
-    "math.IT": "cs.IT",
-    "q-fin.EC": "econ.GN",
-    "cs.SY": "eess.SY",
-    "cs.NA": "math.NA",
-}
-"""Aliases of categories and their canonical names."""
+ALIASES: Final = {  # of categories, and their canonical names
+    "math.MP": "math-ph", "stat.TH": "math.ST", "math.IT": "cs.IT", "q-fin.EC": "econ.GN",
+    "cs.SY": "eess.SY", "cs.NA": "math.NA",
+}  # fmt: skip
 
 LONGEST_LINE: Final = 16 << 20
 
@@ -85,16 +80,7 @@ def _zip_blocks(path: Path) -> Iterator[bytes]:
 
 
 def parse(line: bytes) -> Document:
-    """Parse the line of a paper.
-
-    >>> paper = parse(
-    ...     b'{"id":"0704.0047","title":"Acoustic   emission","abstract":"  We listen.",'
-    ...     b'"categories":"cs.NE cs.NA","versions":[{"version":"v1",'
-    ...     b'"created":"Sun, 1 Apr 2007 13:06:50 GMT"}]}'
-    ... )
-    >>> paper.date, paper.labels, paper.text.splitlines()
-    ('2007-04-01T13:06:50', ['cs.NE', 'math.NA'], ['Acoustic emission', 'We listen.'])
-    """
+    """Parse the line of a paper."""
     if isinstance(line, Overlong):
         raise too_long(LONGEST_LINE)
     try:
@@ -107,18 +93,14 @@ def parse(line: bytes) -> Document:
     if not categories:
         raise FaultError("field 'categories' is empty")
     labels = distinct([ALIASES.get(name, name) for name in categories])
-    return Document(paper.id, _date(paper), lines(paper.title, paper.abstract), labels)
-
-
-def _date(paper: _Paper) -> str:
     created = paper.versions[0].created if paper.versions else ""
     found = _CREATED.match(created)
     date = day(found[3], found[2], found[1]) if found else None
     if found is None or date is None:
-        raise FaultError(
-            f"its first version has date {created!r}" if created else "it has no version"
-        )
-    return f"{date}T{found[4]}"
+        reason = f"its first version has date {created!r}" if created else "it has no version"
+        raise FaultError(reason)
+    text = lines(paper.title, paper.abstract)
+    return Document(paper.id, f"{date}T{found[4]}", text, labels)
 
 
 ARXIV = Dataset(

@@ -90,11 +90,7 @@ def _batches(documents: Iterator[Document], size: int, *, labelled: bool) -> Ite
 
 
 def take(documents: Iterator[Document], size: int) -> list[Document]:
-    """Take the next documents, at most ``size``, fewer if they are long.
-
-    >>> take(iter([Document("1", None, "wheat", []), Document("2", None, "corn", [])]), 1)[0].id
-    '1'
-    """
+    """Take the next documents, at most ``size``, fewer if they are long."""
     taken: list[Document] = []
     held = 0
     for document in islice(documents, size):

@@ -41,19 +41,9 @@ class Split:
     whole: bool = False
 
 
-def _odd_day(document: Document) -> Part | None:
-    """Return the part of section 6.3 by the day of the month.
-
-    >>> [_odd_day(Document("", date, "", [])) for date in ("1996-08-20", "1996-08-21")]
-    ['train', 'test']
-    """
-    day = int((document.date or "")[8:10])
-    return "test" if day % 2 else "train"
-
-
 DAYS: Final = Split(
     "odd days are the test set, even days the training set (section 6.3 of the paper)",
-    _odd_day,
+    lambda document: "test" if int((document.date or "")[8:10]) % 2 else "train",
     dated=True,
 )
 
@@ -212,18 +202,18 @@ class Documents(Iterator[Document]):
                     continue
                 self.delivered += 1
                 yield document
-        if not self.delivered:
-            raise StreamError(self._nothing())
-
-    def _nothing(self) -> str:
+        if self.delivered:
+            return
         reading, path = self.folder.reading, self.folder.path
         if not reading.records:
-            return f"{path} has no documents"
+            raise StreamError(f"{path} has no documents")
         if reading.bad.skipped == reading.records:
             first = reading.bad.first
-            return f"all {reading.records} records in {path} are bad; the first: {first}"
+            raise StreamError(
+                f"all {reading.records} records in {path} are bad; the first: {first}"
+            )
         where = "" if self._split is None else f" in this part of {self._split_name!r}"
-        return f"none of the {reading.records} documents in {path} has labels{where}"
+        raise StreamError(f"none of the {reading.records} documents in {path} has labels{where}")
 
     def _belongs(self, document: Document) -> bool:
         if self._split is None:

@@ -38,20 +38,7 @@ def by_date(
 ) -> Iterator[Document]:
     """Sort documents by date; documents of the same date keep their order.
 
-    Parameters
-    ----------
-    documents
-        Documents in any order; all are read before the first is yielded.
-    part_bytes
-        How much text to hold in memory.
-    on_held
-        Called now and then with the number of documents read.
-
-    Examples
-    --------
-    >>> later, sooner = (Document(date, date, "", []) for date in ("1997-01-02", "1996-08-20"))
-    >>> [document.id for document in by_date([later, sooner])]
-    ['1996-08-20', '1997-01-02']
+    All are read before the first is yielded; ``on_held`` is called now and then with their number.
     """
     held: list[Document] = []
     size = 0

@@ -7,10 +7,8 @@ from typing import Final
 
 import msgspec
 
-_NAMES: Final = (
-    "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC",
-)  # fmt: skip
-_MONTHS: Final = {name: number for number, name in enumerate(_NAMES, 1)}
+_NAMES: Final = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC"
+_MONTHS: Final = {name: number for number, name in enumerate(_NAMES.split(), 1)}
 
 
 def day(year: str, month: str, day_: str) -> str | None:
@@ -56,27 +54,15 @@ class Document(msgspec.Struct, frozen=True, gc=False):
 
 
 def tidy(text: str | None) -> str:
-    r"""Collapse white space.
-
-    >>> tidy("  Wheat\n   and corn ")
-    'Wheat and corn'
-    """
+    """Collapse white space."""
     return " ".join(text.split()) if text else ""
 
 
 def lines(*parts: str | None) -> str:
-    r"""Join the parts that are not empty, a line each.
-
-    >>> lines("WHEAT", None, " Prices\nrose. ")
-    'WHEAT\nPrices rose.'
-    """
+    """Join the parts that are not empty, a line each."""
     return "\n".join(part for part in map(tidy, parts) if part)
 
 
 def distinct(labels: list[str]) -> list[str]:
-    """Drop repeated and empty labels.
-
-    >>> distinct(["oil", "", "gas", "oil"])
-    ['oil', 'gas']
-    """
+    """Drop repeated and empty labels."""
     return [label for label in dict.fromkeys(labels) if label]

@@ -61,43 +61,30 @@ def parse(name: str, raw: bytes) -> Document:
         raise FaultError("it has no <head> or no <body>")
     identifier = root.find("head/docdata/doc-id")
     own = "" if identifier is None else identifier.get("id-string", "")
-    return Document(
-        own or name.rpartition("/")[2].removesuffix(".xml"),
-        _date(root, name),
-        _text(root),
-        distinct([tidy(text_of(element)) for element in root.iterfind(DESCRIPTORS)]) or None,
-    )
-
-
-def _text(root: Element) -> str:
     content = "body/body.content/block[@class='{}']/p"
     paragraphs = root.findall(content.format("full_text"))
-    return lines(
+    text = lines(
         text_of(root.find("body/body.head/hedline/hl1")),
         *map(text_of, paragraphs or root.iterfind(content.format("lead_paragraph"))),
     )
+    labels = distinct([tidy(text_of(element)) for element in root.iterfind(DESCRIPTORS)])
+    own = own or name.rpartition("/")[2].removesuffix(".xml")
+    return Document(own, _date(root, name), text, labels or None)
 
 
 def _date(root: Element, name: str) -> str:
     """Return the day that an article states if it fits the month of its folder, or the folder's."""
     found = _FILED.search(name)
     filed = found and day(*found.groups())
-    for stated in (_publication(root), _meta(root), filed):
+    element = root.find("head/pubdata")
+    found = _PUBLISHED.match("" if element is None else element.get("date.publication", ""))
+    published = found and day(*found.groups())
+    content = {meta.get("name"): meta.get("content", "") for meta in root.iterfind("head/meta")}
+    names = ("publication_year", "publication_month", "publication_day_of_month")
+    for stated in (published, day(*(content.get(name) or "" for name in names)), filed):
         if stated and (filed is None or stated[:7] == filed[:7]):
             return stated
     raise FaultError("it has no date: neither <pubdata>, nor <meta>, nor its folder has one")
-
-
-def _publication(root: Element) -> str | None:
-    element = root.find("head/pubdata")
-    found = _PUBLISHED.match("" if element is None else element.get("date.publication", ""))
-    return found and day(*found.groups())
-
-
-def _meta(root: Element) -> str | None:
-    content = {meta.get("name"): meta.get("content", "") for meta in root.iterfind("head/meta")}
-    names = ("publication_year", "publication_month", "publication_day_of_month")
-    return day(*(content.get(name) or "" for name in names))
 
 
 NYT = Dataset(

@@ -21,12 +21,7 @@ from clasher.io.lines import BLOCK
 from clasher.io.records import FaultError
 
 SCHEMA: Final = pa.schema(
-    {
-        "id": pa.string(),
-        "date": pa.string(),
-        "text": pa.string(),
-        "labels": pa.list_(pa.string()),
-    }
+    {"id": pa.string(), "date": pa.string(), "text": pa.string(), "labels": pa.list_(pa.string())}
 )
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -60,11 +55,7 @@ def read(folder: Folder) -> Generator[Document]:
 
 
 def parse(row: dict[str, Any]) -> Document:
-    """Make a document of a row.
-
-    >>> parse({"id": "1", "date": None, "text": "wheat", "labels": ["grain"]}).labels
-    ['grain']
-    """
+    """Make a document of a row."""
     try:
         document = msgspec.convert(row, Document)
     except msgspec.ValidationError as error:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Generator, Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -32,7 +33,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from clasher.datasets.archives import Member, damaged, files, members
-from clasher.datasets.dataset import DAYS, Dataset, Part, Split
+from clasher.datasets.dataset import DAYS, Dataset, Split
 from clasher.datasets.document import Document, day, distinct, lines
 from clasher.datasets.safe_xml import parse, text_of
 from clasher.datasets.source_folder import Folder, matching, text_blocks
@@ -41,8 +42,6 @@ from clasher.io.lines import split_lines
 from clasher.io.records import FaultError
 
 TOKENS: Final = ("train", *(f"test_pt{number}" for number in range(4)))
-LAST_OF_TRAINING: Final = 26_150
-
 _JUDGEMENTS: Final = ("rcv1-v2.topics.qrels", "rcv1-v2.topics.qrels.gz", "rcv1-v2.topics.qrels.txt")
 _HIERARCHY: Final = ("rcv1.topics.hier*orig*", "rcv1.topics.hier*expanded*")
 _ARCHIVES: Final = ("rcv1.tar*", "rcv1.tgz", "RCV1.tar*")
@@ -78,12 +77,9 @@ def read(folder: Folder) -> Generator[Document]:
 
 def _tokens(path: Path) -> dict[str, Path]:
     """Find the token files, by their part."""
-    found = {}
-    for part in TOKENS:
-        name = f"lyrl2004_tokens_{part}.dat"
-        for each in _near(path, (name, f"{name}.gz")):
-            found[part] = each
-    return found
+    names = {part: f"lyrl2004_tokens_{part}.dat" for part in TOKENS}
+    found = {part: _near(path, (name, f"{name}.gz")) for part, name in names.items()}
+    return {part: paths[0] for part, paths in found.items() if paths}
 
 
 def _near(path: Path, patterns: tuple[str, ...]) -> list[Path]:
@@ -102,8 +98,7 @@ _CODES: Final = (
     " GMIL GOBIT GODD GPOL GPRO GREL GSCI GSPO GTOUR GVIO GVOTE GWEA GWELF M11 M12 M13 M131 M132"
     " M14 M141 M142 M143 MCAT"
 )
-CODES: Final = frozenset(_CODES.split())
-"""The 103 topics."""
+CODES: Final = frozenset(_CODES.split())  # the 103 topics
 
 _COLUMNS: Final = {"topic": pa.string(), "story": pa.int32(), "judgement": pa.int8()}
 
@@ -115,11 +110,9 @@ class Judgements:
         self.path = path
         try:
             table = csv.read_csv(
-                path,
-                csv.ReadOptions(column_names=list(_COLUMNS)),
-                csv.ParseOptions(delimiter=" "),
-                csv.ConvertOptions(column_types=_COLUMNS),
-            )
+                path, csv.ReadOptions(column_names=list(_COLUMNS)),
+                csv.ParseOptions(delimiter=" "), csv.ConvertOptions(column_types=_COLUMNS),
+            )  # fmt: skip
         except (pa.ArrowException, OSError) as error:
             raise damaged(str(path), error) from error
         table = table.filter(pc.equal(table["judgement"], 1))
@@ -151,25 +144,21 @@ class Hierarchy:
             if words[0:4:2] == ["parent:", "child:"] and len(words) > 3:
                 self.parents[words[3]] = words[1]
             elif words:
-                raise StreamError(
-                    f"{path}, line {number} is not 'parent: … child: …'; get the file again"
-                )
+                rule = "is not 'parent: … child: …'"
+                raise StreamError(f"{path}, line {number} {rule}; get the file again")
 
     def closed(self, topics: list[str]) -> list[str]:
         """Add the topics above these, leaving out inner nodes that are no topics."""
         found = list(topics)
         for topic in topics:
-            above = self.parents.get(topic)
-            while above is not None:
+            above = topic
+            while above := self.parents.get(above, ""):
                 if above in CODES:
                     found.append(above)
-                above = self.parents.get(above)
         return distinct(found)
 
 
 # ── stories ───────────────────────────────────────────────────────────────────────────────────────
-
-TOPICS: Final = "bip:topics:1.0"
 
 _STORY: Final = re.compile(r"(?:^|/)\d+newsML\.xml$", re.IGNORECASE)
 _DAY: Final = re.compile(r"(?:^|/)(\d{4})(\d\d)(\d\d)(?:\.zip)?/[^/]*$", re.IGNORECASE)
@@ -189,17 +178,10 @@ def day_files(path: Path) -> list[Path]:
 
 
 class Stories:
-    """Reads stories with their topics.
+    """Reads stories: the headline (or else the title) and the paragraphs, a line each.
 
-    The text is the headline (or else the title) and the paragraphs, a line each.
-
-    Parameters
-    ----------
-    judgements
-        The topics of RCV1-v2, whose stories alone are read. Without them, topics are those in the
-        stories.
-    hierarchy
-        Adds the topics above those in the stories, as RCV1-v2 does.
+    With judgements, only the stories of RCV1-v2 are read, and these are their topics. Otherwise
+    topics are those in the stories, and the hierarchy adds the topics above them.
     """
 
     def __init__(self, judgements: Judgements | None, hierarchy: Hierarchy | None) -> None:
@@ -207,7 +189,6 @@ class Stories:
         self.hierarchy = hierarchy
 
     def parse(self, name: str, raw: bytes) -> Document | None:
-        """Parse the file of a story; None if RCV1-v2 does not have it."""
         root = parse(raw)
         number = root.get("itemid", "")
         if root.tag != "newsitem" or not number.isdecimal():
@@ -223,7 +204,7 @@ class Stories:
     def _codes(self, root: Element) -> list[str]:
         if root.find("metadata") is None:
             raise FaultError("it has no <metadata>, so no codes")
-        codes = root.iterfind(f"metadata/codes[@class='{TOPICS}']/code")
+        codes = root.iterfind("metadata/codes[@class='bip:topics:1.0']/code")
         found = [code.get("code", "") for code in codes]
         if "" in found:
             raise FaultError("one of its topics is a <code> without the attribute code")
@@ -249,39 +230,22 @@ def _date(name: str, stated: str) -> str:
 
 # ── token files ───────────────────────────────────────────────────────────────────────────────────
 
-LONGEST_LINE: Final = 1 << 20
-
 
 def read_tokens(paths: list[Path], judgements: Judgements, folder: Folder) -> Iterator[Document]:
     """Yield the documents of token files, in the order of their numbers (nearly that of time).
 
     A record is a line ``.I 2286``, a line ``.W``, lines of stemmed words, and an empty line.
     """
+    parse = partial(_parse_tokens, judgements)
     streams = [
-        folder.parsed(
-            str(path),
-            enumerate(_records(path), 1),
-            lambda record: parse_tokens(record, judgements),
-            b"\n".join,
-        )
-        for path in paths
+        folder.parsed(str(path), enumerate(_records(path), 1), parse, b"\n".join) for path in paths
     ]
     return heapq.merge(*streams, key=lambda document: int(document.id))
 
 
 def _records(path: Path) -> Iterator[list[bytes]]:
-    """Yield the lines of each record."""
+    """Yield the lines of each record; raise if the last line is incomplete."""
     record: list[bytes] = []
-    for line in _lines(path):
-        if line.startswith(b".I") and record:
-            yield record
-            record = []
-        record.append(line)
-    yield record
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file; raise if the last is incomplete."""
     end = b""
 
     def blocks() -> Iterator[bytes]:
@@ -290,14 +254,17 @@ def _lines(path: Path) -> Iterator[bytes]:
             end = block[-1:]
             yield block
 
-    for line in chain.from_iterable(split_lines(blocks(), LONGEST_LINE)):
-        yield line.rstrip()
+    for line in chain.from_iterable(split_lines(blocks(), 1 << 20)):
+        if line.startswith(b".I") and record:
+            yield record
+            record = []
+        record.append(line.rstrip())
     if end != b"\n":
         raise StreamError(f"{path} ends in the middle of a line; get it again")
+    yield record
 
 
-def parse_tokens(record: list[bytes], judgements: Judgements) -> Document:
-    """Parse the lines of a document."""
+def _parse_tokens(judgements: Judgements, record: list[bytes]) -> Document:
     head, mark, *body = (*record, b"", b"")
     number = head.removeprefix(b".I").strip()
     if not head.startswith(b".I") or not number.isdigit():
@@ -309,13 +276,6 @@ def parse_tokens(record: list[bytes], judgements: Judgements) -> Document:
         raise FaultError(f"document {int(number)} has no topics in {judgements.path}")
     text = b"\n".join(line for line in body if line).decode("latin-1")
     return Document(str(int(number)), None, text, labels)
-
-
-# ── the dataset ───────────────────────────────────────────────────────────────────────────────────
-
-
-def _lyrl2004(document: Document) -> Part | None:
-    return "train" if int(document.id) <= LAST_OF_TRAINING else "test"
 
 
 RCV1 = Dataset(
@@ -341,7 +301,7 @@ RCV1 = Dataset(
         "lyrl2004": Split(
             "LYRL2004: the 23,149 stories up to number 26150 (August 1996) for training, the "
             "781,265 later ones for testing",
-            _lyrl2004,
+            lambda document: "train" if int(document.id) <= 26_150 else "test",
         ),
     },
     undated="the token files have no dates; add the zips of days, or use split 'lyrl2004'",

@@ -17,7 +17,7 @@ from html.entities import html5
 from pathlib import Path
 from typing import Final
 
-from clasher.datasets.archives import Member, files, members
+from clasher.datasets.archives import files, members
 from clasher.datasets.dataset import DAYS, Dataset, Part, Split
 from clasher.datasets.document import Document, day, distinct, lines, tidy
 from clasher.datasets.source_folder import Folder, matching
@@ -55,7 +55,11 @@ def read(folder: Folder) -> Generator[Document]:
 
 def _stories(folder: Folder) -> Iterator[Document]:
     missing = set(FILES)
-    for member in _sources(find(folder.path)):
+    first, *_ = find(folder.path)
+    sources = members(first, _FILE, longest=_LONGEST_FILE)
+    if _FILE.search(first.name):
+        sources = files(first.parent, "reut2-0[0-2][0-9].sgm", longest=_LONGEST_FILE)
+    for member in sources:
         missing.discard(member.name.rpartition("/")[2].lower())
         try:
             content = member.read()
@@ -67,14 +71,6 @@ def _stories(folder: Folder) -> Iterator[Document]:
         raise REUTERS21578.missing(folder.path, f"{folder.path} lacks {names}")
 
 
-def _sources(found: list[Path]) -> Iterator[Member]:
-    if _FILE.search(found[0].name):
-        folder = found[0].parent
-        yield from files(folder, "reut2-0[0-2][0-9].sgm", longest=_LONGEST_FILE)
-    else:
-        yield from members(found[0], _FILE, longest=_LONGEST_FILE)
-
-
 def _file(name: str, content: bytes, folder: Folder) -> Iterator[Document]:
     head, *stories = content.split(b"<REUTERS")
     if not stories:
@@ -83,24 +79,12 @@ def _file(name: str, content: bytes, folder: Folder) -> Iterator[Document]:
     if b"</REUTERS>" not in stories[-1]:
         raise StreamError(f"{name} ends in the middle of a story; get it again")
     return folder.parsed(
-        name,
-        enumerate(stories, 1),
-        lambda raw: parse(raw.decode("latin-1")),
-        lambda raw: b"<REUTERS" + raw,
+        name, enumerate(stories, 1), lambda raw: parse(raw.decode("latin-1")), b"<REUTERS".__add__
     )
 
 
 def parse(story: str) -> Document:
-    """Parse a story, starting after its ``<REUTERS``.
-
-    >>> story = parse(
-    ...     ' TOPICS="YES" LEWISSPLIT="TRAIN" CGISPLIT="TRAINING-SET" NEWID="7"><DATE>26-FEB-1987'
-    ...     ' 15:01:01.79</DATE><TOPICS><D>grain</D><D>corn</D></TOPICS><TEXT><TITLE>CORN</TITLE>'
-    ...     '<BODY>Prices &lt;rose>.</BODY></TEXT></REUTERS>'
-    ... )
-    >>> story.id, story.date, story.labels, story.text.splitlines()
-    ('7', '1987-02-26T15:01:01', ['grain', 'corn'], ['CORN', 'Prices <rose>.'])
-    """
+    """Parse a story, starting after its ``<REUTERS``."""
     start, closed, rest = story.partition(">")
     inside, ended, _ = rest.partition("</REUTERS>")
     marks = dict(_ATTRIBUTE.findall(start))
@@ -118,20 +102,16 @@ def parse(story: str) -> Document:
 
 
 def unescape(text: str) -> str:
-    """Replace character references, and drop those of control characters.
+    """Replace character references, and drop those of control characters."""
 
-    >>> unescape("AT&amp;T &lt;T>&#3;")
-    'AT&T <T>'
-    """
-    return _REFERENCE.sub(_character, text)
+    def character(match: re.Match[str]) -> str:
+        number, name = match.groups()
+        if name:
+            return html5.get(f"{name};", match[0])
+        found = chr(int(number)) if number and int(number) < 0x110000 else ""
+        return found if found.isprintable() or found.isspace() else ""
 
-
-def _character(match: re.Match[str]) -> str:
-    number, name = match.groups()
-    if name:
-        return html5.get(f"{name};", match[0])
-    character = chr(int(number)) if number and int(number) < 0x110000 else ""
-    return character if character.isprintable() or character.isspace() else ""
+    return _REFERENCE.sub(character, text)
 
 
 def _element(tag: str, text: str) -> str | None:
@@ -162,14 +142,6 @@ def _lewis(document: Document) -> Part | None:
     return _LEWIS.get(document.marks.get("LEWISSPLIT", ""))
 
 
-def _apte(document: Document) -> Part | None:
-    return _lewis(document) if document.marks.get("TOPICS") == "YES" else None
-
-
-def _hayes(document: Document) -> Part | None:
-    return _HAYES.get(document.marks.get("CGISPLIT", ""))
-
-
 REUTERS21578 = Dataset(
     name="reuters21578",
     title="Reuters-21578 Text Categorization Collection, Distribution 1.0",
@@ -193,13 +165,13 @@ REUTERS21578 = Dataset(
         "apte": Split(
             'ModApte: 9,603 stories of LEWISSPLIT="TRAIN" and 3,299 of "TEST", TOPICS="YES", '
             "including those without topics",
-            _apte,
+            lambda document: _lewis(document) if document.marks.get("TOPICS") == "YES" else None,
             whole=True,
         ),
         "hayes": Split(
             'ModHayes: 20,856 stories of CGISPLIT="TRAINING-SET" and 722 of "PUBLISHED-TESTSET", '
             "including those without topics",
-            _hayes,
+            lambda document: _HAYES.get(document.marks.get("CGISPLIT", "")),
             whole=True,
         ),
         "days": DAYS,

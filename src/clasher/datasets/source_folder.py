@@ -21,29 +21,16 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Folder:
-    """An opened folder, or a single file in its place.
-
-    Attributes
-    ----------
-    path : Path
-        The folder or file.
-    reading : Reading
-        The policy for bad records, and the number of records read.
-    on_held : callable | None
-        Called now and then with the number of documents that wait to be sorted.
-    """
+    """An opened folder, or a single file in its place."""
 
     path: Path
-    reading: Reading = field(default_factory=Reading)
-    on_held: Callable[[int], None] | None = None
+    reading: Reading = field(default_factory=Reading)  # the policy for bad records, and counts
+    on_held: Callable[[int], None] | None = None  # gets the number of documents to be sorted
 
     def parsed(
-        self,
-        name: str,
-        records: Iterable[tuple[int, T]],
-        parse: Callable[[T], Document],
+        self, name: str, records: Iterable[tuple[int, T]], parse: Callable[[T], Document],
         raw: Callable[[T], bytes],
-    ) -> Iterator[Document]:
+    ) -> Iterator[Document]:  # fmt: skip
         """Parse numbered records; hand bad ones, as ``raw`` bytes, to the policy."""
         for number, record in records:
             self.reading.records += 1
@@ -70,7 +57,6 @@ class Folder:
                     yield document
 
     def by_date(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """Sort documents by date, in bounded memory."""
         return by_date(documents, on_held=self.on_held)
 
     def only(self, found: list[Path], what: str) -> Path:
@@ -90,14 +76,7 @@ def text_blocks(path: Path) -> Iterator[bytes]:
 
 
 def matching(path: Path, patterns: Iterable[str]) -> list[Path]:
-    """Return the files of a folder that match the first pattern with a match; or the file itself.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as name:
-    ...     Path(name, "news.json").touch()
-    ...     [found.name for found in matching(Path(name), ["*.jsonl", "*.json"])]
-    ['news.json']
-    """
+    """Return the files of a folder that match the first pattern with a match, or the file."""
     for pattern in patterns:
         if path.is_file():
             found = [path] if path.match(pattern) else []

@@ -23,18 +23,7 @@ ROW_GROUP: Final = 20_000  # rows of a Parquet file written at once
 class DocumentWriter(Closing):
     """Writes documents batch by batch; the file appears when ``finish`` is called.
 
-    Parameters
-    ----------
-    path
-        A file ``.jsonl`` (also ``.ndjson``, ``.json``) or ``.parquet``, or ``-`` for JSON lines on
-        standard output.
-
-    Examples
-    --------
-    >>> with DocumentWriter("-") as writer:
-    ...     writer.write([Document("2286", "1996-08-20", "Recovery", ["E11", "ECAT"])])
-    ...     writer.finish()
-    {"id":"2286","date":"1996-08-20","text":"Recovery","labels":["E11","ECAT"]}
+    The path ``-`` stands for JSON lines on standard output.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -52,8 +41,9 @@ class DocumentWriter(Closing):
             raise SettingError(f"{self.path}: the extension must be .jsonl or .parquet")
 
     def write(self, documents: Sequence[Document]) -> None:
-        """Write documents."""
-        self._out.write_lines([row(document) for document in documents])
+        self._out.write_lines(
+            [{name: getattr(one, name) for name in SCHEMA.names} for one in documents]
+        )
 
     def finish(self) -> None:
         """Complete the file, and give it its name."""
@@ -66,8 +56,8 @@ class DocumentWriter(Closing):
     def close(self) -> None:
         """Delete the file if it was not finished."""
         self._out.close()
-        with suppress(Unfinished):
-            self._files.__exit__(Unfinished, Unfinished(), None)
+        with suppress(_Unfinished):
+            self._files.__exit__(_Unfinished, _Unfinished(), None)
 
     def _open(self) -> str:
         try:
@@ -76,17 +66,8 @@ class DocumentWriter(Closing):
             raise failure(self.path, error) from error
 
 
-class Unfinished(Exception):  # noqa: N818 - not a failure
-    """Discards a file that was not finished."""
-
-
-def row(document: Document) -> dict[str, object]:
-    """Return the values of a document to write.
-
-    >>> row(Document("1", None, "wheat", None, {"TOPICS": "BYPASS"}))
-    {'id': '1', 'date': None, 'text': 'wheat', 'labels': None}
-    """
-    return {name: getattr(document, name) for name in SCHEMA.names}
+class _Unfinished(Exception):  # noqa: N818 - discards a file, not a failure
+    pass
 
 
 class _Parquet:
