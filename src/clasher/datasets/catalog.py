@@ -75,18 +75,16 @@ def open_dataset(
 
     Missing files raise here, not in the loop.
     """
-    documents = load(name, folder, on_error=on_error, unlabelled=not labelled)
-    return _batches(islice(documents, limit), batch_size, labelled=labelled)
-
-
-def _batches(documents: Iterator[Document], size: int, *, labelled: bool) -> Iterator[Batch]:
-    while some := take(documents, size):
-        yield Batch.of(
+    documents = islice(load(name, folder, on_error=on_error, unlabelled=not labelled), limit)
+    return (
+        Batch.of(
             [document.id for document in some],
             [document.text for document in some],
             [document.labels for document in some] if labelled else None,
             Fields(),
         )
+        for some in iter(lambda: take(documents, batch_size), [])
+    )
 
 
 def take(documents: Iterator[Document], size: int) -> list[Document]:

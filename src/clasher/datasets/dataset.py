@@ -208,10 +208,8 @@ class Documents(Iterator[Document]):
         if not reading.records:
             raise StreamError(f"{path} has no documents")
         if reading.bad.skipped == reading.records:
-            first = reading.bad.first
-            raise StreamError(
-                f"all {reading.records} records in {path} are bad; the first: {first}"
-            )
+            bad = f"all {reading.records} records in {path} are bad"
+            raise StreamError(f"{bad}; the first: {reading.bad.first}")
         where = "" if self._split is None else f" in this part of {self._split_name!r}"
         raise StreamError(f"none of the {reading.records} documents in {path} has labels{where}")
 

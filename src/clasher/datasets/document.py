@@ -39,11 +39,6 @@ class Document(msgspec.Struct, frozen=True, gc=False):
         All its labels; None if it was never labelled.
     marks : dict
         Other attributes that a split needs.
-
-    Examples
-    --------
-    >>> Document("2286", "1996-08-20", "Recovery excitement", ["E11", "ECAT"]).labels
-    ['E11', 'ECAT']
     """
 
     id: str

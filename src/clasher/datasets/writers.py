@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Final
 
 import pyarrow as pa
@@ -33,10 +33,10 @@ class DocumentWriter(Closing):
         self._out: LineWriter | _Parquet
         if self.path == STANDARD_OUTPUT:
             self._out = LineWriter(STANDARD_OUTPUT)
-        elif extension in (".jsonl", ".ndjson", ".json"):
-            self._out = LineWriter(self._open(), self.path)
-        elif extension == ".parquet":
-            self._out = _Parquet(self._open(), self.path)
+        elif extension in (".jsonl", ".ndjson", ".json", ".parquet"):
+            with _failing(self.path):
+                own = self._files.enter_context(replaced(self.path))
+            self._out = (_Parquet if extension == ".parquet" else LineWriter)(own, self.path)
         else:
             raise SettingError(f"{self.path}: the extension must be .jsonl or .parquet")
 
@@ -48,10 +48,8 @@ class DocumentWriter(Closing):
     def finish(self) -> None:
         """Complete the file, and give it its name."""
         self._out.close()
-        try:
+        with _failing(self.path):
             self._files.close()
-        except OSError as error:
-            raise failure(self.path, error) from error
 
     def close(self) -> None:
         """Delete the file if it was not finished."""
@@ -59,11 +57,13 @@ class DocumentWriter(Closing):
         with suppress(_Unfinished):
             self._files.__exit__(_Unfinished, _Unfinished(), None)
 
-    def _open(self) -> str:
-        try:
-            return self._files.enter_context(replaced(self.path))
-        except OSError as error:
-            raise failure(self.path, error) from error
+
+@contextmanager
+def _failing(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise failure(path, error) from error
 
 
 class _Unfinished(Exception):  # noqa: N818 - discards a file, not a failure
@@ -77,10 +77,8 @@ class _Parquet:
         self._what = what
         self._rows: list[dict[str, object]] = []
         self._bytes = 0
-        try:
+        with _failing(what):
             self._file = pq.ParquetWriter(path, SCHEMA, compression="zstd")
-        except OSError as error:
-            raise failure(what, error) from error
 
     def write_lines(self, rows: Sequence[dict[str, object]]) -> None:
         self._rows += rows
@@ -96,7 +94,5 @@ class _Parquet:
     def _flush(self) -> None:
         table = pa.Table.from_pylist(self._rows, SCHEMA)
         self._rows, self._bytes = [], 0
-        try:
+        with _failing(self._what):
             self._file.write_table(table)
-        except OSError as error:
-            raise failure(self._what, error) from error

@@ -15,10 +15,10 @@ import msgspec
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.routing import BaseRoute, Mount, Route, Router
+from starlette.routing import BaseRoute, Mount, Router
 
 from clasher.errors import SettingError, StoppedError
-from clasher.server.files import StaticFile, static_files
+from clasher.server.files import static_file, static_files
 from clasher.server.limits import Bounded, bounded_protocol
 from clasher.server.openapi import document
 from clasher.server.problems import unrouted
@@ -44,8 +44,7 @@ class Server(uvicorn.Server):
         setup = service.setup
         routes: list[BaseRoute] = [one.route() for one in OPERATIONS]
         described = msgspec.json.encode(document(OPERATIONS, setup.root_path))
-        files = static_files() | {"/openapi.json": StaticFile(described, "json")}
-        routes += [Route(path, file.send) for path, file in files.items()]
+        routes += [*static_files(), static_file("/openapi.json", "json", described)]
         if setup.root_path:  # the proxy may keep or remove it
             inner = Router(routes, redirect_slashes=False)
             routes = [Mount(setup.root_path, inner), *routes]

@@ -6,10 +6,12 @@ No request reaches the file system.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from importlib.resources import files
 
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 TYPES = {
     "html": "text/html; charset=utf-8",
@@ -18,28 +20,24 @@ TYPES = {
     "svg": "image/svg+xml",
     "json": "application/json",
 }
-PAGES = {"/": "index.html", "/docs": "docs.html"}  # all other files are at ``/pages/NAME``
+PAGES = {"index.html": "/", "docs.html": "/docs"}  # all other files are at ``/pages/NAME``
 
 
-class StaticFile:
-    """A file in memory, with its media type and entity tag."""
+def static_file(path: str, extension: str, content: bytes) -> Route:
+    """Make the route of a file in memory; a browser that has it gets 304."""
+    tag = f'"{hashlib.blake2b(content, digest_size=8).hexdigest()}"'
+    headers = {"etag": tag, "cache-control": "no-cache"}
 
-    def __init__(self, content: bytes, extension: str) -> None:
-        self._content = content
-        self._media_type = TYPES[extension]
-        tag = hashlib.blake2b(content, digest_size=8).hexdigest()
-        self._headers = {"etag": f'"{tag}"', "cache-control": "no-cache"}
+    async def send(request: Request) -> Response:
+        if tag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        return Response(content, headers=headers, media_type=TYPES[extension])
 
-    async def send(self, request: Request) -> Response:
-        if self._headers["etag"] in request.headers.get("if-none-match", ""):
-            return Response(status_code=304, headers=self._headers)
-        return Response(self._content, headers=self._headers, media_type=self._media_type)
+    return Route(path, send)
 
 
-def static_files() -> dict[str, StaticFile]:
-    """Read all files, by their path in the address."""
-    found = {
-        f"/pages/{item.name}": StaticFile(item.read_bytes(), item.name.rpartition(".")[2])
-        for item in files("clasher.server").joinpath("pages").iterdir()
-    }
-    return found | {path: found.pop(f"/pages/{name}") for path, name in PAGES.items()}
+def static_files() -> Iterator[Route]:
+    """Read all files."""
+    for item in files("clasher.server").joinpath("pages").iterdir():
+        path = PAGES.get(item.name, f"/pages/{item.name}")
+        yield static_file(path, item.name.rpartition(".")[2], item.read_bytes())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from inspect import cleandoc
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -20,11 +20,20 @@ Errors are problem+json: what is wrong, where (`field`), and how to fix it (`rem
 Send `Authorization: Bearer TOKEN` if the service uses tokens. Bodies may be compressed with gzip.
 """
 REF = "#/components/schemas/{name}"
+Schemas: TypeAlias = dict[Any, dict[str, Any]]  # by type
 
 
 def document(operations: Sequence[Operation], root_path: str = "") -> dict[str, Any]:
     """Make the whole document."""
-    schemas = _Schemas(operations)
+    types: list[Any] = [Problem]
+    for one in operations:
+        types += [one.body, one.line, one.answer, one.answer_line]
+    types = [shape for shape in types if shape not in (None, bytes)]
+    found, components = msgspec.json.schema_components(types, ref_template=REF)
+    for schema in components.values():
+        schema["description"] = cleandoc(schema.get("description", ""))
+    schemas: Schemas = {bytes: {"type": "string", "format": "binary"}}
+    schemas |= zip(types, found, strict=True)
     paths: dict[str, dict[str, Any]] = {}
     for one in operations:
         paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, schemas)
@@ -34,30 +43,13 @@ def document(operations: Sequence[Operation], root_path: str = "") -> dict[str, 
         "servers": [{"url": root_path or "/"}],
         "paths": paths,
         "components": {
-            "schemas": schemas.components,
+            "schemas": components,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
 
 
-class _Schemas:
-    def __init__(self, operations: Sequence[Operation]) -> None:
-        types: list[Any] = [Problem]
-        for one in operations:
-            types += [one.body, one.line, one.answer, one.answer_line]
-        self._types = [shape for shape in types if shape not in (None, bytes)]
-        schemas, components = msgspec.json.schema_components(self._types, ref_template=REF)
-        self._schemas, self.components = list(schemas), components
-        for schema in components.values():
-            schema["description"] = cleandoc(schema.get("description", ""))
-
-    def of(self, shape: Any) -> dict[str, Any]:
-        if shape is bytes:
-            return {"type": "string", "format": "binary"}
-        return self._schemas[self._types.index(shape)]
-
-
-def _operation(one: Operation, schemas: _Schemas) -> dict[str, Any]:
+def _operation(one: Operation, schemas: Schemas) -> dict[str, Any]:
     description = cleandoc(one.handler.__doc__ or "")
     described: dict[str, Any] = {
         "operationId": one.name,
@@ -74,15 +66,15 @@ def _operation(one: Operation, schemas: _Schemas) -> dict[str, Any]:
     return described
 
 
-def _body(one: Operation, schemas: _Schemas) -> dict[str, Any]:
-    schema = schemas.of(one.body)
+def _body(one: Operation, schemas: Schemas) -> dict[str, Any]:
+    schema = schemas[one.body]
     if one.line is None:
         return {one.body_type: _with_example(schema, one.example)}
-    either = {"anyOf": [schema, schemas.of(one.line)]}  # a batch or a single document
+    either = {"anyOf": [schema, schemas[one.line]]}  # a batch or a single document
     line = msgspec.json.encode(one.example["documents"][0]).decode() + "\n"
     return {
         one.body_type: _with_example(either, one.example),
-        LINES: _with_example(schemas.of(one.line), line),
+        LINES: _with_example(schemas[one.line], line),
     }
 
 
@@ -106,13 +98,13 @@ def _parameters(one: Operation) -> Iterator[dict[str, Any]]:
             yield {"name": name.title(), "in": "header", "required": False, "schema": schema}
 
 
-def _responses(one: Operation, schemas: _Schemas) -> dict[str, Any]:
+def _responses(one: Operation, schemas: Schemas) -> dict[str, Any]:
     success: dict[str, Any] = {"description": title(one.status)}
     if one.answer is not None:
-        schema = schemas.of(one.answer)
+        schema = schemas[one.answer]
         success["content"] = {one.answer_type: _with_example(schema, one.example_answer)}
     if one.answer_line is not None:
-        success["content"][LINES] = {"schema": schemas.of(one.answer_line)}
+        success["content"][LINES] = {"schema": schemas[one.answer_line]}
     statuses = {*one.problems, 403, 421}  # another site, an unknown host
     if one.scope is not None:
         statuses.add(401)
@@ -122,7 +114,7 @@ def _responses(one: Operation, schemas: _Schemas) -> dict[str, Any]:
         statuses.update((400, 408, 413, 415, 422))
     if one.query is not None or one.path_type is not None:
         statuses.add(422)
-    problem = {MEDIA_TYPE: {"schema": schemas.of(Problem)}}
+    problem = {MEDIA_TYPE: {"schema": schemas[Problem]}}
     return {str(one.status): success} | {
         str(status): {"description": title(status), "content": problem}
         for status in sorted(statuses)

@@ -173,6 +173,7 @@ class Service:
         self._opening: asyncio.Task[Engine] | None = None
         self._recording: asyncio.Task[None] | None = None
         self._stopping = threading.Event()
+        self.is_stopping = self._stopping.is_set
 
     async def open(self) -> Engine:
         """Open the engine; until then, requests get 503."""
@@ -204,9 +205,6 @@ class Service:
     @property
     def is_ready(self) -> bool:
         return self._engine is not None and not self.is_stopping()
-
-    def is_stopping(self) -> bool:
-        return self._stopping.is_set()
 
     async def metrics(self) -> ServiceMetrics:
         known = msgspec.structs.asdict(await self.workers.run(self.engine.metrics))
