@@ -24,7 +24,7 @@ from collections.abc import Generator, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -32,7 +32,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from clasher.datasets.archives import Member, damaged, files, members
+from clasher.datasets.archives import damaged, files, members
 from clasher.datasets.dataset import DAYS, Dataset, Split
 from clasher.datasets.document import Document, day, distinct, lines
 from clasher.datasets.safe_xml import parse, text_of
@@ -61,11 +61,13 @@ def read(folder: Folder) -> Generator[Document]:
     parse_story = Stories(judgements, hierarchy).parse
     if days := day_files(path):
         for each in days:  # the stories of a day are in the order of their numbers
-            unpacked = each.is_dir()
-            stories = files(each, "*.xml", key=_number) if unpacked else _members(each)
+            stories = members(each, _STORY, key=_number)
+            if each.is_dir():
+                stories = files(each, "*.xml", key=_number)
             yield from folder.parsed_members(stories, parse_story)
     elif archives := matching(path, _ARCHIVES):
-        yield from folder.by_date(folder.parsed_members(_members(archives[0]), parse_story))
+        stories = members(archives[0], _STORY, key=_number)
+        yield from folder.by_date(folder.parsed_members(stories, parse_story))
     else:
         tokens = _tokens(path)
         missing = [f"lyrl2004_tokens_{part}.dat.gz" for part in TOKENS if part not in tokens]
@@ -177,16 +179,15 @@ def day_files(path: Path) -> list[Path]:
     return [found[day] for day in sorted(found)]
 
 
-class Stories:
+class Stories(NamedTuple):
     """Reads stories: the headline (or else the title) and the paragraphs, a line each.
 
     With judgements, only the stories of RCV1-v2 are read, and these are their topics. Otherwise
     topics are those in the stories, and the hierarchy adds the topics above them.
     """
 
-    def __init__(self, judgements: Judgements | None, hierarchy: Hierarchy | None) -> None:
-        self.judgements = judgements
-        self.hierarchy = hierarchy
+    judgements: Judgements | None
+    hierarchy: Hierarchy | None
 
     def parse(self, name: str, raw: bytes) -> Document | None:
         root = parse(raw)
@@ -209,10 +210,6 @@ class Stories:
         if "" in found:
             raise FaultError("one of its topics is a <code> without the attribute code")
         return distinct(found) if self.hierarchy is None else self.hierarchy.closed(found)
-
-
-def _members(path: Path) -> Generator[Member]:
-    return members(path, _STORY, key=_number)
 
 
 def _number(name: str) -> int:

@@ -12,15 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from clasher.errors import (
-    BusyError,
-    ClasherError,
-    ConflictError,
-    ModelFileError,
-    RefusedError,
-    StoppedError,
-    UnknownDocumentError,
-)
+from clasher import errors
 
 MEDIA_TYPE = "application/problem+json"
 _PATH = re.compile(r" - at `(?P<path>[^`]*)`$")
@@ -41,7 +33,7 @@ class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     remedy: str | None = None
 
 
-class HttpError(ClasherError):
+class HttpError(errors.ClasherError):
     """An error that becomes a problem response."""
 
     def __init__(
@@ -81,21 +73,21 @@ def title(status: int) -> str:
     return newer.get(status) or HTTPStatus(status).phrase
 
 
-_KINDS: tuple[tuple[type[ClasherError], int, str, str | None], ...] = (
-    (UnknownDocumentError, 404, "unknown-document", None),
-    (ConflictError, 409, "conflict", None),
-    (RefusedError, 409, "refused", None),
-    (StoppedError, 503, "stopped", "try again after the service has restarted"),
-    (ModelFileError, 422, "not-a-model", "send a model file written by clasher"),
-    (ClasherError, 422, "invalid", None),
+_KINDS: tuple[tuple[type[errors.ClasherError], int, str, str | None], ...] = (
+    (errors.UnknownDocumentError, 404, "unknown-document", None),
+    (errors.ConflictError, 409, "conflict", None),
+    (errors.RefusedError, 409, "refused", None),
+    (errors.StoppedError, 503, "stopped", "try again after the service has restarted"),
+    (errors.ModelFileError, 422, "not-a-model", "send a model file written by clasher"),
+    (errors.ClasherError, 422, "invalid", None),
 )
 
 
-def as_http(error: ClasherError) -> HttpError:
+def as_http(error: errors.ClasherError) -> HttpError:
     """Convert an error of the engine; its message becomes the detail and the remedy."""
     if isinstance(error, HttpError):
         return error
-    if isinstance(error, BusyError):
+    if isinstance(error, errors.BusyError):
         return busy(str(error), seconds=error.retry_after)
     _, status, kind, remedy = next(row for row in _KINDS if isinstance(error, row[0]))
     detail, _, advice = str(error).partition("; ")
