@@ -51,12 +51,10 @@ class FlowFolder(LockedFolder):
 
     @property
     def is_new(self) -> bool:
-        """Whether no snapshot was ever written here."""
         return not self._snapshots.versions() and not list(self.snapshots.glob("*.damaged"))
 
     @property
     def dead_letters(self) -> Path:
-        """The default file for dead letters."""
         return self.path / "dead-letters.jsonl"
 
     def runner(self) -> str:
@@ -67,7 +65,6 @@ class FlowFolder(LockedFolder):
         return path.read_text(encoding="ascii").strip()
 
     def begin(self, model: Clasher, initial_model: InitialModel | None = None) -> FlowState:
-        """Make the state of a new folder, and save it as snapshot 0."""
         if initial_model is not None:
             initial_model.keep(self.path)
         state = FlowState(model, self._remember)
@@ -118,13 +115,11 @@ class FlowFolder(LockedFolder):
         self._link_model(state.seq)
 
     def discard(self) -> None:
-        """Delete the prepared snapshot, because the other party refused."""
         prepared = self._snapshots.prepared()
         if prepared is not None:
             self._snapshots.discard(prepared)
 
     def _decide(self, prepared: int, party: Party | None, committed: int | None) -> None:
-        """Decide whether a snapshot that was prepared before a crash counts."""
         if party is None:
             raise FolderError(
                 f"{self.path}: a broker has not decided yet whether snapshot {prepared} counts; "
@@ -136,7 +131,6 @@ class FlowFolder(LockedFolder):
             self._snapshots.discard(prepared)
 
     def _compare(self, state: FlowState, party: Party, committed: int) -> None:
-        """Refuse to go on if the other party has committed another snapshot."""
         expected = state.agreed.get(party.name, 0)
         if committed == expected:
             return

@@ -89,7 +89,6 @@ def _new(state: FlowState, documents: Documents) -> tuple[Batch, Hashed]:
 
 
 def _with_early_labels(state: FlowState, records: Batch) -> Batch:
-    """Give unlabelled documents the labels that came before them."""
     sets = records.labels
     if not state.window.early:
         return records
@@ -131,7 +130,6 @@ def _step(
 
 
 def _join_one(state: FlowState, own: Id, truth: LabelSets, source: str) -> list[Poison]:
-    """Learn the labels of one document, or let them wait for it."""
     labels = truth.as_given(0)
     if labels is None:
         return [Poison(source, own, "it has no labels")]

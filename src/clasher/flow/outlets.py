@@ -126,7 +126,6 @@ class Outlets:
         return not self._sinks.keys() <= state.sinks.keys()
 
     def write(self, predicted: Predicted) -> None:
-        """Write documents with their labels, and dead letters."""
         outputs = self._encoded(predicted)
         for outlet in self._outlets:
             picked = outputs
@@ -137,7 +136,6 @@ class Outlets:
         self.write_letters(predicted.poison)
 
     def write_letters(self, poison: Sequence[Poison]) -> None:
-        """Write dead letters."""
         if not poison:
             return
         room = self._patience.until(self._letters.name, self._letters.room)
@@ -145,12 +143,10 @@ class Outlets:
         self._give(self._letters, letters)
 
     def flush(self, state: FlowState) -> None:
-        """Flush all sinks, and note their positions."""
         for name, sink in self._sinks.items():
             state.sinks[name] = self._patience.until(name, sink.flush)
 
     def close(self) -> None:
-        """Close all sinks."""
         for sink in self._sinks.values():
             sink.close()
 

@@ -147,7 +147,6 @@ class Reader(Generic[T]):
 
     @property
     def has_something(self) -> bool:
-        """Whether ``take`` would return or raise something."""
         return bool(self._ready) or self._error is not None
 
     def take(self) -> T | CommitRequest | None:
@@ -164,7 +163,6 @@ class Reader(Generic[T]):
         return None
 
     def ask_to_end(self) -> None:
-        """Ask the thread to end after the current read."""
         with self._bell:
             self._is_closing = True
             self._bell.notify_all()

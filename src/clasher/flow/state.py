@@ -75,13 +75,6 @@ class FlowState(Judged):
         The identity of each stream (``Source.identity``), by role and name.
     agreed : dict
         The last snapshot that other parties have agreed to, by party.
-
-    Examples
-    --------
-    >>> state = FlowState(Clasher(1024), remember=10)
-    >>> state.positions["news.jsonl"] = {"offset": 17}
-    >>> FlowState.of(state.to_plain(), state.model, remember=10).positions
-    {'news.jsonl': {'offset': 17}}
     """
 
     def __init__(self, model: Clasher, remember: int) -> None:
@@ -97,7 +90,6 @@ class FlowState(Judged):
         self.window = JoinWindow(model.settings.pending)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return all but the model as plain values for JSON."""
         return {
             "format": FORMAT, "seq": self.seq, "turn": self.turn, "arrived": self.arrived,
             "positions": self.positions, "sinks": self.sinks,
@@ -182,15 +174,7 @@ class Figures:
 
 
 class Meter:
-    """Read the figures of a state now and then.
-
-    Examples
-    --------
-    >>> meter = Meter()
-    >>> meter.read(FlowState(Clasher(1024), remember=0), lag=3, took=0.5)
-    >>> meter.figures.documents, meter.figures.lag
-    (0, 3)
-    """
+    """Read the figures of a state now and then."""
 
     def __init__(self) -> None:
         self.refused = self.troubles = 0
@@ -198,11 +182,9 @@ class Meter:
         self._points: deque[tuple[float, int]] = deque()
 
     def is_due(self) -> bool:
-        """Whether the last reading is old."""
         return not self._points or time.monotonic() - self._points[-1][0] >= EVERY
 
     def read(self, state: FlowState, lag: int | None, took: float) -> None:
-        """Read the current figures."""
         measures = quality.figures(state.quality.recent())
         self.figures = Figures(
             **asdict(state.counts),

@@ -34,17 +34,6 @@ class JoinWindow:
     """Predictions that wait for labels, and labels that wait for documents: ``most`` of each.
 
     The oldest make room.
-
-    Examples
-    --------
-    >>> window = JoinWindow(most=1)
-    >>> window.predict("a", ["oil"])
-    >>> window.take_prediction("a"), window.take_prediction("a")
-    (['oil'], None)
-    >>> window.keep("b", ["gold"], "labels"), window.keep("c", ["gas"], "labels")
-    (None, ('b', Early(labels=['gold'], source='labels')))
-    >>> window.take_labels("c").labels
-    ['gas']
     """
 
     def __init__(self, most: int) -> None:
@@ -54,18 +43,15 @@ class JoinWindow:
 
     @property
     def early(self) -> int:
-        """The number of labels that wait for their document."""
         return len(self._early)
 
     def predict(self, own: Id, labels: Sequence[str]) -> None:
-        """Keep the prediction of a waiting document."""
         self._predicted.pop(str(own), None)
         self._predicted[str(own)] = labels
         if len(self._predicted) > self.most:
             self._predicted.popitem(last=False)
 
     def take_prediction(self, own: Id) -> Sequence[str] | None:
-        """Take the prediction of a document; None if it does not wait."""
         return self._predicted.pop(str(own), None)
 
     def keep(self, own: Id, labels: LabelValue, source: str) -> tuple[str, Early] | None:
@@ -75,17 +61,14 @@ class JoinWindow:
         return self._early.popitem(last=False) if len(self._early) > self.most else None
 
     def take_labels(self, own: Id) -> Early | None:
-        """Take the labels that wait for a document."""
         return self._early.pop(str(own), None)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
         early = [[own, kept.labels, kept.source] for own, kept in self._early.items()]
         return {"predicted": list(self._predicted.items()), "early": early}
 
     @classmethod
     def of(cls, plain: dict[str, Any], most: int) -> JoinWindow:
-        """Restore what ``to_plain`` returned."""
         window = cls(most)
         window._predicted.update((own, labels) for own, labels in plain["predicted"])
         window._early.update((own, Early(labels, source)) for own, labels, source in plain["early"])
@@ -140,17 +123,7 @@ def _pieces(raw: bytes) -> list[bytes]:
 
 
 class Seen:
-    """The digests of the last documents and of their labels.
-
-    Examples
-    --------
-    >>> seen = Seen(most=2)
-    >>> seen.new([b"a", b"b", b"a", b"c"]), seen.new([b"a", b"c"])
-    ([0, 1, 3], [0])
-    >>> seen = Seen(most=2)
-    >>> seen.new([b"a", b"a", b"a", b"a"], [b"oil", b"oil", b"gas", b"oil"])  # corrected twice
-    [0, 2, 3]
-    """
+    """The digests of the last documents and of their labels."""
 
     def __init__(
         self, most: int, digests: Sequence[bytes] = (), labels: Sequence[bytes] = ()

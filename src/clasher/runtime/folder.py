@@ -17,18 +17,6 @@ class LockedFolder:
 
     The operating system locks an open file: the lock ends when the process ends, however it ends,
     and not before, however long the process is paused.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as name:
-    ...     folder = LockedFolder(name)
-    ...     try:
-    ...         LockedFolder(name)
-    ...     except FolderError as error:
-    ...         print("in use" in str(error))
-    ...     folder.close()
-    True
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -53,15 +41,12 @@ class LockedFolder:
 
     @property
     def snapshots(self) -> Path:
-        """The folder of the snapshots."""
         return self.path / "snapshots"
 
     def bytes_on_disk(self) -> int:
-        """Add up the sizes of all files in the folder."""
         return durable.size(self.path)
 
     def close(self) -> None:
-        """Release the lock."""
         os.close(self._lock)
 
 

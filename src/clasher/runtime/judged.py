@@ -24,16 +24,7 @@ MOST_FORMER = 10_000  # former names that are remembered
 
 
 class Identities:
-    """The numbers of labels, their former names, and which of them are pinned.
-
-    Examples
-    --------
-    >>> labels = Identities()
-    >>> labels.adopt(["grian", "gold"])
-    >>> labels.rename("grian", "grain")
-    >>> labels.number("grain"), labels.now("grian")
-    (1, 'grain')
-    """
+    """The numbers of labels, their former names, and which of them are pinned."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
@@ -42,7 +33,6 @@ class Identities:
         self.last = 0
 
     def adopt(self, names: Iterable[str]) -> None:
-        """Number new names."""
         for name in names:
             if name not in self.numbers:
                 self.last += 1
@@ -50,7 +40,6 @@ class Identities:
                 self.former.pop(name, None)
 
     def number(self, name: str) -> int:
-        """Return the number of a label."""
         return self.numbers[name]
 
     def now(self, name: str) -> str:
@@ -63,7 +52,6 @@ class Identities:
         return self.names()[self.former[name]]
 
     def translate(self, labels: Labels) -> Labels:
-        """Replace former names by current ones."""
         if not labels or (not self.former and all(map(self.numbers.__contains__, labels))):
             return labels
         # Old logs may hold blank names; ignore them.
@@ -76,11 +64,9 @@ class Identities:
         return [name for name in map(self.now, labels) if name in self.numbers]
 
     def names(self) -> dict[int, str]:
-        """Return the names by number."""
         return {number: name for name, number in self.numbers.items()}
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a label."""
         number = self.numbers.pop(old)
         self.numbers[new] = number
         self._give_up(old, number)
@@ -109,13 +95,11 @@ class Identities:
             del self.former[next(iter(self.former))]
 
     def to_plain(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
         pinned = sorted(self.pinned)
         return {"numbers": self.numbers, "former": self.former, "pinned": pinned, "last": self.last}
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> Identities:
-        """Read what ``to_plain`` returned."""
         labels = cls()
         numbers: dict[str, int] = plain["numbers"]
         labels.numbers = dict(zip(settled_names(numbers), numbers.values(), strict=True))
@@ -125,17 +109,7 @@ class Identities:
 
 
 class Judged:
-    """A model with the numbers of its labels and the quality of its predictions.
-
-    Examples
-    --------
-    >>> judged = Judged(Clasher(1024))
-    >>> texts, sets = ["wheat", "gold", "wheat"], LabelSets.of([{"grain"}, {"metal"}, {"grain"}])
-    >>> list(judged.step(judged.model.hash_many(texts), sets))[-1]
-    {'grain'}
-    >>> judged.quality.all.documents
-    3
-    """
+    """A model with the numbers of its labels and the quality of its predictions."""
 
     def __init__(self, model: Clasher, pane: int = PANE) -> None:
         self.model = model
@@ -194,7 +168,6 @@ class Judged:
             self.labels.adopt(names)
 
     def drop_evicted(self) -> None:
-        """Forget the labels that the model has evicted."""
         names = self.model.labels
         if len(names) < len(self.labels.numbers):
             for name in sorted(self.labels.numbers.keys() - set(names)):

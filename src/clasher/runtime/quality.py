@@ -138,23 +138,19 @@ class Pane:
         )  # fmt: skip
 
     def support(self, label: int) -> int:
-        """Count the documents that have a label."""
         tp, _, fn = self.counts.get(label, NONE)
         return tp + fn
 
     def drop(self, label: int, into: int | None = None) -> None:
-        """Forget a label, or add its counts to another one."""
         counts = self.counts.pop(label, None)
         if into is not None and counts is not None:
             self.add(into, counts)
 
     def to_plain(self) -> list[Any]:
-        """Return plain values for JSON."""
         return [self.documents, [[label, *self.counts[label]] for label in sorted(self.counts)]]
 
     @classmethod
     def of(cls, plain: list[Any]) -> Pane:
-        """Read what ``to_plain`` returned."""
         documents, rows = plain
         return cls(documents, {label: (tp, fp, fn) for label, tp, fp, fn in rows})
 
@@ -163,13 +159,6 @@ class Quality:
     """Judge predictions; labels are counted by number, so that they can be renamed.
 
     ``pane`` is the number of judged documents in a pane.
-
-    Examples
-    --------
-    >>> quality = Quality()
-    >>> quality.judge(LabelSets.of([{"oil"}]), LabelSets.of([{"oil", "gold"}]), len)
-    >>> quality.all.documents, quality.all.counts[len("oil")], quality.all.counts[len("gold")]
-    (1, (1, 0, 0), (0, 1, 0))
     """
 
     def __init__(self, pane: int = PANE) -> None:
@@ -206,7 +195,6 @@ class Quality:
             self.panes = [*self.panes, Pane()][-PANES:]
 
     def drop(self, label: int, into: int | None = None) -> None:
-        """Forget a label, or add its counts to another one."""
         for pane in (self.all, *self.panes):
             pane.drop(label, into)
 
@@ -221,7 +209,6 @@ class Quality:
         return Pane(sum(pane.documents for pane in self.panes), rows)
 
     def label(self, number: int) -> tuple[Estimate, Estimate, Estimate]:
-        """Estimate precision, recall and F1 of a label."""
         tp, fp, fn = self.all.counts.get(number, NONE)
         return ratio(tp, tp + fp), ratio(tp, tp + fn), estimate_f1((tp, fp, fn))
 
@@ -231,12 +218,10 @@ class Quality:
         return [estimate_f1(row).value if any(row) else None for row in rows]
 
     def to_plain(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
         return {"all": self.all.to_plain(), "panes": [pane.to_plain() for pane in self.panes]}
 
     @classmethod
     def of(cls, plain: dict[str, Any], pane: int = PANE) -> Quality:
-        """Read what ``to_plain`` returned."""
         quality = cls(pane)
         quality.all = Pane.of(plain["all"])
         quality.panes = [Pane.of(pane) for pane in plain["panes"]]

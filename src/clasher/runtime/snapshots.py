@@ -79,7 +79,6 @@ class Snapshots:
         self._make(state, self._path(state.seq).with_suffix(PREPARED))
 
     def prepared(self) -> int | None:
-        """Return the version of the prepared snapshot."""
         return next((int(path.stem) for path in self.folder.glob(f"*{PREPARED}")), None)
 
     def confirm(self, version: int) -> None:
@@ -88,7 +87,6 @@ class Snapshots:
         self._delete_old()
 
     def discard(self, version: int) -> None:
-        """Delete the prepared snapshot."""
         durable.delete_folder(self._path(version).with_suffix(PREPARED))
         durable.flush_folder(self.folder)
 
@@ -110,7 +108,6 @@ class Snapshots:
         return None, notes
 
     def model_file(self, version: int) -> Path:
-        """Return the path of a snapshot's model."""
         return self._path(version) / MODEL
 
     def link_model(self, version: int, path: Path) -> None:
@@ -186,11 +183,9 @@ class InitialModel(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> InitialModel:
-        """Describe a model file."""
         return cls(os.path.abspath(path), file_digest(Path(path)))
 
     def keep(self, folder: Path) -> None:
-        """Note it in a new folder, before the first snapshot."""
         durable.replace_bytes(folder / INITIAL, msgspec.json.encode(self))
 
 

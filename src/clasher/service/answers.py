@@ -59,7 +59,6 @@ class Answer:
         return replace(answer, before=answer.after, after=answer.before, undoes=version)
 
     def _change(self, document: PredictedDocument, labels: Labels, seq: int) -> None:
-        """Change the labels of a document, and end its lease."""
         with self._queue.lock:
             self._changed, self._seq = (document, document.taught, document.taught_by), seq
             document.taught, document.taught_by = labels, seq
@@ -67,7 +66,6 @@ class Answer:
             self._queue.touch(document)
 
     def settle(self, future: Future[Receipt]) -> None:
-        """Restore the labels if the request has failed."""
         if self._changed is None or future.exception() is None:
             return
         document, taught, taught_by = self._changed
@@ -121,7 +119,6 @@ class Differences:
         ]  # fmt: skip
 
     def of(self, answer: Feedback) -> Changes:
-        """Return what an answer has changed."""
         named = dict.fromkeys([*answer.predicted, *(answer.before or ()), *(answer.after or ())])
         before, after = (
             dict(zip(names, probabilities[self._places[answer.id]].tolist(), strict=True))

@@ -62,26 +62,21 @@ class PredictedDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def digest(self) -> str:
-        """The digest of the text."""
         return digest_of(self.text)
 
     @property
     def key(self) -> DocumentKey:
-        """The key in the queue."""
         return (self.id, self.digest) if self.is_former else self.id
 
     @property
     def size(self) -> int:
-        """The approximate size in bytes."""
         return OVERHEAD + len(self.text)
 
     def take_prediction(self, other: PredictedDocument) -> None:
-        """Take over another prediction of the same text."""
         self.labels, self.probabilities = other.labels, other.probabilities
         self.version, self.margin = other.version, other.margin
 
     def recent(self) -> Recent:
-        """Return what people are shown."""
         return Recent(
             id=self.id, at=self.at, text=self.text, predicted=self.labels,
             probabilities=list(self.probabilities.items()), taught=self.taught,
@@ -102,18 +97,7 @@ class QueueChanges(NamedTuple):
 
 
 class DocumentQueue:
-    """The predicted documents, by id, in order of arrival; safe to use from any thread.
-
-    Examples
-    --------
-    >>> queue = DocumentQueue(QueueBounds(documents=1))
-    >>> for name in ("a", "b"):
-    ...     queue.add(
-    ...         [PredictedDocument(id=name, at=0, text="", labels=[], probabilities={}, version=0)]
-    ...     )
-    >>> queue.get("b").id, queue.dropped
-    ('b', 1)
-    """
+    """The predicted documents, by id, in order of arrival; safe to use from any thread."""
 
     def __init__(self, bounds: QueueBounds) -> None:
         self.bounds = bounds
@@ -216,18 +200,15 @@ class DocumentQueue:
                 self._touched[document.key] = None
 
     def newest(self, most: int) -> list[PredictedDocument]:
-        """Return the last documents, newest first."""
         with self.lock:
             newest: Iterator[PredictedDocument] = reversed(self._documents.values())
             return list(islice((one for one in newest if not one.is_former), most))
 
     def untaught(self, now: float) -> list[PredictedDocument]:
-        """Return the documents without an answer or a lease, oldest first."""
         with self.lock:
             return [one for one in self._documents.values() if self.is_open(one, now)]
 
     def is_open(self, document: PredictedDocument, now: float) -> bool:
-        """Whether a document is current, unanswered and not leased."""
         is_current = self._documents.get(document.id) is document
         return is_current and document.taught is None and document.leased_until <= now
 
@@ -246,7 +227,6 @@ class DocumentQueue:
             return changes
 
     def _take_new(self, most: int) -> list[PredictedDocument]:
-        """Return the oldest documents that were never written."""
         if not most:
             return []
         newest_first = reversed(self._documents.values())
@@ -261,14 +241,12 @@ class DocumentQueue:
 
     @property
     def has_changes(self) -> bool:
-        """Whether ``take_changes`` would return anything."""
         return bool(self.behind or self._touched or self._replaced or self._has_dropped)
 
     def __len__(self) -> int:
         return len(self._documents)
 
     def leased(self, now: float) -> int:
-        """Count the leased documents."""
         with self.lock:
             return sum(document.leased_until > now for document in self._documents.values())
 
@@ -402,7 +380,6 @@ class Leases:
             ]
 
     def release(self, name: str, who: str) -> None:
-        """End a person's lease of a document without an answer."""
         with self._queue.lock:
             self._queue.get(name)
             for document in self._queue.held(name, who):
@@ -416,7 +393,6 @@ class Leases:
         return self._predict([document.text for document in documents[:number]])
 
     def _pick(self, left: Sequence[PredictedDocument], reason: Reason) -> int:
-        """Return the place of the document to hand out next."""
         if reason == "uncertain":
             return min(range(len(left)), key=lambda place: left[place].margin)
         if reason == "diverse":

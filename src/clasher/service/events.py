@@ -32,7 +32,6 @@ class Subscription:
         """Whether no more events will come: the service closed, or the buffer was full."""
 
     def take(self) -> list[Event]:
-        """Take all waiting events, without waiting."""
         with self._came:
             events = list(self._events)
             self._events.clear()
@@ -59,7 +58,6 @@ class Subscription:
         return True
 
     def end(self) -> None:
-        """Note that no more events will come."""
         with self._came:
             self.is_over = True
             self._came.notify_all()
@@ -67,22 +65,12 @@ class Subscription:
             self._notify()
 
     def close(self) -> None:
-        """Unsubscribe."""
         self._source.remove(self)
         self.end()
 
 
 class Events:
-    """Publish events to all subscribers, without waiting for any of them.
-
-    Examples
-    --------
-    >>> events = Events(clock=lambda: 0.0)
-    >>> subscription = events.subscribe()
-    >>> events.publish("learned", documents=3)
-    >>> subscription.get().data
-    {'documents': 3}
-    """
+    """Publish events to all subscribers, without waiting for any of them."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -118,7 +106,6 @@ class Events:
                 self._drop(subscription)
 
     def remove(self, subscription: Subscription) -> None:
-        """Send no more events to a subscriber."""
         with self._lock:
             if subscription in self._subscriptions:
                 self._subscriptions.remove(subscription)
@@ -127,7 +114,6 @@ class Events:
         return len(self._subscriptions)
 
     def close(self) -> None:
-        """End all subscriptions."""
         with self._lock:
             self._is_closed = True
             subscriptions = list(self._subscriptions)

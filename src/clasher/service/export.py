@@ -110,14 +110,6 @@ def replay(lessons: Iterable[Lesson], state: ServiceState) -> Replayed:
 
     Each document is predicted before it is learnt, so ``state.quality`` measures how good a model
     with these settings would have been. Refused lessons and replacing models are skipped.
-
-    Examples
-    --------
-    >>> from clasher.model import Clasher
-    >>> state = ServiceState(Clasher(1024, rule="centroid"))
-    >>> lesson = Lesson(version=1, at=0.0, who="ann", kind="learn", text="wheat", after=["grain"])
-    >>> replay([lesson], state).lessons, state.model.labels
-    (1, ['grain'])
     """
     done = passed_over = 0
     first: str | None = None

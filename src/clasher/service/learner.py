@@ -31,22 +31,7 @@ TOGETHER = 2048  # documents in a batch
 
 
 class Copies:
-    """Two copies of a state: one to read while the other changes.
-
-    Examples
-    --------
-    >>> from clasher.model import Clasher
-    >>> copies = Copies(ServiceState(Clasher(64)))
-    >>> copies.back.model.learn("wheat", {"grain"})
-    >>> with copies.reading() as state:
-    ...     print(state.model.labels)
-    []
-    >>> copies.swap()
-    >>> copies.wait()
-    >>> with copies.reading() as state:
-    ...     print(state.model.labels)
-    ['grain']
-    """
+    """Two copies of a state: one to read while the other changes."""
 
     def __init__(self, state: ServiceState) -> None:
         self.front = state
@@ -74,7 +59,6 @@ class Copies:
             self.front, self.back = self.back, self.front
 
     def wait(self) -> None:
-        """Wait until nobody reads the back copy."""
         with self._left:
             self._left.wait_for(lambda: not self._readers[id(self.back)])
 
@@ -191,7 +175,6 @@ class Learner:
         self._bytes += sum(done.size for done in batch)
 
     def _differences(self, entries: Sequence[Entry]) -> Differences | None:
-        """Compare the two copies if people have answered."""
         answers = [entry.body for entry in entries if isinstance(entry.body, Feedback)]
         if not answers:
             return None

@@ -167,19 +167,7 @@ class Row(NamedTuple):
 
 
 class Log:
-    """The log of one data folder; only one thread may use it once it is open.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     log = Log(Path(folder) / "log.sqlite")
-    ...     with log.transaction():
-    ...         seq = log.append(0.0, "ann", encode(Relabel(action="pin", label="oil")))
-    ...     print([entry.seq for entry, _ in log.rows()])
-    ...     log.close()
-    [1]
-    """
+    """The log of one data folder; only one thread may use it once it is open."""
 
     def __init__(
         self,
@@ -274,7 +262,6 @@ class Log:
         return noted
 
     def _check_structure(self, about: dict[str, Any]) -> None:
-        """Refuse a database with other tables, or with inconsistent pages."""
         if about.get("schema", self._schema()) != self._schema():
             self._damaged("the description of the tables")
         for (problem,) in self._db.execute("PRAGMA integrity_check(1)"):
@@ -283,7 +270,6 @@ class Log:
                 raise FolderError(f"{self.path}: the log is damaged: {found}; {RESTORE}")
 
     def _read_values(self) -> dict[str, Any]:
-        """Read all named values; refuse an unknown format."""
         columns = [row[1] for row in self._db.execute("PRAGMA table_info(about)")]
         if "crc" in columns:
             names = [name for (name,) in self._db.execute("SELECT name FROM about")]
@@ -298,7 +284,6 @@ class Log:
         return about
 
     def _schema(self) -> int:
-        """Compute the checksum of the tables' definitions."""
         query = "SELECT name, CAST(sql AS BLOB) FROM sqlite_schema ORDER BY name"
         return checksum(b"", *self._db.execute(query))
 
@@ -367,7 +352,6 @@ class Log:
             self._db.execute("DELETE FROM about WHERE name = 'unsealed'")
 
     def _report_loss(self, what: str) -> None:
-        """Refuse to open an incomplete log, unless the loss is accepted."""
         if not self._accept_loss:
             raise FolderError(f"{what}; {ACCEPT}")
         self.notes.append(f"{what}; the loss is accepted")
@@ -406,7 +390,6 @@ class Log:
         return self._before + self._timer() - self._began
 
     def flush_mark(self) -> None:
-        """Make the mark survive a power cut."""
         if self._mark is not None:
             self._mark.flush()
 
@@ -436,14 +419,12 @@ class Log:
         return found
 
     def row(self, seq: int) -> Row | None:
-        """Return an entry, None if it is not kept."""
         self._write_appended()
         for values in self._db.execute(f"{ENTRIES} WHERE seq = ?", (seq,)):
             return self._row(*values)
         return None
 
     def mark_refused(self, refusals: dict[int, str]) -> None:
-        """Note why entries could not be applied."""
         for seq, why in refusals.items():
             for row in list(self._db.execute(f"{ENTRIES} WHERE seq = ?", (seq,))):
                 self._row(*row)  # or the new checksum would hide damage
@@ -460,7 +441,6 @@ class Log:
     def _row(
         self, seq: int, at: float, who: bytes, body: bytes, crc: int, refused: bytes | None
     ) -> Row:
-        """Decode an entry; refuse a damaged one."""
         if checksum(body, seq, at, who, refused) != crc:
             self._damaged(f"entry {seq}")
         why = None if refused is None else refused.decode()
@@ -498,7 +478,6 @@ class Log:
     # ── idempotency keys ─────────────────────────────────────────────────────────────────────
 
     def key(self, key: str) -> UsedKey | None:
-        """Return the use of a key, None if it is new."""
         for row in self._db.execute(f"{KEYS} WHERE key = ?", (key,)):
             if not _is_intact(row):
                 self._damaged(f"idempotency key {key!r}", ACCEPT)
@@ -540,7 +519,6 @@ class Log:
         self._insert("INSERT OR REPLACE INTO documents(seq, body, crc)", sealed)
 
     def drop_documents(self, numbers: Sequence[int], before: int) -> None:
-        """Delete some documents, and all before a number."""
         if before:
             self._db.execute("DELETE FROM documents WHERE seq < ?", (before,))
         if numbers:
@@ -548,7 +526,6 @@ class Log:
             self._db.executemany("DELETE FROM documents WHERE seq = ?", rows)
 
     def documents(self) -> list[bytes]:
-        """Return all documents, oldest first."""
         found, damaged = [], []
         for seq, body, crc in self._db.execute(f"{DOCUMENTS} ORDER BY seq"):
             if checksum(body, seq) == crc:
@@ -566,12 +543,10 @@ class Log:
     # ── named values ─────────────────────────────────────────────────────────────────────────
 
     def put_value(self, name: str, value: Any) -> None:
-        """Write a named value."""
         values = (name, value, checksum(b"", name, value))
         self._db.execute("INSERT OR REPLACE INTO about(name, value, crc) VALUES (?, ?, ?)", values)
 
     def value(self, name: str) -> Any:
-        """Return a named value, None if there is none."""
         query = "SELECT value, crc FROM about WHERE name = ?"
         try:
             for value, crc in self._db.execute(query, (name,)):

@@ -33,18 +33,7 @@ class Note(NamedTuple):
 
 
 class Mark:
-    """The mark of a log. It keeps the last two notes, so that a torn write leaves one.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     mark = Mark.create(Path(folder) / "log.mark", b"x" * 16)
-    ...     mark.note(3, is_open=True)
-    ...     mark.close()
-    ...     read(mark.path).commits
-    3
-    """
+    """The mark of a log. It keeps the last two notes, so that a torn write leaves one."""
 
     def __init__(self, path: Path, log: bytes) -> None:
         self.path = path
@@ -68,7 +57,6 @@ class Mark:
             os.pwrite(self._descriptor, slot, SLOT * self._slot)
 
     def flush(self) -> None:
-        """Flush the last note to disk."""
         if not self._is_flushed:
             with self._named():
                 durable.flush(self._descriptor)
@@ -76,14 +64,12 @@ class Mark:
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Name the file in errors."""
         try:
             yield
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(self.path)) from error
 
     def close(self) -> None:
-        """Close the file."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -102,7 +88,6 @@ def read(path: Path) -> Note | None:
 
 
 def _newest(raw: bytes) -> int:
-    """Return which slot was written last."""
     first, second = _read_slot(raw, 0), _read_slot(raw, 1)
     if first is None or second is None:
         return int(first is None)
@@ -115,7 +100,6 @@ def _sealed(note: Note) -> bytes:
 
 
 def _read_slot(raw: bytes, slot: int) -> Note | None:
-    """Read a slot; None if it is damaged."""
     content = raw[slot * SLOT :][: _content.size]
     claimed = raw[slot * SLOT + _content.size :][: _checksum.size]
     if len(content) < _content.size or _checksum.pack(crc32(content)) != claimed:

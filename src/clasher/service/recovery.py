@@ -36,12 +36,10 @@ class ServiceFolder(LockedFolder):
 
     @property
     def log(self) -> Path:
-        """The database of the log."""
         return self.path / "log.sqlite"
 
     @property
     def models(self) -> Path:
-        """The folder of models that replaced others."""
         return self.path / "models"
 
     def check_log_exists(self) -> None:
@@ -73,7 +71,6 @@ class ServiceFolder(LockedFolder):
         return digest
 
     def load_model(self, digest: str, tokenizer: Tokenizer | None) -> Clasher:
-        """Load a model that replaced another, and check its digest."""
         path = self._model(digest)
         try:
             if file_digest(path, DIGEST) == digest:
@@ -161,7 +158,6 @@ def _first_model(
 
 
 def _replay(log: Log, state: ServiceState, is_stopping: Callable[[], bool]) -> int:
-    """Apply the entries after the snapshot; return their number."""
     first = state.seq
     refusals: Refusals = {}
     while rows := log.rows(after=state.seq):

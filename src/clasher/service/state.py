@@ -34,16 +34,6 @@ class ServiceState(Judged):
     """A model with the state that a service keeps beside it.
 
     ``model`` is the model before the first entry; ``models`` loads those that replace it.
-
-    Examples
-    --------
-    >>> from clasher.service.log import Taught
-    >>> state = ServiceState(Clasher(1024))
-    >>> entry = Entry(1, 0.0, "ann", Learn([Taught("wheat and corn", ["grain"])]))
-    >>> state.apply([entry])
-    {}
-    >>> state.seq, state.learned, state.model.support
-    (1, 1, {'grain': 1})
     """
 
     def __init__(self, model: Clasher, models: Models | None = None) -> None:
@@ -72,7 +62,6 @@ class ServiceState(Judged):
     # ── documents ────────────────────────────────────────────────────────────────────────────
 
     def _learn_all(self, entries: list[Entry], prepared: Prepared, refusals: Refusals) -> None:
-        """Learn entries together; one by one if there are too many labels."""
         try:
             self._learn(entries, prepared)
         except LabelCapacityError as error:
@@ -194,7 +183,6 @@ class ServiceState(Judged):
     # ── snapshots ────────────────────────────────────────────────────────────────────────────
 
     def to_plain(self) -> dict[str, Any]:
-        """Return all but the model as plain values for JSON."""
         return {
             "seq": self.seq, "learned": self.learned, "taught": self.taught,
             "labels": self.labels.to_plain(), "quality": self.quality.to_plain(),
@@ -202,14 +190,12 @@ class ServiceState(Judged):
         }  # fmt: skip
 
     def copy(self) -> ServiceState:
-        """Return an equal state."""
         return ServiceState.of(self.to_plain(), self.model.copy(), self.models)
 
     @classmethod
     def of(
         cls, plain: dict[str, Any], model: Clasher, models: Models | None = None
     ) -> ServiceState:
-        """Restore what ``to_plain`` returned, with its model."""
         state = cls(model, models)
         state.seq, state.learned, state.taught = plain["seq"], plain["learned"], plain["taught"]
         state.labels = Identities.of(plain["labels"])

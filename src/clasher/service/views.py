@@ -139,17 +139,6 @@ class Listing:
     """The labels of one state.
 
     Sorting thousands of labels uses cheap values; the rest is computed only for those shown.
-
-    Examples
-    --------
-    >>> from clasher.model import Clasher
-    >>> model = Clasher(1024)
-    >>> model.learn_many(["wheat", "gold", "iron"], [{"grain"}, {"metal"}, {"metal"}])
-    >>> listing = Listing(ServiceState(model))
-    >>> listing.names(), listing.names(sort="name"), listing.names(query="ME")
-    (['metal', 'grain'], ['grain', 'metal'], ['metal'])
-    >>> listing.of("grain").unseen
-    2
     """
 
     def __init__(self, state: ServiceState) -> None:
@@ -176,7 +165,6 @@ class Listing:
         return sorted(found, key=lambda name: self._key(sort, name), reverse=is_turned)
 
     def all_names(self) -> NameList:
-        """Return the names of all labels, most frequent first."""
         numbers, pinned = self._state.labels.numbers, self._state.labels.pinned
         rows = [
             (numbers[name], name, self._support[name], numbers[name] in pinned)
@@ -185,7 +173,6 @@ class Listing:
         return NameList(version=self._state.seq, names=rows)
 
     def of(self, name: str, words: int = 0) -> LabelInfo:
-        """Describe a label, with its weightiest words if the model keeps them."""
         model, number = self._state.model, self._state.labels.number(name)
         precision, recall, f1 = self._state.quality.label(number)
         shown = words if model.settings.keeps_words else 0

@@ -81,7 +81,6 @@ class Admission:
         request.future.add_done_callback(lambda _: self._leave(request))
 
     def reject_all(self, error: Exception) -> None:
-        """Fail all waiting requests."""
         with self._lock:
             inside = list(self._inside)
         for request in inside:
@@ -124,7 +123,6 @@ class Writer:
         self.thread = threading.Thread(target=self._run, name="clasher writer", daemon=True)
 
     def put(self, request: Request) -> None:
-        """Queue a request."""
         with self._came:
             self._check_open()
             self._requests.append(request)
@@ -167,7 +165,6 @@ class Writer:
             self._fail(error)
 
     def _turn(self) -> bool:
-        """Write and do what is queued; return whether to go on."""
         with self._came:
             self._came.wait_for(self._has_work, timeout=TICK)
             requests = self._take()
