@@ -39,10 +39,10 @@ class Disk(dict):
     """Documents by number, as a log keeps them."""
 
     def write(self, kept, most=100):
-        changes = kept.take_changes(most)
-        for number in [*changes.gone, *(number for number in self if number < changes.before)]:
+        rows, gone, before = kept.take_changes(most)
+        for number in [*gone, *(number for number in self if number < before)]:
             self.pop(number, None)
-        self.update(changes.rows)
+        self.update(rows)
 
     def read(self):
         again = DocumentQueue(QueueBounds())

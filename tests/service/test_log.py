@@ -14,8 +14,8 @@ def test_a_transaction_is_written_whole_or_not_at_all(tmp_path):
     with log.transaction():
         for body in bodies:
             log.append(1.0, "ann", body)
-        assert log.row(3).entry.body.label == "2"  # also before the end
-    assert [encode(row.entry.body) for row in log.rows()] == bodies
+        assert log.row(3).body.label == "2"  # also before the end
+    assert [encode(row.body) for row in log.rows()] == bodies
     with pytest.raises(AttributeError), log.transaction():
         log.append(2.0, "ann", bodies[0]).fails()
     with log.transaction():

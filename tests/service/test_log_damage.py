@@ -74,12 +74,12 @@ def contents(path):
     try:
         log = Log(folder.log)
         try:
-            found = recover(folder, log, Snapshots(folder.snapshots), None)
+            state, *_ = recover(folder, log, Snapshots(folder.snapshots), None)
             awaiting = DocumentQueue(QueueBounds())
             awaiting.load(log.documents(), log.elapsed())
             keys = [log.key(f"key {number}") for number in range(3)]
             return (
-                found.state.to_plain(), file_bytes(found.state.model), log.rows(),
+                state.to_plain(), file_bytes(state.model), log.rows(),
                 awaiting.newest(100), keys,
             )  # fmt: skip
         finally:

@@ -42,8 +42,8 @@ def recovered(path):
     folder = ServiceFolder(path)
     log = Log(folder.log)
     try:
-        found = recover(folder, log, Snapshots(folder.snapshots), None)
-        return restored(found.state), found.notes
+        state, notes, _ = recover(folder, log, Snapshots(folder.snapshots), None)
+        return restored(state), notes
     finally:
         log.close()
         folder.close()

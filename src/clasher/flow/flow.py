@@ -18,7 +18,7 @@ from clasher.flow.outlets import Outlet, Outlets
 from clasher.flow.reader import CommitRequest, Patience, Reader
 from clasher.flow.state import ROLES, Figures, FlowState, Meter
 from clasher.io.connectors.files import FileSink
-from clasher.io.protocol import Caller, Party, Sink, Source
+from clasher.io.protocol import Caller, Chunk, Party, Sink, Source
 from clasher.model import Clasher
 from clasher.runtime.folder import check_settings, new_model
 from clasher.runtime.snapshots import InitialModel
@@ -100,23 +100,18 @@ class Flow:
         self._within = None if self._party is None else self._party.within
         self._interval = self.options.interval(self._within)
         self._bell = threading.Condition()
-        self._readers = self._make_readers()
+        turn = None if labels is None else self.options.chunk
+        shared = (self._bell, self._patience, self.options, turn)
+        self._readers: list[Reader[Any]] = [Reader(documents, self._prepare, *shared)]
+        if labels is not None:
+            self._readers.append(Reader(labels, lambda chunk: chunk, *shared))
         self._meter = Meter()
         self._news = 0  # arrivals since the last snapshot
         self._active_at = self._snapshot_at = self._snapshot_took = 0.0
 
-    def _make_readers(self) -> list[Reader[Any]]:
-        turn = None if self._labels is None else self.options.chunk
-        shared = (self._bell, self._patience, self.options, turn)
-
-        def prepare(chunk: Any) -> learner.Documents:
-            name, remember = self._documents.name, self.options.remember
-            return learner.prepare(chunk, name, self._state.model, remember)
-
-        readers: list[Reader[Any]] = [Reader(self._documents, prepare, *shared)]
-        if self._labels is not None:
-            readers.append(Reader(self._labels, lambda chunk: chunk, *shared))
-        return readers
+    def _prepare(self, chunk: Chunk) -> learner.Documents:
+        remember = self.options.remember
+        return learner.prepare(chunk, self._documents.name, self._state.model, remember)
 
     @property
     def figures(self) -> Figures:
@@ -155,10 +150,9 @@ class Flow:
             self._state = self._folder.begin(model, self._initial_model)
             self._recognise(self._state)
         else:
-            what = "" if self._party is None else self._party.name
-            self._state = self._patience.until(
-                what, lambda: self._folder.recover(self._party, self._caller, self._recognise)
-            )
+            recover = partial(self._folder.recover, self._party, self._caller, self._recognise)
+            name = "" if self._party is None else self._party.name
+            self._state = self._patience.until(name, recover)
             check_settings(self._folder.path, self._state.model, self._settings)
             self._check_pending(self._state.model)
         for line in self._folder.notes:
@@ -174,19 +168,9 @@ class Flow:
 
     def _recognise(self, state: FlowState) -> None:
         """Find the streams in a state, under any of their addresses."""
+        find = partial(recognise, state, warn=self._on_note, new=self.options.new_stream)
         for role, reader in zip(ROLES, self._readers, strict=False):
-            source, new = reader.source, self.options.new_stream
-            self._patience.until(
-                source.name, partial(recognise, state, role, source, self._on_note, new=new)
-            )
-
-    def _note_identities(self) -> None:
-        """Note the identities of streams that had none when they were opened."""
-        for role, reader in zip(ROLES, self._readers, strict=False):
-            kept, source = self._state.streams[role], reader.source
-            if kept.get(source.name) is None:
-                with suppress(StreamError):
-                    kept[source.name] = source.identity()
+            self._patience.until(reader.source.name, partial(find, role, reader.source))
 
     def _check_pending(self, model: Clasher) -> None:
         if self._labels is not None and not model.settings.pending:
@@ -271,14 +255,12 @@ class Flow:
         before = state.arrived[at]
         state.arrived[at] += arrivals
         state.turn += before // turn != state.arrived[at] // turn  # the next source's turn
+        self._news += max(1, arrivals)  # a new position alone is worth a snapshot, too
         if is_labels:
-            poison = learner.join(state, item, name)
-            self._news += max(1, arrivals)  # a new position alone is worth a snapshot, too
-            self._outlets.write_letters(poison)
+            self._outlets.write_letters(learner.join(state, item, name))
         else:
-            predicted = learner.learn(state, item, name, joining=self._labels is not None)
-            self._news += max(1, arrivals)
-            self._outlets.write(predicted)
+            joining = self._labels is not None
+            self._outlets.write(learner.learn(state, item, name, joining=joining))
 
     # ── snapshots ────────────────────────────────────────────────────────────────────────────
 
@@ -298,7 +280,11 @@ class Flow:
         began, state, party = time.monotonic(), self._state, self._party
         after = 0 if party is None else state.agreed.get(party.name, 0)
         self._outlets.flush(state)
-        self._note_identities()
+        for role, reader in zip(ROLES, self._readers, strict=False):
+            kept, source = state.streams[role], reader.source
+            if kept.get(source.name) is None:  # it had no identity when it was opened
+                with suppress(StreamError):
+                    kept[source.name] = source.identity()
         self._folder.keep(state, party)
         if party is not None:
             position = state.positions.get(self._documents.name)

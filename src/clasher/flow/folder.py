@@ -7,9 +7,8 @@ snapshots/           the model and the positions of its streams, the last two
 model.clasher        the model of the newest snapshot
 dead-letters.jsonl   arrivals that are not records, unless they go elsewhere
 
-A snapshot keeps a position for each address, with the identity of the stream
-(``Source.identity``). The identity finds a stream under another address, so that nothing is learnt
-twice. The user must allow a stream that the folder does not know.
+A snapshot keeps a position for each address, and the identity of the stream (``Source.identity``),
+which finds it under another address. The user must allow a stream that the folder does not know.
 """
 
 from __future__ import annotations
@@ -33,11 +32,7 @@ OPTION = "--new-stream"
 
 
 class FlowFolder(LockedFolder):
-    """The folder of a flow, with snapshots that count after two phases.
-
-    ``remember`` is the number of documents that a state remembers; ``notes`` names damaged
-    snapshots.
-    """
+    """The folder of a flow, with snapshots that count after two phases."""
 
     def __init__(
         self, path: str | os.PathLike[str], remember: int, tokenizer: Tokenizer | None = None
@@ -47,15 +42,12 @@ class FlowFolder(LockedFolder):
         super().__init__(path)
         self._remember = remember
         self._snapshots = Snapshots(self.snapshots, tokenizer)
-        self.notes: list[str] = []
+        self.dead_letters = self.path / "dead-letters.jsonl"
+        self.notes: list[str] = []  # about damaged snapshots
 
     @property
     def is_new(self) -> bool:
         return not self._snapshots.versions() and not list(self.snapshots.glob("*.damaged"))
-
-    @property
-    def dead_letters(self) -> Path:
-        return self.path / "dead-letters.jsonl"
 
     def runner(self) -> str:
         """Return the name of this folder's user for brokers, drawn once."""
@@ -78,11 +70,7 @@ class FlowFolder(LockedFolder):
         caller: Caller,
         recognise: Callable[[FlowState], object] = lambda state: None,
     ) -> FlowState:
-        """Load the snapshot that counts; ``recognise`` finds the streams in it.
-
-        Raises ``FolderError`` if no snapshot is intact, ``StreamError`` if it does not fit what the
-        other party has committed.
-        """
+        """Load the snapshot that counts; ``recognise`` finds the streams in it."""
         prepared = self._snapshots.prepared()
         committed = None if party is None else party.committed(caller)
         if prepared is not None:
@@ -115,8 +103,7 @@ class FlowFolder(LockedFolder):
         self._link_model(state.seq)
 
     def discard(self) -> None:
-        prepared = self._snapshots.prepared()
-        if prepared is not None:
+        if (prepared := self._snapshots.prepared()) is not None:
             self._snapshots.discard(prepared)
 
     def _decide(self, prepared: int, party: Party | None, committed: int | None) -> None:
@@ -162,19 +149,24 @@ class FlowFolder(LockedFolder):
 def recognise(
     state: FlowState, role: str, source: Source, warn: Callable[[str], object], *, new: bool
 ) -> None:
-    """Find a source in a state: by its address, by its identity, or as a new stream.
-
-    The source is not open yet; its ``role`` is ``documents`` or ``labels``. ``warn`` gets a line
-    about another address or a new stream; ``new`` accepts a stream that the folder does not know.
-    """
+    """Find a source in a state by its address or identity; ``new`` accepts an unknown stream."""
     name, identity, kept = source.name, source.identity(), state.streams[role]
     if name in state.positions:
         before = kept.get(name)
         if before is not None and identity is not None and not source.same(before):
-            _restart(state, source, warn, new=new)
+            if not new:
+                raise StreamError(
+                    f"{name}: is not the stream that was read before: it was set back, replaced or "
+                    f"made again. Restore it, or learn it from its beginning as a new one: {OPTION}"
+                )
+            warn(f"{name}: is not the stream that was read before; begins with it as a new one")
+            del state.positions[name]
+            if source.party is not None:
+                state.agreed.pop(source.party.name, None)
     elif known := [one for one in kept if one in state.positions]:
-        earlier = None if identity is None else _earlier_address(source, kept, known)
-        if earlier is not None:
+        identities = ((one, kept[one]) for one in known if identity is not None)
+        same = (one for one, its in identities if its is not None and source.same(its))
+        if (earlier := next(same, None)) is not None:
             state.positions[name] = state.positions.pop(earlier)
             kept[name] = kept.pop(earlier)
             if earlier in state.agreed:  # the party may be the source itself, and has its name
@@ -188,24 +180,3 @@ def recognise(
                 f"this stream. To learn it as well, from its beginning: {OPTION}"
             )
     kept[name] = kept.get(name) if identity is None else identity
-
-
-def _earlier_address(source: Source, kept: dict[str, str | None], known: list[str]) -> str | None:
-    for name in known:
-        identity = kept[name]
-        if identity is not None and source.same(identity):
-            return name
-    return None
-
-
-def _restart(state: FlowState, source: Source, warn: Callable[[str], object], *, new: bool) -> None:
-    """Read a stream that was replaced from its beginning, if that is allowed."""
-    if not new:
-        raise StreamError(
-            f"{source.name}: is not the stream that was read before: it was set back, replaced or "
-            f"made again. Restore it, or learn it from its beginning as a new one: {OPTION}"
-        )
-    warn(f"{source.name}: is not the stream that was read before; begins with it as a new one")
-    del state.positions[source.name]
-    if source.party is not None:
-        state.agreed.pop(source.party.name, None)

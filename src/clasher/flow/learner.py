@@ -13,7 +13,7 @@ from clasher.flow.state import FlowState
 from clasher.io.protocol import Chunk, Poison
 from clasher.io.records import Batch, Id
 from clasher.io.writers import sorted_lists
-from clasher.labels import UNLABELLED, Labels, LabelSets
+from clasher.labels import UNLABELLED, LabelSets
 from clasher.model import Clasher
 from clasher.text.hashing import Hashed
 
@@ -44,11 +44,13 @@ def prepare(chunk: Chunk, source: str, model: Clasher, remember: int) -> Documen
 
 
 def learn(state: FlowState, documents: Documents, source: str, *, joining: bool) -> Predicted:
-    """Predict the documents of a stream, then learn them, and note its position.
-
-    If labels come on another stream (``joining``), unlabelled documents wait for theirs.
-    """
-    records, hashed = _new(state, documents)
+    """Predict and learn documents; if labels are ``joining`` them, unlabelled ones wait."""
+    records, hashed = documents.chunk.records, documents.hashed
+    places = state.seen.new(documents.digests, documents.labels)
+    if len(places) < len(records):  # the others came before with the same labels
+        state.counts.duplicates += len(records) - len(places)
+        records = records.only(places)
+        hashed = state.model.hash_many(records.texts)
     if joining:
         records = _with_early_labels(state, records)
     poison = list(documents.chunk.poison)
@@ -77,25 +79,14 @@ def join(state: FlowState, chunk: Chunk, source: str) -> list[Poison]:
     return poison
 
 
-def _new(state: FlowState, documents: Documents) -> tuple[Batch, Hashed]:
-    """Drop documents that came before with the same labels."""
-    records = documents.chunk.records
-    places = state.seen.new(documents.digests, documents.labels)
-    if len(places) == len(records):
-        return records, documents.hashed
-    state.counts.duplicates += len(records) - len(places)
-    records = records.only(places)
-    return records, state.model.hash_many(records.texts)
-
-
 def _with_early_labels(state: FlowState, records: Batch) -> Batch:
     sets = records.labels
     if not state.window.early:
         return records
     found = {
-        at: early.labels
+        at: labels
         for at in np.flatnonzero(sets.known == UNLABELLED).tolist()
-        if (early := state.window.take_labels(records.ids[at])) is not None
+        if (labels := state.window.take_labels(records.ids[at])) is not None
     }
     if not found:
         return records
@@ -136,7 +127,13 @@ def _join_one(state: FlowState, own: Id, truth: LabelSets, source: str) -> list[
     try:
         state.model.learn_later(str(own), labels)
     except NotLearntError:
-        return _keep(state, own, labels, source)
+        plain = labels if isinstance(labels, dict) else sorted(labels)
+        if (gone := state.window.keep(own, plain, source)) is None:
+            return []
+        state.counts.unmatched += 1
+        name, (late, stream) = gone
+        problem = f"no document {name!r} came in time: {state.window.most:,} labels may wait"
+        return [Poison(stream, name, problem, msgspec.json.encode(late))]
     except LabelCapacityError as error:
         return [Poison(source, own, str(error))]
     state.counts.joined += 1
@@ -147,14 +144,3 @@ def _join_one(state: FlowState, own: Id, truth: LabelSets, source: str) -> list[
         state.quality.judge(truth, known, state.labels.number)
     state.drop_evicted()
     return []
-
-
-def _keep(state: FlowState, own: Id, labels: Labels, source: str) -> list[Poison]:
-    plain = labels if isinstance(labels, dict) else sorted(labels or [])
-    gone = state.window.keep(own, plain, source)
-    if gone is None:
-        return []
-    state.counts.unmatched += 1
-    name, early = gone
-    problem = f"no document {name!r} came in time: {state.window.most:,} labels may wait"
-    return [Poison(early.source, name, problem, msgspec.json.encode(early.labels))]

@@ -110,14 +110,10 @@ class Outlets:
     ) -> None:
         self._outlets, self._letters = outlets, letters
         self._patience, self._texts = patience, texts
-        self._sinks: dict[str, Sink] = {}
+        self._sinks: dict[str, Sink] = {}  # by unique names: several may write to one place
         for sink in (*(outlet.sink for outlet in outlets), letters):
-            self._sinks[self._free_name(sink)] = sink
-
-    def _free_name(self, sink: Sink) -> str:
-        """Return a unique name for a sink's position: several may write to one place."""
-        others = [one.name for one in self._sinks.values()].count(sink.name)
-        return f"{sink.name}#{others + 1}" if others else sink.name
+            others = [one.name for one in self._sinks.values()].count(sink.name)
+            self._sinks[f"{sink.name}#{others + 1}" if others else sink.name] = sink
 
     def open(self, state: FlowState, caller: Caller) -> bool:
         """Open all sinks at their positions; return whether one is new."""
@@ -126,7 +122,10 @@ class Outlets:
         return not self._sinks.keys() <= state.sinks.keys()
 
     def write(self, predicted: Predicted) -> None:
-        outputs = self._encoded(predicted)
+        records = predicted.records
+        texts = [records.texts.to_pylist()] if self._texts else []
+        lines = map(Line, records.ids, predicted.labels, *texts)
+        outputs = list(map(Output, records.ids, map(_encoder.encode, lines)))
         for outlet in self._outlets:
             picked = outputs
             if (route := outlet.route) is not None:
@@ -149,15 +148,6 @@ class Outlets:
     def close(self) -> None:
         for sink in self._sinks.values():
             sink.close()
-
-    def _encoded(self, predicted: Predicted) -> list[Output]:
-        records = predicted.records
-        if self._texts:
-            texts = records.texts.to_pylist()
-            lines = list(map(Line, records.ids, predicted.labels, texts))
-        else:
-            lines = list(map(Line, records.ids, predicted.labels))
-        return list(map(Output, records.ids, map(_encoder.encode, lines)))
 
     def _give(self, sink: Sink, outputs: Sequence[Output]) -> None:
         if outputs:

@@ -88,10 +88,9 @@ class CommitRequest:
 
 
 class Reader(Generic[T]):
-    """Read a source ahead; ``prepare`` is applied to each chunk, in the thread.
+    """Read a source ahead in a thread; the readers of a flow share the ``bell``.
 
-    The readers of one flow share the ``bell``, which is notified of every change. If sources take
-    turns of ``turn`` arrivals, no chunk crosses the end of a turn.
+    If sources take turns of ``turn`` arrivals, no chunk crosses the end of a turn.
     """
 
     def __init__(
@@ -110,8 +109,7 @@ class Reader(Generic[T]):
         self._is_idle = self._has_ended = self._knows_end = self._is_closing = False
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
-        self.lag: int | None = None
-        """Arrivals that waited in the source when it was last asked."""
+        self.lag: int | None = None  # arrivals that waited when the source was last asked
         self._lag_at = 0.0
         self._most = options.chunk  # fewer if texts are long
         self._turn, self._arrived = turn, 0
@@ -150,10 +148,7 @@ class Reader(Generic[T]):
         return bool(self._ready) or self._error is not None
 
     def take(self) -> T | CommitRequest | None:
-        """Take the next chunk or request, None if there is none; raise errors of the thread.
-
-        The caller must hold the bell.
-        """
+        """Take the next item, if any, or raise the thread's error; the caller holds the bell."""
         if self._ready:
             item = self._ready.popleft()
             self._bell.notify_all()
@@ -168,10 +163,7 @@ class Reader(Generic[T]):
             self._bell.notify_all()
 
     def close(self) -> None:
-        """End the thread after ``ask_to_end``, and close the source.
-
-        A source that is still being read is closed by the end of the process.
-        """
+        """End the thread after ``ask_to_end``; close the source unless it is still being read."""
         self._join()
         if self._thread is None:
             self.source.close()
@@ -182,13 +174,14 @@ class Reader(Generic[T]):
             if not self._thread.is_alive():
                 self._thread = None
 
-    # ── the thread ───────────────────────────────────────────────────────────────────────────
-
     def _run(self) -> None:
         try:
             while self._wait_for_room():
                 chunk = self._patience.until(self.source.name, self._read)
-                self._ask_lag(at_once=chunk is None)
+                if chunk is None or time.monotonic() - self._lag_at >= LAG:
+                    self._lag_at = time.monotonic()
+                    with suppress(StreamError):
+                        self.lag = self.source.lag()
                 if chunk is not None:
                     self._put(self._prepare(chunk))
                     continue
@@ -216,12 +209,6 @@ class Reader(Generic[T]):
             if chunk.records.texts.nbytes > BATCH_BYTES:
                 self._most = max(1, self._most // 2)
         return chunk
-
-    def _ask_lag(self, *, at_once: bool) -> None:
-        if at_once or time.monotonic() - self._lag_at >= LAG:
-            self._lag_at = time.monotonic()
-            with suppress(StreamError):
-                self.lag = self.source.lag()
 
     def _wait_for_room(self) -> bool:
         with self._bell:

@@ -21,8 +21,7 @@ from clasher.runtime import quality
 from clasher.runtime.judged import Identities, Judged
 from clasher.runtime.quality import Quality
 
-FORMAT: Final = 2
-"""The format of ``FlowState.to_plain``: 1 had no number, and no identities of streams."""
+FORMAT: Final = 2  # of ``FlowState.to_plain``: 1 had no number, and no identities of streams
 ROLES: Final = ("documents", "labels")
 JUDGED: Final = 1000  # documents in a pane: figures are about the last eight panes
 EVERY: Final = 0.5  # seconds between two readings
@@ -31,23 +30,7 @@ RATE: Final = 10.0  # seconds over which documents per second are counted
 
 @dataclass
 class Counts:
-    """Counts since the folder was made.
-
-    Attributes
-    ----------
-    documents : int
-        Documents predicted and learnt; of unlabelled ones only the words were counted.
-    labelled : int
-        Documents that came with labels, or after them.
-    joined : int
-        Documents whose labels came later.
-    poison : int
-        Arrivals that went to the dead letters.
-    duplicates : int
-        Arrivals that had come before.
-    unmatched : int
-        Labels that went to the dead letters because their document did not come in time.
-    """
+    """Counts since the folder was made; see ``Figures``."""
 
     documents: int = 0
     labelled: int = 0
@@ -58,33 +41,20 @@ class Counts:
 
 
 class FlowState(Judged):
-    """A model with the state that a flow keeps beside it.
-
-    Attributes
-    ----------
-    seq : int
-        The number of the snapshot; 0 in a new folder.
-    positions, sinks : dict
-        The positions of sources and sinks, by name.
-    turn : int
-        The number of turns that the sources have had.
-    arrived : list of int
-        Arrivals of documents and of labels since the folder was made. A turn ends at each multiple
-        of its length, however a broker cuts its answers.
-    streams : dict
-        The identity of each stream (``Source.identity``), by role and name.
-    agreed : dict
-        The last snapshot that other parties have agreed to, by party.
-    """
+    """A model with the state that a flow keeps beside it."""
 
     def __init__(self, model: Clasher, remember: int) -> None:
         super().__init__(model, JUDGED)
-        self.seq = self.turn = 0
+        self.seq = 0  # the number of the snapshot; 0 in a new folder
+        self.turn = 0  # how many turns the sources have had
+        # Arrivals of documents and of labels since the folder was made: a turn ends at each
+        # multiple of its length, however a broker cuts its answers.
         self.arrived = [0, 0]
-        self.positions: dict[str, Position] = {}
+        self.positions: dict[str, Position] = {}  # of sources, by name
         self.sinks: dict[str, Position] = {}
+        # the identity of each stream (``Source.identity``), by role and name
         self.streams: dict[str, dict[str, str | None]] = {role: {} for role in ROLES}
-        self.agreed: dict[str, int] = {}
+        self.agreed: dict[str, int] = {}  # the last snapshot that each party has agreed to
         self.counts = Counts()
         self.seen, self.seen_labels = Seen(remember), Seen(remember)
         self.window = JoinWindow(model.settings.pending)
@@ -101,10 +71,7 @@ class FlowState(Judged):
 
     @classmethod
     def of(cls, plain: dict[str, Any], model: Clasher, remember: int) -> FlowState:
-        """Restore what ``to_plain`` of this or an earlier version returned, with its model.
-
-        Raises ``FolderError`` if a later version has written it.
-        """
+        """Restore what ``to_plain`` of this or an earlier version returned, with its model."""
         if (found := plain.get("format", 1)) > FORMAT:
             raise FolderError(
                 f"a later version of clasher has written this folder (format {found}, and this one "
@@ -127,10 +94,14 @@ class FlowState(Judged):
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """The counts of ``clasher.flow.state.Counts``, and the current values of a flow.
+    """The counts since the folder was made, and the current values of a flow.
 
     Attributes
     ----------
+    documents, labelled, joined : int
+        Documents learnt; with labels or after them; whose labels came later.
+    poison, duplicates, unmatched : int
+        Arrivals that went to the dead letters; that had come before; labels without a document.
     waiting, early : int
         Documents that wait for their labels, and labels that wait for their documents.
     labels : int
@@ -139,18 +110,13 @@ class Figures:
         Arrivals that wait in the source of documents, None if unknown.
     documents_per_second : float
         Over the last ten seconds.
-    judged : int
-        Judged documents among the last 8,000.
-    micro_f1, macro_f1 : float
-        Over these documents.
-    snapshot : int
-        The number of the last snapshot.
-    snapshot_seconds : float
-        How long it took.
-    refused : int
-        Commits of this run that another party refused.
-    troubles : int
-        How often in this run a stream did not answer, or answered again.
+    judged, micro_f1, macro_f1 : int, float, float
+        Judged documents among the last 8,000, and their F1.
+    snapshot, snapshot_seconds : int, float
+        The number of the last snapshot, and how long it took.
+    refused, troubles : int
+        In this run: commits that another party refused; how often a stream did not answer, or
+        answered again.
     """
 
     documents: int = 0

@@ -1,12 +1,8 @@
-"""Bounded windows of a flow: what waits to be joined, and what came before.
+"""Bounded windows of a flow: what waits to be joined by id, and what came before.
 
-Documents and labels on two streams are joined by id. The model keeps the waiting documents, hashed
-(``pending``); ``JoinWindow`` keeps their predictions, to be judged when the labels come, and labels
-that came before their documents.
-
-``Seen`` recognises repeated documents by digest. A document is the same if stream, id, text and
-whether it has labels are the same. If it comes again with other labels, it is a correction and
-counts as new.
+The model keeps documents that wait for labels, hashed (``pending``); ``JoinWindow`` keeps their
+predictions, to be judged later, and labels that came before their documents. ``Seen`` recognises
+repeated documents by stream, id, text and whether they have labels; other labels are a correction.
 """
 
 from __future__ import annotations
@@ -15,7 +11,7 @@ from collections import OrderedDict, deque
 from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import repeat
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,23 +19,13 @@ from clasher.io.records import Batch, Id, LabelValue
 from clasher.labels import UNLABELLED, LabelSets
 
 
-class Early(NamedTuple):
-    """Labels that wait for their document, and their stream."""
-
-    labels: LabelValue
-    source: str
-
-
 class JoinWindow:
-    """Predictions that wait for labels, and labels that wait for documents: ``most`` of each.
-
-    The oldest make room.
-    """
+    """Predictions that wait for labels, and labels that wait for documents: ``most`` of each."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self._predicted: OrderedDict[str, Sequence[str]] = OrderedDict()
-        self._early: OrderedDict[str, Early] = OrderedDict()
+        self._early: OrderedDict[str, tuple[LabelValue, str]] = OrderedDict()
 
     @property
     def early(self) -> int:
@@ -54,24 +40,26 @@ class JoinWindow:
     def take_prediction(self, own: Id) -> Sequence[str] | None:
         return self._predicted.pop(str(own), None)
 
-    def keep(self, own: Id, labels: LabelValue, source: str) -> tuple[str, Early] | None:
-        """Let labels wait for their document; return those that had to make room."""
+    def keep(
+        self, own: Id, labels: LabelValue, source: str
+    ) -> tuple[str, tuple[LabelValue, str]] | None:
+        """Let labels of a stream wait for their document; return those that had to make room."""
         self._early.pop(str(own), None)
-        self._early[str(own)] = Early(labels, source)
+        self._early[str(own)] = labels, source
         return self._early.popitem(last=False) if len(self._early) > self.most else None
 
-    def take_labels(self, own: Id) -> Early | None:
-        return self._early.pop(str(own), None)
+    def take_labels(self, own: Id) -> LabelValue | None:
+        return self._early.pop(str(own), (None, ""))[0]
 
     def to_plain(self) -> dict[str, Any]:
-        early = [[own, kept.labels, kept.source] for own, kept in self._early.items()]
+        early = [[own, labels, source] for own, (labels, source) in self._early.items()]
         return {"predicted": list(self._predicted.items()), "early": early}
 
     @classmethod
     def of(cls, plain: dict[str, Any], most: int) -> JoinWindow:
         window = cls(most)
         window._predicted.update((own, labels) for own, labels in plain["predicted"])
-        window._early.update((own, Early(labels, source)) for own, labels, source in plain["early"])
+        window._early.update((own, (labels, source)) for own, labels, source in plain["early"])
         return window
 
 
@@ -90,12 +78,7 @@ def document_digests(batch: Batch, source: str) -> list[bytes]:
 
 
 def label_set_digests(labels: LabelSets) -> list[bytes]:
-    """Digest the labels of documents, in any order; ``UNKNOWN`` for unlabelled documents.
-
-    >>> one, other, none = label_set_digests(LabelSets.of([["oil", "gas"], ["gas", "oil"], None]))
-    >>> one == other, none == UNKNOWN
-    (True, True)
-    """
+    """Digest the labels of documents, in any order; ``UNKNOWN`` for unlabelled documents."""
     names = [int.from_bytes(_digest(name), "little") for name in labels.names]
     own = np.array(names, np.uint64)[labels.ids] * np.where(labels.yes, YES, NO)
     sums = np.zeros(len(own) + 1, np.uint64)
@@ -169,9 +152,6 @@ class Seen:
 
     @classmethod
     def of(cls, plain: str | list[str], most: int) -> Seen:
-        """Restore what ``to_plain`` returned; drop the oldest beyond ``most``.
-
-        Earlier versions wrote one text, without the labels.
-        """
+        """Restore what ``to_plain`` returned; earlier versions wrote one text, without labels."""
         texts = [plain] if isinstance(plain, str) else plain
         return cls(most, *(_pieces(bytes.fromhex(text))[-most:] if most else [] for text in texts))

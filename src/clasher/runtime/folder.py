@@ -15,8 +15,7 @@ from clasher.settings import Settings
 class LockedFolder:
     """A folder that one process uses at a time, with snapshots in it.
 
-    The operating system locks an open file: the lock ends when the process ends, however it ends,
-    and not before, however long the process is paused.
+    The operating system locks an open file: the lock ends when the process ends, and not before.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -37,14 +36,8 @@ class LockedFolder:
             ) from error
         os.ftruncate(self._lock, 0)
         os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
+        self.snapshots = self.path / "snapshots"
         durable.make_folder(self.snapshots)
-
-    @property
-    def snapshots(self) -> Path:
-        return self.path / "snapshots"
-
-    def bytes_on_disk(self) -> int:
-        return durable.size(self.path)
 
     def close(self) -> None:
         os.close(self._lock)

@@ -18,8 +18,8 @@ from clasher.runtime.quality import PANE, Quality
 from clasher.text.hashing import Hashed
 from clasher.text.label_names import normal_name, settled_names
 
+# a list: these labels and no others; a mapping: yes or no, the rest unknown; None: unlabelled
 Labels: TypeAlias = list[str] | dict[str, bool] | None
-"""A list: these labels and no others; a mapping: yes or no, the rest unknown; None: unlabelled."""
 MOST_FORMER = 10_000  # former names that are remembered
 
 
@@ -120,21 +120,23 @@ class Judged:
     def step(
         self, hashed: Hashed, sets: LabelSets, ids: Sequence[Id | None] | None = None
     ) -> LabelSets:
-        """Predict each document, learn it and judge the prediction: all documents or none.
-
-        Unlabelled documents with an id wait for their labels.
-        """
+        """Predict, learn and judge documents, all or none; unlabelled ones with an id wait."""
         if not self._may_evict(sets):
             return self._step(hashed, sets, ids)
-        self._check_room(sets)
-        return LabelSets.join(
-            [
-                self._step(
-                    hashed.part(at, at + 1), sets[at : at + 1], None if ids is None else [ids[at]]
+        pinned, most = self.model.pinned, self.model.settings.max_labels
+        for at in range(len(sets)):
+            inside = slice(int(sets.indptr[at]), int(sets.indptr[at + 1]))
+            own = {sets.names[i] for i in sets.ids[inside].tolist()}
+            if len(pinned | own) > most:
+                raise LabelCapacityError(
+                    f"document {at} has {len(own)} labels, but {len(pinned)} of {most} places are "
+                    f"pinned; unpin some, or raise max_labels"
                 )
-                for at in range(len(sets))
-            ]
-        )
+        steps = []
+        for at in range(len(sets)):
+            waiting = None if ids is None else [ids[at]]
+            steps.append(self._step(hashed.part(at, at + 1), sets[at : at + 1], waiting))
+        return LabelSets.join(steps)
 
     def _step(self, hashed: Hashed, sets: LabelSets, ids: Sequence[Id | None] | None) -> LabelSets:
         predicted = self.model.step_many(hashed, sets, ids)
@@ -148,18 +150,6 @@ class Judged:
             return False
         new = {sets.names[i] for i in set(sets.ids.tolist())} - self.labels.numbers.keys()
         return len(self.labels.numbers) + len(new) > self.model.settings.max_labels
-
-    def _check_room(self, sets: LabelSets) -> None:
-        """Refuse labels that do not fit beside the pinned ones, before learning any document."""
-        pinned, most = self.model.pinned, self.model.settings.max_labels
-        for at in range(len(sets)):
-            inside = slice(int(sets.indptr[at]), int(sets.indptr[at + 1]))
-            own = {sets.names[i] for i in sets.ids[inside].tolist()}
-            if len(pinned | own) > most:
-                raise LabelCapacityError(
-                    f"document {at} has {len(own)} labels, but {len(pinned)} of {most} places are "
-                    f"pinned; unpin some, or raise max_labels"
-                )
 
     def adopt(self) -> None:
         """Number the labels that are new to the model."""

@@ -10,7 +10,6 @@ one document are not independent: the micro average has at most as many observat
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from math import sqrt
 from typing import Any, TypeAlias
@@ -29,9 +28,7 @@ Z = 1.959964  # 95 %
 ENOUGH = 20  # observations of a proportion
 ENOUGH_DOCUMENTS = 100  # for an average over labels
 
-Counts: TypeAlias = tuple[int, int, int]
-"""True positives, false positives, false negatives."""
-
+Counts: TypeAlias = tuple[int, int, int]  # true positives, false positives, false negatives
 NONE: Counts = (0, 0, 0)
 
 
@@ -64,8 +61,8 @@ def ratio(hits: int, trials: int) -> Estimate:
     >>> round(estimate.low, 2), estimate.value, round(estimate.high, 2), estimate.is_enough
     (0.49, 0.8, 0.94, False)
     """
-    low, high = _wilson(hits / trials if trials else 0.0, trials)
     value = hits / trials if trials else 0.0
+    low, high = _wilson(value, trials)
     return Estimate(
         value=value, low=low, high=high, observations=trials, is_enough=trials >= ENOUGH
     )
@@ -156,10 +153,7 @@ class Pane:
 
 
 class Quality:
-    """Judge predictions; labels are counted by number, so that they can be renamed.
-
-    ``pane`` is the number of judged documents in a pane.
-    """
+    """Judge predictions; labels are counted by number, so that they can be renamed."""
 
     def __init__(self, pane: int = PANE) -> None:
         self.pane = pane
@@ -173,7 +167,8 @@ class Quality:
         start = 0
         while start < len(truth):
             room = self.pane - self.panes[-1].documents if sign > 0 else len(truth)
-            stop = min(len(truth), start + _documents_until(truth, start, room))
+            judged = np.cumsum(truth.known[start:] != 0)  # stop after the one that fills the pane
+            stop = min(len(truth), start + int(np.searchsorted(judged, room)) + 1)
             self._count(truth[start:stop], predicted[start:stop], number, sign)
             start = stop
 
@@ -200,13 +195,11 @@ class Quality:
 
     def recent(self) -> Pane:
         """Sum up the panes."""
-        sums: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
+        sums = Pane(sum(pane.documents for pane in self.panes))
         for pane in self.panes:
             for label, counts in pane.counts.items():
-                for at, count in enumerate(counts):
-                    sums[label][at] += count
-        rows = {label: (tp, fp, fn) for label, (tp, fp, fn) in sums.items()}
-        return Pane(sum(pane.documents for pane in self.panes), rows)
+                sums.add(label, counts)
+        return sums
 
     def label(self, number: int) -> tuple[Estimate, Estimate, Estimate]:
         tp, fp, fn = self.all.counts.get(number, NONE)
@@ -245,8 +238,3 @@ def figures(pane: Pane) -> Measures:
         frequent_labels=frequent,
         rare_labels=len(rows) - frequent,
     )
-
-
-def _documents_until(truth: LabelSets, start: int, judged: int) -> int:
-    """Count the documents from ``start`` up to the one that is the ``judged``-th judged."""
-    return int(np.searchsorted(np.cumsum(truth.known[start:] != 0), judged)) + 1

@@ -33,18 +33,12 @@ logger = logging.getLogger("clasher.service")
 
 
 class Snapshotted(Protocol):
-    """A model with state that a snapshot can hold."""
+    """A model with state that a snapshot can hold; ``to_plain`` has the version as ``seq``."""
 
-    @property
-    def seq(self) -> int:
-        """The version."""
+    seq: int
+    model: Clasher
 
-    @property
-    def model(self) -> Clasher:
-        """The model."""
-
-    def to_plain(self) -> dict[str, Any]:
-        """Return all but the model as plain values, with the version as ``seq``."""
+    def to_plain(self) -> dict[str, Any]: ...
 
 
 class DamagedSnapshotError(ClasherError):
@@ -65,10 +59,7 @@ class Snapshots:
         return sorted((int(path.name) for path in self.folder.glob("[0-9]" * 16)), reverse=True)
 
     def write(self, state: Snapshotted) -> int:
-        """Write a snapshot, then delete those it replaces.
-
-        Return the version up to which the log is no longer needed: 0 until there are two snapshots.
-        """
+        """Write a snapshot; return the version up to which the log is no longer needed."""
         target = self._path(state.seq)
         if not target.exists():
             self._make(state, target)
@@ -91,10 +82,7 @@ class Snapshots:
         durable.flush_folder(self.folder)
 
     def load(self, revive: Callable[[dict[str, Any], Clasher], T]) -> tuple[T | None, list[str]]:
-        """Load the newest intact snapshot; return it with notes about damaged ones.
-
-        ``revive`` makes the state from plain values and a model.
-        """
+        """Load the newest intact snapshot; return it with notes about damaged ones."""
         notes: list[str] = []
         for version in self.versions():
             try:
@@ -118,7 +106,9 @@ class Snapshots:
         scratch = target.with_suffix(".tmp")
         scratch.mkdir()
         state.model.save(scratch / MODEL)
-        durable.write(scratch / STATE, _sealed(state, scratch / MODEL))
+        digest = file_digest(scratch / MODEL)
+        content = msgspec.json.encode({"state": state.to_plain(), "model": digest})
+        durable.write(scratch / STATE, _digest(content) + b"\n" + content)
         durable.flush_folder(scratch)
         durable.rename(scratch, target)
 
@@ -138,8 +128,7 @@ class Snapshots:
             raise DamagedSnapshotError(f"{path}: holds another version")
         if file_digest(path / MODEL) != content["model"]:
             raise DamagedSnapshotError(f"{path / MODEL}: is not the file that was written")
-        model = Clasher.load(path / MODEL, tokenizer=self._tokenizer)
-        return revive(content["state"], model)
+        return revive(content["state"], Clasher.load(path / MODEL, tokenizer=self._tokenizer))
 
     def _put_aside(self, version: int) -> None:
         """Keep the last damaged snapshot, for people to look at."""
@@ -152,15 +141,13 @@ class Snapshots:
         return self.folder / f"{version:016d}"
 
 
-def _sealed(state: Snapshotted, model: Path) -> bytes:
-    """Encode the state with a digest of the model, behind a digest of both."""
-    content = msgspec.json.encode({"state": state.to_plain(), "model": file_digest(model)})
-    return hashlib.blake2b(content, digest_size=32).hexdigest().encode() + b"\n" + content
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=32).hexdigest().encode()
 
 
 def _unsealed(raw: bytes) -> dict[str, Any]:
     claimed, _, content = raw.partition(b"\n")
-    if hashlib.blake2b(content, digest_size=32).hexdigest().encode() != claimed:
+    if _digest(content) != claimed:
         raise DamagedSnapshotError(f"{STATE}: is not the file that was written")
     decoded: dict[str, Any] = msgspec.json.decode(content)
     return decoded
@@ -173,10 +160,7 @@ def file_digest(path: Path, size: int = 32) -> str:
 
 
 class InitialModel(msgspec.Struct, frozen=True):
-    """The model file that a folder began with: its path, and the digest of its content.
-
-    It lets the same command start again on the folder that it made.
-    """
+    """The model file that a folder began with: the same command can start there again."""
 
     path: str
     digest: str
@@ -192,11 +176,7 @@ class InitialModel(msgspec.Struct, frozen=True):
 def check_initial_model(
     folder: str | os.PathLike[str], path: str, warn: Callable[[str], object]
 ) -> None:
-    """Refuse a model file other than the one that a folder began with.
-
-    The same content is fine at any path. A file that has changed or is gone since is fine too: the
-    folder goes on with its own model, and ``warn`` says so.
-    """
+    """Refuse another model file than the one that a folder began with; warn if it has changed."""
     try:
         initial = msgspec.json.decode(Path(folder, INITIAL).read_bytes(), type=InitialModel)
     except FileNotFoundError:

@@ -18,11 +18,7 @@ SHOWN = 200  # characters of a document
 
 
 class Answer:
-    """An answer to a document in the queue, or the undo of one.
-
-    ``give`` and ``undo`` make the entry when it is written, and change the document. ``settle``
-    restores the document if the entry is refused.
-    """
+    """An answer to a document in the queue, or the undo of one; ``settle`` it when it is done."""
 
     def __init__(self, queue: DocumentQueue) -> None:
         self._queue = queue
@@ -43,8 +39,8 @@ class Answer:
 
     def undo(self, version: int, log: Log, seq: int) -> Feedback:
         """Make the entry that takes back the last answer to a document."""
-        row = log.row(version)
-        answer = None if row is None else row.entry.body
+        entry = log.row(version)
+        answer = None if entry is None else entry.body
         if not isinstance(answer, Feedback):
             raise UnknownDocumentError(
                 f"version {version} is no answer to a document, or no longer in the log"
@@ -93,39 +89,33 @@ def combine(before: Labels, now: Labels) -> Labels:
     return yes + [name for name, is_so in now.items() if is_so and name not in before]
 
 
-class Differences:
-    """The predictions of two models, before and after some answers, for recent documents."""
-
-    def __init__(
-        self,
-        before: Clasher,
-        after: Clasher,
-        recent: Sequence[PredictedDocument],
-        answers: Sequence[Feedback],
-    ) -> None:
-        self._threshold = before.threshold, after.threshold
-        texts = [answer.text for answer in answers] + [document.text for document in recent]
-        old, new = before.decide_many(texts), after.decide_many(texts)
-        self._places = {answer.id: place for place, answer in enumerate(answers)}
-        self._probabilities = old[1][: len(answers)], new[1][: len(answers)]
-        self._names = before.labels, after.labels
-        self._otherwise = [
-            Otherwise(
-                id=document.id, text=document.text[:SHOWN],
-                before=sorted(old[0][place]), after=sorted(new[0][place]),
-            )
-            for place, document in enumerate(recent, len(answers))
-            if old[0][place] != new[0][place]
-        ]  # fmt: skip
-
-    def of(self, answer: Feedback) -> Changes:
+def compare(
+    before: Clasher,
+    after: Clasher,
+    recent: Sequence[PredictedDocument],
+    answers: Sequence[Feedback],
+) -> list[Changes]:
+    """Return what each answer has changed: predictions of it and of recent documents."""
+    texts = [answer.text for answer in answers] + [document.text for document in recent]
+    old, new = before.decide_many(texts), after.decide_many(texts)
+    otherwise = [
+        Otherwise(
+            id=document.id, text=document.text[:SHOWN],
+            before=sorted(old[0][place]), after=sorted(new[0][place]),
+        )
+        for place, document in enumerate(recent, len(answers))
+        if old[0][place] != new[0][place]
+    ]  # fmt: skip
+    changes = []
+    for answer, was, now in zip(answers, old[1], new[1], strict=False):
         named = dict.fromkeys([*answer.predicted, *(answer.before or ()), *(answer.after or ())])
-        before, after = (
-            dict(zip(names, probabilities[self._places[answer.id]].tolist(), strict=True))
-            for names, probabilities in zip(self._names, self._probabilities, strict=True)
+        first = dict(zip(before.labels, was.tolist(), strict=True))
+        then = dict(zip(after.labels, now.tolist(), strict=True))
+        changes.append(
+            Changes(
+                probabilities=[(name, first.get(name, 0.0), then.get(name, 0.0)) for name in named],
+                threshold=(before.threshold, after.threshold),
+                documents=[other for other in otherwise if other.id != answer.id],
+            )
         )
-        return Changes(
-            probabilities=[(name, before.get(name, 0.0), after.get(name, 0.0)) for name in named],
-            threshold=self._threshold,
-            documents=[other for other in self._otherwise if other.id != answer.id],
-        )
+    return changes

@@ -1,12 +1,9 @@
 """Predicted documents: the queue that keeps them for feedback, and leases for those who teach.
 
-The queue is bounded by number, bytes and age; the oldest documents make room. It lives in memory
-and is on disk about a second later.
-
-People are asked about uncertain, diverse and random documents. The model has learnt since the
-documents were predicted, so a random sample of the queue, bounded in documents and characters, is
-predicted again for each lease. The random ones are thus a random sample of the whole queue, and
-answers to them measure the current model.
+The queue is bounded by number, bytes and age; it lives in memory and is on disk about a second
+later. People are asked about uncertain, diverse and random documents of a random sample of the
+queue, which is predicted again for each lease. Answers to the random ones therefore measure the
+current model.
 """
 
 from __future__ import annotations
@@ -17,7 +14,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import accumulate, islice, takewhile, zip_longest
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -28,8 +25,8 @@ from clasher.service.structs import Leased, Reason, Recent, TeachItem
 
 OVERHEAD = 600  # bytes of a document beside its text
 
+# the id of a document; with the digest of its text if the id now stands for another text
 DocumentKey: TypeAlias = str | tuple[str, str]
-"""The id of a document; with the digest of its text if the id now stands for another text."""
 
 
 def digest_of(text: str) -> str:
@@ -88,14 +85,6 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(PredictedDocument)
 
 
-class QueueChanges(NamedTuple):
-    """Documents to write, by number, and those to delete: some, and all ``before`` one."""
-
-    rows: list[tuple[int, bytes]]
-    gone: list[int]
-    before: int
-
-
 class DocumentQueue:
     """The predicted documents, by id, in order of arrival; safe to use from any thread."""
 
@@ -112,13 +101,16 @@ class DocumentQueue:
         self._has_dropped = False
 
     def load(self, bodies: Iterable[bytes], now: float = 0.0) -> None:
-        """Load the documents on disk, oldest first.
-
-        Documents of older folders have no time: they count from ``now``, and nobody holds them.
-        """
+        """Load the documents on disk, oldest first; those of older folders arrive ``now``."""
         with self.lock:
             for body in bodies:
-                document = _decoded(body)
+                try:
+                    document = _decoder.decode(body)
+                except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                    raise FolderError(
+                        f"a document of the queue cannot be read: {error}; another version of "
+                        f"clasher may have written it, else restore the folder from a backup"
+                    ) from error
                 if document.since < 0:
                     document.since, document.holder, document.leased_until = now, None, 0.0
                 self._insert(document)
@@ -148,10 +140,7 @@ class DocumentQueue:
                 self._drop_oldest()
 
     def find(self, name: str, digest: str | None = None) -> PredictedDocument | None:
-        """Find a document by id, and by the digest of its text if given; None if it is not kept.
-
-        Without a digest, the text that was predicted last counts.
-        """
+        """Find a document by id, and by the digest of its text; without one, the last text."""
         found = self._documents.get(name)
         if digest is None or (found is not None and found.digest == digest):
             return found
@@ -212,27 +201,24 @@ class DocumentQueue:
         is_current = self._documents.get(document.id) is document
         return is_current and document.taught is None and document.leased_until <= now
 
-    def take_changes(self, most: int) -> QueueChanges:
-        """Return what to write and to delete on disk: at most ``most`` new documents.
+    def take_changes(self, most: int) -> tuple[list[tuple[int, bytes]], list[int], int]:
+        """Return documents to write, numbers to delete, and a number before which to delete all.
 
-        Answered documents are always among them, to be saved together with the answer.
+        At most ``most`` documents are new. Answered ones are always among them, to be saved
+        together with the answer.
         """
         with self.lock:
-            touched = [self._documents[key] for key in self._touched]
-            rows = {one.seq: _encoder.encode(one) for one in (*touched, *self._take_new(most))}
+            changed = [self._documents[key] for key in self._touched]
+            if most:
+                newest_first = reversed(self._documents.values())
+                new = list(takewhile(lambda one: one.seq > self._written, newest_first))[::-1]
+                self._written = self._last if len(new) <= most else new[most].seq - 1
+                changed += new[:most]
+            rows = {one.seq: _encoder.encode(one) for one in changed}
             oldest = next((one.seq for one in self._documents.values()), self._last + 1)
-            before = oldest if self._has_dropped else 0
-            changes = QueueChanges(list(rows.items()), self._replaced, before)
+            changes = list(rows.items()), self._replaced, oldest if self._has_dropped else 0
             self._touched, self._replaced, self._has_dropped = {}, [], False
             return changes
-
-    def _take_new(self, most: int) -> list[PredictedDocument]:
-        if not most:
-            return []
-        newest_first = reversed(self._documents.values())
-        new = list(takewhile(lambda document: document.seq > self._written, newest_first))[::-1]
-        self._written = self._last if len(new) <= most else new[most].seq - 1
-        return new[:most]
 
     @property
     def behind(self) -> int:
@@ -301,19 +287,8 @@ class DocumentQueue:
         self._has_dropped = True
 
 
-def _decoded(body: bytes) -> PredictedDocument:
-    try:
-        return _decoder.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise FolderError(
-            f"a document of the queue cannot be read: {error}; another version of clasher may have "
-            f"written it, else restore the folder from a backup"
-        ) from error
-
-
+# why documents are picked, in turn; only the random ones measure the quality of the model
 SHARES: tuple[Reason, ...] = ("uncertain", "random", "uncertain", "diverse")
-"""Why documents are picked, in turn. Only the random ones measure the quality of the model."""
-
 SAMPLE = 200  # documents of the queue that are predicted again for a lease
 SAMPLE_TEXT = 1_000_000  # characters of the sample
 
@@ -322,7 +297,7 @@ class Leases:
     """Hand out documents to teach, each to one person at a time, who has ``seconds`` to answer.
 
     A document is uncertain if its probabilities are near the threshold, and diverse if its best
-    label was handed out least. ``predict`` predicts texts with the current model.
+    label was handed out least.
     """
 
     def __init__(
@@ -338,10 +313,7 @@ class Leases:
         self._turn = 0
 
     def lease_these(self, who: str, names: Iterable[str], now: float) -> list[TeachItem]:
-        """Lease those of the named documents that are unanswered and held by nobody else.
-
-        They are not a random sample, so answers to them do not measure the quality.
-        """
+        """Lease the named documents that are free; they are no random sample to be judged."""
         asked = list(filter(None, map(self._queue.find, dict.fromkeys(names))))
         predicted = self._predict_again(asked)
         with self._queue.lock:
@@ -425,11 +397,7 @@ class Leases:
 
 
 def is_fair(reason: Reason | None) -> bool:
-    """Whether a document picked for this reason measures the quality of predictions.
-
-    >>> is_fair(None), is_fair("random"), is_fair("uncertain")
-    (True, True, False)
-    """
+    """Whether a document picked for this reason measures the quality of predictions."""
     return reason in (None, "random")
 
 

@@ -19,46 +19,30 @@ from typing import BinaryIO, Self, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from clasher import durable
 from clasher.errors import ConflictError, LabelError, ServiceError, SettingError, StoppedError
 from clasher.evaluate import process_memory
 from clasher.runtime.judged import Labels
 from clasher.runtime.quality import figures
 from clasher.runtime.snapshots import Snapshots
-from clasher.service import checks, views
+from clasher.service import checks, structs, views
 from clasher.service.answers import Answer
 from clasher.service.documents import DocumentQueue, Leases, PredictedDocument
 from clasher.service.events import Events, Subscription
 from clasher.service.export import lessons
 from clasher.service.learner import Copies, Learner
-from clasher.service.log import Body, DatabaseError, Learn, Log, Relabel, Replace, Row, open_error
+from clasher.service.log import Body, DatabaseError, Entry, Learn, Log, Relabel, Replace, open_error
 from clasher.service.options import EngineOptions
 from clasher.service.recovery import ServiceFolder, recover
 from clasher.service.state import Refusals
-from clasher.service.structs import (
-    Action,
-    Alarmed,
-    Document,
-    Explained,
-    LabelList,
-    LabelPage,
-    Leased,
-    Lesson,
-    Metrics,
-    NameList,
-    Prediction,
-    Receipt,
-    Recent,
-    TeachItem,
-)
+from clasher.service.structs import Document, Leased, Receipt, TeachItem
 from clasher.service.writer import Admission, Request, Writer
 from clasher.settings import Settings
 from clasher.text import label_names
 from clasher.text.analyzer import Tokenizer
 
 WORDS = 5  # of a label in a list
-WORDS_OF_ONE = 20
 SUGGESTED = 9  # labels of a document to teach: one for each digit key
-DISK_FAILED = 74  # EX_IOERR
 NOBODY = "anonymous"
 
 Lease = TypeVar("Lease", Leased, TeachItem)
@@ -69,7 +53,7 @@ def exit_process(why: str) -> None:
     try:
         print(f"clasher: {why}", file=sys.stderr, flush=True)
     finally:  # standard error may go to the full disk
-        os._exit(DISK_FAILED)
+        os._exit(os.EX_IOERR)
 
 
 class Engine:
@@ -107,6 +91,8 @@ class Engine:
         Problems found at the start: damaged snapshots, accepted losses.
     replayed : int
         Log entries that the start replayed.
+    failure : str | None
+        Why no more requests are accepted, None if all is well.
 
     Examples
     --------
@@ -141,7 +127,7 @@ class Engine:
         self._clock, self._tokenizer, self._on_failure = clock, tokenizer, on_failure
         self._timer, self._started = timer, timer()
         self._predicted, self._predicted_lock = 0, threading.Lock()
-        self._failure: str | None = None
+        self.failure: str | None = None
         self._failure_lock = threading.Lock()
         self._arriving: list[str] = []  # models that no entry names yet
         self._leftover: list[Callable[[Log], object]] = []
@@ -153,7 +139,7 @@ class Engine:
                 self.folder.check_log_exists()
             self._log = log = Log(self.folder.log, accept_loss=accept_loss, timer=timer)
             snapshots = Snapshots(self.folder.snapshots, tokenizer)
-            found = recover(
+            state, notes, self.replayed = recover(
                 self.folder, log, snapshots, settings, tokenizer, is_stopping, accept_loss
             )
             self._queue = DocumentQueue(self.options.awaiting)
@@ -165,9 +151,8 @@ class Engine:
             if isinstance(error, DatabaseError):
                 raise open_error(self.folder.log, error) from error
             raise
-        self.notes = [*log.notes, *found.notes]
-        self.replayed = found.replayed
-        self._copies = Copies(found.state)
+        self.notes = [*log.notes, *notes]
+        self._copies = Copies(state)
         self._leases = Leases(self._queue, self.options.lease_seconds, self._predict_again)
         self._events = Events(clock)
         self._admission = Admission(self.options.waiting_requests, self.options.waiting_bytes)
@@ -183,7 +168,7 @@ class Engine:
 
     def predict(
         self, documents: Sequence[Document], top: int = 5, keep: bool = True
-    ) -> list[Prediction]:
+    ) -> list[structs.Prediction]:
         """Predict documents, with the probabilities of their labels and of the ``top`` best.
 
         With ``keep``, ``feedback`` can name the documents by id.
@@ -195,7 +180,13 @@ class Engine:
             self._queue.add(predicted, self._log.elapsed())
         with self._predicted_lock:
             self._predicted += len(predicted)
-        return [views.prediction(document) for document in predicted]
+        return [
+            structs.Prediction(
+                id=one.id, labels=one.labels, probabilities=list(one.probabilities.items()),
+                version=one.version,
+            )
+            for one in predicted
+        ]  # fmt: skip
 
     def _predict_again(self, texts: Sequence[str]) -> list[PredictedDocument]:
         """Predict texts for a lease, without keeping or counting them."""
@@ -204,7 +195,7 @@ class Engine:
 
     def explain(
         self, text: str, labels: Sequence[str] | None = None, top: int = 3
-    ) -> list[Explained]:
+    ) -> list[structs.Explained]:
         """Explain these labels, or the ``top`` best ones, by signed stretches of the text.
 
         Each label has its 1,000 weightiest stretches; ``other`` holds the sum of the rest. Learning
@@ -218,9 +209,9 @@ class Engine:
         checks.check_text(text)
         with self._copies.reading() as state:
             found = views.predict(state, [Document(text=text)], top, 0.0)[0]
-            return list(found.probabilities)[:top]
+        return list(found.probabilities)[:top]
 
-    def explain_one(self, text: str, label: str) -> Explained:
+    def explain_one(self, text: str, label: str) -> structs.Explained:
         """Explain one label by signed stretches of the text."""
         checks.check_text(text)
         with self._copies.reading() as state:
@@ -237,7 +228,7 @@ class Engine:
         most: int | None = None,
         words: int = WORDS,
         descending: bool | None = None,
-    ) -> LabelList:
+    ) -> structs.LabelList:
         """Return a page of the labels whose names contain ``query``, each with some words.
 
         By default names ascend, and the largest values come first.
@@ -248,29 +239,31 @@ class Engine:
             listing = views.Listing(state)
             found = listing.names(query, sort, descending)
             page = found[start : None if most is None else start + most]
-            return LabelList(labels=[listing.of(name, words) for name in page], total=len(found))
+            return structs.LabelList(
+                labels=[listing.of(name, words) for name in page], total=len(found)
+            )
 
-    def names(self) -> NameList:
+    def names(self) -> structs.NameList:
         """Return the names of all labels, for searching."""
         with self._copies.reading() as state:
             return views.Listing(state).all_names()
 
-    def label(self, label: str | int) -> LabelPage:
+    def label(self, label: str | int) -> structs.LabelPage:
         """Describe a label, given by name or number: words, neighbours, recent documents."""
         name = self._name_of(label)
         with self._copies.reading() as state:
             recent = self._queue.newest(self.options.awaiting.documents)
-            return views.label_page(state, name, recent, WORDS_OF_ONE)
+            return views.label_page(state, name, recent, words=20)
 
-    def recent(self, most: int = 50) -> list[Recent]:
+    def recent(self, most: int = 50) -> list[structs.Recent]:
         """Return the last predicted documents, newest first."""
         return [document.recent() for document in self._queue.newest(most)]
 
-    def document(self, id: str) -> Recent:  # noqa: A002
+    def document(self, id: str) -> structs.Recent:  # noqa: A002
         """Return a predicted document by its id."""
         return self._queue.get(id).recent()
 
-    def alarms(self) -> list[Alarmed]:
+    def alarms(self) -> list[structs.Alarmed]:
         """Return the drift alarms of the model, newest first."""
         untaught = self._queue.untaught(self._log.elapsed())
         with self._copies.reading() as state:
@@ -286,14 +279,14 @@ class Engine:
         """The version of the model that predicts now: the last log entry that it has learnt."""
         return self._copies.front.seq
 
-    def metrics(self) -> Metrics:
+    def metrics(self) -> structs.Metrics:
         """Return counts and measures of the service."""
-        options, size, now = self.options, self._log.size, self._log.elapsed()
+        options = self.options
         with self._copies.reading() as state:
             most = state.model.max_nbytes
             # two snapshots, one being written and a damaged one; the log and its journal
             log_most = options.log_bytes + 2 * options.snapshot_bytes + options.awaiting.bytes
-            return Metrics(
+            return structs.Metrics(
                 documents_learned=state.learned,
                 documents_predicted=self._predicted,
                 documents_taught=state.taught,
@@ -305,14 +298,14 @@ class Engine:
                 model_bytes=2 * state.model.nbytes,
                 model_bytes_most=2 * most,
                 memory_bytes=process_memory(),
-                disk_bytes=self.folder.bytes_on_disk(),
+                disk_bytes=durable.size(self.folder.path),
                 disk_bytes_most=4 * most + 2 * log_most,
-                log_entries=size.entries,
-                log_dropped=size.dropped,
+                log_entries=self._log.entries,
+                log_dropped=self._log.dropped_through,
                 awaiting=len(self._queue),
                 awaiting_most=options.awaiting.documents,
                 awaiting_dropped=self._queue.dropped,
-                leased=self._queue.leased(now),
+                leased=self._queue.leased(self._log.elapsed()),
                 waiting_requests=len(self._admission),
                 waiting_most=self._admission.most,
                 subscribers=len(self._events),
@@ -324,15 +317,11 @@ class Engine:
     def _name_of(self, label: str | int) -> str:
         """Return the current name of a label."""
         with self._copies.reading() as state:
-            if isinstance(label, str):
-                name: str | None = state.labels.now(label)
-                known = name in state.labels.numbers
-            else:
-                name = state.labels.names().get(label)
-                known = name is not None
-        if name is None or not known:
-            raise LabelError(f"the model knows no label {label!r}")
-        return name
+            labels = state.labels
+            name = labels.now(label) if isinstance(label, str) else labels.names().get(label)
+            if name is None or name not in labels.numbers:
+                raise LabelError(f"the model knows no label {label!r}")
+            return name
 
     # ── teaching ─────────────────────────────────────────────────────────────────────────────
 
@@ -389,7 +378,7 @@ class Engine:
 
     def relabel(
         self,
-        action: Action,
+        action: structs.Action,
         label: str | int,
         into: str | None = None,
         who: str = NOBODY,
@@ -433,9 +422,9 @@ class Engine:
         """
         checks.check_name("who", who)
         now = self._log.elapsed()
-        if ids is not None:
-            return self._in_time_of_day(self._leases.lease_these(who, ids, now))
-        return self._in_time_of_day(self._leases.lease(who, most, now))
+        leases = self._leases
+        items = leases.lease(who, most, now) if ids is None else leases.lease_these(who, ids, now)
+        return self._in_time_of_day(items)
 
     def renew(self, ids: Sequence[str], who: str) -> list[Leased]:
         """Prolong a person's leases on these documents; leave out lost ones."""
@@ -452,13 +441,17 @@ class Engine:
 
     # ── export, model file and events ────────────────────────────────────────────────────────
 
-    def log(self, after: int = 0) -> Iterator[Lesson]:
+    def log(self, after: int = 0) -> Iterator[structs.Lesson]:
         """Yield what was taught after a version, oldest first, reading a page at a time.
 
         Raises ``ConflictError`` if the log is shortened faster than it is read.
         """
         has_begun = False
-        while rows := self._rows(after):
+        while True:
+            self._check_alive()
+            rows: list[Entry] = self._writer.call(partial(Log.rows, after=after)).result()
+            if not rows:
+                return
             if has_begun and self._log.dropped_through > after:
                 raise ConflictError(
                     f"entries after version {after} were deleted during the export; export again, "
@@ -467,13 +460,7 @@ class Engine:
             has_begun = True
             for row in rows:
                 yield from lessons(row)
-            after = rows[-1].entry.seq
-
-    def _rows(self, after: int) -> list[Row]:
-        """Read a page of the log, in the thread that owns it."""
-        self._check_alive()
-        rows: list[Row] = self._writer.call(lambda log: log.rows(after)).result()
-        return rows
+            after = rows[-1].seq
 
     def model_file(self) -> Future[BinaryIO]:
         """Return the current model as a file that is open for reading; its name may vanish."""
@@ -496,10 +483,9 @@ class Engine:
         self._check_alive()
         checks.check_name("who", who)
         raw = msgspec.msgpack.encode(content)
-        digest = b""
         if key is not None:
             checks.check_name("key", key)
-            digest = blake2b(raw, digest_size=16).digest()
+        digest = b"" if key is None else blake2b(raw, digest_size=16).digest()
         request = Request(who, self._clock(), len(raw), prepare, key, digest)
         self._admission.admit(request)
         try:
@@ -510,8 +496,8 @@ class Engine:
         return request.future
 
     def _check_alive(self) -> None:
-        if self._failure is not None:
-            raise StoppedError(self._failure)
+        if self.failure is not None:
+            raise StoppedError(self.failure)
         if self._is_closed:
             raise StoppedError("the service is closed")
 
@@ -525,11 +511,7 @@ class Engine:
         self._call_later(compact)
 
     def _mark_refused(self, refusals: Refusals) -> None:
-        def mark(log: Log) -> None:
-            with log.transaction():
-                log.mark_refused(refusals)
-
-        self._call_later(mark)
+        self._call_later(lambda log: log.mark_refused(refusals))
 
     def _call_later(self, work: Callable[[Log], object]) -> None:
         """Have the writer do some work; ``close`` does it if the writer has ended."""
@@ -540,26 +522,21 @@ class Engine:
 
     # ── failure and end ──────────────────────────────────────────────────────────────────────
 
-    @property
-    def failure(self) -> str | None:
-        """Why no more requests are accepted, None if all is well."""
-        return self._failure
-
     def _fail(self, error: BaseException) -> None:
         """Stop acknowledging for good: what is not on disk was never promised."""
         with self._failure_lock:
-            if self._failure is not None:
+            if self.failure is not None:
                 return
-            self._failure = (
+            self.failure = (
                 f"{self.folder.path}: cannot go on: {error}. Nothing more is acknowledged; all "
                 f"that was acknowledged is kept. Check that the disk works and has room, then "
                 f"start again."
             )
-        self._admission.reject_all(StoppedError(self._failure))
+        self._admission.reject_all(StoppedError(self.failure))
         self._events.close()
         self._writer.close()
         self._learner.put(None)
-        self._on_failure(self._failure)
+        self._on_failure(self.failure)
 
     def close(self) -> None:
         """Finish all accepted requests, write a snapshot, and release the folder."""
@@ -570,7 +547,7 @@ class Engine:
         for thread in (self._writer.thread, self._learner.thread):
             thread.join()
         self._events.close()
-        if self._failure is None:
+        if self.failure is None:
             for work in self._leftover:
                 work(self._log)
             self._log.close()

@@ -17,10 +17,7 @@ MOST = 64  # subscribers
 
 
 class Subscription:
-    """The events since a subscription began.
-
-    ``notify`` is called from another thread when an event has come; it must return at once.
-    """
+    """The events of one subscriber; ``notify``, from another thread, must return at once."""
 
     def __init__(self, events: Events, notify: Callable[[], None] | None, buffer: int) -> None:
         self._source = events
@@ -28,8 +25,7 @@ class Subscription:
         self._buffer = buffer
         self._events: deque[Event] = deque()
         self._came = threading.Condition()
-        self.is_over = False
-        """Whether no more events will come: the service closed, or the buffer was full."""
+        self.is_over = False  # no more events come: the service closed, or the buffer was full
 
     def take(self) -> list[Event]:
         with self._came:
@@ -116,8 +112,7 @@ class Events:
     def close(self) -> None:
         with self._lock:
             self._is_closed = True
-            subscriptions = list(self._subscriptions)
-            self._subscriptions.clear()
+            subscriptions, self._subscriptions = self._subscriptions, []
         for subscription in subscriptions:
             subscription.end()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -11,17 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from clasher.errors import FolderError, RecordError
-from clasher.service.log import (
-    Body,
-    DatabaseError,
-    Entry,
-    Feedback,
-    Learn,
-    Log,
-    Relabel,
-    Row,
-    Taught,
-)
+from clasher.service.log import Body, DatabaseError, Entry, Feedback, Learn, Log, Relabel, Taught
 from clasher.service.recovery import ServiceFolder
 from clasher.service.state import ServiceState
 from clasher.service.structs import Lesson
@@ -31,37 +22,28 @@ TOGETHER = 1000  # lessons to replay at a time
 _decoder = msgspec.json.Decoder(Lesson)
 
 
-def lessons(row: Row) -> Iterator[Lesson]:
+def lessons(entry: Entry) -> Iterator[Lesson]:
     """Yield the lines of one entry of the log."""
-    seq, at, who, body = row.entry.seq, row.entry.at, row.entry.who, row.entry.body
-    refused = row.refused
+    body = entry.body
+    line = partial(Lesson, version=entry.seq, at=entry.at, who=entry.who, refused=entry.refused)
     if isinstance(body, Learn):
-        for document in body.documents:
-            yield Lesson(
-                version=seq, at=at, who=who, kind="learn", id=document.id, text=document.text,
-                after=document.labels, refused=refused,
-            )  # fmt: skip
+        for one in body.documents:
+            yield line(kind="learn", id=one.id, text=one.text, after=one.labels)
     elif isinstance(body, Feedback):
         before = body.predicted if body.before is None else body.before
-        yield Lesson(
-            version=seq, at=at, who=who, kind="feedback" if body.undoes is None else "undo",
-            id=body.id, text=body.text, before=before, after=body.after,
-            was_taught=body.before is not None, model_version=body.version, refused=refused,
+        yield line(
+            kind="feedback" if body.undoes is None else "undo", id=body.id, text=body.text,
+            before=before, after=body.after, was_taught=body.before is not None,
+            model_version=body.version,
         )  # fmt: skip
     elif isinstance(body, Relabel):
-        yield Lesson(
-            version=seq, at=at, who=who, kind="label", action=body.action, label=body.label,
-            into=body.into, refused=refused,
-        )  # fmt: skip
+        yield line(kind="label", action=body.action, label=body.label, into=body.into)
     else:
-        yield Lesson(version=seq, at=at, who=who, kind="model", id=body.digest, refused=refused)
+        yield line(kind="model", id=body.digest)
 
 
 def read_folder(path: str | os.PathLike[str], after: int = 0) -> Iterator[Lesson]:
-    """Yield the lessons of a data folder that no process uses, oldest first.
-
-    Raises ``FolderError`` if there is no such folder, or if it is in use.
-    """
+    """Yield the lessons of a data folder that no process uses, oldest first."""
     if not (Path(path) / "log.sqlite").is_file():
         raise FolderError(f"{os.fspath(path)}: is not the data folder of a service: it has no log")
     folder = ServiceFolder(path)
@@ -71,7 +53,7 @@ def read_folder(path: str | os.PathLike[str], after: int = 0) -> Iterator[Lesson
             while rows := log.rows(after):
                 for row in rows:
                     yield from lessons(row)
-                after = rows[-1].entry.seq
+                after = rows[-1].seq
         except DatabaseError as error:
             log.abandon()
             raise FolderError(f"{folder.log}: the log cannot be read: {error}") from error

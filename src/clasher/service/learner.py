@@ -18,13 +18,13 @@ import msgspec
 
 from clasher.errors import RefusedError, StoppedError
 from clasher.runtime.snapshots import Snapshots
-from clasher.service.answers import Differences
+from clasher.service.answers import compare
 from clasher.service.documents import DocumentQueue
 from clasher.service.events import LEARNED, Events
 from clasher.service.log import Entry, Feedback, Learn, Relabel, Replace
 from clasher.service.options import EngineOptions
 from clasher.service.state import Prepared, Refusals, ServiceState, documents_of
-from clasher.service.structs import Receipt
+from clasher.service.structs import Changes
 from clasher.service.writer import Committed
 
 TOGETHER = 2048  # documents in a batch
@@ -111,8 +111,6 @@ class Learner:
             self._came.notify()
         return future
 
-    # ── the thread ───────────────────────────────────────────────────────────────────────────
-
     def _run(self) -> None:
         try:
             while self._turn():
@@ -127,7 +125,11 @@ class Learner:
     def _turn(self) -> bool:
         with self._came:
             self._came.wait_for(lambda: self._committed or self._model_requests or self._is_closing)
-            batch = self._take()
+            batch: list[Committed] = []
+            documents = 0
+            while self._committed and documents < TOGETHER:
+                batch.append(self._committed.popleft())
+                documents += 0 if (entry := batch[-1].entry) is None else documents_of(entry)
             requested = 0 if self._committed else len(self._model_requests)
             goes_on = not self._is_closing or bool(self._committed)
         if batch:
@@ -145,26 +147,23 @@ class Learner:
             self._snapshot()
         return goes_on
 
-    def _take(self) -> list[Committed]:
-        taken, documents = [], 0
-        while self._committed and documents < TOGETHER:
-            taken.append(self._committed.popleft())
-            entry = taken[-1].entry
-            if entry is not None:
-                documents += documents_of(entry)
-        return taken
-
     def _learn(self, batch: list[Committed]) -> None:
         """Change the back copy, swap, acknowledge, change the other copy in the same way."""
         entries = [done.entry for done in batch if done.entry is not None]
         prepared: Prepared = {}
         refusals = self._copies.back.apply(entries, prepared)
-        differences = self._differences(entries)
+        changes: dict[int, Changes] = {}
+        answers = {one.seq: one.body for one in entries if isinstance(one.body, Feedback)}
+        if answers:
+            recent = self._queue.newest(self._options.recent_documents)
+            before, after = self._copies.front.model, self._copies.back.model
+            found = compare(before, after, recent, list(answers.values()))
+            changes = dict(zip(answers, found, strict=True))
         if refusals:
             self._on_refused(refusals)
         self._copies.swap()
         for done in batch:
-            self._acknowledge(done, refusals, differences)
+            self._acknowledge(done, refusals, changes)
         self._copies.wait()
         rung = self._copies.back.model.alarms[-1:]
         self._copies.back.apply(entries, prepared)
@@ -174,23 +173,21 @@ class Learner:
         self._documents += sum(map(documents_of, entries))
         self._bytes += sum(done.size for done in batch)
 
-    def _differences(self, entries: Sequence[Entry]) -> Differences | None:
-        answers = [entry.body for entry in entries if isinstance(entry.body, Feedback)]
-        if not answers:
-            return None
-        recent = self._queue.newest(self._options.recent_documents)
-        return Differences(self._copies.front.model, self._copies.back.model, recent, answers)
-
     def _acknowledge(
-        self, done: Committed, refusals: Refusals, differences: Differences | None
+        self, done: Committed, refusals: Refusals, changes: dict[int, Changes]
     ) -> None:
-        future, entry = done.request.future, done.entry
-        if entry is None:
-            future.set_result(done.receipt)
-        elif entry.seq in refusals:
-            future.set_exception(RefusedError(refusals[entry.seq]))
-        else:
-            future.set_result(_receipt(done.receipt, entry, differences))
+        receipt, entry = done.receipt, done.entry
+        if entry is not None and entry.seq in refusals:
+            done.request.future.set_exception(RefusedError(refusals[entry.seq]))
+            return
+        if entry is not None and isinstance(body := entry.body, Learn):
+            receipt = msgspec.structs.replace(receipt, documents=len(body.documents))
+        elif entry is not None and isinstance(body := entry.body, Feedback):
+            receipt = msgspec.structs.replace(
+                receipt, documents=1, id=body.id, before=body.before, after=body.after,
+                changes=changes[entry.seq],
+            )  # fmt: skip
+        done.request.future.set_result(receipt)
 
     def _publish(self, entries: Sequence[Entry]) -> None:
         """Publish one event for all learnt documents, and one for each other entry."""
@@ -202,8 +199,7 @@ class Learner:
             if isinstance(body, Feedback):
                 self._events.publish("feedback", id=body.id, who=entry.who, version=entry.seq)
             elif isinstance(body, Relabel):
-                data = {**msgspec.to_builtins(body), "version": entry.seq}
-                self._events.publish("label", **data)
+                self._events.publish("label", **msgspec.to_builtins(body), version=entry.seq)
             elif isinstance(body, Replace):
                 self._events.publish("model", version=entry.seq)
 
@@ -216,15 +212,3 @@ class Learner:
             self._on_snapshot(oldest)
             self._events.publish("snapshot", version=state.seq)
         self._documents = self._bytes = 0
-
-
-def _receipt(receipt: Receipt, entry: Entry, differences: Differences | None) -> Receipt:
-    body = entry.body
-    if isinstance(body, Learn):
-        return msgspec.structs.replace(receipt, documents=len(body.documents))
-    if isinstance(body, Feedback) and differences is not None:
-        return msgspec.structs.replace(
-            receipt, documents=1, id=body.id, before=body.before, after=body.after,
-            changes=differences.of(body),
-        )  # fmt: skip
-    return receipt

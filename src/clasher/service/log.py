@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 from zlib import crc32
 
 import msgspec
@@ -33,8 +33,7 @@ try:
 except ImportError as error:
     raise MissingExtraError.of("The service", "server") from error
 
-DatabaseError = apsw.Error
-"""The disk has failed, or the database is damaged."""
+DatabaseError = apsw.Error  # the disk has failed, or the database is damaged
 
 
 class Taught(Struct, array_like=True, frozen=True):
@@ -87,32 +86,17 @@ Body: TypeAlias = Learn | Feedback | Relabel | Replace
 
 
 class Entry(Struct, frozen=True):
-    """An entry of the log: its number, time, person and content."""
+    """An entry of the log; ``refused`` says why it could not be applied."""
 
     seq: int
     at: float
     who: str
     body: Body
+    refused: str | None = None
 
 
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Body)
-
-
-def encode(body: Body) -> bytes:
-    """Encode the content of an entry."""
-    return _encoder.encode(body)
-
-
-def decode(raw: bytes) -> Body:
-    """Decode the content of an entry.
-
-    >>> decode(encode(Relabel(action="retire", label="obsolete"))).label
-    'obsolete'
-    """
-    body: Body = _decoder.decode(raw)
-    return body
-
+encode: Callable[[Body], bytes] = msgspec.msgpack.Encoder().encode
+decode: Callable[[bytes], Body] = msgspec.msgpack.Decoder(Body).decode
 
 OLDEST = (3, 51, 3)
 FORMAT = 3
@@ -144,49 +128,21 @@ RESTORE = "restore the folder from a backup"
 ACCEPT = f"{RESTORE}, or go on with what is left: clasher serve --accept-loss"
 
 
-class UsedKey(NamedTuple):
-    """The use of an idempotency key: its entry, and a digest of the request."""
-
-    seq: int
-    digest: bytes
-
-
-class LogSize(NamedTuple):
-    """The number of entries, their bytes, and the last entry that was deleted."""
-
-    entries: int
-    bytes: int
-    dropped: int
-
-
-class Row(NamedTuple):
-    """An entry; ``refused`` says why it could not be applied."""
-
-    entry: Entry
-    refused: str | None
-
-
 class Log:
     """The log of one data folder; only one thread may use it once it is open."""
 
     def __init__(
-        self,
-        path: Path,
-        *,
-        accept_loss: bool = False,
-        timer: Callable[[], float] = time.monotonic,
+        self, path: Path, *, accept_loss: bool = False, timer: Callable[[], float] = time.monotonic
     ) -> None:
         check_library()
         self.path = path
-        self.notes: list[str] = []
-        """The losses that were accepted."""
+        self.notes: list[str] = []  # the losses that were accepted
         self._accept_loss = accept_loss
         self._timer, self._began, self._before = timer, timer(), 0.0
         self._appended: list[tuple[int, float, str, bytes, int]] = []
-        self._commits = self._entries = self._bytes = 0
+        self._commits = self.entries = self._bytes = 0
         self.next_seq = 1
-        self.dropped_through = 0
-        """The last entry that was deleted."""
+        self.dropped_through = 0  # the last entry that was deleted
         self._mark_path = path.with_suffix(".mark")
         self._mark: Mark | None = None
         noted = self._read_mark()
@@ -196,8 +152,8 @@ class Log:
             self._set_up(is_new, noted)
             durable.flush_folder(path.parent)
             self._check_keys()
-            self._entries = self._first("SELECT count(*) FROM entries")
-            self._bytes = self._first("SELECT coalesce(sum(length(body)), 0) FROM entries")
+            sizes = self._db.execute("SELECT count(*), coalesce(sum(length(body)), 0) FROM entries")
+            self.entries, self._bytes = sizes.get
         except BaseException as error:
             self.abandon()
             if isinstance(error, apsw.Error | UnicodeDecodeError):
@@ -220,7 +176,12 @@ class Log:
         about = self._read_values() if has_tables else {}
         self._compare_with_mark(about, noted)
         if has_tables:
-            self._check_structure(about)
+            if about.get("schema", self._schema()) != self._schema():
+                self._damaged("the description of the tables")
+            for (problem,) in self._db.execute("PRAGMA integrity_check(1)"):
+                if problem != "ok":
+                    found = problem.splitlines()[-1]  # after the name of the database
+                    raise FolderError(f"{self.path}: the log is damaged: {found}; {RESTORE}")
             self._find_end(about)
         self._id: bytes = about.get("id") or (
             noted.log if noted and not self.notes else secrets.token_bytes(16)
@@ -261,14 +222,6 @@ class Log:
             )
         return noted
 
-    def _check_structure(self, about: dict[str, Any]) -> None:
-        if about.get("schema", self._schema()) != self._schema():
-            self._damaged("the description of the tables")
-        for (problem,) in self._db.execute("PRAGMA integrity_check(1)"):
-            if problem != "ok":
-                found = problem.splitlines()[-1]  # after the name of the database
-                raise FolderError(f"{self.path}: the log is damaged: {found}; {RESTORE}")
-
     def _read_values(self) -> dict[str, Any]:
         columns = [row[1] for row in self._db.execute("PRAGMA table_info(about)")]
         if "crc" in columns:
@@ -289,7 +242,7 @@ class Log:
 
     def _find_end(self, about: dict[str, Any]) -> None:
         """Find the number of the next entry; refuse a log that has lost its last entries."""
-        last = self._first("SELECT coalesce(max(seq), 0) FROM entries")
+        last = self._db.execute("SELECT coalesce(max(seq), 0) FROM entries").get
         self.dropped_through = int(about.get("dropped", 0))
         self.next_seq = max(last, self.dropped_through, int(about.get("skipped", 0))) + 1
         if "progress" in about and int(about["progress"].split()[2]) != self.next_seq - 1:
@@ -301,10 +254,8 @@ class Log:
         commits, elapsed, _ = about.get("progress", "0 0 0").split()
         self._commits, self._before = int(commits), float(elapsed)
         if noted is None and own is not None and not self.notes:
-            self._report_loss(
-                f"{self._mark_path}: missing; without it nobody can tell whether the log is "
-                f"complete"
-            )
+            what = "missing; without it nobody can tell whether the log is complete"
+            self._report_loss(f"{self._mark_path}: {what}")
         elif noted is not None and own not in (None, noted.log):
             self._report_loss(f"{self.path}: not the log that {self._mark_path.name} belongs to")
         elif noted is not None and self._commits < noted.commits and not self.notes:
@@ -365,7 +316,7 @@ class Log:
     def transaction(self) -> Iterator[None]:
         """Write all or nothing; on disk when the block ends."""
         self._db.execute("BEGIN IMMEDIATE")
-        before = self.next_seq, self._entries, self._bytes
+        before = self.next_seq, self.entries, self._bytes
         try:
             yield
             self._write_appended()
@@ -373,7 +324,7 @@ class Log:
             self.put_value("progress", progress)
         except BaseException:
             self._appended.clear()
-            self.next_seq, self._entries, self._bytes = before
+            self.next_seq, self.entries, self._bytes = before
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
@@ -383,10 +334,7 @@ class Log:
             self._mark.note(self._commits, is_open=True)
 
     def elapsed(self) -> float:
-        """Return the seconds that this log has been in use, over all runs; from any thread.
-
-        Everything that expires uses this clock, because people can set the time of day.
-        """
+        """Return the seconds of use over all runs, from any thread: the clock of what expires."""
         return self._before + self._timer() - self._began
 
     def flush_mark(self) -> None:
@@ -397,40 +345,38 @@ class Log:
 
     def append(self, at: float, who: str, body: bytes) -> int:
         """Write an entry by the end of the transaction; return its number."""
-        seq = self.next_seq
-        at = float(at)
+        seq, at = self.next_seq, float(at)
         crc = checksum(body, seq, at, who.encode(), None)
         self._appended.append((seq, at, who, body, crc))
         self.next_seq += 1
-        self._entries += 1
+        self.entries += 1
         self._bytes += len(body)
         return seq
 
-    def rows(self, after: int = 0, most: int = PAGE) -> list[Row]:
+    def rows(self, after: int = 0, most: int = PAGE) -> list[Entry]:
         """Return the entries after a number, oldest first: ``most`` bytes, but at least one."""
-        found: list[Row] = []
+        found: list[Entry] = []
         size = 0
-        query = f"{ENTRIES} WHERE seq > ? ORDER BY seq"
-        for row in self._db.execute(query, (after,)):
-            if found and size + len(row[3]) > most:
-                break
+        for row in self._db.execute(f"{ENTRIES} WHERE seq > ? ORDER BY seq", (after,)):
             size += len(row[3])
+            if found and size > most:
+                break
             found.append(self._row(*row))
         return found
 
-    def row(self, seq: int) -> Row | None:
+    def row(self, seq: int) -> Entry | None:
         self._write_appended()
-        for values in self._db.execute(f"{ENTRIES} WHERE seq = ?", (seq,)):
-            return self._row(*values)
-        return None
+        values = self._db.execute(f"{ENTRIES} WHERE seq = ?", (seq,)).get
+        return None if values is None else self._row(*values)
 
     def mark_refused(self, refusals: dict[int, str]) -> None:
-        for seq, why in refusals.items():
-            for row in list(self._db.execute(f"{ENTRIES} WHERE seq = ?", (seq,))):
-                self._row(*row)  # or the new checksum would hide damage
-                crc = checksum(row[3], *row[:3], why.encode())
-                update = "UPDATE entries SET refused = ?, crc = ? WHERE seq = ?"
-                self._db.execute(update, (why, crc, seq))
+        update = "UPDATE entries SET refused = ?, crc = ? WHERE seq = ?"
+        with self.transaction():
+            for seq, why in refusals.items():
+                for row in list(self._db.execute(f"{ENTRIES} WHERE seq = ?", (seq,))):
+                    self._row(*row)  # or the new checksum would hide damage
+                    crc = checksum(row[3], *row[:3], why.encode())
+                    self._db.execute(update, (why, crc, seq))
 
     def skip_to(self, seq: int) -> None:
         """Continue after this number: the entries up to it are lost."""
@@ -440,20 +386,15 @@ class Log:
 
     def _row(
         self, seq: int, at: float, who: bytes, body: bytes, crc: int, refused: bytes | None
-    ) -> Row:
+    ) -> Entry:
         if checksum(body, seq, at, who, refused) != crc:
             self._damaged(f"entry {seq}")
         why = None if refused is None else refused.decode()
-        return Row(Entry(seq, at, who.decode(), decode(body)), why)
+        return Entry(seq, at, who.decode(), decode(body), why)
 
     def _write_appended(self) -> None:
         rows, self._appended = self._appended, []
         self._insert("INSERT INTO entries(seq, at, who, body, crc)", rows)
-
-    @property
-    def size(self) -> LogSize:
-        """The number of entries, their bytes, and the last entry that was deleted."""
-        return LogSize(self._entries, self._bytes, self.dropped_through)
 
     def compact(self, through: int, budget: int) -> int:
         """Delete the oldest entries beyond the budget of bytes, none after ``through``."""
@@ -469,7 +410,7 @@ class Log:
             with self.transaction():
                 self._db.execute("DELETE FROM entries WHERE seq <= ?", (last,))
                 self.put_value("dropped", last)
-            self._entries -= count
+            self.entries -= count
             self._bytes -= dropped
             self.dropped_through = last
             self._db.execute(f"PRAGMA incremental_vacuum({VACUUMED})")
@@ -477,23 +418,24 @@ class Log:
 
     # ── idempotency keys ─────────────────────────────────────────────────────────────────────
 
-    def key(self, key: str) -> UsedKey | None:
+    def key(self, key: str) -> tuple[int, bytes] | None:
+        """Return the entry of a key and the digest of its request, None if the key is new."""
         for row in self._db.execute(f"{KEYS} WHERE key = ?", (key,)):
-            if not _is_intact(row):
+            if checksum(b"", *row[:4]) != row[4]:
                 self._damaged(f"idempotency key {key!r}", ACCEPT)
-            return UsedKey(row[1], row[3])
+            return row[1], row[3]
         return None
 
-    def add_key(self, key: str, used: UsedKey, at: float) -> None:
+    def add_key(self, key: str, seq: int, digest: bytes, at: float) -> None:
         """Remember a key; ``at`` is by ``elapsed``."""
-        values = (key, used.seq, float(at), used.digest)
-        crc = checksum(b"", key.encode(), *values[1:])
+        crc = checksum(b"", key.encode(), seq, float(at), digest)
         insert = "INSERT INTO keys(key, seq, at, digest, crc) VALUES (?, ?, ?, ?, ?)"
-        self._db.execute(insert, (*values, crc))
+        self._db.execute(insert, (key, seq, float(at), digest, crc))
 
     def _check_keys(self) -> None:
         """Check all keys: a damaged one would not be found when its request is repeated."""
-        damaged = [row[:2] for row in self._db.execute(KEYS) if not _is_intact(row)]
+        rows = self._db.execute(KEYS)
+        damaged = [row[:2] for row in rows if checksum(b"", *row[:4]) != row[4]]
         if damaged and not self._accept_loss:
             self._damaged(f"idempotency key {damaged[0][0].decode(errors='replace')!r}", ACCEPT)
         if damaged:
@@ -505,11 +447,8 @@ class Log:
     def forget_keys(self, before: float, most: int) -> None:
         """Forget keys older than ``before`` (by ``elapsed``), and the oldest beyond ``most``."""
         self._db.execute("DELETE FROM keys WHERE at < ?", (before,))
-        self._db.execute(
-            "DELETE FROM keys WHERE seq <= "
-            "(SELECT seq FROM keys ORDER BY seq DESC LIMIT 1 OFFSET ?)",
-            (most,),
-        )
+        last = "SELECT seq FROM keys ORDER BY seq DESC LIMIT 1 OFFSET ?"
+        self._db.execute(f"DELETE FROM keys WHERE seq <= ({last})", (most,))
 
     # ── documents ────────────────────────────────────────────────────────────────────────────
 
@@ -521,9 +460,8 @@ class Log:
     def drop_documents(self, numbers: Sequence[int], before: int) -> None:
         if before:
             self._db.execute("DELETE FROM documents WHERE seq < ?", (before,))
-        if numbers:
-            rows = [(number,) for number in numbers]
-            self._db.executemany("DELETE FROM documents WHERE seq = ?", rows)
+        rows = [(number,) for number in numbers]
+        self._db.executemany("DELETE FROM documents WHERE seq = ?", rows)
 
     def documents(self) -> list[bytes]:
         found, damaged = [], []
@@ -586,18 +524,9 @@ class Log:
             values = [value for row in some for value in row]
             self._db.execute(f"{into} VALUES {', '.join([places] * len(some))}", values)
 
-    def _first(self, query: str) -> int:
-        for (value,) in self._db.execute(query):
-            return int(value)
-        raise FolderError(f"{self.path}: the log does not answer")
-
 
 def checksum(body: bytes | None, *others: object) -> int:
-    """Compute the checksum of a row: its body and its other values.
-
-    >>> checksum(b"wheat", 1) == checksum(b"wheat", 2)
-    False
-    """
+    """Compute the checksum of a row: its body and its other values."""
     return crc32(body or b"", crc32(msgspec.msgpack.encode(others)))
 
 
@@ -608,18 +537,8 @@ def open_error(path: Path, error: Exception) -> FolderError:
     return FolderError(f"{path}: the log cannot be opened: {error}; {remedy}")
 
 
-def _is_intact(key: Sequence[Any]) -> bool:
-    return bool(checksum(b"", *key[:4]) == key[4])
-
-
 def check_library(version: str | None = None) -> None:
-    """Refuse a SQLite that can lose commits.
-
-    >>> check_library("3.51.2")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    clasher.errors.FolderError: SQLite 3.51.2 can lose commits; ...
-    """
+    """Refuse a SQLite that can lose commits."""
     found = apsw.sqlite_lib_version() if version is None else version
     if tuple(map(int, found.split("."))) < OLDEST:
         needed = ".".join(map(str, OLDEST))

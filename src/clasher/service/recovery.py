@@ -8,7 +8,7 @@ import os
 import secrets
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from clasher import durable
 from clasher.errors import FolderError, ModelFileError, StoppedError
@@ -32,15 +32,9 @@ class ServiceFolder(LockedFolder):
         if Path(path, "runner").exists():
             raise FolderError(f"{path}: is the folder of clasher run; name another one")
         super().__init__(path)
+        self.log = self.path / "log.sqlite"
+        self.models = self.path / "models"  # those that replaced others
         durable.make_folder(self.models)
-
-    @property
-    def log(self) -> Path:
-        return self.path / "log.sqlite"
-
-    @property
-    def models(self) -> Path:
-        return self.path / "models"
 
     def check_log_exists(self) -> None:
         """Refuse a folder with snapshots but without a log, before a new log is made."""
@@ -50,11 +44,7 @@ class ServiceFolder(LockedFolder):
     def receive_model(
         self, source: BinaryIO, tokenizer: Tokenizer | None, on_arrival: Callable[[str], None]
     ) -> str:
-        """Save a model file durably under its digest; return the digest.
-
-        ``on_arrival`` gets the digest before the file has its name. Raises ``ModelFileError`` if
-        the model is damaged.
-        """
+        """Save an intact model file under its digest, which ``on_arrival`` gets before."""
         scratch = self.models / f"{secrets.token_hex(8)}.tmp"
         hashed = hashlib.blake2b(digest_size=DIGEST)
         try:
@@ -65,13 +55,13 @@ class ServiceFolder(LockedFolder):
             Clasher.load(scratch, tokenizer=tokenizer)
             digest = hashed.hexdigest()
             on_arrival(digest)
-            durable.rename(scratch, self._model(digest))
+            durable.rename(scratch, self.models / f"{digest}.clasher")
         finally:
             scratch.unlink(missing_ok=True)
         return digest
 
     def load_model(self, digest: str, tokenizer: Tokenizer | None) -> Clasher:
-        path = self._model(digest)
+        path = self.models / f"{digest}.clasher"
         try:
             if file_digest(path, DIGEST) == digest:
                 return Clasher.load(path, tokenizer=tokenizer)
@@ -84,22 +74,11 @@ class ServiceFolder(LockedFolder):
         """Delete model files that no entry after a version needs, except those ``kept``."""
         needed = set(kept)
         while rows := log.rows(after):
-            needed |= {row.entry.body.digest for row in rows if isinstance(row.entry.body, Replace)}
-            after = rows[-1].entry.seq
+            needed |= {row.body.digest for row in rows if isinstance(row.body, Replace)}
+            after = rows[-1].seq
         for path in self.models.glob("*.clasher"):
             if path.stem not in needed:
                 path.unlink()
-
-    def _model(self, digest: str) -> Path:
-        return self.models / f"{digest}.clasher"
-
-
-class Recovered(NamedTuple):
-    """The result of a start: the state, notes for people, and the number of replayed entries."""
-
-    state: ServiceState
-    notes: list[str]
-    replayed: int
 
 
 def recover(
@@ -110,11 +89,11 @@ def recover(
     tokenizer: Tokenizer | None = None,
     is_stopping: Callable[[], bool] = bool,
     accept_loss: bool = False,
-) -> Recovered:
+) -> tuple[ServiceState, list[str], int]:
     """Restore exactly what was acknowledged; ``settings`` are for a new folder.
 
-    Raises ``StoppedError`` if ``is_stopping`` returns true meanwhile: nothing is lost, and the next
-    start begins again.
+    Return the state, notes for people, and the number of replayed entries. Raises ``StoppedError``
+    if ``is_stopping`` returns true meanwhile: nothing is lost, and the next start begins again.
     """
 
     def models(digest: str) -> Clasher:
@@ -135,7 +114,7 @@ def recover(
     for scratch in folder.models.glob("*.tmp"):
         scratch.unlink()
     folder.drop_models(log, min(snapshots.versions(), default=0))
-    return Recovered(state, notes, replayed)
+    return state, notes, replayed
 
 
 def _first_model(
@@ -160,10 +139,9 @@ def _first_model(
 def _replay(log: Log, state: ServiceState, is_stopping: Callable[[], bool]) -> int:
     first = state.seq
     refusals: Refusals = {}
-    while rows := log.rows(after=state.seq):
+    while entries := log.rows(after=state.seq):
         if is_stopping():
             raise StoppedError(f"{log.path.parent}: stopped before it had recovered")
-        entries = [row.entry for row in rows]
         expected = range(state.seq + 1, state.seq + 1 + len(entries))
         if [entry.seq for entry in entries] != list(expected):
             raise FolderError(f"{log.path}: entries after {state.seq} are missing; {RESTORE}")
@@ -174,6 +152,5 @@ def _replay(log: Log, state: ServiceState, is_stopping: Callable[[], bool]) -> i
             f"log does not belong to this folder; {ACCEPT}"
         )
     if refusals:
-        with log.transaction():
-            log.mark_refused(refusals)
+        log.mark_refused(refusals)
     return state.seq - first

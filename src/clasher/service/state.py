@@ -20,30 +20,22 @@ from clasher.service.log import Entry, Feedback, Learn, Relabel, Replace
 from clasher.text.hashing import Hashed
 from clasher.text.label_names import normal_name
 
+# why entries could not be applied, by number; they changed nothing
 Refusals: TypeAlias = dict[int, str]
-"""Why entries could not be applied, by number; they changed nothing."""
-
+# hashed documents, shared by the two copies of a state, by their first entry
 Prepared: TypeAlias = dict[int, tuple[Hashed, LabelSets]]
-"""Hashed documents, shared by the two copies of a state, by their first entry."""
-
+# loads the model of a ``Replace`` entry by its digest
 Models: TypeAlias = Callable[[str], Clasher]
-"""Loads the model of a ``Replace`` entry by its digest."""
 
 
 class ServiceState(Judged):
-    """A model with the state that a service keeps beside it.
-
-    ``model`` is the model before the first entry; ``models`` loads those that replace it.
-    """
+    """A model with the state that a service keeps beside it."""
 
     def __init__(self, model: Clasher, models: Models | None = None) -> None:
         super().__init__(model)
         self.models = models
-        self.seq = 0
-        self.learned = 0
-        self.taught = 0
-        self.rung: dict[int, float] = {}
-        """The times of alarms, by the number of their document."""
+        self.seq = self.learned = self.taught = 0
+        self.rung: dict[int, float] = {}  # the times of alarms, by the number of their document
 
     def apply(self, entries: Sequence[Entry], prepared: Prepared | None = None) -> Refusals:
         """Apply entries; return those that cannot be applied and changed nothing."""
@@ -52,14 +44,15 @@ class ServiceState(Judged):
         for is_learn, run in groupby(entries, lambda entry: isinstance(entry.body, Learn)):
             if is_learn:
                 self._learn_all(list(run), prepared, refusals)
-            else:
-                for entry in run:
-                    self._apply_one(entry, refusals)
+                continue
+            for entry in run:
+                try:
+                    self._apply_one(entry)
+                except LabelError as error:
+                    refusals[entry.seq] = str(error)
         if entries:
             self.seq = entries[-1].seq
         return refusals
-
-    # ── documents ────────────────────────────────────────────────────────────────────────────
 
     def _learn_all(self, entries: list[Entry], prepared: Prepared, refusals: Refusals) -> None:
         try:
@@ -113,8 +106,8 @@ class ServiceState(Judged):
             self._judge(answer, before, -1)
             self._judge(answer, after, 1)
         self.drop_evicted()
-        self.learned += (after is not None) - (before is not None)
-        self.taught += (after is not None) - (before is not None)
+        more = (after is not None) - (before is not None)
+        self.learned, self.taught = self.learned + more, self.taught + more
 
     def _judge(self, answer: Feedback, labels: Labels, sign: int) -> None:
         if labels is None:
@@ -127,20 +120,15 @@ class ServiceState(Judged):
         predicted = LabelSets.of([self.labels.known(answer.predicted)])
         self.quality.judge(LabelSets.of([labels]), predicted, self.labels.number, sign)
 
-    # ── labels ───────────────────────────────────────────────────────────────────────────────
-
-    def _apply_one(self, entry: Entry, refusals: Refusals) -> None:
-        try:
-            if isinstance(entry.body, Feedback):
-                before = self.model.documents
-                self._answer(entry.body)
-                self._note_alarms(min(before, self.model.documents - 1), [entry])
-            elif isinstance(entry.body, Relabel):
-                self._relabel(entry.body)
-            elif isinstance(entry.body, Replace):
-                self._replace(entry.body)
-        except LabelError as error:
-            refusals[entry.seq] = str(error)
+    def _apply_one(self, entry: Entry) -> None:
+        if isinstance(entry.body, Feedback):
+            before = self.model.documents
+            self._answer(entry.body)
+            self._note_alarms(min(before, self.model.documents - 1), [entry])
+        elif isinstance(entry.body, Relabel):
+            self._relabel(entry.body)
+        elif isinstance(entry.body, Replace):
+            self._replace(entry.body)
 
     def _relabel(self, body: Relabel) -> None:
         label = self.labels.now(body.label)
@@ -179,8 +167,6 @@ class ServiceState(Judged):
     def _pin_in_model(self) -> None:
         names = self.labels.names()
         self.model.pinned = {names[number] for number in self.labels.pinned}
-
-    # ── snapshots ────────────────────────────────────────────────────────────────────────────
 
     def to_plain(self) -> dict[str, Any]:
         return {

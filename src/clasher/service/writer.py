@@ -13,13 +13,15 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 from clasher.errors import BusyError, ClasherError, ConflictError, RefusedError, StoppedError
 from clasher.service.documents import DocumentQueue
-from clasher.service.log import Body, Entry, Log, UsedKey, encode
+from clasher.service.log import Body, Entry, Log, encode
 from clasher.service.options import EngineOptions
 from clasher.service.structs import Receipt
+
+T = TypeVar("T")
 
 RETRY_AFTER = 1.0  # seconds
 TOGETHER = 1024  # requests in one commit
@@ -123,31 +125,25 @@ class Writer:
         self.thread = threading.Thread(target=self._run, name="clasher writer", daemon=True)
 
     def put(self, request: Request) -> None:
-        with self._came:
-            self._check_open()
-            self._requests.append(request)
-            self._came.notify()
+        self._append(self._requests, request)
 
     def call(self, work: Callable[[Log], Any]) -> Future[Any]:
         """Queue work with the log, to be done between two commits."""
         future: Future[Any] = Future()
-        with self._came:
-            self._check_open()
-            self._jobs.append((work, future))
-            self._came.notify()
+        self._append(self._jobs, (work, future))
         return future
 
-    def _check_open(self) -> None:
-        if self._is_closing:
-            raise StoppedError("the service is closing")
+    def _append(self, queue: deque[T], item: T) -> None:
+        with self._came:
+            if self._is_closing:
+                raise StoppedError("the service is closing")
+            queue.append(item)
+            self._came.notify()
 
     def close(self) -> None:
-        """Write what is queued, then end."""
         with self._came:
             self._is_closing = True
             self._came.notify()
-
-    # ── the thread ───────────────────────────────────────────────────────────────────────────
 
     def _run(self) -> None:
         try:
@@ -166,8 +162,19 @@ class Writer:
 
     def _turn(self) -> bool:
         with self._came:
-            self._came.wait_for(self._has_work, timeout=TICK)
-            requests = self._take()
+            self._came.wait_for(
+                lambda: (
+                    self._requests or self._jobs or self._is_closing or self._are_documents_due()
+                ),
+                timeout=TICK,
+            )
+            requests: list[Request] = []
+            size = 0
+            while self._requests and len(requests) < TOGETHER:
+                size += self._requests[0].size
+                if requests and size > TOGETHER_BYTES:
+                    break
+                requests.append(self._requests.popleft())
             goes_on = not self._is_closing or bool(self._requests)
         if requests or self._queue.has_changes or self._log.elapsed() - self._saved_at >= SAVED:
             self._commit(requests)
@@ -183,30 +190,18 @@ class Writer:
             self._jobs.popleft()
         return goes_on
 
-    def _has_work(self) -> bool:
-        return bool(self._requests or self._jobs or self._is_closing or self._are_documents_due())
-
     def _are_documents_due(self) -> bool:
         return self._queue.behind > 0 and monotonic() >= self._documents_due
-
-    def _take(self) -> list[Request]:
-        taken: list[Request] = []
-        size = 0
-        while self._requests and len(taken) < TOGETHER:
-            size += self._requests[0].size
-            if taken and size > TOGETHER_BYTES:
-                break
-            taken.append(self._requests.popleft())
-        return taken
 
     def _commit(self, requests: list[Request]) -> None:
         committed = []
         with self._log.transaction():
             for request in requests:
-                done = self._write(request)
-                if done is not None:
+                if (done := self._write(request)) is not None:
                     committed.append(done)
-            self._forget_keys()
+            if (now := self._log.elapsed()) >= self._keys_due:
+                self._log.forget_keys(now - self._options.key_seconds, self._options.keys)
+                self._keys_due = now + KEYS_CHECKED
             is_cheap = self._queue.behind <= FEW
             self._write_documents(DOCUMENTS if is_cheap or self._are_documents_due() else 0)
         self._saved_at = self._log.elapsed()
@@ -217,7 +212,7 @@ class Writer:
         """Write one request; fail it at once if it cannot be written."""
         try:
             if request.key is not None and (used := self._log.key(request.key)) is not None:
-                return Committed(request, None, self._repeated(request, used))
+                return Committed(request, None, self._repeated(request, *used))
             seq = self._log.next_seq
             body = request.prepare(self._log, seq)
         except ClasherError as error:
@@ -226,31 +221,25 @@ class Writer:
         raw = encode(body)
         self._log.append(request.at, request.who, raw)
         if request.key is not None:
-            self._log.add_key(request.key, UsedKey(seq, request.digest), self._log.elapsed())
+            self._log.add_key(request.key, seq, request.digest, self._log.elapsed())
         entry = Entry(seq, request.at, request.who, body)
         return Committed(request, entry, Receipt(version=seq), len(raw))
 
-    def _repeated(self, request: Request, used: UsedKey) -> Receipt:
-        if used.digest != request.digest:
+    def _repeated(self, request: Request, seq: int, digest: bytes) -> Receipt:
+        if digest != request.digest:
             raise ConflictError(
                 f"the key {request.key!r} was used for another request; use a new key for each "
                 f"request, and the same one only to repeat it"
             )
-        row = self._log.row(used.seq)
-        if row is not None and row.refused is not None:
-            raise RefusedError(row.refused)
-        return Receipt(version=used.seq, is_duplicate=True)
-
-    def _forget_keys(self) -> None:
-        now = self._log.elapsed()
-        if now >= self._keys_due:
-            self._log.forget_keys(now - self._options.key_seconds, self._options.keys)
-            self._keys_due = now + KEYS_CHECKED
+        entry = self._log.row(seq)
+        if entry is not None and entry.refused is not None:
+            raise RefusedError(entry.refused)
+        return Receipt(version=seq, is_duplicate=True)
 
     def _write_documents(self, most: int) -> None:
         self._queue.expire(self._log.elapsed())
-        changes = self._queue.take_changes(most)
-        self._log.drop_documents(changes.gone, changes.before)
-        self._log.put_documents(changes.rows)
-        if len(changes.rows) < most:  # none is left
+        rows, gone, before = self._queue.take_changes(most)
+        self._log.drop_documents(gone, before)
+        self._log.put_documents(rows)
+        if len(rows) < most:  # none is left
             self._documents_due = monotonic() + TICK

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 from collections.abc import Callable
@@ -11,7 +12,6 @@ from pathlib import Path
 from typing import Protocol
 
 from clasher import durable
-from clasher.service.engine import DISK_FAILED
 from clasher.service.options import EngineOptions
 from tests.service.torture import disks
 from tests.service.torture.check import Ack, next_places
@@ -164,7 +164,7 @@ class Errors:
             child.go()
             code = child.wait()
         series.hear(child)
-        return [] if code in (0, DISK_FAILED, NOT_OPENED) else [f"ended with {code}"]
+        return [] if code in (0, os.EX_IOERR, NOT_OPENED) else [f"ended with {code}"]
 
     def check(self, series: Series) -> list[str]:
         return []
@@ -186,7 +186,7 @@ class FullDisk:
         code = child.wait()
         series.hear(child)
         self._disk.make_room()
-        return [] if code in (DISK_FAILED, NOT_OPENED) else [f"ended with {code} on a full disk"]
+        return [] if code in (os.EX_IOERR, NOT_OPENED) else [f"ended with {code} on a full disk"]
 
     def check(self, series: Series) -> list[str]:
         return []
