@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from typing import Any, Final
 
@@ -124,8 +124,8 @@ class Flow:
 
     def run(self) -> Figures:
         """Run until the streams end or ``stop`` is called; return the last figures."""
-        self._folder = FlowFolder(self._path, self.options.remember, self._tokenizer)
-        try:
+        folder = FlowFolder(self._path, self.options.remember, self._tokenizer)
+        with closing(folder) as self._folder:
             self._caller = Caller(self._folder.runner(), tell=self._note_trouble)
             letters = self._letters or FileSink.to(self._folder.dead_letters)
             self._outlets = Outlets(self._given, letters, self._patience, texts=self.options.texts)
@@ -136,8 +136,6 @@ class Flow:
                 self._on_note(f"{error}; the next start repeats what came after the last snapshot")
             finally:
                 self._close()
-        finally:
-            self._folder.close()
         return self._meter.figures
 
     # ── opening and closing ──────────────────────────────────────────────────────────────────

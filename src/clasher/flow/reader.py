@@ -34,18 +34,6 @@ class Patience:
 
     ``warn`` gets a line when a stream does not answer, and when it answers again. Set
     ``is_stopping`` from anywhere, also from a signal handler, to end waits within a moment.
-
-    Examples
-    --------
-    >>> tries = iter([UnreachableError("no answer"), None])
-    >>> def ask():
-    ...     if error := next(tries):
-    ...         raise error
-    ...     return "here"
-    >>> Patience(print).until("the broker", ask)
-    no answer; trying again
-    the broker answers again
-    'here'
     """
 
     def __init__(self, warn: Callable[[str], object], give_up: float | None = None) -> None:

@@ -71,7 +71,6 @@ class FlowState(Judged):
 
     @classmethod
     def of(cls, plain: dict[str, Any], model: Clasher, remember: int) -> FlowState:
-        """Restore what ``to_plain`` of this or an earlier version returned, with its model."""
         if (found := plain.get("format", 1)) > FORMAT:
             raise FolderError(
                 f"a later version of clasher has written this folder (format {found}, and this one "

@@ -60,7 +60,6 @@ class Identities:
         return [own for name in labels if (own := self.now(name))]
 
     def known(self, labels: Iterable[str]) -> list[str]:
-        """Return the current names of labels that still exist."""
         return [name for name in map(self.now, labels) if name in self.numbers]
 
     def names(self) -> dict[int, str]:

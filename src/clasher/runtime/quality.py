@@ -61,24 +61,20 @@ def ratio(hits: int, trials: int) -> Estimate:
     >>> round(estimate.low, 2), estimate.value, round(estimate.high, 2), estimate.is_enough
     (0.49, 0.8, 0.94, False)
     """
-    value = hits / trials if trials else 0.0
-    low, high = _wilson(value, trials)
-    return Estimate(
-        value=value, low=low, high=high, observations=trials, is_enough=trials >= ENOUGH
-    )
+    return _estimate(hits / trials if trials else 0.0, trials, trials >= ENOUGH, float)
 
 
 def estimate_f1(counts: Counts) -> Estimate:
     """Estimate the F1 of one label."""
     trials = sum(counts)
-    return _of_share(counts[0] / trials if trials else 0.0, trials, trials >= ENOUGH)
+    return _estimate(counts[0] / trials if trials else 0.0, trials, trials >= ENOUGH, _f1)
 
 
 def estimate_micro(rows: Sequence[Counts], documents: int) -> Estimate:
     """Estimate the F1 of the summed counts."""
     trials = sum(map(sum, rows))
     share = sum(row[0] for row in rows) / trials if trials else 0.0
-    return _of_share(share, min(trials, documents), documents >= ENOUGH_DOCUMENTS)
+    return _estimate(share, min(trials, documents), documents >= ENOUGH_DOCUMENTS, _f1)
 
 
 def estimate_macro(rows: Sequence[Counts]) -> Estimate:
@@ -99,25 +95,25 @@ def estimate_macro(rows: Sequence[Counts]) -> Estimate:
     )  # fmt: skip
 
 
-def _of_share(share: float, trials: int, is_enough: bool) -> Estimate:
-    low, high = _wilson(share, trials)
-    return Estimate(
-        value=_f1(share), low=_f1(low), high=_f1(high), observations=trials, is_enough=is_enough
-    )
-
-
 def _f1(share: float) -> float:
     return 2.0 * share / (1.0 + share)
 
 
-def _wilson(share: float, trials: int) -> tuple[float, float]:
-    if not trials:
-        return 0.0, 1.0
-    centre = share + Z * Z / (2 * trials)
-    reach = Z * sqrt(share * (1 - share) / trials + Z * Z / (4 * trials * trials))
-    below = 1 + Z * Z / trials
-    low, high = (centre - reach) / below, (centre + reach) / below
-    return max(0.0, min(low, share)), min(1.0, max(high, share))  # despite rounding
+def _estimate(
+    share: float, trials: int, is_enough: bool, scale: Callable[[float], float]
+) -> Estimate:
+    """Give a share its Wilson interval, and ``scale`` all of them."""
+    low, high = 0.0, 1.0
+    if trials:
+        centre = share + Z * Z / (2 * trials)
+        reach = Z * sqrt(share * (1 - share) / trials + Z * Z / (4 * trials * trials))
+        below = 1 + Z * Z / trials
+        low = max(0.0, min((centre - reach) / below, share))  # despite rounding
+        high = min(1.0, max((centre + reach) / below, share))
+    return Estimate(
+        value=scale(share), low=scale(low), high=scale(high), observations=trials,
+        is_enough=is_enough,
+    )  # fmt: skip
 
 
 class Pane:
@@ -194,7 +190,6 @@ class Quality:
             pane.drop(label, into)
 
     def recent(self) -> Pane:
-        """Sum up the panes."""
         sums = Pane(sum(pane.documents for pane in self.panes))
         for pane in self.panes:
             for label, counts in pane.counts.items():
@@ -206,7 +201,6 @@ class Quality:
         return ratio(tp, tp + fp), ratio(tp, tp + fn), estimate_f1((tp, fp, fn))
 
     def history(self, number: int) -> list[float | None]:
-        """Return the F1 of a label in each pane, None where it has no counts."""
         rows = (pane.counts.get(number, NONE) for pane in self.panes)
         return [estimate_f1(row).value if any(row) else None for row in rows]
 

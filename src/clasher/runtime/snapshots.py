@@ -73,7 +73,6 @@ class Snapshots:
         return next((int(path.stem) for path in self.folder.glob(f"*{PREPARED}")), None)
 
     def confirm(self, version: int) -> None:
-        """Make the prepared snapshot count, and delete those it replaces."""
         durable.rename(self._path(version).with_suffix(PREPARED), self._path(version))
         self._delete_old()
 
@@ -92,7 +91,10 @@ class Snapshots:
             except (ClasherError, OSError) as error:
                 notes.append(f"snapshot {version} is damaged and was put aside: {error}")
                 logger.critical(notes[-1])
-                self._put_aside(version)
+                aside = self._path(version).with_suffix(DAMAGED)  # the last one, to look at
+                if aside.exists():
+                    shutil.rmtree(aside)
+                durable.rename(self._path(version), aside)
         return None, notes
 
     def model_file(self, version: int) -> Path:
@@ -129,13 +131,6 @@ class Snapshots:
         if file_digest(path / MODEL) != content["model"]:
             raise DamagedSnapshotError(f"{path / MODEL}: is not the file that was written")
         return revive(content["state"], Clasher.load(path / MODEL, tokenizer=self._tokenizer))
-
-    def _put_aside(self, version: int) -> None:
-        """Keep the last damaged snapshot, for people to look at."""
-        aside = self._path(version).with_suffix(DAMAGED)
-        if aside.exists():
-            shutil.rmtree(aside)
-        durable.rename(self._path(version), aside)
 
     def _path(self, version: int) -> Path:
         return self.folder / f"{version:016d}"

@@ -38,7 +38,6 @@ class Answer:
         )  # fmt: skip
 
     def undo(self, version: int, log: Log, seq: int) -> Feedback:
-        """Make the entry that takes back the last answer to a document."""
         entry = log.row(version)
         answer = None if entry is None else entry.body
         if not isinstance(answer, Feedback):

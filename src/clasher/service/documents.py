@@ -132,7 +132,6 @@ class DocumentQueue:
             self._make_room()
 
     def expire(self, now: float) -> None:
-        """Drop documents that are too old; ``now`` is by the clock of ``add``."""
         with self.lock:
             while self._documents:
                 if next(iter(self._documents.values())).since >= now - self.bounds.seconds:
@@ -147,7 +146,6 @@ class DocumentQueue:
         return self._documents.get((name, digest))
 
     def find_shown(self, name: str, digest: str | None, who: str, now: float) -> PredictedDocument:
-        """Find the document that a person answers; raise if its text is ambiguous."""
         if digest is not None:
             found = self.find(name, digest)
             if found is None:
@@ -172,7 +170,6 @@ class DocumentQueue:
             return [one for one in found if one.holder == who and one.taught is None]
 
     def get(self, name: str) -> PredictedDocument:
-        """Find a document by id; raise if it is not kept."""
         found = self.find(name)
         if found is None:
             raise UnknownDocumentError(
@@ -325,7 +322,6 @@ class Leases:
             ]
 
     def lease(self, who: str, most: int, now: float) -> list[TeachItem]:
-        """Lease documents that nobody else holds."""
         with self._queue.lock:
             waiting = self._queue.untaught(now)
             sample = self._random.sample(waiting, min(SAMPLE, len(waiting)))

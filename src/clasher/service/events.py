@@ -92,7 +92,6 @@ class Events:
         return subscription
 
     def publish(self, kind: str, **data: Any) -> None:
-        """Send an event to all; drop subscribers whose buffer is full."""
         with self._lock:
             self._number += 1
             event = Event(number=self._number, at=self._clock(), kind=kind, data=data)

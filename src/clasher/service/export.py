@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -46,9 +47,7 @@ def read_folder(path: str | os.PathLike[str], after: int = 0) -> Iterator[Lesson
     """Yield the lessons of a data folder that no process uses, oldest first."""
     if not (Path(path) / "log.sqlite").is_file():
         raise FolderError(f"{os.fspath(path)}: is not the data folder of a service: it has no log")
-    folder = ServiceFolder(path)
-    try:
-        log = Log(folder.log)
+    with closing(ServiceFolder(path)) as folder, closing(Log(folder.log)) as log:
         try:
             while rows := log.rows(after):
                 for row in rows:
@@ -57,10 +56,6 @@ def read_folder(path: str | os.PathLike[str], after: int = 0) -> Iterator[Lesson
         except DatabaseError as error:
             log.abandon()
             raise FolderError(f"{folder.log}: the log cannot be read: {error}") from error
-        finally:
-            log.close()
-    finally:
-        folder.close()
 
 
 def read_lines(source: Iterable[bytes], name: str) -> Iterator[Lesson]:

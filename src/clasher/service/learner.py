@@ -190,7 +190,6 @@ class Learner:
         done.request.future.set_result(receipt)
 
     def _publish(self, entries: Sequence[Entry]) -> None:
-        """Publish one event for all learnt documents, and one for each other entry."""
         learned = sum(documents_of(entry) for entry in entries if isinstance(entry.body, Learn))
         if learned:
             self._events.publish(LEARNED, documents=learned, version=entries[-1].seq)

@@ -5,17 +5,22 @@ connection writes while another checkpoints; there is only one here, but an olde
 all the same. With write-ahead logging and ``synchronous=FULL`` a commit is on disk.
 
 Each row has a checksum of all its values, compared whenever the row is read. A start also checks
-the structure of the database, and compares the number of commits with the mark.
+the structure of the database, and compares the number of commits with the mark: a small file beside
+the database. If the write-ahead log is cut off or missing, SQLite takes it for one that was never
+longer, and only the mark shows the loss. It is written after each commit and before the reply, so
+it never counts a commit that is not there.
 """
 
 from __future__ import annotations
 
+import os
 import secrets
+import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 from zlib import crc32
 
 import msgspec
@@ -24,8 +29,6 @@ from msgspec import Struct
 from clasher import durable
 from clasher.errors import FolderError, MissingExtraError
 from clasher.runtime.judged import Labels
-from clasher.service import mark
-from clasher.service.mark import Mark, Note
 from clasher.service.structs import Action
 
 try:
@@ -103,7 +106,6 @@ FORMAT = 3
 WITHOUT_CHECKSUMS = 2  # the previous format: only the bodies of entries had checksums
 PAGE = 2**20  # bytes of entries to read at a time
 ROWS = 256  # rows that one statement writes
-VACUUMED = 4096  # free pages to give back at a time
 
 SCHEMA = """
 CREATE TABLE about(name TEXT PRIMARY KEY, value, crc INTEGER) WITHOUT ROWID;
@@ -128,6 +130,94 @@ RESTORE = "restore the folder from a backup"
 ACCEPT = f"{RESTORE}, or go on with what is left: clasher serve --accept-loss"
 
 
+SLOT = 512  # bytes of a mark: a sector, which a disk writes as a whole
+MAGIC = b"clasher\x01"
+MARK, CRC = struct.Struct("<8s16sQ?"), struct.Struct("<I")
+
+
+class Note(NamedTuple):
+    """The content of a mark: which log, how many commits, and whether it is open."""
+
+    log: bytes
+    commits: int
+    is_open: bool
+
+
+class Mark:
+    """The mark of a log. It keeps the last two notes, so that a torn write leaves one."""
+
+    def __init__(self, path: Path, log: bytes) -> None:
+        self.path = path
+        self._log = log
+        self._slot = _newest(path.read_bytes())
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        self._is_flushed = True
+
+    @classmethod
+    def create(cls, path: Path, log: bytes, commits: int = 0) -> Mark:
+        durable.replace_bytes(path, _sealed(Note(log, commits, False)).ljust(SLOT, b"\0") * 2)
+        return cls(path, log)
+
+    def note(self, commits: int, *, is_open: bool) -> None:
+        """Write the number of commits; ``flush`` makes it survive a power cut."""
+        self._slot = 1 - self._slot
+        self._is_flushed = False
+        slot = _sealed(Note(self._log, commits, is_open))
+        with self._named():
+            os.pwrite(self._descriptor, slot, SLOT * self._slot)
+
+    def flush(self) -> None:
+        if not self._is_flushed:
+            with self._named():
+                durable.flush(self._descriptor)
+            self._is_flushed = True
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def read_mark(path: Path) -> Note | None:
+    """Read the newest note of a mark; None if there is no mark."""
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    note = _read_slot(raw, _newest(raw))
+    if note is None:
+        raise FolderError(f"{path}: the mark of the log is damaged")
+    return note
+
+
+def _newest(raw: bytes) -> int:
+    first, second = _read_slot(raw, 0), _read_slot(raw, 1)
+    if first is None or second is None:
+        return int(first is None)
+    return int((second.commits, not second.is_open) > (first.commits, not first.is_open))
+
+
+def _sealed(note: Note) -> bytes:
+    content = MARK.pack(MAGIC, *note)
+    return content + CRC.pack(crc32(content))
+
+
+def _read_slot(raw: bytes, slot: int) -> Note | None:
+    content = raw[slot * SLOT :][: MARK.size]
+    claimed = raw[slot * SLOT + MARK.size :][: CRC.size]
+    if len(content) < MARK.size or CRC.pack(crc32(content)) != claimed:
+        return None
+    magic, *note = MARK.unpack(content)
+    return Note(*note) if magic == MAGIC else None
+
+
 class Log:
     """The log of one data folder; only one thread may use it once it is open."""
 
@@ -144,7 +234,7 @@ class Log:
         self.next_seq = 1
         self.dropped_through = 0  # the last entry that was deleted
         self._mark_path = path.with_suffix(".mark")
-        self._mark: Mark | None = None
+        self._mark: Mark
         noted = self._read_mark()
         is_new = not path.exists()
         try:
@@ -206,7 +296,7 @@ class Log:
     def _read_mark(self) -> Note | None:
         """Read the mark; report files that it implies and that are missing."""
         try:
-            noted = mark.read(self._mark_path)
+            noted = read_mark(self._mark_path)
         except FolderError as error:
             self._report_loss(str(error))
             return None
@@ -241,7 +331,6 @@ class Log:
         return checksum(b"", *self._db.execute(query))
 
     def _find_end(self, about: dict[str, Any]) -> None:
-        """Find the number of the next entry; refuse a log that has lost its last entries."""
         last = self._db.execute("SELECT coalesce(max(seq), 0) FROM entries").get
         self.dropped_through = int(about.get("dropped", 0))
         self.next_seq = max(last, self.dropped_through, int(about.get("skipped", 0))) + 1
@@ -249,7 +338,6 @@ class Log:
             self._damaged("the table of the entries")
 
     def _compare_with_mark(self, about: dict[str, Any], noted: Note | None) -> None:
-        """Refuse a log with fewer commits than the mark counts."""
         own = about.get("id")
         commits, elapsed, _ = about.get("progress", "0 0 0").split()
         self._commits, self._before = int(commits), float(elapsed)
@@ -280,7 +368,6 @@ class Log:
             self._db.executemany("UPDATE documents SET crc = ? WHERE seq = ?", rows)
 
     def _seal_entries(self) -> None:
-        """Give the entries of the previous format new checksums, page by page."""
         after, last = 0, self.value("unsealed")
         while after < last:
             sealed = []
@@ -330,16 +417,14 @@ class Log:
             raise
         self._db.execute("COMMIT")
         self._commits += 1
-        if self._mark is not None:
-            self._mark.note(self._commits, is_open=True)
+        self._mark.note(self._commits, is_open=True)
 
     def elapsed(self) -> float:
         """Return the seconds of use over all runs, from any thread: the clock of what expires."""
         return self._before + self._timer() - self._began
 
     def flush_mark(self) -> None:
-        if self._mark is not None:
-            self._mark.flush()
+        self._mark.flush()
 
     # ── entries ──────────────────────────────────────────────────────────────────────────────
 
@@ -413,7 +498,7 @@ class Log:
             self.entries -= count
             self._bytes -= dropped
             self.dropped_through = last
-            self._db.execute(f"PRAGMA incremental_vacuum({VACUUMED})")
+            self._db.execute("PRAGMA incremental_vacuum(4096)")  # free pages to give back
         return last
 
     # ── idempotency keys ─────────────────────────────────────────────────────────────────────
@@ -427,7 +512,6 @@ class Log:
         return None
 
     def add_key(self, key: str, seq: int, digest: bytes, at: float) -> None:
-        """Remember a key; ``at`` is by ``elapsed``."""
         crc = checksum(b"", key.encode(), seq, float(at), digest)
         insert = "INSERT INTO keys(key, seq, at, digest, crc) VALUES (?, ?, ?, ?, ?)"
         self._db.execute(insert, (key, seq, float(at), digest, crc))
@@ -453,7 +537,6 @@ class Log:
     # ── documents ────────────────────────────────────────────────────────────────────────────
 
     def put_documents(self, rows: Sequence[tuple[int, bytes]]) -> None:
-        """Write predicted documents, in place of those with the same numbers."""
         sealed = [(seq, body, checksum(body, seq)) for seq, body in rows]
         self._insert("INSERT OR REPLACE INTO documents(seq, body, crc)", sealed)
 
@@ -499,17 +582,16 @@ class Log:
         """Checkpoint, note that the write-ahead log is empty, and close the database."""
         try:
             self._db.pragma("wal_checkpoint", "truncate")
-            if self._mark is not None:
-                self._mark.note(self._commits, is_open=False)
-                self._mark.flush()
-                self._mark.close()
+            self._mark.note(self._commits, is_open=False)
+            self._mark.flush()
+            self._mark.close()
             self._db.close()
         except (apsw.Error, OSError):  # every commit is in the write-ahead log
             self.abandon()
 
     def abandon(self) -> None:
         """Close the database after an error, without writing anything."""
-        if self._mark is not None:
+        if hasattr(self, "_mark"):
             self._mark.close()
         if hasattr(self, "_db"):
             with suppress(apsw.Error):

@@ -37,7 +37,6 @@ class ServiceFolder(LockedFolder):
         durable.make_folder(self.models)
 
     def check_log_exists(self) -> None:
-        """Refuse a folder with snapshots but without a log, before a new log is made."""
         if not self.log.exists() and any(self.snapshots.glob("[0-9]" * 16)):
             raise FolderError(f"{self.log}: missing, although there are snapshots; {ACCEPT}")
 
@@ -120,7 +119,6 @@ def recover(
 def _first_model(
     log: Log, settings: Settings | None, tokenizer: Tokenizer | None, notes: list[str]
 ) -> Clasher:
-    """Make the model before the first entry; refuse if the log is no longer complete."""
     written = log.value("settings")
     if written is None and not notes and log.next_seq == 1:
         settings = default_settings() if settings is None else settings

@@ -107,7 +107,6 @@ class Listing:
     def names(
         self, query: str = "", sort: str = "support", descending: bool | None = None
     ) -> list[str]:
-        """Return the labels whose names contain ``query``, sorted; equal ones by name."""
         part = query.casefold()
         found = sorted(name for name in self._support if part in name.casefold())
         is_turned = sort != "name" if descending is None else descending

@@ -209,7 +209,6 @@ class Writer:
             self._hand_on(committed)
 
     def _write(self, request: Request) -> Committed | None:
-        """Write one request; fail it at once if it cannot be written."""
         try:
             if request.key is not None and (used := self._log.key(request.key)) is not None:
                 return Committed(request, None, self._repeated(request, *used))
