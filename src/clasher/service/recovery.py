@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -94,16 +95,12 @@ def recover(
     Return the state, notes for people, and the number of replayed entries. Raises ``StoppedError``
     if ``is_stopping`` returns true meanwhile: nothing is lost, and the next start begins again.
     """
-
-    def models(digest: str) -> Clasher:
-        return folder.load_model(digest, tokenizer)
-
+    models = partial(folder.load_model, tokenizer=tokenizer)
     state, notes = snapshots.load(lambda plain, model: ServiceState.of(plain, model, models))
     if state is None:
         state = ServiceState(_first_model(log, settings, tokenizer, notes), models)
-    check_settings(
-        folder.path, state.model, settings, "rebuild the model with them: clasher replay"
-    )
+    remedy = "rebuild the model with them: clasher replay"
+    check_settings(folder.path, state.model, settings, remedy)
     if accept_loss and log.next_seq <= state.seq:
         notes.append(
             f"{log.path}: entries {log.next_seq} to {state.seq} are lost; the model has learnt them"
