@@ -161,10 +161,7 @@ class Collection:
 
 
 def collect(
-    limit: int = 12_000,
-    *,
-    seed: int = 0,
-    modules: Iterable[Module] | None = None,
+    limit: int = 12_000, *, seed: int = 0, modules: Iterable[Module] | None = None
 ) -> Collection:
     """Read up to ``limit`` docstrings in a random order.
 

@@ -126,10 +126,7 @@ def test_documents_can_be_piped_into_evaluate(corpora):
     ("args", "problem"),
     [
         (("rcv1", "nowhere"), "rcv1: nowhere does not exist; put 19960820.zip"),
-        (
-            ("rcv1", "rcv1", "--split", "apte"),
-            "has no split 'apte'; choose from: days, lyrl2004",
-        ),
+        (("rcv1", "rcv1", "--split", "apte"), "has no split 'apte'; choose from: days, lyrl2004"),
         (("rcv1", "rcv1", "--part", "test"), "with a split"),
         (("rcv1", "rcv1", "--to", "out.csv"), "must be .jsonl or .parquet"),
         (("rcv1", "rcv1", "--to", "nowhere/out.jsonl"), "there is no directory"),

@@ -151,10 +151,7 @@ def test_a_model_that_did_not_begin_with_a_file_keeps_to_itself(tmp_path, model)
         (["--from", "x.jsonl", "--to", "https://host/x"], "nothing writes to 'https'; known are"),
         (["--from", "nowhere.jsonl"], "cannot be read: No such file"),
         (["--from", "news.doc"], "the extension of news.doc is unknown"),
-        (
-            ["--from", "file:x.jsonl?a=b"],
-            "there is no option 'a'; known are delimiter",
-        ),
+        (["--from", "file:x.jsonl?a=b"], "there is no option 'a'; known are delimiter"),
         (["--from", "file:x.jsonl?a"], "options are written ?name=value"),
         (["--from", "file:x.jsonl?a=1&a=2"], "an option is given twice"),
         (["--from", "x.jsonl", "--route", "oil"], "write RULE=ADDRESS"),

@@ -107,9 +107,7 @@ def _leave_pipe(ctx: click.Context) -> NoReturn:
 
 
 @click.group(
-    cls=Commands,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    examples=EXAMPLES,
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"]}, examples=EXAMPLES
 )
 @click.version_option(__version__, prog_name="clasher", message="%(prog)s %(version)s")
 def cli() -> None:

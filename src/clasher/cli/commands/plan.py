@@ -40,11 +40,7 @@ def _memory(_ctx: click.Context, _parameter: click.Parameter, value: str | None)
     """,
 )
 @_plan(
-    "--labels",
-    "label_count",
-    **COUNT,
-    required=True,
-    help="How many labels the stream will have.",
+    "--labels", "label_count", **COUNT, required=True, help="How many labels the stream will have."
 )
 @_plan(
     "--memory",

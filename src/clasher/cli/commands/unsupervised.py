@@ -209,22 +209,13 @@ def _clusters(
     help="The lowest cosine of two near-duplicates.",
 )
 @_model(
-    "--window",
-    type=int,
-    default=10_000,
-    metavar="N",
-    help="Compare with the last N documents.",
+    "--window", type=int, default=10_000, metavar="N", help="Compare with the last N documents."
 )
 @vector_options
 @written_option
 @quiet_option
 def similar_command(
-    stream: Stream,
-    threshold: float,
-    window: int,
-    vectors: dict[str, Any],
-    output: str,
-    quiet: bool,
+    stream: Stream, threshold: float, window: int, vectors: dict[str, Any], output: str, quiet: bool
 ) -> None:
     """Find documents of a stream that are nearly the same as earlier ones.
 
