@@ -1,12 +1,13 @@
 """Commands and their options: sections and examples in the help, shell completion, error wording.
 
-A command is declared with ``command``, its options with ``section("Output")("--json", …)``. An
-option with a default says so in its help.
+A command is declared with ``command``, its options with ``section("Output")("--json FILE", …)``.
+An option with a default says so in its help.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -20,9 +21,10 @@ from clasher.cli.terminal import STANDARD_STREAM
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-COUNT: Final[dict[str, Any]] = {"type": click.IntRange(min=1), "metavar": "N"}
-SECONDS: Final[dict[str, Any]] = {"type": click.FloatRange(min=0), "metavar": "SECONDS"}
-PORT: Final[dict[str, Any]] = {"type": click.IntRange(0, 65535), "metavar": "PORT"}
+TYPES: Final[dict[str, click.ParamType]] = {
+    "N": click.IntRange(min=1), "SECONDS": click.FloatRange(min=0), "PORT": click.IntRange(0, 65535)
+}  # fmt: skip
+"""The types of options that name none, by their metavars."""
 
 
 # ── options ──────────────────────────────────────────────────────────────────────────────────────
@@ -40,8 +42,15 @@ class SectionOption(click.Option):
 
 
 def option(*names: str, section: str, **attributes: Any) -> Callable[[F], F]:
-    """Declare an option under the heading ``section``."""
-    return click.option(*names, **{"cls": SectionOption, "section": section, **attributes})
+    """Declare an option under a heading: ``--limit -l N`` takes a value, ``--quiet`` is a flag."""
+    words = names[0].split(" ")
+    flags = [word for word in words if word.startswith("-")]
+    if metavar := " ".join(words[len(flags) :]):
+        attributes = {"metavar": metavar, "type": TYPES.get(metavar)} | attributes
+    elif not attributes.keys() & {"type", "metavar", "is_flag"}:
+        attributes["is_flag"] = True
+    attributes = {"cls": SectionOption, "section": section} | attributes
+    return click.option(*flags, *names[1:], **attributes)
 
 
 def section(title: str) -> Callable[..., Callable[[F], F]]:
@@ -51,23 +60,22 @@ def section(title: str) -> Callable[..., Callable[[F], F]]:
 
 output_option = section("Output")
 written_option = output_option(
-    "--output", "-o", metavar="FILE", default=STANDARD_STREAM,
+    "--output -o FILE",
+    default=STANDARD_STREAM,
     help="The file to write (default: standard output).",
-)  # fmt: skip
-quiet_option = output_option("--quiet", "-q", is_flag=True, help="Show no progress and no notes.")
+)
+quiet_option = output_option("--quiet -q", help="Show no progress and no notes.")
 
 
 def model_option(text: str) -> Callable[[F], F]:
     """Declare the option that names a model file."""
-    return option(
-        "--model", "-m", "model_path", metavar="FILE", required=True, section="Model", help=text
-    )
+    return option("--model -m FILE", "model_path", required=True, section="Model", help=text)
 
 
 def json_file_option(what: str) -> Callable[[F], F]:
     """Declare ``--json FILE``, which a command reads as ``json_path``."""
     text = f"Write {what} as JSON; - writes to standard output instead of the tables."
-    return output_option("--json", "json_path", metavar="FILE", help=text)
+    return output_option("--json FILE", "json_path", help=text)
 
 
 def with_options(function: F, options: Iterable[Callable[[F], F]]) -> F:
@@ -111,18 +119,18 @@ def drop_none(values: dict[str, Any]) -> dict[str, Any]:
 
 
 class ExampleCommand(click.Command):
-    """A command whose help ends with examples."""
+    """A command whose help ends with examples: lines of its docstring that start with ``$``."""
 
-    def __init__(self, *args: Any, examples: str, **attributes: Any) -> None:
-        super().__init__(*args, **attributes)
-        self.examples = examples
+    def __init__(self, *args: Any, examples: str = "", **attributes: Any) -> None:
+        text, _, own = inspect.cleandoc(attributes.pop("help")).partition("\n\n$ ")
+        super().__init__(*args, help=text, **attributes)
+        self.examples = examples or own.replace("\n$ ", "\n")
         for parameter in self.params:
             is_text = type(parameter.type) is StringParamType
             if is_text and parameter.metavar and FILES.search(parameter.metavar):
                 parameter.type = FileName()
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples without wrapping them."""
         with formatter.section("Examples"):
             for line in self.examples.strip().splitlines():
                 formatter.write(f"{'':{formatter.current_indent}}{line.strip()}\n")
@@ -136,7 +144,6 @@ class Command(ExampleCommand):
     """A command whose help has sections and whose ``--on-error dead-letter`` takes a file."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Join ``dead-letter FILE`` and parse."""
         try:
             return super().parse_args(ctx, join_dead_letter(args))
         except click.MissingParameter as error:
@@ -147,7 +154,6 @@ class Command(ExampleCommand):
             ) from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options section by section."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
@@ -159,16 +165,11 @@ class Command(ExampleCommand):
 
 
 def command(
-    name: str,
-    short_help: str,
-    examples: str,
-    *,
-    group: click.Group | None = None,
-    **attributes: Any,
+    name: str, short_help: str, *, group: click.Group | None = None, **attributes: Any
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Declare a command, or one of a group."""
     declare = click.command if group is None else group.command
-    return declare(name, cls=Command, short_help=short_help, examples=examples, **attributes)
+    return declare(name, cls=Command, short_help=short_help, **attributes)
 
 
 FILES: Final = re.compile(r"\b(FILE|FOLDER|MODEL|STREAM)")
@@ -180,7 +181,6 @@ class FileName(StringParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Ask the shell for file names."""
         return [CompletionItem(incomplete, type="file")]
 
 
@@ -202,11 +202,13 @@ def parse_policy(_ctx: click.Context, _parameter: click.Parameter, value: str) -
 
 
 on_error_option = option(
-    "--on-error", callback=parse_policy, default="stop", metavar="stop|skip|dead-letter FILE",
+    "--on-error stop|skip|dead-letter FILE",
+    callback=parse_policy,
+    default="stop",
     section="Stream",
     help="What to do with a bad record: stop (the default), skip it, or skip it and append it to "
-         "FILE with the reason.",
-)  # fmt: skip
+    "FILE with the reason.",
+)
 
 
 def join_dead_letter(args: list[str]) -> list[str]:

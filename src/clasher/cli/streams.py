@@ -53,13 +53,13 @@ def stream_options(*, labelled: bool, texts: bool = True, sample: int | None = N
         ),
         *field_options(labelled=labelled, texts=texts),
         _stream_option(
-            "--format", metavar="EXT",
+            "--format EXT",
             help="The format, as a file extension such as csv, for files with another extension "
                  "(standard input: jsonl); or the name of a dataset, to read its folder (see "
                  "clasher datasets).",
         ),
         *file_options(),
-        _stream_option("--limit", type=click.IntRange(min=1), metavar="N", default=sample,
+        _stream_option("--limit N", default=sample,
                        help=limit),
         on_error_option,
     ]  # fmt: skip
@@ -80,20 +80,20 @@ def field_options(*, labelled: bool, texts: bool = True, guess: bool = True) -> 
     options: list[Decorator] = []
     if texts:
         options.append(
-            _stream_option("--text", default="text", metavar="FIELD",
+            _stream_option("--text FIELD", default="text",
                            help="The field of the text (default: text). Dots reach into nested "
                                 "fields: payload.body.")
         )  # fmt: skip
     if labelled:
         options += [
-            _stream_option("--labels", default="labels", metavar="FIELD",
+            _stream_option("--labels FIELD", default="labels",
                            help="The field of the labels (default: labels): a list, an object "
                                 "label → true or false (others are unknown), null (unlabelled), or "
                                 "text."),
             *label_text_options("Stream", guess=guess),
         ]  # fmt: skip
     id_help = "The field of the id; records without one are numbered."
-    return [*options, _stream_option("--id", default="id", metavar="FIELD", help=id_help)]
+    return [*options, _stream_option("--id FIELD", default="id", help=id_help)]
 
 
 def label_text_options(title: str, *, guess: bool) -> list[Any]:
@@ -103,9 +103,9 @@ def label_text_options(title: str, *, guess: bool) -> list[Any]:
     if guess:
         default = "JSON, |, or what the first records suggest: ; or ,"
     return [
-        add("--label-separator", metavar="TEXT",
+        add("--label-separator TEXT",
             help=f"What separates the labels in a text (default: {default})."),
-        add("--labels-json", is_flag=True,
+        add("--labels-json",
             help="Labels are JSON in a text: a list, or an object label → true or false."),
     ]  # fmt: skip
 
@@ -113,10 +113,10 @@ def label_text_options(title: str, *, guess: bool) -> list[Any]:
 def file_options() -> list[Any]:
     """Declare how text files are written."""
     return [
-        _stream_option("--delimiter", metavar="CHAR",
+        _stream_option("--delimiter CHAR",
                        help="What separates the cells of CSV and TSV, \\t for a tab (default: "
                             "read from the header)."),
-        _stream_option("--encoding", metavar="NAME",
+        _stream_option("--encoding NAME",
                        help="The encoding of text files, such as cp1252 (default: utf-8)."),
     ]  # fmt: skip
 

@@ -10,11 +10,6 @@ from clasher.cli.options import command
 @command(
     "annif",
     "Run Annif with clasher as a backend.",
-    """
-    clasher annif list-projects
-    clasher annif train subjects documents.tsv
-    clasher annif learn subjects corrected/
-    """,
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -23,6 +18,10 @@ def annif_command(arguments: tuple[str, ...]) -> None:
 
     Projects with backend=clasher learn (train, learn) and suggest. All other
     backends work as usual.
+
+    $ clasher annif list-projects
+    $ clasher annif train subjects documents.tsv
+    $ clasher annif learn subjects corrected/
     """
     from clasher.adapters.annif import register
 

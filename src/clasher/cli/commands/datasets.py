@@ -12,7 +12,6 @@ import click
 from clasher.cli import terminal
 from clasher.cli.format import counted
 from clasher.cli.options import (
-    COUNT,
     CommandGroup,
     command,
     on_error_option,
@@ -54,7 +53,9 @@ def datasets_command(ctx: click.Context) -> None:
         ctx.invoke(list_)
 
 
-@command("list", "List datasets, and which are in a folder.", EXAMPLES, group=datasets_command)
+@command(
+    "list", "List datasets, and which are in a folder.", examples=EXAMPLES, group=datasets_command
+)
 @click.argument("folder", metavar="[FOLDER]", required=False)
 def list_(folder: str | None = None) -> None:
     """List the datasets, and which of them are in a folder."""
@@ -64,38 +65,25 @@ def list_(folder: str | None = None) -> None:
     show(datasets_view(DATASETS.values(), folder))
 
 
-@command(
-    "show",
-    "Describe a dataset and where to get it.",
-    """
-    clasher datasets show nyt
-    clasher datasets show rcv1 ~/corpora
-    """,
-    group=datasets_command,
-)
+@command("show", "Describe a dataset and where to get it.", group=datasets_command)
 @click.argument("name", metavar="NAME")
 @click.argument("folder", metavar="[FOLDER]", required=False)
 def show_(name: str, folder: str | None) -> None:
-    """Describe a dataset: its content, licence, files and splits."""
+    """Describe a dataset: its content, licence, files and splits.
+
+    $ clasher datasets show nyt
+    $ clasher datasets show rcv1 ~/corpora
+    """
     from clasher.cli.tables import dataset_view, show
     from clasher.datasets.catalog import dataset_of
 
     show(dataset_view(dataset_of(name), folder))
 
 
-@command(
-    "read",
-    "Convert a dataset to JSON lines or Parquet.",
-    """
-    clasher datasets read arxiv ~/corpora --to arxiv.parquet
-    clasher datasets read rcv1 rcv1/ --split days --part train --to train.jsonl
-    clasher datasets read nyt /data/nyt --limit 100000 | clasher evaluate -
-    """,
-    group=datasets_command,
-)
+@command("read", "Convert a dataset to JSON lines or Parquet.", group=datasets_command)
 @click.argument("name", metavar="NAME")
 @click.argument("folder", metavar="FOLDER")
-@_stream("--split", metavar="NAME", help="Read only the documents of this split.")
+@_stream("--split NAME", help="Read only the documents of this split.")
 @_stream(
     "--part",
     type=click.Choice(["train", "test"]),
@@ -104,14 +92,12 @@ def show_(name: str, folder: str | None) -> None:
 @_stream(
     "--include-unlabelled",
     "unlabelled",
-    is_flag=True,
     help="Include documents without labels (default: only where the split has them).",
 )
-@_stream("--limit", **COUNT, help="Stop after N documents.")
+@_stream("--limit N", help="Stop after N documents.")
 @on_error_option
 @output_option(
-    "--to",
-    metavar="FILE",
+    "--to FILE",
     default=STANDARD_STREAM,
     help="The file to write, .jsonl or .parquet (default: JSON lines on standard output).",
 )
@@ -130,6 +116,10 @@ def read_(
     """Write the documents of a dataset in time order: id, date, text, labels.
 
     A file is complete or not written at all. Ctrl-C stops reading.
+
+    $ clasher datasets read arxiv ~/corpora --to arxiv.parquet
+    $ clasher datasets read rcv1 rcv1/ --split days --part train --to train.jsonl
+    $ clasher datasets read nyt /data/nyt --limit 100000 | clasher evaluate -
     """
     from clasher.datasets.catalog import dataset_of
     from clasher.io import BadRecords

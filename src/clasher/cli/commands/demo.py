@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import click
 
-from clasher.cli.options import COUNT, command, output_option
+from clasher.cli.options import command, output_option
 
 
-@command(
-    "demo",
-    "See everything at work in a minute.",
-    """
-    clasher demo --report demo.html
-    """,
-)
+@command("demo", "See everything at work in a minute.")
+@output_option("--report FILE.html", default="demo-report.html", help="The report to write.")
+@output_option("--svg FILE", help="Write a picture of the terminal too.")
+@output_option("--limit N", default=12_000, help="The most documents to learn.")
 @output_option(
-    "--report", metavar="FILE.html", default="demo-report.html", help="The report to write."
-)
-@output_option("--svg", metavar="FILE", help="Write a picture of the terminal too.")
-@output_option("--limit", **COUNT, default=12_000, help="The most documents to learn.")
-@output_option(
-    "--seed",
+    "--seed N",
     type=click.IntRange(min=0),
     default=0,
-    metavar="N",
     help="The seed of the order of the documents and of the hash functions.",
 )
 def demo_command(report: str, svg: str | None, limit: int, seed: int) -> None:
@@ -31,6 +22,8 @@ def demo_command(report: str, svg: str | None, limit: int, seed: int) -> None:
 
     Compares the learning rules, explains two documents and writes a report.
     Needs no data and no network.
+
+    $ clasher demo --report demo.html
     """
     from clasher.cli.demonstration import run_demo
 

@@ -11,14 +11,7 @@ import click
 
 from clasher.cli import terminal
 from clasher.cli.format import bytes_, counted, decimals
-from clasher.cli.options import (
-    COUNT,
-    command,
-    json_file_option,
-    option,
-    output_option,
-    quiet_option,
-)
+from clasher.cli.options import command, json_file_option, option, output_option, quiet_option
 from clasher.cli.settings import ModelOptions, settings_options
 from clasher.cli.streams import Stream, stream_options
 from clasher.cli.terminal import STANDARD_STREAM, Bar, check_model_file, check_outputs, write_json
@@ -27,35 +20,23 @@ if TYPE_CHECKING:
     from clasher.evaluate import Progress
 
 
-@command(
-    "evaluate",
-    "Measure the quality: test, then train.",
-    """
-    clasher evaluate news.jsonl
-    clasher evaluate reuters.parquet --paper 1 --json figures.json
-    clasher evaluate a.csv b.csv --labels topics --report report.html
-    clasher evaluate news.jsonl --label-probability 0.125
-    """,
-)
+@command("evaluate", "Measure the quality: test, then train.")
 @stream_options(labelled=True)
 @option(
-    "--label-probability",
+    "--label-probability P",
     type=click.FloatRange(0, 1),
     default=1.0,
-    metavar="P",
     section="Stream",
     help="Show the model the labels of a document with this probability only (default: 1); all "
     "documents are judged. --seed decides which.",
 )
 @settings_options
 @json_file_option("all figures, curves and labels")
+@output_option("--report FILE.html", help="Write a web page: curves, labels, explained documents.")
+@output_option("--save FILE", help="Save the model.")
+@output_option("--every N", default=1000, help="Documents between two points of a curve.")
 @output_option(
-    "--report", metavar="FILE.html", help="Write a web page: curves, labels, explained documents."
-)
-@output_option("--save", metavar="FILE", help="Save the model.")
-@output_option("--every", **COUNT, default=1000, help="Documents between two points of a curve.")
-@output_option(
-    "--window", **COUNT, default=10, help="The length of the sliding window, in units of --every."
+    "--window N", default=10, help="The length of the sliding window, in units of --every."
 )
 @quiet_option
 def evaluate_command(
@@ -73,6 +54,11 @@ def evaluate_command(
 
     So each document is new to the model that is judged by it. Ctrl-C ends the
     stream: all outputs are written, with the figures so far.
+
+    $ clasher evaluate news.jsonl
+    $ clasher evaluate reuters.parquet --paper 1 --json figures.json
+    $ clasher evaluate a.csv b.csv --labels topics --report report.html
+    $ clasher evaluate news.jsonl --label-probability 0.125
     """
     outputs = {"--save": save, "--json": json_path, "--report": report}
     check_outputs(outputs, stream.paths)

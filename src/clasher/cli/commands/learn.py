@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from clasher.cli import terminal
 from clasher.cli.format import bytes_, counted
-from clasher.cli.options import COUNT, command, model_option, output_option, quiet_option
+from clasher.cli.options import command, model_option, output_option, quiet_option
 from clasher.cli.settings import ModelOptions, settings_options, tokenizer_option
 from clasher.cli.streams import BATCH, Stream, stream_options
 from clasher.cli.terminal import check_model_file
@@ -20,20 +20,11 @@ if TYPE_CHECKING:
     from clasher.text.analyzer import Tokenizer
 
 
-@command(
-    "learn",
-    "Create or continue a model file.",
-    """
-    clasher learn news.jsonl --model news.clasher
-    clasher learn more.csv.gz --label-separator , --model news.clasher
-    tail -f feed.jsonl | clasher learn - -m news.clasher --save-every 1000
-    clasher learn inbox.jsonl -m inbox.clasher --pending 10000
-    """,
-)
+@command("learn", "Create or continue a model file.")
 @stream_options(labelled=True)
 @model_option("The model file to create or to continue.")
 @settings_options
-@output_option("--save-every", **COUNT, help="Save after every N documents too.")
+@output_option("--save-every N", help="Save after every N documents too.")
 @quiet_option
 def learn_command(
     stream: Stream, model_path: str, options: ModelOptions, save_every: int | None, quiet: bool
@@ -43,6 +34,11 @@ def learn_command(
     An existing file is continued, with its own settings. The file is saved at
     the end and on Ctrl-C, atomically. With --pending, unlabelled documents wait
     for their labels: clasher late-labels learns them by their ids.
+
+    $ clasher learn news.jsonl --model news.clasher
+    $ clasher learn more.csv.gz --label-separator , --model news.clasher
+    $ tail -f feed.jsonl | clasher learn - -m news.clasher --save-every 1000
+    $ clasher learn inbox.jsonl -m inbox.clasher --pending 10000
     """
     check_model_file("--model", model_path, stream.paths)
     model = options.load(model_path) if os.path.exists(model_path) else options.create()
@@ -81,14 +77,7 @@ def learn_command(
     source.exit_if_interrupted()
 
 
-@command(
-    "late-labels",
-    "Learn labels that arrive after their documents.",
-    """
-    clasher learn inbox.jsonl --model inbox.clasher --pending 10000
-    clasher late-labels decisions.jsonl --model inbox.clasher
-    """,
-)
+@command("late-labels", "Learn labels that arrive after their documents.")
 @stream_options(labelled=True, texts=False)
 @model_option("The model file to continue; it was created with --pending.")
 @tokenizer_option()
@@ -101,6 +90,9 @@ def late_labels_command(
     Records need an id and labels, no text. A model created with --pending N
     keeps its last N unlabelled documents under their ids. Labels of other
     documents are skipped and counted.
+
+    $ clasher learn inbox.jsonl --model inbox.clasher --pending 10000
+    $ clasher late-labels decisions.jsonl --model inbox.clasher
     """
     check_model_file("--model", model_path, stream.paths)
     from clasher.io.read_ahead import HeldInterrupt
@@ -135,14 +127,7 @@ def late_labels_command(
         terminal.leave_interrupted(learnt)
 
 
-@command(
-    "unlearn",
-    "Remove documents with the labels they had.",
-    """
-    clasher unlearn wrong.jsonl --model news.clasher
-    clasher learn corrected.jsonl --model news.clasher
-    """,
-)
+@command("unlearn", "Remove documents with the labels they had.")
 @stream_options(labelled=True)
 @model_option("The model file to change.")
 @tokenizer_option()
@@ -156,6 +141,9 @@ def unlearn_command(
     region statistics too; other weightings use today's weights of words and
     are nearly exact. Weights of the margin rule and the perceptron stay until
     new documents move them. Either all documents are unlearnt, or none.
+
+    $ clasher unlearn wrong.jsonl --model news.clasher
+    $ clasher learn corrected.jsonl --model news.clasher
     """
     check_model_file("--model", model_path, stream.paths)
     from clasher.model import Clasher

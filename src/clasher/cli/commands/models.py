@@ -9,7 +9,7 @@ import click
 
 from clasher.cli import terminal
 from clasher.cli.format import bytes_, counted, decimals, setting
-from clasher.cli.options import COUNT, command, json_file_option, output_option, quiet_option
+from clasher.cli.options import command, json_file_option, output_option, quiet_option
 from clasher.cli.settings import tokenizer_option
 from clasher.cli.terminal import check_model_file, check_outputs
 from clasher.errors import LabelCapacityError, SettingError
@@ -23,35 +23,18 @@ SHOWN = 20  # labels
 TOP_WORDS = 10
 
 
-@command(
-    "inspect",
-    "Show what a model file holds.",
-    """
-    clasher inspect news.clasher
-    clasher inspect news.clasher --json - | jq .settings
-    clasher inspect news.clasher --top-words 5
-    clasher inspect news.clasher --label grain
-    """,
-)
+@command("inspect", "Show what a model file holds.")
 @click.argument("model_path", metavar="MODEL")
-@output_option(
-    "--all",
-    "all_labels",
-    is_flag=True,
-    help=f"Show all labels, not only the {SHOWN} most frequent.",
-)
+@output_option("--all", "all_labels", help=f"Show all labels, not only the {SHOWN} most frequent.")
 @json_file_option("everything")
 @output_option(
-    "--top-words",
-    **COUNT,
+    "--top-words N",
     help="Show the N strongest words of each label; needs a model created with --words.",
 )
 @output_option(
-    "--label",
-    "-l",
+    "--label -l LABEL",
     "labels",
     multiple=True,
-    metavar="LABEL",
     help=f"Show only the words of this label, {TOP_WORDS} or --top-words of them; repeatable.",
 )
 @tokenizer_option()
@@ -66,6 +49,11 @@ def inspect_command(
     """Show the settings of a model, its size, its labels.
 
     Also shows the changes that its detector found, the latest last.
+
+    $ clasher inspect news.clasher
+    $ clasher inspect news.clasher --json - | jq .settings
+    $ clasher inspect news.clasher --top-words 5
+    $ clasher inspect news.clasher --label grain
     """
     check_outputs({"--json": json_path}, [model_path])
     from clasher.cli.tables import words_view, write_or_show
@@ -129,16 +117,9 @@ def _parts(
     ]
 
 
-@command(
-    "merge",
-    "Merge several models into one.",
-    """
-    clasher merge monday.clasher tuesday.clasher --output week.clasher
-    clasher merge part-*.clasher -o whole.clasher
-    """,
-)
+@command("merge", "Merge several models into one.")
 @click.argument("paths", metavar="MODEL...", nargs=-1, required=True)
-@output_option("--output", "-o", metavar="FILE", required=True, help="The model file to write.")
+@output_option("--output -o FILE", required=True, help="The model file to write.")
 @tokenizer_option()
 @quiet_option
 def merge_command(
@@ -149,6 +130,9 @@ def merge_command(
     Word statistics, prototypes and region statistics add up to those of one
     model that has seen all streams; the weights of the margin rule and the
     perceptron are averaged. At most two models are in memory at a time.
+
+    $ clasher merge monday.clasher tuesday.clasher --output week.clasher
+    $ clasher merge part-*.clasher -o whole.clasher
     """
     check_model_file("--output", output)
     from clasher.cli.tables import facts, show
@@ -182,23 +166,11 @@ ACTIONS = {"list": (), "rename": ("OLD", "NEW"), "merge": ("LABEL", "INTO"), "re
 METHODS = {"rename": "rename_label", "merge": "merge_labels", "retire": "retire_label"}
 
 
-@command(
-    "labels",
-    "List, rename, merge or retire the labels of a model.",
-    """
-    clasher labels news.clasher list
-    clasher labels news.clasher rename grian grain
-    clasher labels news.clasher merge corn grain
-    clasher labels news.clasher retire obsolete
-    clasher labels news.clasher merge corn grain --output better.clasher
-    """,
-)
+@command("labels", "List, rename, merge or retire the labels of a model.")
 @click.argument("model_path", metavar="MODEL")
 @click.argument("action", type=click.Choice(list(ACTIONS)), metavar="ACTION")
 @click.argument("names", metavar="[LABEL]...", nargs=-1)
-@output_option(
-    "--output", "-o", metavar="FILE", help="The model file to write (default: the one read)."
-)
+@output_option("--output -o FILE", help="The model file to write (default: the one read).")
 @tokenizer_option()
 @quiet_option
 def labels_command(
@@ -216,6 +188,12 @@ def labels_command(
     rename OLD NEW     rename a label
     merge LABEL INTO   merge a label into another one
     retire LABEL       forget a label and everything learnt about it
+
+    $ clasher labels news.clasher list
+    $ clasher labels news.clasher rename grian grain
+    $ clasher labels news.clasher merge corn grain
+    $ clasher labels news.clasher retire obsolete
+    $ clasher labels news.clasher merge corn grain --output better.clasher
     """  # noqa: D301  # click wants the character, not its name
     needed = ACTIONS[action]
     if len(names) != len(needed):

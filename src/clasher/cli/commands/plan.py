@@ -10,7 +10,7 @@ import click
 
 from clasher.cli import terminal
 from clasher.cli.format import size
-from clasher.cli.options import COUNT, command, json_file_option, quiet_option, section
+from clasher.cli.options import command, json_file_option, quiet_option, section
 from clasher.cli.settings import ModelOptions, settings_options
 from clasher.cli.streams import Stream, stream_options
 from clasher.cli.terminal import check_outputs
@@ -29,36 +29,16 @@ def _memory(_ctx: click.Context, _parameter: click.Parameter, value: str | None)
     return None if value is None else size(value)
 
 
-@command(
-    "plan",
-    "Propose dimensions that fit into memory.",
-    """
-    clasher plan --labels 2000 --memory 2GB
-    clasher plan news.jsonl --labels 2000 --memory 500MB --rule centroid
-    clasher plan news.jsonl --labels 100 --dimensions 65536
-    clasher plan news.jsonl --labels 100 --error 0.1 --confidence 0.9
-    """,
+@command("plan", "Propose dimensions that fit into memory.")
+@_plan("--labels N", "label_count", required=True, help="How many labels the stream will have.")
+@_plan("--memory SIZE", callback=_memory, help="The memory for the model: 500MB, 2GB, 1.5GiB.")
+@_plan(
+    "--error X", type=float, help="Find the size for this acceptable error, instead of --memory."
 )
 @_plan(
-    "--labels", "label_count", **COUNT, required=True, help="How many labels the stream will have."
-)
-@_plan(
-    "--memory",
-    callback=_memory,
-    metavar="SIZE",
-    help="The memory for the model: 500MB, 2GB, 1.5GiB.",
-)
-@_plan(
-    "--error",
-    type=float,
-    metavar="X",
-    help="Find the size for this acceptable error, instead of --memory.",
-)
-@_plan(
-    "--confidence",
+    "--confidence P",
     type=float,
     default=0.9,
-    metavar="P",
     help="The probability that a guarantee holds, between 0.7 and 1.",
 )
 @stream_options(labelled=False, sample=SAMPLE)
@@ -83,6 +63,11 @@ def plan_command(
     distortion of its first documents. A theorem that does not apply to the
     model says why. Most models need a STREAM for --error: no theorem covers
     their weights without text.
+
+    $ clasher plan --labels 2000 --memory 2GB
+    $ clasher plan news.jsonl --labels 2000 --memory 500MB --rule centroid
+    $ clasher plan news.jsonl --labels 100 --dimensions 65536
+    $ clasher plan news.jsonl --labels 100 --error 0.1 --confidence 0.9
     """
     check_outputs({"--json": json_path}, stream.paths)
     choices = [memory, error, options.given.get("dimensions")]

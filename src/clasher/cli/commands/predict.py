@@ -22,19 +22,11 @@ BATCH = 8192  # documents at a time: enough for all cores
 CELLS = 1_000_000  # probabilities at a time
 
 
-@command(
-    "predict",
-    "Label a stream, as JSON lines.",
-    """
-    clasher predict inbox.jsonl --model news.clasher > labelled.jsonl
-    tail -f feed.jsonl | clasher predict - --model news.clasher | jq .labels
-    clasher predict mail.csv --text body -m news.clasher --probabilities
-    """,
-)
+@command("predict", "Label a stream, as JSON lines.")
 @stream_options(labelled=False)
 @model_option("The model file to predict with; it is not changed.")
 @written_option
-@output_option("--probabilities", is_flag=True, help="Write the probability of every label too.")
+@output_option("--probabilities", help="Write the probability of every label too.")
 @tokenizer_option()
 @quiet_option
 def predict_command(
@@ -49,6 +41,10 @@ def predict_command(
 
     Writes a JSON line for each document, in the order of the stream: its id,
     its labels and, with --probabilities, the probability of each label.
+
+    $ clasher predict inbox.jsonl --model news.clasher > labelled.jsonl
+    $ tail -f feed.jsonl | clasher predict - --model news.clasher | jq .labels
+    $ clasher predict mail.csv --text body -m news.clasher --probabilities
     """
     protect_inputs({"--output": output}, stream.paths)
     from clasher.io import PredictionWriter
@@ -75,33 +71,18 @@ def predict_command(
     source.exit_if_interrupted()
 
 
-@command(
-    "explain",
-    "Show which words decide the labels of a text.",
-    """
-    clasher explain --model news.clasher "wheat prices rise"
-    clasher explain -m news.clasher --label grain - < document.txt
-    """,
-)
+@command("explain", "Show which words decide the labels of a text.")
 @click.argument("words", metavar="TEXT...", nargs=-1, required=True)
 @model_option("The model file to ask.")
 @output_option(
-    "--label",
-    "-l",
+    "--label -l LABEL",
     "labels",
     multiple=True,
-    metavar="LABEL",
     help="A label to explain, predicted or not; repeatable (default: the predicted labels, or the "
     "best one).",
 )
 @output_option(
-    "--words",
-    "-n",
-    "most",
-    type=click.IntRange(min=0),
-    default=10,
-    metavar="N",
-    help="How many words to show.",
+    "--words -n N", "most", type=click.IntRange(min=0), default=10, help="How many words to show."
 )
 @tokenizer_option()
 def explain_command(
@@ -116,6 +97,9 @@ def explain_command(
     TEXT is the document, or - to read it from standard input. With the margin
     rule and the perceptron, the evidence adds up to the log-odds of the label;
     with the paper's rules, to the cosine of the nearest region.
+
+    $ clasher explain --model news.clasher "wheat prices rise"
+    $ clasher explain -m news.clasher --label grain - < document.txt
     """
     from clasher.cli.tables import explanation_view, show
     from clasher.model import Clasher

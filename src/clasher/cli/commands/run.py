@@ -16,8 +16,6 @@ import click
 from clasher.cli import terminal
 from clasher.cli.format import counted, decimals
 from clasher.cli.options import (
-    PORT,
-    SECONDS,
     SectionOption,
     command,
     option,
@@ -62,103 +60,76 @@ def _field_options(function: Any) -> Any:
     return with_options(function, [*fields, *file_options()])
 
 
-@command(
-    "run",
-    "Label a stream and learn from it, each document once.",
-    """
-    clasher run --from news.jsonl --to labelled.jsonl --model ./news
-    clasher run --from inbox/ --to - --model ./news --route sport=sport.jsonl
-    clasher run --from 'redis://localhost/news?group=desk' --model ./news
-    clasher run --from kafka://one/a --to kafka://one/b --transactional -m ./news
-    clasher run --from https://example.org/feed.xml --to - --model ./news
-    """,
-)
+@command("run", "Label a stream and learn from it, each document once.")
 @_stream(
-    "--from",
+    "--from SOURCE",
     "source",
     cls=SourceOption,
-    metavar="SOURCE",
     required=True,
     help="Where documents come from: a file, a folder to watch, - for standard input, or a URL "
     "(kafka://, redis://, nats://, https:// for feeds).",
 )
 @_stream(
-    "--late-labels",
-    metavar="SOURCE",
+    "--late-labels SOURCE",
     help="Where labels come from that arrive after their documents: records with an id and labels.",
 )
 @_stream(
-    "--decoder",
-    metavar="MODULE:FUNCTION",
+    "--decoder MODULE:FUNCTION",
     help="Decode messages that are not JSON with your function: bytes to an object.",
 )
 @_stream(
     "--new-stream",
-    is_flag=True,
     help="Allow a stream that is new to the folder of the model, after those learnt before.",
 )
 @_field_options
 @output_option(
-    "--to",
+    "--to SINK",
     "sink",
-    metavar="SINK",
     help="Where documents go with their labels, as JSON: a file, - for standard output, or a URL "
     "(default: - without --route).",
 )
 @output_option(
-    "--route",
+    "--route RULE=SINK",
     "routes",
-    metavar="RULE=SINK",
     multiple=True,
     help="Also write documents whose predicted labels match RULE to SINK: a label, a|b (either), "
     "a&b (both), !a (not), a* (prefix); repeatable.",
 )
 @output_option(
     "--transactional",
-    is_flag=True,
     help="Write outputs and positions in one transaction, so that readers see each output once; "
     "needs Kafka sinks.",
 )
-@output_option("--include-text", "texts", is_flag=True, help="Write the text of each document too.")
+@output_option("--include-text", "texts", help="Write the text of each document too.")
 @output_option(
-    "--dead-letters",
-    metavar="SINK",
+    "--dead-letters SINK",
     help="Where bad records go (default: dead-letters.jsonl in the folder of the model).",
 )
 @option(
-    "--model",
-    "-m",
+    "--model -m FOLDER",
     "folder",
-    metavar="FOLDER",
     required=True,
     section="Model",
     help="The folder of the model and the positions of its streams; created if missing.",
 )
-@option(
-    "--initial-model",
-    metavar="FILE",
-    section="Model",
-    help="Start a new folder with this model file.",
-)
+@option("--initial-model FILE", section="Model", help="Start a new folder with this model file.")
 @settings_options
 @_running(
-    "--snapshot-every",
-    **SECONDS,
+    "--snapshot-every SECONDS",
     help="How often to save a snapshot (default: 30, or less if a transaction would time out).",
 )
 @_running(
-    "--remember",
+    "--remember N",
     type=click.IntRange(min=0),
     default=10_000,
-    metavar="N",
     help="Remember the last N documents and skip their duplicates.",
 )
-@_running("--idle", **SECONDS, help="Stop after this time without new documents (default: never).")
+@_running("--idle SECONDS", help="Stop after this time without new documents (default: never).")
 @_running(
-    "--give-up", **SECONDS, help="Stop if a stream does not respond for this time (default: never)."
+    "--give-up SECONDS", help="Stop if a stream does not respond for this time (default: never)."
 )
 @_running(
-    "--metrics", **PORT, help="Serve metrics for Prometheus at this local port; 0 takes a free one."
+    "--metrics PORT", help="Serve metrics for Prometheus at this local port; 0 takes a free one."
 )
 @quiet_option
 def run_command(
@@ -189,6 +160,12 @@ def run_command(
     Each document is learnt once, even if this is killed and started again: the
     positions of the streams are saved with the model. Outputs are written at
     least once, under the same ids.
+
+    $ clasher run --from news.jsonl --to labelled.jsonl --model ./news
+    $ clasher run --from inbox/ --to - --model ./news --route sport=sport.jsonl
+    $ clasher run --from 'redis://localhost/news?group=desk' --model ./news
+    $ clasher run --from kafka://one/a --to kafka://one/b --transactional -m ./news
+    $ clasher run --from https://example.org/feed.xml --to - --model ./news
     """
     from clasher.flow import Flow, FlowOptions
     from clasher.io.records import Fields

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from clasher.cli.format import counted
-from clasher.cli.options import PORT, command, quiet_option, section
+from clasher.cli.options import command, quiet_option, section
 from clasher.cli.settings import ModelOptions, settings_options
 from clasher.cli.terminal import prepare, say, warn
 from clasher.errors import BusyError, ClasherError, MissingExtraError, ServiceError, SettingError
@@ -27,56 +27,33 @@ _service = section("Service")
 _access = section("Access")
 
 
-@command(
-    "serve",
-    "Serve a model over HTTP, with a live dashboard.",
-    """
-    clasher serve --data ./my-clasher --port 8000
-    clasher serve --data ./demo --demo
-    clasher serve --data ./news --host 0.0.0.0 --token-file tokens
-    """,
-)
-@_service(
-    "--data", metavar="FOLDER", required=True, help="The folder of all data; created if missing."
-)
-@_service("--port", **PORT, default=8000, help="The port to listen on; 0 takes a free one.")
-@_service(
-    "--model", "-m", "model_path", metavar="FILE", help="Start a new folder with this model file."
-)
+@command("serve", "Serve a model over HTTP, with a live dashboard.")
+@_service("--data FOLDER", required=True, help="The folder of all data; created if missing.")
+@_service("--port PORT", default=8000, help="The port to listen on; 0 takes a free one.")
+@_service("--model -m FILE", "model_path", help="Start a new folder with this model file.")
 @_service(
     "--accept-loss",
-    is_flag=True,
     help="Start even if the end of the log, keys or waiting documents are lost or damaged.",
 )
-@_service("--demo", is_flag=True, help="Feed it slowly with the stream of clasher demo.")
+@_service("--demo", help="Feed it slowly with the stream of clasher demo.")
 @_access(
-    "--host",
+    "--host ADDRESS",
     default="127.0.0.1",
-    metavar="ADDRESS",
     help="The address to listen on (default: 127.0.0.1, this machine only).",
 )
-@_access(
-    "--token-file",
-    metavar="FILE",
-    help="Admit only holders of a token in this file: see clasher token.",
-)
+@_access("--token-file FILE", help="Admit only holders of a token in this file: see clasher token.")
 @_access(
     "--insecure",
-    is_flag=True,
     help="Listen on another address without tokens: anyone who reaches it may do anything.",
 )
 @_access(
-    "--allow-host",
+    "--allow-host NAME",
     "hosts",
     multiple=True,
-    metavar="NAME",
     help="A host name that requests may use, besides its addresses; repeatable.",
 )
 @_access(
-    "--root-path",
-    default="",
-    metavar="PATH",
-    help="The path of the service behind a proxy, such as /clasher.",
+    "--root-path PATH", default="", help="The path of the service behind a proxy, such as /clasher."
 )
 @settings_options
 @quiet_option
@@ -98,6 +75,10 @@ def serve_command(
 
     Everything acknowledged is on disk: however the last run ended, the next
     one continues where it stopped. Settings of the model are for a new folder.
+
+    $ clasher serve --data ./my-clasher --port 8000
+    $ clasher serve --data ./demo --demo
+    $ clasher serve --data ./news --host 0.0.0.0 --token-file tokens
     """  # fmt: skip
     try:
         from clasher.server import app

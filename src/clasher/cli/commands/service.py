@@ -22,19 +22,10 @@ if TYPE_CHECKING:
 _tokens = section("Tokens")
 
 
-@command(
-    "token",
-    "Manage the access tokens of a service.",
-    """
-    clasher token ann --scope teach --token-file tokens
-    clasher token --list --token-file tokens
-    clasher token ann --remove --token-file tokens
-    """,
-)
+@command("token", "Manage the access tokens of a service.")
 @click.argument("name", required=False)
 @_tokens(
-    "--token-file",
-    metavar="FILE",
+    "--token-file FILE",
     required=True,
     help="The file for clasher serve --token-file; created if missing.",
 )
@@ -45,8 +36,8 @@ _tokens = section("Tokens")
     help="predict: predict and explain only; read: also labels and figures; teach (the default): "
     "also see texts, learn and answer; admin: also change labels, export the log and the model.",
 )
-@_tokens("--remove", is_flag=True, help="Remove the token of NAME.")
-@_tokens("--list", "lists", is_flag=True, help="List who has a token.")
+@_tokens("--remove", help="Remove the token of NAME.")
+@_tokens("--list", "lists", help="List who has a token.")
 @quiet_option
 def token_command(
     name: str | None, token_file: str, scope: str, remove: bool, lists: bool, quiet: bool
@@ -55,6 +46,10 @@ def token_command(
 
     The file keeps only a hash of it. A running service notices changes of the
     file within about a second.
+
+    $ clasher token ann --scope teach --token-file tokens
+    $ clasher token --list --token-file tokens
+    $ clasher token ann --remove --token-file tokens
     """  # fmt: skip
     from clasher.server.tokens import SCOPES, TokenFile
 
@@ -74,20 +69,12 @@ def token_command(
     click.echo(token)
 
 
-@command(
-    "log",
-    "Export what a service was taught.",
-    """
-    clasher log ./my-clasher > taught.jsonl
-    clasher log ./my-clasher --after 12000 | jq 'select(.kind == "feedback")'
-    """,
-)
+@command("log", "Export what a service was taught.")
 @click.argument("folder", metavar="FOLDER")
 @option(
-    "--after",
+    "--after N",
     type=click.IntRange(min=0),
     default=0,
-    metavar="N",
     section="Log",
     help="Only lessons after version N of the model (default: all that are kept).",
 )
@@ -98,6 +85,9 @@ def log_command(folder: str, after: int, output: str) -> None:
     FOLDER is the data folder of a stopped service; ask a running one at
     /v1/log. Each document, answer and change of a label is a JSON line with
     the version of the model that it made.
+
+    $ clasher log ./my-clasher > taught.jsonl
+    $ clasher log ./my-clasher --after 12000 | jq 'select(.kind == "feedback")'
     """
     check_outputs({"--output": output})
     import msgspec
@@ -114,14 +104,7 @@ def log_command(folder: str, after: int, output: str) -> None:
         file.flush()
 
 
-@command(
-    "replay",
-    "Rebuild a model from the log of a service.",
-    """
-    clasher replay ./my-clasher --model better.clasher --half-life 20000
-    clasher log ./my-clasher | clasher replay - -m small.clasher --dimensions 8192
-    """,
-)
+@command("replay", "Rebuild a model from the log of a service.")
 @click.argument("source", metavar="FOLDER|FILE")
 @model_option("The model file to write.")
 @settings_options
@@ -133,6 +116,9 @@ def replay_command(source: str, model_path: str, options: ModelOptions, quiet: b
     log, or - for standard input. Every document is predicted before it is
     learnt: the figures say how good a service with these settings would have
     been.
+
+    $ clasher replay ./my-clasher --model better.clasher --half-life 20000
+    $ clasher log ./my-clasher | clasher replay - -m small.clasher --dimensions 8192
     """
     check_model_file("--model", model_path, [source])
     from clasher.runtime.quality import figures

@@ -15,31 +15,18 @@ DRIFTS = ("none", "sudden", "gradual", "recurring", "new-labels", "vanishing-lab
 _stream = section("Stream")
 
 
-@command(
-    "synth",
-    "Generate a stream with a known drift.",
-    """
-    clasher synth --drift sudden --documents 10000 > stream.jsonl
-    clasher synth --drift recurring | clasher evaluate - --detector window
-    """,
-)
+@command("synth", "Generate a stream with a known drift.")
 @_stream("--drift", type=click.Choice(DRIFTS), default="sudden", help="What changes, and how.")
-@_stream("--documents", type=int, default=10_000, metavar="N", help="The number of documents.")
-@_stream("--labels", type=int, default=50, metavar="N", help="The number of labels.")
+@_stream("--documents N", type=int, default=10_000, help="The number of documents.")
+@_stream("--labels N", type=int, default=50, help="The number of labels.")
+@_stream("--at N", type=int, help="The document at which the drift starts (default: half-way).")
 @_stream(
-    "--at",
+    "--width N",
     type=int,
-    metavar="N",
-    help="The document at which the drift starts (default: half-way).",
-)
-@_stream(
-    "--width",
-    type=int,
-    metavar="N",
     help="How many documents the drift takes, or lie between two turns of a recurring one "
     "(default: a tenth of all).",
 )
-@_stream("--seed", type=int, default=0, metavar="N", help="Another seed gives other documents.")
+@_stream("--seed N", type=int, default=0, help="Another seed gives other documents.")
 def synth_command(
     drift: str, documents: int, labels: int, at: int | None, width: int | None, seed: int
 ) -> None:
@@ -47,6 +34,9 @@ def synth_command(
 
     Half of the labels change their words (sudden, gradual, recurring), or a
     third of them appear or vanish one by one (new-labels, vanishing-labels).
+
+    $ clasher synth --drift sudden --documents 10000 > stream.jsonl
+    $ clasher synth --drift recurring | clasher evaluate - --detector window
     """
     from clasher.datasets.synthetic import Stream
 

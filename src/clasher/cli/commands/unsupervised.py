@@ -11,7 +11,6 @@ import click
 from clasher.cli import terminal
 from clasher.cli.format import counted
 from clasher.cli.options import (
-    COUNT,
     command,
     drop_none,
     json_file_option,
@@ -69,45 +68,31 @@ def _collect(given: dict[str, Any]) -> dict[str, Any]:
     return {"vectors": vectors}
 
 
-@command(
-    "clusters",
-    "Group the documents of a stream without labels.",
-    """
-    clasher clusters news.jsonl
-    clasher clusters news.jsonl --k 100 --output clusters.jsonl
-    clasher clusters tickets.csv --text body --json - | jq '.clusters[].words'
-    """,
-)
+@command("clusters", "Group the documents of a stream without labels.")
 @stream_options(labelled=False)
-@_model("--k", type=int, default=20, metavar="N", help="The maximum number of clusters.")
+@_model("--k N", type=int, default=20, help="The maximum number of clusters.")
 @_model(
-    "--threshold",
+    "--threshold X",
     type=float,
     default=0.2,
-    metavar="X",
     help="Start a new cluster for a document whose cosine to every cluster is lower.",
 )
 @_model(
     "--recycle",
-    is_flag=True,
     help="Replace a cluster that has had no new document for long when a new one starts.",
 )
 @_model(
-    "--half-life",
+    "--half-life N",
     type=float,
-    metavar="N",
     help="Halve the weight of a document after N more (default: nothing is forgotten).",
 )
 @vector_options
 @output_option(
-    "--output",
-    "-o",
-    metavar="FILE",
-    help="Write a JSON line for each document: id, cluster, similarity.",
+    "--output -o FILE", help="Write a JSON line for each document: id, cluster, similarity."
 )
 @json_file_option("the clusters")
-@output_option("--save", metavar="FILE", help="Save the clusters.")
-@output_option("--words", **COUNT, default=8, help="How many words to show for each cluster.")
+@output_option("--save FILE", help="Save the clusters.")
+@output_option("--words N", default=8, help="How many words to show for each cluster.")
 @quiet_option
 def clusters_command(
     stream: Stream,
@@ -127,6 +112,10 @@ def clusters_command(
     Each document joins the cluster whose mean is most similar to it, or starts
     a new one if none is similar. Ctrl-C ends the stream: all outputs are
     written, with the clusters so far.
+
+    $ clasher clusters news.jsonl
+    $ clasher clusters news.jsonl --k 100 --output clusters.jsonl
+    $ clasher clusters tickets.csv --text body --json - | jq '.clusters[].words'
     """
     check_outputs({"--output": output, "--json": json_path, "--save": save}, stream.paths)
     if save is not None:
@@ -191,26 +180,10 @@ def _clusters(
         }
 
 
-@command(
-    "similar",
-    "Find near-duplicates in a stream.",
-    """
-    clasher similar news.jsonl > duplicates.jsonl
-    clasher similar inbox.csv --text body --threshold 0.7 --window 100000
-    tail -f feed.jsonl | clasher similar - | jq .of
-    """,
-)
+@command("similar", "Find near-duplicates in a stream.")
 @stream_options(labelled=False)
-@_model(
-    "--threshold",
-    type=float,
-    default=0.9,
-    metavar="X",
-    help="The lowest cosine of two near-duplicates.",
-)
-@_model(
-    "--window", type=int, default=10_000, metavar="N", help="Compare with the last N documents."
-)
+@_model("--threshold X", type=float, default=0.9, help="The lowest cosine of two near-duplicates.")
+@_model("--window N", type=int, default=10_000, help="Compare with the last N documents.")
 @vector_options
 @written_option
 @quiet_option
@@ -221,6 +194,10 @@ def similar_command(
 
     Writes a JSON line for each: its id, the id of the most similar document
     before it, and their similarity.
+
+    $ clasher similar news.jsonl > duplicates.jsonl
+    $ clasher similar inbox.csv --text body --threshold 0.7 --window 100000
+    $ tail -f feed.jsonl | clasher similar - | jq .of
     """
     protect_inputs({"--output": output}, stream.paths)
     from clasher.io import LineWriter
