@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import distributions
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 CHAPTERS = {
     "text": "difflib re readline rlcompleter sre_compile sre_constants sre_parse string stringprep"
@@ -80,16 +80,7 @@ TOPICS = {
 }
 """Trove classifiers with the same topics; they include their children."""
 
-_CHAPTER_OF = {module: chapter for chapter, text in CHAPTERS.items() for module in text.split()}
-
-
-def family_of_module(module: str) -> str | None:
-    """Return the chapter of a module of the standard library.
-
-    >>> family_of_module("json"), family_of_module("antigravity")
-    ('data formats', None)
-    """
-    return _CHAPTER_OF.get(module)
+CHAPTER_OF = {module: chapter for chapter, text in CHAPTERS.items() for module in text.split()}
 
 
 def families_of_package(classifiers: list[str]) -> set[str]:
@@ -114,8 +105,6 @@ MOST_OF_A_PACKAGE = 1000  # docstrings
 LARGEST_FILE = 400_000  # bytes; larger files hold tables
 SKIPPED = {"test", "tests", "testing", "_vendor", "vendored", "site-packages", "idle_test"}
 
-Definition: TypeAlias = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-
 
 class Docstring(NamedTuple):
     """A document; ``name`` is the dotted name of the object it describes."""
@@ -131,11 +120,6 @@ class Module(NamedTuple):
     path: Path
     name: str
     families: tuple[str, ...]
-
-    @property
-    def package(self) -> str:
-        """The top-level package."""
-        return self.name.partition(".")[0]
 
     def labels(self) -> list[str]:
         """Return the labels that all docstrings of the file share."""
@@ -156,26 +140,14 @@ class Collection:
 
     @property
     def packages(self) -> int:
-        """The number of top-level packages of the documents."""
         return len({document.name.partition(".")[0] for document in self.documents})
 
 
 def collect(
     limit: int = 12_000, *, seed: int = 0, modules: Iterable[Module] | None = None
 ) -> Collection:
-    """Read up to ``limit`` docstrings in a random order.
+    """Read up to ``limit`` docstrings, at most 1,000 of a package, in a random order.
 
-    Parameters
-    ----------
-    limit
-        The most documents; at most 1,000 of a package.
-    seed
-        The seed of the order of files and documents.
-    modules
-        The files to read; by default the standard library and the installed packages.
-
-    Examples
-    --------
     >>> found = collect(limit=50, modules=standard_library())
     >>> len(found.documents), all(document.labels for document in found.documents)
     (50, True)
@@ -191,7 +163,8 @@ def collect(
     for module in files:
         if len(found.documents) >= limit:
             break
-        if taken[module.package] >= MOST_OF_A_PACKAGE:
+        package = module.name.partition(".")[0]
+        if taken[package] >= MOST_OF_A_PACKAGE:
             continue
         try:
             tree = _parse(module.path)
@@ -200,9 +173,9 @@ def collect(
             continue
         found.files += 1
         for document in _docstrings(module, tree):
-            if document.text not in seen and taken[module.package] < MOST_OF_A_PACKAGE:
+            if document.text not in seen and taken[package] < MOST_OF_A_PACKAGE:
                 seen.add(document.text)
-                taken[module.package] += 1
+                taken[package] += 1
                 found.documents.append(document)
     order.shuffle(found.documents)
     del found.documents[limit:]
@@ -216,7 +189,7 @@ def standard_library(root: Path | None = None) -> Iterator[Module]:
         inside = path.relative_to(root)
         module = inside.parts[0].removesuffix(".py")
         if module in sys.stdlib_module_names and _is_used(inside):
-            family = family_of_module(module)
+            family = CHAPTER_OF.get(module)
             yield Module(path, _dotted(inside), (family,) if family else ())
 
 
@@ -250,7 +223,8 @@ def _parse(path: Path) -> ast.Module:
 
 def _docstrings(module: Module, tree: ast.Module) -> Iterator[Docstring]:
     shared = module.labels()
-    for name, kind, node in _definitions(tree, module.name):
+    definitions = _definitions(tree.body, module.name, in_class=False)
+    for name, kind, node in chain([(module.name, "module", tree)], definitions):
         text = ast.get_docstring(node)
         if text and len(text.split()) >= FEWEST_WORDS:
             # a lone surrogate cannot be encoded
@@ -258,25 +232,20 @@ def _docstrings(module: Module, tree: ast.Module) -> Iterator[Docstring]:
             yield Docstring(name, text, [*shared, f"kind:{kind}"])
 
 
-def _definitions(tree: ast.Module, name: str) -> Iterator[tuple[str, str, Definition]]:
-    """Yield everything in a module that can have a docstring, with its name and kind."""
-    yield name, "module", tree
-    yield from _definitions_in(tree.body, name, in_class=False)
-
-
-def _definitions_in(
+def _definitions(
     body: list[ast.stmt], name: str, *, in_class: bool
-) -> Iterator[tuple[str, str, Definition]]:
+) -> Iterator[tuple[str, str, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Yield what can have a docstring, with its name and kind."""
     for node in body:
         if isinstance(node, ast.ClassDef):
             own = f"{name}.{node.name}"
             yield own, _kind_of_class(node), node
-            yield from _definitions_in(node.body, own, in_class=True)
+            yield from _definitions(node.body, own, in_class=True)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield f"{name}.{node.name}", _kind_of_function(node, in_class), node
         else:  # a branch for a platform or a version
             for block in ("body", "orelse", "handlers", "finalbody"):
-                yield from _definitions_in(getattr(node, block, []), name, in_class=in_class)
+                yield from _definitions(getattr(node, block, []), name, in_class=in_class)
 
 
 def _kind_of_class(node: ast.ClassDef) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from time import perf_counter
 
 from rich.console import Console, Group, RenderableType
@@ -55,16 +54,7 @@ def run_demo(
 ) -> None:
     """Learn the docstrings of this Python installation, compare the rules, write a report.
 
-    Parameters
-    ----------
-    report
-        The HTML file to write.
-    limit
-        The most documents to learn.
-    seed
-        The seed of the order of the documents, of the sample and of the hash functions.
-    svg
-        The file for a picture of the terminal, if any.
+    ``svg`` names the file for a picture of the terminal.
     """
     check_outputs({"--report": os.fspath(report), "--svg": None if svg is None else os.fspath(svg)})
     console = Console(highlight=False, record=svg is not None, soft_wrap=False)
@@ -134,7 +124,7 @@ def _compare(
     console: Console, batches: list[Batch], seed: int
 ) -> tuple[Clasher, Sample, dict[str, Evaluation]]:
     """Run every rule over the stream; return the model and the sample of the margin rule."""
-    runs = {rule: Run() for rule in RULES}
+    runs: dict[str, list[Progress]] = {rule: [] for rule in RULES}
     models, samples, results = {}, {}, {}
     # A recording would keep every frame of a live display.
     live = console.is_terminal and not console.record
@@ -143,7 +133,7 @@ def _compare(
             models[rule] = Clasher(DIMENSIONS, rule=rule, seed=seed)
             samples[rule] = Sample(seed=seed, longest=LONGEST)
             results[rule] = evaluate(
-                models[rule], samples[rule].watch(batches), every=EVERY, on_progress=run.follow
+                models[rule], samples[rule].watch(batches), every=EVERY, on_progress=run.append
             )
             if results[rule].interrupted:
                 raise KeyboardInterrupt
@@ -158,46 +148,34 @@ def _compare(
     return models["margin"], samples["margin"], results
 
 
-@dataclass
-class Run:
-    """The progress of a rule."""
-
-    now: Progress | None = None
-    macro_f1: list[float] = field(default_factory=list)
-
-    def follow(self, progress: Progress) -> None:
-        """Record progress."""
-        self.now = progress
-        self.macro_f1.append(progress.macro_f1)
-
-
-def runs_view(runs: Mapping[str, Run]) -> Table:
+def runs_view(runs: Mapping[str, Sequence[Progress]]) -> Table:
     """Show the rules side by side, so far; fits into 80 columns."""
     numbers = ("docs", "docs/s", "macro F1", "micro F1", "model")
     made = table("rule", *numbers, "over the stream", right=numbers, show_edge=False)
-    started = [run.now for run in runs.values() if run.now]
-    best_macro = max((now.macro_f1 for now in started), default=0.0)
-    best_micro = max((now.micro_f1 for now in started), default=0.0)
-    top = max((value for run in runs.values() for value in run.macro_f1), default=0.0)
+    best = {
+        figure: max((getattr(run[-1], figure) for run in runs.values() if run), default=0.0)
+        for figure in ("macro_f1", "micro_f1")
+    }
+    top = max((now.macro_f1 for run in runs.values() for now in run), default=0.0)
     for name, run in runs.items():
         rule = Text(name, style="bold")
-        if (now := run.now) is None:
+        if not run:
             made.add_row(rule)
             continue
+        now = run[-1]
+        figures = {figure: getattr(now, figure) for figure in best}
         made.add_row(
             rule,
             f"{now.documents:,}",
             f"{now.documents_per_second:,.0f}",
-            _best(now.macro_f1, best_macro),
-            _best(now.micro_f1, best_micro),
+            *(
+                Text(decimals(value), style="bold green" if value == best[figure] else "")
+                for figure, value in figures.items()
+            ),
             bytes_(now.state_bytes),
-            Text(sparkline(run.macro_f1, SPARKLINE, top), style="cyan"),
+            Text(sparkline([each.macro_f1 for each in run], SPARKLINE, top), style="cyan"),
         )
     return made
-
-
-def _best(value: float, best: float) -> Text:
-    return Text(decimals(value), style="bold green" if value == best else "")
 
 
 OUTCOMES = {
@@ -228,23 +206,19 @@ def example_view(example: Example) -> RenderableType:
 def _reasons(view: View) -> Group:
     found = view.explanation
     verdict = "predicted" if found.predicted else "not predicted"
-    line = Text.assemble(
-        (found.label, "bold"), f" is {verdict}, probability {decimals(found.probability)}"
-    )
-    if found.region is not None:
-        line.append(f"; {nearest_region(found)}")
+    near = "" if found.region is None else f"; {nearest_region(found)}"
+    about = f" is {verdict}, probability {decimals(found.probability)}{near}"
     least = WEAKEST_LISTED * max((abs(weight) for _, weight in found.words), default=0.0)
     strong = [pair for pair in found.words if abs(pair.evidence) > least]
     backing = [pair for pair in strong if pair.evidence > 0][:MOST_WORDS]
     opposing = [pair for pair in strong if pair.evidence < 0][:MOST_WORDS]
     rest = sum(weight for _, weight in found.words) - sum(w for _, w in backing + opposing)
-    others = _weights([*found.other.items(), ("other words", rest)])
     grid = Table.grid(padding=(0, 2))
-    grid.add_row(Text("  for", "green"), Text(_weights(backing)))
-    grid.add_row(Text("  against", "red"), Text(_weights(opposing)))
-    grid.add_row(Text("  other", "dim"), Text(others, "dim"))
-    return Group(line, grid)
-
-
-def _weights(pairs: Iterable[tuple[str, float]]) -> str:
-    return "  ".join(f"{name} {weight:+.2f}" for name, weight in pairs) or "nothing"
+    for name, colour, style, pairs in (
+        ("for", "green", "", backing),
+        ("against", "red", "", opposing),
+        ("other", "dim", "dim", [*found.other.items(), ("other words", rest)]),
+    ):
+        words = "  ".join(f"{word} {weight:+.2f}" for word, weight in pairs) or "nothing"
+        grid.add_row(Text(f"  {name}", colour), Text(words, style))
+    return Group(Text.assemble((found.label, "bold"), about), grid)

@@ -122,16 +122,12 @@ def sparkline(values: Sequence[float], width: int = 24, top: float | None = None
     >>> sparkline(range(100), width=8)
     '▁▂▃▄▅▆▇█'
     """
-    points = _averaged(values, width)
+    points = values
+    if len(values) > width:
+        edges = [round(i * len(values) / width) for i in range(width + 1)]
+        points = [sum(values[start:stop]) / (stop - start) for start, stop in pairwise(edges)]
     low, high = min(points, default=0.0), max(points, default=0.0)
     if top is not None:
         low, high = 0.0, top
     steps = (len(BLOCKS) - 1) / (high - low) if high > low else 0.0
     return "".join(BLOCKS[round((point - low) * steps)] for point in points)
-
-
-def _averaged(values: Sequence[float], width: int) -> list[float]:
-    if len(values) <= width:
-        return list(values)
-    edges = [round(i * len(values) / width) for i in range(width + 1)]
-    return [sum(values[start:stop]) / (stop - start) for start, stop in pairwise(edges)]

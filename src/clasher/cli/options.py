@@ -21,7 +21,7 @@ from clasher.cli.terminal import STANDARD_STREAM
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-TYPES: Final[dict[str, click.ParamType]] = {
+TYPES: Final[dict[str, Any]] = {
     "N": click.IntRange(min=1), "SECONDS": click.FloatRange(min=0), "PORT": click.IntRange(0, 65535)
 }  # fmt: skip
 """The types of options that name none, by their metavars."""
@@ -49,8 +49,8 @@ def option(*names: str, section: str, **attributes: Any) -> Callable[[F], F]:
         attributes = {"metavar": metavar, "type": TYPES.get(metavar)} | attributes
     elif not attributes.keys() & {"type", "metavar", "is_flag"}:
         attributes["is_flag"] = True
-    attributes = {"cls": SectionOption, "section": section} | attributes
-    return click.option(*flags, *names[1:], **attributes)
+    given: dict[str, Any] = {"cls": SectionOption, "section": section, **attributes}
+    return click.option(*flags, *names[1:], **given)
 
 
 def section(title: str) -> Callable[..., Callable[[F], F]]:
@@ -122,8 +122,9 @@ class ExampleCommand(click.Command):
     """A command whose help ends with examples: lines of its docstring that start with ``$``."""
 
     def __init__(self, *args: Any, examples: str = "", **attributes: Any) -> None:
-        text, _, own = inspect.cleandoc(attributes.pop("help")).partition("\n\n$ ")
-        super().__init__(*args, help=text, **attributes)
+        text = inspect.cleandoc(attributes["help"])
+        attributes["help"], _, own = text.partition("\n\n$ ")
+        super().__init__(*args, **attributes)
         self.examples = examples or own.replace("\n$ ", "\n")
         for parameter in self.params:
             is_text = type(parameter.type) is StringParamType

@@ -41,16 +41,11 @@ def stream_options(*, labelled: bool, texts: bool = True, sample: int | None = N
     With ``sample``, the command reads so many records and works without a stream too; without
     ``texts``, it reads ids and labels only.
     """
-    limit = "Stop after N records."
+    stream, limit = "STREAM...", "Stop after N records."
     if sample is not None:
-        limit = f"Read the first N records (default: {sample})."
+        stream, limit = "[STREAM...]", f"Read the first N records (default: {sample})."
     options: list[Decorator] = [
-        click.argument(
-            "paths",
-            metavar="STREAM..." if sample is None else "[STREAM...]",
-            nargs=-1,
-            required=sample is None,
-        ),
+        click.argument("paths", metavar=stream, nargs=-1, required=sample is None),
         *field_options(labelled=labelled, texts=texts),
         _stream_option(
             "--format EXT",
@@ -59,8 +54,7 @@ def stream_options(*, labelled: bool, texts: bool = True, sample: int | None = N
                  "clasher datasets).",
         ),
         *file_options(),
-        _stream_option("--limit N", default=sample,
-                       help=limit),
+        _stream_option("--limit N", default=sample, help=limit),
         on_error_option,
     ]  # fmt: skip
 
@@ -133,16 +127,12 @@ def ignored_labels(values: dict[str, Any]) -> dict[str, Any]:
 class Hasher(Protocol):
     """A model that hashes documents before it learns them."""
 
-    def hash_many(self, texts: Any) -> Hashed:
-        """Hash documents."""
+    def hash_many(self, texts: Any) -> Hashed: ...
 
 
 @dataclass
 class Pass:
-    """A pass over hashed batches: iterate over it once.
-
-    Ctrl-C ends it after the batch in hand.
-    """
+    """A pass over hashed batches: iterate over it once. Ctrl-C ends it after the batch in hand."""
 
     bar: Bar
     facts: Callable[[], Sequence[str]]
@@ -212,31 +202,20 @@ class Stream:
     ) -> Iterator[Pass]:
         """Read and hash batches in a thread, show progress, and hold Ctrl-C between batches.
 
-        Parameters
-        ----------
-        model
-            Hashes the documents.
-        warm_up
-            Compiles the kernels, once the stream is open.
-        labelled, batch_size
-            As for ``opened``.
-        facts
-            What to show beside the progress bar.
-        output
-            Where results go; no progress is shown if that is a terminal.
-        quiet
-            Whether to show nothing.
+        ``warm_up`` compiles the kernels once the stream is open. ``facts`` appear beside the
+        progress bar, which is hidden if ``output`` goes to a terminal.
         """
-        from clasher.io.read_ahead import HeldInterrupt
+        from clasher.io.read_ahead import HeldInterrupt, read_ahead
 
         with self.opened(labelled=labelled, batch_size=batch_size) as batches:
             with terminal.compiling(quiet=quiet):
                 warm_up()
             hidden = output == STANDARD_STREAM and terminal.on_terminal()
+            hashed = ((batch, model.hash_many(batch.texts)) for batch in batches)
             with (
                 self.bar(quiet=quiet or hidden) as bar,
                 HeldInterrupt() as ctrl_c,
-                closing(hashed_ahead(model, batches)) as source,
+                closing(read_ahead(hashed, ahead=2)) as source,
             ):
                 yield Pass(bar, facts, source, ctrl_c)
 
@@ -246,8 +225,9 @@ class Stream:
             return Bar(None, shown=False)
         if (dataset := self._dataset()) is not None:
             return Bar(self.limit or dataset.documents, shown=True)
-        total = expected_records(self.paths, self.format, self.limit, self.delimiter)
-        return Bar(total, shown=True)
+        return Bar(
+            expected_records(self.paths, self.format, self.limit, self.delimiter), shown=True
+        )
 
     def _batches(self, **how: Any) -> Iterator[Batch]:
         if (dataset := self._dataset()) is not None:
@@ -260,13 +240,19 @@ class Stream:
 
         context = click.get_current_context(silent=True)
         quiet = bool(context is not None and context.params.get("quiet"))
+
+        def on_labels(understood: Understood) -> None:
+            terminal.say(str(understood), quiet=quiet or understood.is_late)
+            if (doubt := understood.warning("--label-separator {}")) is not None:
+                terminal.warn(doubt)
+
         return open_stream(
             self.paths,
             Fields(self.text, self.labels, self.id, self.label_separator, self.labels_json),
             format=self.format,
             delimiter=self.delimiter,
             encoding=self.encoding,
-            on_labels=lambda understood: _report_labels(understood, quiet=quiet),
+            on_labels=on_labels,
             **how,
         )
 
@@ -278,21 +264,6 @@ class Stream:
         from clasher.io.formats import KINDS
 
         return None if self.format in KINDS else DATASETS.get(self.format)
-
-
-def hashed_ahead(model: Hasher, batches: Iterator[Batch]) -> Generator[tuple[Batch, Hashed]]:
-    """Read and hash the next batches in another thread."""
-    from clasher.io.read_ahead import read_ahead
-
-    return read_ahead(((batch, model.hash_many(batch.texts)) for batch in batches), ahead=2)
-
-
-def _report_labels(understood: Understood, *, quiet: bool) -> None:
-    """Report how labels in a text are read."""
-    terminal.say(str(understood), quiet=quiet or understood.is_late)
-    doubt = understood.warning("--label-separator {}")
-    if doubt is not None:
-        terminal.warn(doubt)
 
 
 def report_bad(bad: BadRecords, on_error: str | Path) -> None:
@@ -339,9 +310,8 @@ def _records(source: InputFile) -> int | None:
         if source.kind == "arrow":
             with pa.memory_map(source.name) as file:
                 table = pa.ipc.open_file(file)
-                return sum(
-                    int(table.get_batch(i).num_rows) for i in range(table.num_record_batches)
-                )
+                batches = map(table.get_batch, range(table.num_record_batches))
+                return sum(int(batch.num_rows) for batch in batches)
         size = os.path.getsize(source.name)
         with open(source.name, "rb") as file:
             head = file.read(SAMPLE)

@@ -10,7 +10,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -33,15 +33,7 @@ _kernel_log = logging.getLogger("clasher.kernels.compile_notice")  # importing i
 
 
 def check_outputs(outputs: Mapping[str, str | None], inputs: Sequence[str] = ()) -> None:
-    """Refuse files that cannot be written, before the work starts.
-
-    Parameters
-    ----------
-    outputs
-        The file of each option, None where the option is not given.
-    inputs
-        The files of the stream.
-    """
+    """Refuse files that cannot be written, before the work starts."""
     protect_inputs(outputs, inputs)
     for option, path in outputs.items():
         if path is None or path == STANDARD_STREAM:
@@ -58,15 +50,13 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Sequence[str] = ())
 
 def protect_inputs(outputs: Mapping[str, str | None], inputs: Sequence[str]) -> None:
     """Refuse to write to a file of the stream, or to a closed standard output."""
+    present = [given for given in inputs if os.path.exists(given)]
     for option, path in outputs.items():
         if path == STANDARD_STREAM and sys.stdout is None:
             raise SettingError(f"{option} -: there is no standard output; name a file")
-        if path is not None and any(_same_file(path, given) for given in inputs):
+        written = path is not None and os.path.exists(path) and os.stat(path)
+        if written and any(os.path.samestat(written, os.stat(given)) for given in present):
             raise SettingError(f"{option} {path}: would overwrite a file of the stream")
-
-
-def _same_file(path: str, other: str) -> bool:
-    return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
 
 
 def check_model_file(option: str, path: str, inputs: Sequence[str] = ()) -> None:
@@ -140,37 +130,20 @@ def shows_progress(*, quiet: bool) -> bool:
 @contextmanager
 def compiling(*, quiet: bool = False) -> Iterator[None]:
     """Show, on the first run of an installation, that kernels are being compiled."""
-    notice = _Notice(quiet=quiet)
-    propagates, _kernel_log.propagate = _kernel_log.propagate, False
-    _kernel_log.addHandler(notice)
-    try:
+    with ExitStack() as stack:
+
+        def show(record: logging.LogRecord) -> bool:
+            if shows_progress(quiet=quiet):
+                from rich.console import Console
+
+                stack.enter_context(Console(stderr=True).status(f"{record.getMessage()} …"))
+            else:
+                say(record.getMessage(), quiet=quiet)
+            return False  # no other handler should show it
+
+        _kernel_log.addFilter(show)
+        stack.callback(_kernel_log.removeFilter, show)
         yield
-    finally:
-        _kernel_log.removeHandler(notice)
-        _kernel_log.propagate = propagates
-        notice.stop()
-
-
-class _Notice(logging.Handler):
-    """Shows a spinner on a terminal, a line elsewhere."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        super().__init__()
-        self.quiet = quiet
-        self._status: Any = None
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if shows_progress(quiet=self.quiet):
-            from rich.console import Console
-
-            self._status = Console(stderr=True).status(f"{record.getMessage()} …")
-            self._status.start()
-        else:
-            say(record.getMessage(), quiet=self.quiet)
-
-    def stop(self) -> None:
-        if self._status is not None:
-            self._status.stop()
 
 
 def prepare(settings: Settings | None = None, *, quiet: bool = False) -> None:
@@ -180,10 +153,7 @@ def prepare(settings: Settings | None = None, *, quiet: bool = False) -> None:
 
 
 def warm_up(settings: Settings | None = None) -> None:
-    """Run every kernel once on a small model: learn enough labels to grow, predict, explain.
-
-    ``settings`` adds the kernels of its analyzer and of kept words.
-    """
+    """Run every kernel once on a small model, with the analyzer and kept words of ``settings``."""
     from clasher.learning.memory import FIRST_CAPACITY
     from clasher.metrics import Metrics
     from clasher.model import Clasher
@@ -207,12 +177,7 @@ OTHER_COLUMNS = 71  # of the line, beside the bar itself
 class Bar:
     """A progress bar with the number of documents and a few facts; it disappears at the end.
 
-    Parameters
-    ----------
-    total
-        The expected number of documents, None if unknown.
-    shown
-        Whether to draw it; documents are counted in any case.
+    It counts documents even if it is not ``shown``.
     """
 
     def __init__(self, total: int | None, *, shown: bool) -> None:
@@ -226,7 +191,19 @@ class Bar:
     def __enter__(self) -> Self:
         self._start = perf_counter()
         if self.shown:
-            self._display = _display()
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+            from rich.table import Column
+
+            console = Console(stderr=True)
+            self._display = Progress(
+                # Short of the right edge, where the terminal's ^C would break the line.
+                BarColumn(bar_width=min(max(console.width - OTHER_COLUMNS, 4), 40)),
+                TextColumn("{task.fields[facts]}", table_column=Column(no_wrap=True)),
+                TimeRemainingColumn(compact=True),
+                console=console,
+                transient=True,
+            )
             self._task = self._display.add_task("", total=self.total, facts="")
             self._display.start()
         return self
@@ -260,20 +237,3 @@ class Bar:
         """Show how many documents are read and wait to be sorted."""
         if self.shown:
             self._display.update(self._task, facts=f"{documents:,} docs read, waiting to be sorted")
-
-
-def _display() -> Any:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-    from rich.table import Column
-
-    console = Console(stderr=True)
-    # Short of the right edge, where the terminal's ^C would break the line.
-    width = min(max(console.width - OTHER_COLUMNS, 4), 40)
-    return Progress(
-        BarColumn(bar_width=width),
-        TextColumn("{task.fields[facts]}", table_column=Column(no_wrap=True)),
-        TimeRemainingColumn(compact=True),
-        console=console,
-        transient=True,
-    )

@@ -46,10 +46,10 @@ def test_values_are_written_by_their_kind() -> None:
 
 
 def test_dots_stand_within_the_chart() -> None:
-    chart = scatter_chart("labels", ["a", "b", "c"], [1, 7, 12_000], [0.0, 0.4, 1.0])
+    chart = scatter_chart("labels", [("a", 1, 0.0), ("b", 7, 0.4), ("c", 12_000, 1.0)])
     assert all(0 <= dot.x <= 100 and 0 <= dot.y <= 100 for dot in chart.dots)
     assert [tick.text for tick in chart.x_ticks] == ["1", "10", "100", "1k", "10k"]
-    assert scatter_chart("labels", [], [], []).dots == []
+    assert scatter_chart("labels", []).dots == []
 
 
 def test_short_numbers() -> None:

@@ -12,7 +12,7 @@ import base64
 import functools
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -24,7 +24,6 @@ from clasher.durable import replace_text
 from clasher.errors import MissingExtraError
 from clasher.evaluate import Evaluation, Point
 from clasher.learning.explain import Explanation
-from clasher.metrics import LabelRow
 from clasher.model import Clasher
 
 try:
@@ -58,41 +57,10 @@ def write_report(
     sample: Sample | None = None,
     comparison: Mapping[str, Evaluation] | None = None,
 ) -> None:
-    """Write the report of an evaluation.
+    """Write the report of an evaluation as an HTML file.
 
-    Parameters
-    ----------
-    path
-        The HTML file to write.
-    evaluation
-        The results.
-    title
-        The heading.
-    stream
-        A description of the stream, such as its files.
-    command
-        The command line of the evaluation.
-    model, sample
-        The model after the evaluation and some documents of the stream, to show the words that
-        decide. Both or none.
-    comparison
-        Evaluations of other settings on the same stream, by name, to show side by side.
-
-    Raises
-    ------
-    MissingExtraError
-        When this module is imported without the extra ``report``.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from clasher.evaluate import evaluate
-    >>> result = evaluate(Clasher(dimensions=64), [(["crude oil"], [{"oil"}])])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "report.html")
-    ...     write_report(path, result, title="Oil & gas")
-    ...     "<bdi>Oil &amp; gas</bdi>" in path.read_text(encoding="utf-8")
-    True
+    ``stream`` describes the stream, ``comparison`` shows other evaluations of it side by side. With
+    the ``model`` after the evaluation and a ``sample``, the report shows the words that decide.
     """
     page = _page(
         result=evaluation,
@@ -119,14 +87,14 @@ def _page(*, result: Evaluation, comparison: dict[str, Evaluation], **context: A
     charts = {chart.key: chart for chart in (*_curves(result), *_compared(comparison))}
     rows = result.per_label[:MOST_ROWS]
     dots = [row for row in rows if row.support][:MOST_DOTS]
-    scatter = scatter_chart(
-        "labels",
-        [row.label for row in dots],
-        [row.support for row in dots],
-        [row.f1 for row in dots],
-    )
-    script = _template("report.js")
-    hard_support = _hard_support(result.per_label)
+    scatter = scatter_chart("labels", [(row.label, row.support, row.f1) for row in dots])
+    templates = files("clasher.cli.report") / "templates"
+    style, script = ((templates / f"report.{kind}").read_text("utf-8") for kind in ("css", "js"))
+    script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    # Labels of fewer documents are not listed as hard, unless all are rare.
+    most = max((row.support for row in result.per_label), default=1)
+    hard_support = max(1, min(HARD_SUPPORT, most))
+    hard = [row for row in result.per_label if row.support >= hard_support]
     return environment.get_template("report.html").render(
         **context,
         result=result,
@@ -136,82 +104,56 @@ def _page(*, result: Evaluation, comparison: dict[str, Evaluation], **context: A
         rows=rows,
         hidden_rows=len(result.per_label) - len(rows),
         printed_rows=PRINTED_ROWS,
-        hardest=_hardest(result.per_label, hard_support),
+        hardest=sorted(hard, key=lambda row: (row.f1, -row.support))[:HARDEST],
         hard_support=hard_support,
         outcomes=OUTCOMES,
         facts=_facts(result),
         settings=_settings(result.settings),
         data={chart.key: chart.data for chart in charts.values()} | {scatter.key: scatter.data},
-        style=Markup(_template("report.css")),
+        style=Markup(style),
         script=Markup(script),
-        script_hash=Markup(f"'sha256-{_sha256(script)}'"),
+        script_hash=Markup(f"'sha256-{script_hash}'"),
     )
 
 
-def _template(name: str) -> str:
-    return (files("clasher.cli.report") / "templates" / name).read_text(encoding="utf-8")
+def _curves(result: Evaluation) -> Iterator[Chart]:
+    documents = [point.documents for point in result.curve]
 
-
-def _sha256(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _curves(result: Evaluation) -> list[Chart]:
-    """Return the four charts of a stream."""
-    draw = functools.partial(line_chart, documents=[point.documents for point in result.curve])
-
-    def along(value: Callable[[Point], float]) -> list[float]:
-        return [value(point) for point in result.curve]
+    def line(name: str, value: Callable[[Point], float], style: str) -> Line:
+        return Line(name, [value(point) for point in result.curve], style)
 
     macro = [
         Line("over all labels", result.macro_f1_over_all(), "macro"),
-        Line("over labels seen", along(lambda p: p.cumulative.macro_f1), "macro dashed"),
-        Line("window", along(lambda p: p.window.macro_f1), "macro thin"),
+        line("over labels seen", lambda p: p.cumulative.macro_f1, "macro dashed"),
+        line("window", lambda p: p.window.macro_f1, "macro thin"),
     ]
     micro = [
-        Line("cumulative", along(lambda p: p.cumulative.micro_f1), "micro"),
-        Line("window", along(lambda p: p.window.micro_f1), "micro thin"),
+        line("cumulative", lambda p: p.cumulative.micro_f1, "micro"),
+        line("window", lambda p: p.window.micro_f1, "micro thin"),
     ]
     rate = [
-        Line("current", along(lambda p: p.documents_per_second), "rate"),
-        Line("average", along(lambda p: p.documents / p.seconds), "rate dashed"),
+        line("current", lambda p: p.documents_per_second, "rate"),
+        line("average", lambda p: p.documents / p.seconds, "rate dashed"),
     ]
     memory = [
-        Line("model", along(lambda p: p.state_bytes), "size"),
-        Line("process", along(lambda p: p.memory_bytes), "other"),
+        line("model", lambda p: p.state_bytes, "size"),
+        line("process", lambda p: p.memory_bytes, "other"),
     ]
-    return [
-        draw("macro", lines=macro, kind="ratio"),
-        draw("micro", lines=micro, kind="ratio"),
-        draw("rate", lines=rate, kind="rate"),
-        draw("memory", lines=memory, kind="size"),
-    ]
+    yield line_chart("macro", documents, macro, "ratio")
+    yield line_chart("micro", documents, micro, "ratio")
+    yield line_chart("rate", documents, rate, "rate")
+    yield line_chart("memory", documents, memory, "size")
 
 
-def _compared(comparison: Mapping[str, Evaluation]) -> list[Chart]:
-    """Return charts of macro and micro F1 that compare several evaluations."""
-    if not comparison:
-        return []
-    documents = [point.documents for point in next(iter(comparison.values())).curve]
+def _compared(comparison: Mapping[str, Evaluation]) -> Iterator[Chart]:
+    """Yield charts of macro and micro F1 that compare several evaluations."""
     macro, micro = [], []
     for number, (name, result) in enumerate(comparison.items()):
         style = f"rule-{number % 6}"
         macro.append(Line(name, result.macro_f1_over_all(), style))
         micro.append(Line(name, [p.cumulative.micro_f1 for p in result.curve], style))
-    return [
-        line_chart("compared_macro", documents, macro, "ratio"),
-        line_chart("compared_micro", documents, micro, "ratio"),
-    ]
-
-
-def _hard_support(rows: Sequence[LabelRow]) -> int:
-    """Return how many documents a label needs to be listed as hard: fewer if all are rare."""
-    return max(1, min(HARD_SUPPORT, max((row.support for row in rows), default=1)))
-
-
-def _hardest(rows: Sequence[LabelRow], support: int) -> list[LabelRow]:
-    hard = [row for row in rows if row.support >= support]
-    return sorted(hard, key=lambda row: (row.f1, -row.support))[:HARDEST]
+    for key, lines in (("compared_macro", macro), ("compared_micro", micro)) if comparison else ():
+        yield line_chart(key, [point.documents for point in result.curve], lines, "ratio")
 
 
 def _reason(settings: Mapping[str, Any], model: Clasher | None, found: Explanation) -> str:

@@ -18,9 +18,9 @@ MOST_TICKS = 5
 
 
 class Tick(NamedTuple):
-    """A mark on an axis: its position in per cent, and its text."""
+    """A mark on an axis."""
 
-    place: float
+    place: float  # per cent
     text: str
 
 
@@ -33,12 +33,12 @@ class Line(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """A drawn line: its SVG path, and its last value for the legend."""
+    """A drawn line."""
 
     name: str
     style: str
-    path: str
-    last: str
+    path: str  # of SVG
+    last: str  # the last value, for the legend
 
 
 class Dot(NamedTuple):
@@ -50,32 +50,14 @@ class Dot(NamedTuple):
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over the documents of a stream, from zero upwards."""
+    """Lines over the documents of a stream, from zero upwards; or dots."""
 
     key: str
-    lines: list[Drawn]
     x_ticks: list[Tick]
     y_ticks: list[Tick]
     data: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Scatter:
-    """Dots over a logarithmic axis, between 0 and 1."""
-
-    key: str
-    dots: list[Dot]
-    x_ticks: list[Tick]
-    y_ticks: list[Tick]
-    data: dict[str, Any]
-
-
-class Notation(NamedTuple):
-    """How to write a kind of value: in the legend, at a tick, and with how many digits."""
-
-    value: Callable[[float], str]
-    tick: Callable[[float], str]
-    digits: int
+    lines: Sequence[Drawn] = ()
+    dots: Sequence[Dot] = ()
 
 
 def short(number: float, unit: str = "") -> str:
@@ -89,11 +71,12 @@ def short(number: float, unit: str = "") -> str:
     return f"{number / 1000**power:.4g}{gap}{('', 'k', 'M', 'G', 'T')[power]}{unit}"
 
 
-NOTATIONS = {
-    "ratio": Notation(decimals, short, 3),
-    "rate": Notation(lambda rate: f"{rate:,.0f}/s", short, 0),
-    "size": Notation(lambda size: bytes_(int(size)), lambda size: short(size, " B"), 0),
+NOTATIONS: dict[str, tuple[Callable[[float], str], Callable[[float], str], int]] = {
+    "ratio": (decimals, short, 3),
+    "rate": (lambda rate: f"{rate:,.0f}/s", short, 0),
+    "size": (lambda size: bytes_(int(size)), lambda size: short(size, " B"), 0),
 }
+"""How to write a kind of value: in the legend, at a tick, and with how many digits."""
 
 
 def line_chart(key: str, documents: Sequence[int], lines: Iterable[Line], kind: str) -> Chart:
@@ -103,52 +86,49 @@ def line_chart(key: str, documents: Sequence[int], lines: Iterable[Line], kind: 
     >>> chart.lines[0].path, [tick.text for tick in chart.y_ticks]
     ('M500 500L1000 0', ['0', '0.2', '0.4', '0.6', '0.8', '1'])
     """
-    notation = NOTATIONS[kind]
-    chosen = _thinned(len(documents))
+    in_legend, at_tick, digits = NOTATIONS[kind]
+    # Thin out evenly, from the last point backwards.
+    step = -(-len(documents) // MOST_POINTS) or 1
+    chosen = range(len(documents) - 1, -1, -step)[::-1]
     x = [documents[i] for i in chosen]
     kept = [line._replace(values=[line.values[i] for i in chosen]) for line in lines]
     right = x[-1] if x else 1
-    highest = max((value for line in kept for value in line.values), default=0.0)
-    y_ticks = ticks(highest)
+    y_ticks = ticks(max((value for line in kept for value in line.values), default=0.0))
     top = y_ticks[-1]
+    drawn = []
+    for name, values, style in kept:
+        path = _path([a / right for a in x], [value / top for value in values])
+        drawn.append(Drawn(name, style, path, in_legend(values[-1]) if values else ""))
+    rounded = [
+        {"name": line.name, "values": [round(value, digits) for value in line.values]}
+        for line in kept
+    ]
     return Chart(
         key,
-        [
-            Drawn(
-                line.name,
-                line.style,
-                _path([a / right for a in x], [value / top for value in line.values]),
-                notation.value(line.values[-1]) if line.values else "",
-            )
-            for line in kept
-        ],
         [Tick(_percent(at / right), short(at)) for at in ticks(right) if at <= right],
-        [Tick(_percent(1 - at / top), notation.tick(at)) for at in y_ticks],
-        {
-            "kind": kind,
-            "x": x,
-            "lines": [
-                {"name": line.name, "values": [round(v, notation.digits) for v in line.values]}
-                for line in kept
-            ],
-        },
+        [Tick(_percent(1 - at / top), at_tick(at)) for at in y_ticks],
+        {"kind": kind, "x": x, "lines": rounded},
+        lines=drawn,
     )
 
 
-def scatter_chart(key: str, names: Sequence[str], x: Sequence[int], y: Sequence[float]) -> Scatter:
+def scatter_chart(key: str, rows: Sequence[tuple[str, int, float]]) -> Chart:
     """Lay out named dots: ``x`` counts from 1 on a logarithmic axis, ``y`` from 0 to 1.
 
-    >>> scatter_chart("labels", ["oil", "gold"], [1, 100], [0.5, 1.0]).dots
+    >>> scatter_chart("labels", [("oil", 1, 0.5), ("gold", 100, 1.0)]).dots
     [Dot(x=0.0, y=50.0), Dot(x=100.0, y=0.0)]
     """
-    decades = max(1.0, math.log10(max(x, default=1)))
-    places = [math.log10(value) / decades for value in x]
-    return Scatter(
+    decades = max(1.0, math.log10(max((x for _, x, _ in rows), default=1)))
+    return Chart(
         key,
-        [Dot(_percent(a), _percent(1 - b)) for a, b in zip(places, y, strict=True)],
         [Tick(_percent(d / decades), short(10**d)) for d in range(int(decades) + 1)],
         [Tick(_percent(1 - at), short(at)) for at in ticks(1.0)],
-        {"names": list(names), "x": list(x), "y": [round(value, 3) for value in y]},
+        {
+            "names": [name for name, _, _ in rows],
+            "x": [x for _, x, _ in rows],
+            "y": [round(y, 3) for _, _, y in rows],
+        },
+        dots=[Dot(_percent(math.log10(x) / decades), _percent(1 - y)) for _, x, y in rows],
     )
 
 
@@ -167,12 +147,6 @@ def ticks(highest: float) -> list[float]:
         if highest / (factor * power) <= MOST_TICKS + 1e-9
     )
     return [float(f"{i * step:.12g}") for i in range(math.ceil(highest / step - 1e-9) + 1)]
-
-
-def _thinned(points: int) -> list[int]:
-    """Choose which points to keep: evenly spaced, and always the last."""
-    step = -(-points // MOST_POINTS)
-    return list(range(points - 1, -1, -step))[::-1] if points else []
 
 
 def _path(x: Sequence[float], y: Sequence[float]) -> str:
