@@ -9,12 +9,10 @@ from importlib.util import find_spec
 
 from clasher.errors import MissingExtraError
 
-LIBRARIES = ("click", "rich")
-
 
 def main() -> None:
     """Run the command line and exit."""
-    if any(find_spec(library) is None for library in LIBRARIES):
+    if find_spec("click") is None or find_spec("rich") is None:
         print(f"clasher: {MissingExtraError.of('The command line', 'cli')}", file=sys.stderr)
         sys.exit(2)
     from clasher.cli.commands import cli
@@ -22,18 +20,12 @@ def main() -> None:
     try:
         cli(prog_name="clasher")
     except SystemExit as exit_:
-        _leave(exit_.code)
+        # A thread that still waits for input holds the lock of standard input, and Python would
+        # abort when it shuts down: exit at once.
+        waiting = any(thread.name.startswith("clasher") for thread in threading.enumerate())
+        if waiting and isinstance(exit_.code, int):
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None:
+                    stream.flush()
+            os._exit(exit_.code)
         raise
-
-
-def _leave(code: object) -> None:
-    """Exit at once if a thread still waits for input.
-
-    It holds the lock of standard input, and Python would abort when it shuts down.
-    """
-    waiting = any(thread.name.startswith("clasher") for thread in threading.enumerate())
-    if waiting and isinstance(code, int):
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
-        os._exit(code)

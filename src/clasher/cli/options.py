@@ -78,11 +78,9 @@ def json_file_option(what: str) -> Callable[[F], F]:
     return output_option("--json FILE", "json_path", help=text)
 
 
-def with_options(function: F, options: Iterable[Callable[[F], F]]) -> F:
+def with_options(options: Iterable[Callable[[Any], Any]]) -> Callable[[F], F]:
     """Declare options, which the help lists in this order."""
-    for add in reversed(list(options)):
-        function = add(function)
-    return function
+    return lambda function: functools.reduce(lambda f, add: add(f), reversed([*options]), function)
 
 
 def option_group(
@@ -95,7 +93,7 @@ def option_group(
         def command(**given: Any) -> None:
             function(**collect(given), **given)
 
-        return with_options(command, options)
+        return with_options(options)(command)
 
     return decorate
 

@@ -44,16 +44,21 @@ def plan_view(
             f"{bytes_(here.nbytes)}",
         ),
         unwrapped(f"as options: --dimensions {proposed} --max-labels {labels}"),
-        facts(_measured_on(planner, stream)),
     ]
+    if (sample := planner.sample) is not None:
+        words = len(sample.frequencies)
+        documents = counted(sample.documents, "document")
+        mean = f"{sample.total / sample.documents:,.0f} per document"
+        measured = f"{stream}, {documents}, {words:,} distinct words, {mean}"
+        parts.append(facts([("measured on", measured)]))
     if error is not None:
-        parts += [Text(_basis(planner, error)), _title(f"Sizes for an error of {error:g}")]
+        parts += [Text(_basis(planner, error)), Text(f"\nSizes for an error of {error:g}", "bold")]
         parts += _with_reasons(_needs(planner, needs), needs)
     holding = [line for line in here.guarantees if line.why is None]
     parts += [
-        _title("Sizes"),
+        Text("\nSizes", "bold"),
         _sizes(sizes, proposed, memory, planner.confidence),
-        _title(f"Guaranteed at {proposed:,} dimensions"),
+        Text(f"\nGuaranteed at {proposed:,} dimensions", "bold"),
         *_with_reasons(_guarantees(holding), here.guarantees),
         Text(_footnote(planner, holding), style="dim"),
     ]
@@ -61,7 +66,6 @@ def plan_view(
 
 
 def _basis(planner: Planner, error: float) -> str:
-    """Say what the proposal is based on."""
     if planner.guaranteed:
         return (
             f"By second moments, the length of a document changes by at most {error:g} with "
@@ -80,8 +84,7 @@ def _with_reasons(holding: Table, lines: Sequence[Guarantee | Need]) -> Iterable
     reasons: dict[str, dict[str, list[str]]] = {}
     for line in lines:
         if line.why is not None:
-            results = reasons.setdefault(line.why, {}).setdefault(line.what, [])
-            results.append(line.by)
+            reasons.setdefault(line.why, {}).setdefault(line.what, []).append(line.by)
     if reasons:
         yield Text("No guarantee" if holding.row_count else "\nNo guarantee")
         listed = Table.grid(padding=(0, 1))
@@ -89,19 +92,6 @@ def _with_reasons(holding: Table, lines: Sequence[Guarantee | Need]) -> Iterable
             of = (f"{WHAT.get(what, what)} ({', '.join(by)})" for what, by in named.items())
             listed.add_row(" -", Text.assemble("of ", ", ".join(of), ": ", (why, "bold")))
         yield listed
-
-
-def _measured_on(planner: Planner, stream: str | None) -> Iterable[tuple[str, str]]:
-    sample = planner.sample
-    if sample is not None:
-        words = len(sample.frequencies)
-        documents = counted(sample.documents, "document")
-        mean = f"{sample.total / sample.documents:,.0f} per document"
-        yield "measured on", f"{stream}, {documents}, {words:,} distinct words, {mean}"
-
-
-def _title(text: str) -> Text:
-    return Text(f"\n{text}", style="bold")
 
 
 def _table(left: Sequence[str], right: Sequence[str]) -> Table:
@@ -174,7 +164,6 @@ def _needs(planner: Planner, needs: list[Need]) -> Table:
 
 
 def _footnote(planner: Planner, holding: list[Guarantee]) -> str:
-    """Explain figures that the tables leave open."""
     notes = []
     settings = planner.settings
     if settings.norm == "l2" and (planner.sample is not None or planner.guaranteed):

@@ -10,12 +10,11 @@ import difflib
 import os
 import sys
 from importlib import import_module
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
 import click
 
 from clasher import __version__
-from clasher.cli.format import printable
 from clasher.cli.options import CommandGroup, name_options, option_names
 from clasher.cli.terminal import INTERRUPTED, warn
 from clasher.errors import ClasherError
@@ -29,11 +28,6 @@ COMMANDS = {
 }  # fmt: skip
 """Each command and its module in ``clasher.cli.commands``, where it is ``NAME_command``."""
 NO_READER = 141  # 128 + SIGPIPE
-EXAMPLES = """
-    clasher evaluate news.jsonl
-    clasher learn news.jsonl --model news.clasher
-    tail -f inbox.jsonl | clasher predict - --model news.clasher
-"""
 
 
 class Refusal(click.ClickException):
@@ -42,20 +36,16 @@ class Refusal(click.ClickException):
     exit_code = 2
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print the line."""
-        line = printable(" ".join(self.message.splitlines()))
-        click.echo(f"clasher: {line}", file=file, err=True)
+        warn(" ".join(self.message.splitlines()))
 
 
 class Commands(CommandGroup):
     """All commands, each imported when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names, in the order of the help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command."""
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"clasher.cli.commands.{COMMANDS[cmd_name]}")
@@ -65,7 +55,6 @@ class Commands(CommandGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or suggest a similar one."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -75,7 +64,6 @@ class Commands(CommandGroup):
             raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; expected errors end in one line and an exit code."""
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):  # a terminal or a file name need not be Unicode
                 stream.reconfigure(errors="backslashreplace")
@@ -88,8 +76,11 @@ class Commands(CommandGroup):
             raise Refusal(
                 f"out of memory; lower --dimensions or --max-labels ({error or 'no details'})"
             ) from error
-        except BrokenPipeError:
-            _leave_pipe(ctx)
+        except BrokenPipeError:  # the reader has gone: exit without a last flush into its pipe
+            output = sys.__stdout__
+            if output is not None and sys.stdout is output:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
+            ctx.exit(NO_READER)
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
             raise Refusal(f"{where}{error.strerror or error}") from error
@@ -98,21 +89,15 @@ class Commands(CommandGroup):
             ctx.exit(INTERRUPTED)
 
 
-def _leave_pipe(ctx: click.Context) -> NoReturn:
-    """Exit quietly when the reader of the output has gone, without a last flush into its pipe."""
-    output = sys.__stdout__
-    if output is not None and sys.stdout is output:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
-    ctx.exit(NO_READER)
-
-
-@click.group(
-    cls=Commands, context_settings={"help_option_names": ["-h", "--help"]}, examples=EXAMPLES
-)
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="clasher", message="%(prog)s %(version)s")
 def cli() -> None:
     """Classify endless multi-label text streams in bounded memory.
 
     A STREAM is one or more files, or - for standard input: JSON lines, CSV,
     TSV, Parquet or Arrow. Text files may be compressed (gzip, zstd, xz, bzip2).
+
+    $ clasher evaluate news.jsonl
+    $ clasher learn news.jsonl --model news.clasher
+    $ tail -f inbox.jsonl | clasher predict - --model news.clasher
     """

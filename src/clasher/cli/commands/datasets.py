@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
@@ -21,9 +21,6 @@ from clasher.cli.options import (
 )
 from clasher.cli.streams import BATCH, report_bad
 from clasher.cli.terminal import STANDARD_STREAM, Bar, check_outputs, protect_inputs
-
-if TYPE_CHECKING:
-    from clasher.datasets import Documents
 
 EXAMPLES = """
     clasher datasets list ~/corpora
@@ -121,8 +118,10 @@ def read_(
     $ clasher datasets read rcv1 rcv1/ --split days --part train --to train.jsonl
     $ clasher datasets read nyt /data/nyt --limit 100000 | clasher evaluate -
     """
-    from clasher.datasets.catalog import dataset_of
+    from clasher.datasets.catalog import dataset_of, take
+    from clasher.datasets.writers import DocumentWriter
     from clasher.io import BadRecords
+    from clasher.io.read_ahead import HeldInterrupt
 
     dataset = dataset_of(name)
     inputs = [str(path) for path in dataset.find(folder) if path.is_file()]
@@ -133,9 +132,16 @@ def read_(
         documents = dataset.read(folder, split, part, on_error=bad, unlabelled=unlabelled)
         total = limit or (dataset.documents if split is None else None)
         with Bar(total, shown=terminal.shows_progress(quiet=quiet)) as bar:
-            interrupted = _convert(documents, to, limit, bar)
+            documents.folder.on_held = bar.show_sorting
+            limited = islice(documents, limit)
+            with closing(documents), DocumentWriter(to) as writer, HeldInterrupt() as ctrl_c:
+                for some in ctrl_c.between(iter(lambda: take(limited, BATCH), [])):
+                    writer.write(some)
+                    bar.advance(len(some))
+                if not ctrl_c.asked:
+                    writer.finish()
         report_bad(bad, on_error)
-    if interrupted:
+    if ctrl_c.asked:
         if to != STANDARD_STREAM:
             terminal.warn(f"{to} was not written")
         terminal.leave_interrupted(bar.documents)
@@ -143,20 +149,3 @@ def read_(
     unlabelled_ = counted(documents.left_out, "document")
     skipped = f"; left out {unlabelled_} without labels" if documents.left_out else ""
     terminal.say(f"wrote {counted(documents.delivered, 'document')}{where}{skipped}", quiet=quiet)
-
-
-def _convert(documents: Documents, to: str, limit: int | None, bar: Bar) -> bool:
-    """Write documents; return whether Ctrl-C interrupted it."""
-    from clasher.datasets.catalog import take
-    from clasher.datasets.writers import DocumentWriter
-    from clasher.io.read_ahead import HeldInterrupt
-
-    documents.folder.on_held = bar.show_sorting
-    limited = islice(documents, limit)
-    with closing(documents), DocumentWriter(to) as writer, HeldInterrupt() as ctrl_c:
-        for some in ctrl_c.between(iter(lambda: take(limited, BATCH), [])):
-            writer.write(some)
-            bar.advance(len(some))
-        if not ctrl_c.asked:
-            writer.finish()
-    return ctrl_c.asked

@@ -15,8 +15,6 @@ from clasher.cli.terminal import check_model_file
 from clasher.errors import ClasherError, LabelError, NotLearntError
 
 if TYPE_CHECKING:
-    from clasher.io import Batch
-    from clasher.model import Clasher
     from clasher.text.analyzer import Tokenizer
 
 
@@ -99,8 +97,7 @@ def late_labels_command(
     from clasher.model import Clasher
 
     model = Clasher.load(model_path, tokenizer=tokenizer)
-    learnt = 0
-    missing = 0
+    learnt = missing = 0
     first: NotLearntError | None = None
     with stream.opened() as batches, terminal.compiling(quiet=quiet), HeldInterrupt() as ctrl_c:
         for batch in ctrl_c.between(batches):
@@ -152,7 +149,13 @@ def unlearn_command(
     documents = 0
     with stream.opened() as batches, terminal.compiling(quiet=quiet):
         for batch in batches:
-            _unlearn(model, batch)
+            for number, name in enumerate(batch.ids):
+                try:
+                    model.unlearn(batch.texts[number].as_py(), batch.labels.as_given(number))
+                except (LabelError, NotLearntError) as error:
+                    raise type(error)(
+                        f"document {name!r}: {error}; nothing was unlearnt"
+                    ) from error
             documents += len(batch)
     model.save(model_path)
     terminal.say(
@@ -160,11 +163,3 @@ def unlearn_command(
         f"{counted(model.documents, 'document')}",
         quiet=quiet,
     )
-
-
-def _unlearn(model: Clasher, batch: Batch) -> None:
-    for number, name in enumerate(batch.ids):
-        try:
-            model.unlearn(batch.texts[number].as_py(), batch.labels.as_given(number))
-        except (LabelError, NotLearntError) as error:
-            raise type(error)(f"document {name!r}: {error}; nothing was unlearnt") from error

@@ -73,14 +73,9 @@ def inspect_command(
 
 def _as_dict(model: Clasher, words: dict[str, list[WordWeight]]) -> dict[str, Any]:
     about = {"top_words": {label: [list(w) for w in found] for label, found in words.items()}}
+    figures = ("documents", "labelled", "pending", "dropped", "threshold", "nbytes", "max_nbytes")
     return {
-        "documents": model.documents,
-        "labelled": model.labelled,
-        "pending": model.pending,
-        "dropped": model.dropped,
-        "threshold": model.threshold,
-        "nbytes": model.nbytes,
-        "max_nbytes": model.max_nbytes,
+        **{name: getattr(model, name) for name in figures},
         "settings": model.settings.to_dict(),
         "labels": model.support,
         "alarms": [alarm.to_dict() for alarm in model.alarms],

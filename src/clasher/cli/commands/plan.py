@@ -6,8 +6,6 @@ from dataclasses import asdict, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-import click
-
 from clasher.cli import terminal
 from clasher.cli.format import size
 from clasher.cli.options import command, json_file_option, quiet_option, section
@@ -25,13 +23,13 @@ SAMPLE = 2000  # documents
 _plan = section("Plan")
 
 
-def _memory(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
-    return None if value is None else size(value)
-
-
 @command("plan", "Propose dimensions that fit into memory.")
 @_plan("--labels N", "label_count", required=True, help="How many labels the stream will have.")
-@_plan("--memory SIZE", callback=_memory, help="The memory for the model: 500MB, 2GB, 1.5GiB.")
+@_plan(
+    "--memory SIZE",
+    callback=lambda _ctx, _parameter, value: None if value is None else size(value),
+    help="The memory for the model: 500MB, 2GB, 1.5GiB.",
+)
 @_plan(
     "--error X", type=float, help="Find the size for this acceptable error, instead of --memory."
 )
@@ -73,7 +71,14 @@ def plan_command(
     choices = [memory, error, options.given.get("dimensions")]
     if sum(value is not None for value in choices) != 1:
         raise SettingError("give one of --memory SIZE, --error X and --dimensions N")
-    settings = _settings(options, label_count)
+    settings = options.settings()
+    if label_count > options.given.get("max_labels", label_count):
+        raise SettingError(
+            f"--labels {label_count} is more than --max-labels {settings.max_labels}; leave that "
+            f"out"
+        )
+    if "max_labels" not in options.given:
+        settings = replace(settings, max_labels=label_count)
     planner = _planner(settings, confidence, stream, quiet=quiet)
     proposed = settings.dimensions
     if memory is not None:
@@ -107,15 +112,6 @@ def plan_command(
             stream=stream.name if stream.paths else None,
         ),
     )
-
-
-def _settings(options: ModelOptions, labels: int) -> Settings:
-    settings = options.settings()
-    if labels > options.given.get("max_labels", labels):
-        raise SettingError(
-            f"--labels {labels} is more than --max-labels {settings.max_labels}; leave that out"
-        )
-    return settings if "max_labels" in options.given else replace(settings, max_labels=labels)
 
 
 def _planner(settings: Settings, confidence: float, stream: Stream, *, quiet: bool) -> Planner:

@@ -104,7 +104,12 @@ def explain_command(
     from clasher.cli.tables import explanation_view, show
     from clasher.model import Clasher
 
-    text = _standard_input() if words == (STANDARD_STREAM,) else " ".join(words)
+    text = " ".join(words)
+    if text == STANDARD_STREAM:
+        try:
+            text = sys.stdin.buffer.read().decode()
+        except UnicodeDecodeError as error:
+            raise TextError(f"standard input is not UTF-8, at byte {error.start + 1}") from error
     model = Clasher.load(model_path, tokenizer=tokenizer)
     with terminal.compiling():
         chosen = dict.fromkeys(labels) or sorted(model.predict(text))
@@ -114,10 +119,3 @@ def explain_command(
     total = "log-odds" if model.settings.rule in ("margin", "perceptron") else "cosine"
     for explanation in found:
         show(explanation_view(explanation, most, total), "")
-
-
-def _standard_input() -> str:
-    try:
-        return sys.stdin.buffer.read().decode()
-    except UnicodeDecodeError as error:
-        raise TextError(f"standard input is not UTF-8, at byte {error.start + 1}") from error

@@ -47,17 +47,11 @@ class SourceOption(SectionOption):
     """``--from``; its help also names the connectors of other packages."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Add the schemes, which take long to find, when the help is shown."""
-        from clasher.io.registry import plugin_schemes
+        from clasher.io.registry import plugin_schemes  # takes long
 
         record = super().get_help_record(ctx)
         schemes = "".join(f", {scheme}://" for scheme in plugin_schemes())
         return record and (record[0], record[1].replace(" for feeds)", f" for feeds{schemes})"))
-
-
-def _field_options(function: Any) -> Any:
-    fields = field_options(labelled=True, guess=False)
-    return with_options(function, [*fields, *file_options()])
 
 
 @command("run", "Label a stream and learn from it, each document once.")
@@ -81,7 +75,7 @@ def _field_options(function: Any) -> Any:
     "--new-stream",
     help="Allow a stream that is new to the folder of the model, after those learnt before.",
 )
-@_field_options
+@with_options([*field_options(labelled=True, guess=False), *file_options()])
 @output_option(
     "--to SINK",
     "sink",
@@ -213,25 +207,19 @@ def run_command(
 
 
 def _outlets(sink: str | None, routes: tuple[str, ...]) -> list[Outlet]:
-    """Return the outputs: standard output if neither a sink nor a route is given."""
     from clasher.flow import Outlet, Route
     from clasher.io.registry import STANDARD, sink_at
 
     parsed = [Route.of(text) for text in routes]
-    if sink is None and not parsed:
-        sink = STANDARD
-    unrouted = [] if sink is None else [Outlet(sink_at(sink))]
+    first = [sink] if sink is not None else [] if parsed else [STANDARD]
+    unrouted = [Outlet(sink_at(url)) for url in first]
     return [*unrouted, *(Outlet(sink_at(route.url), route) for route in parsed)]
 
 
 def _model(
     folder: str, options: ModelOptions, initial_model: str | None, *, late_labels: bool
 ) -> tuple[Settings | None, Clasher | None]:
-    """Return the settings or the model of a new folder.
-
-    For an existing folder, check that the options are those it was created with: the same command
-    can be started again.
-    """
+    """Return the settings or the model of a new folder; check the options of an existing one."""
     from clasher.model import Clasher
     from clasher.runtime import snapshots
 
@@ -307,10 +295,8 @@ def summary(figures: Figures, folder: str) -> str:
     >>> summary(Figures(documents=3, labelled=2, judged=2, micro_f1=0.5, snapshot=4), "./news")
     './news: 3 documents, 2 labelled, micro F1 .500 of the last 2; snapshot 4'
     """
-    facts = [
-        counted(figures.documents, "document"),
-        f"{figures.labelled + figures.joined:,} labelled",
-    ]
+    labelled = figures.labelled + figures.joined
+    facts = [counted(figures.documents, "document"), f"{labelled:,} labelled"]
     if figures.judged:
         facts.append(f"micro F1 {decimals(figures.micro_f1)} of the last {figures.judged:,}")
     if figures.duplicates:
@@ -368,8 +354,6 @@ def prometheus(read: Callable[[], Figures], port: int) -> Iterator[str]:
 
 
 class _Collector:
-    """Reads the figures when Prometheus asks for them."""
-
     def __init__(self, read: Callable[[], Figures]) -> None:
         self._read = read
 

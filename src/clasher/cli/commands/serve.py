@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import random
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -17,10 +17,8 @@ from clasher.cli.terminal import prepare, say, warn
 from clasher.errors import BusyError, ClasherError, MissingExtraError, ServiceError, SettingError
 
 if TYPE_CHECKING:
-    from clasher.cli.demo_corpus import Docstring
     from clasher.server.service import Service, Setup
     from clasher.service.engine import Engine
-    from clasher.service.structs import Document
     from clasher.settings import Settings
 
 _service = section("Service")
@@ -96,7 +94,15 @@ def serve_command(
         return _open_engine(data, options, model_path, service, accept_loss=accept_loss)
 
     async def ready(engine: Engine) -> None:
-        _report(engine, quiet=quiet)
+        for line in engine.notes:
+            warn(line)
+        figures = engine.metrics()
+        say(
+            f"{engine.folder.path}: {counted(figures.documents_learned, 'document')} learnt, "
+            f"{counted(figures.labels, 'label')}, version {figures.version}; "
+            f"{engine.replayed:,} log entries replayed",
+            quiet=quiet,
+        )
         say(f"dashboard: {address}{setup.root_path}/", quiet=quiet)
         if demo:
             await feed(service)
@@ -122,7 +128,11 @@ def _setup(
     from clasher.server.service import Setup
     from clasher.server.tokens import TokenFile
 
-    if token_file is None and not insecure and not _is_local(host):
+    try:
+        is_local = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_local = False
+    if token_file is None and not insecure and not is_local:
         raise SettingError(
             f"--host {host}: other machines can reach it, and it has no tokens; create some with "
             f"clasher token and give --token-file, or --insecure"
@@ -134,15 +144,6 @@ def _setup(
     if root_path and not root_path.startswith("/"):
         raise SettingError.of("root-path", "a path that begins with /", root_path, "serve")
     return Setup(tokens=tokens, hosts=hosts, root_path=root_path)
-
-
-def _is_local(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _open_engine(
@@ -185,19 +186,6 @@ def _settings(options: ModelOptions) -> Settings | None:
     return replace(options, given={**own, **options.given}).settings()
 
 
-def _report(engine: Engine, *, quiet: bool) -> None:
-    """Report what was recovered."""
-    for line in engine.notes:
-        warn(line)
-    figures = engine.metrics()
-    say(
-        f"{engine.folder.path}: {counted(figures.documents_learned, 'document')} learnt, "
-        f"{counted(figures.labels, 'label')}, version {figures.version}; "
-        f"{engine.replayed:,} log entries replayed",
-        quiet=quiet,
-    )
-
-
 # ── --demo ───────────────────────────────────────────────────────────────────────────────────────
 
 DEMO = "demo"  # the user that feedback comes from
@@ -222,28 +210,19 @@ async def feed(service: Service, pause: float = PAUSE, limit: int = LIMIT) -> No
     if first and not engine.metrics().documents_learned:
         await service.bridge.wait(engine.learn(first, DEMO))
     chance = random.Random(0)
-    for name, one in _rounds(found[FIRST:], engine.version):
+    run = engine.version  # ids are new in each round and run
+    for number, (place, one) in product(range(1, ROUNDS + 1), enumerate(found[FIRST:])):
         if service.is_stopping():
             return
+        name = f"{one.name[:200]} {run}.{number}.{place}"
+        start = perf_counter()
         try:
-            await _predict(service, Document(id=name, text=one.text))
+            document = Document(id=name, text=one.text)
+            async for _ in service.predictor.predict([document], TOP, True):
+                service.meters.add_documents(1)
+            service.meters.add_request("predict", 200, perf_counter() - start)
             if chance.random() >= UNANSWERED:
                 await service.bridge.wait(engine.feedback(name, one.labels, DEMO))
         except BusyError:
             pass  # others come first
         await asyncio.sleep(pause)
-
-
-async def _predict(service: Service, document: Document) -> None:
-    """Predict a document and count it as a request."""
-    start = perf_counter()
-    async for _ in service.predictor.predict([document], TOP, True):
-        service.meters.add_documents(1)
-    service.meters.add_request("predict", 200, perf_counter() - start)
-
-
-def _rounds(documents: Sequence[Docstring], run: int) -> Iterator[tuple[str, Docstring]]:
-    """Repeat the documents, under new ids in each round and run."""
-    for number in range(1, ROUNDS + 1):
-        for place, one in enumerate(documents):
-            yield f"{one.name[:200]} {run}.{number}.{place}", one

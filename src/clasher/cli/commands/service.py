@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from typing import IO, TYPE_CHECKING
+from contextlib import ExitStack
+from typing import IO
 
 import click
 
@@ -15,9 +14,6 @@ from clasher.cli.format import bytes_, counted
 from clasher.cli.options import command, model_option, option, quiet_option, section, written_option
 from clasher.cli.settings import ModelOptions, settings_options
 from clasher.cli.terminal import STANDARD_STREAM, check_model_file, check_outputs, say
-
-if TYPE_CHECKING:
-    from clasher.service.structs import Lesson
 
 _tokens = section("Tokens")
 
@@ -122,13 +118,16 @@ def replay_command(source: str, model_path: str, options: ModelOptions, quiet: b
     """
     check_model_file("--model", model_path, [source])
     from clasher.runtime.quality import figures
-    from clasher.service.export import replay
+    from clasher.service.export import read_folder, read_lines, replay
     from clasher.service.state import ServiceState
 
     state = ServiceState(options.create())
     terminal.prepare(state.model.settings, quiet=quiet)
-    with _lessons(source) as lessons:
-        done = replay(lessons, state)
+    if os.path.isdir(source):
+        done = replay(read_folder(source), state)
+    else:
+        with click.open_file(source, "rb") as file:  # - is standard input
+            done = replay(read_lines(file, source), state)
     if not done.lessons:
         say(f"{source} holds no lessons; {model_path} is unchanged", quiet=quiet)
         return
@@ -143,16 +142,3 @@ def replay_command(source: str, model_path: str, options: ModelOptions, quiet: b
         f"{bytes_(os.path.getsize(model_path))}",
         quiet=quiet,
     )
-
-
-@contextmanager
-def _lessons(source: str) -> Iterator[Iterator[Lesson]]:
-    from clasher.service.export import read_folder, read_lines
-
-    if source == STANDARD_STREAM:
-        yield read_lines(sys.stdin.buffer, source)
-    elif os.path.isdir(source):
-        yield read_folder(source)
-    else:
-        with open(source, "rb") as file:
-            yield read_lines(file, source)

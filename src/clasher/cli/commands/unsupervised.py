@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -54,11 +54,6 @@ _VECTORS = {
 }
 
 
-def vector_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the settings of vectors as options; those given come as ``vectors``."""
-    return option_group([*_VECTORS.values(), *ANALYSIS.values()], _collect)(function)
-
-
 def _collect(given: dict[str, Any]) -> dict[str, Any]:
     vectors, analysis = (drop_none(pop_values(given, of)) for of in (_VECTORS, ANALYSIS))
     if analysis:
@@ -66,6 +61,9 @@ def _collect(given: dict[str, Any]) -> dict[str, Any]:
 
         vectors["analyzer"] = Analyzer(**analysis)
     return {"vectors": vectors}
+
+
+vector_options = option_group([*_VECTORS.values(), *ANALYSIS.values()], _collect)
 
 
 @command("clusters", "Group the documents of a stream without labels.")

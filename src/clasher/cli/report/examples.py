@@ -6,7 +6,7 @@ import heapq
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, groupby, islice, zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,21 +43,9 @@ class Sample:
     """A uniform random sample of a stream, in bounded memory.
 
     Every document draws a number from a seeded generator and the lowest stay: the same stream
-    gives the same sample, whatever the batches.
+    gives the same sample, whatever the batches. Documents of more than ``longest`` characters are
+    skipped, and, if ``labelled``, documents without labels.
 
-    Parameters
-    ----------
-    size
-        The number of documents to keep.
-    seed
-        The seed of the generator.
-    longest
-        Skip documents with more characters.
-    labelled
-        Skip documents without labels.
-
-    Examples
-    --------
     >>> from clasher.io import Batch, Fields
     >>> sample = Sample(size=2)
     >>> batch = Batch.of([1, 2, 3], ["oil", "gold", "corn"], [["a"], None, ["b"]], Fields())
@@ -92,7 +80,9 @@ class Sample:
         for at in np.flatnonzero(drawn).tolist():
             text = batch.texts[at].as_py()
             if text and len(text) <= self.longest:
-                document = Document(batch.ids[at], text, _labels(batch.labels, at))
+                given = batch.labels.as_given(at)
+                labels = given if isinstance(given, Mapping) else frozenset(given or ())
+                document = Document(batch.ids[at], text, labels)
                 entry = (-float(draws[at]), self._seen + at, document)
                 if len(self._kept) < self.size:
                     heapq.heappush(self._kept, entry)
@@ -104,11 +94,6 @@ class Sample:
     def documents(self) -> list[Document]:
         """The sampled documents, in the order of the stream."""
         return [document for _, _, document in sorted(self._kept, key=lambda entry: entry[1])]
-
-
-def _labels(sets: LabelSets, at: int) -> frozenset[str] | Mapping[str, bool]:
-    given = sets.as_given(at)
-    return given if isinstance(given, Mapping) else frozenset(given or ())
 
 
 MOST_LABELS = 5  # explained for a document
@@ -178,36 +163,30 @@ def examples(model: Clasher, sample: Sample, count: int = 6) -> list[Example]:
     >>> example.right, example.views[0].outcome, example.views[0].pieces[0]
     (True, 'hit', Piece(text='crude', strength=5))
     """
-    candidates = list(_candidates(model, sample.documents))
-    right = _varied([candidate for candidate in candidates if candidate.right])
-    wrong = _varied([candidate for candidate in candidates if not candidate.right])
-    settings = model.settings
-    hasher = Hasher(settings.dimensions, settings.seed, settings.analyzer)
-    return [_explained(model, hasher, chosen) for chosen in islice(_in_turn(right, wrong), count)]
-
-
-class _Candidate(NamedTuple):
-    """A document, its labels that the model knows, and whether the prediction is right."""
-
-    document: Document
-    labels: set[str]
-    right: bool
-
-
-def _candidates(model: Clasher, documents: list[Document]) -> Iterator[_Candidate]:
-    known = set(model.labels)
+    documents, known = sample.documents, set(model.labels)
+    candidates: dict[bool, list[_Candidate]] = {True: [], False: []}
     predicted = model.predict_many([document.text for document in documents])
     for document, labels in zip(documents, predicted, strict=True):
         false_alarm = any(document.truth(label) is False for label in labels)
         right = not false_alarm and document.true_labels <= labels
         if shown := (document.true_labels | labels) & known:
-            yield _Candidate(document, shown, right)
+            candidates[right].append(_Candidate(document, shown, right))
+    pairs = zip_longest(_varied(candidates[True]), _varied(candidates[False]))
+    chosen = islice(filter(None, chain.from_iterable(pairs)), count)
+    settings = model.settings
+    hasher = Hasher(settings.dimensions, settings.seed, settings.analyzer)
+    return [_explained(model, hasher, candidate) for candidate in chosen]
 
 
-def _varied(candidates: list[_Candidate]) -> Iterator[_Candidate]:
+class _Candidate(NamedTuple):
+    document: Document
+    labels: set[str]  # that the model knows
+    right: bool
+
+
+def _varied(left: list[_Candidate]) -> Iterator[_Candidate]:
     """Yield the candidates, readable ones first, then those with labels not shown yet."""
     met: set[str] = set()
-    left = list(candidates)
     while left:
         best = max(left, key=lambda one: (_is_readable(one.document.text), len(one.labels - met)))
         left.remove(best)
@@ -221,14 +200,6 @@ def _is_readable(text: str) -> bool:
         return False
     prose = sum(character.isalpha() or character in " ,.\n" for character in text)
     return prose >= GOOD_PROSE * len(text)
-
-
-def _in_turn(first: Iterator[_Candidate], second: Iterator[_Candidate]) -> Iterator[_Candidate]:
-    """Alternate, then yield the rest."""
-    for one in first:
-        yield one
-        yield from islice(second, 1)
-    yield from second
 
 
 def _explained(model: Clasher, hasher: Hasher, chosen: _Candidate) -> Example:
@@ -250,26 +221,14 @@ def _pieces(hasher: Hasher, text: str, explanation: Explanation) -> list[Piece]:
     largest = max((abs(weight) for weight in weights.values()), default=0.0) or 1.0
     strengths = [0] * len(text)
     for word in hasher.words(text):
-        strength = _strength(weights.get(word.text, 0.0) / largest)
+        part = weights.get(word.text, 0.0) / largest
+        size = math.ceil(STRENGTHS * abs(part)) if abs(part) >= WEAKEST else 0
+        strength = size if part > 0 else -size
         for at in range(word.start, word.stop):
             strengths[at] = max(strengths[at], strength, key=abs)
-    return _runs(text[:SHOWN_CHARACTERS], strengths)
-
-
-def _strength(part: float) -> int:
-    """Return how strongly to highlight a word with this share of the largest weight."""
-    size = math.ceil(STRENGTHS * abs(part)) if abs(part) >= WEAKEST else 0
-    return size if part > 0 else -size
-
-
-def _runs(text: str, strengths: list[int]) -> list[Piece]:
-    pieces = []
-    start = 0
-    for at in range(1, len(text) + 1):
-        if at == len(text) or strengths[at] != strengths[start]:
-            pieces.append(Piece(text[start:at], strengths[start]))
-            start = at
-    return pieces
+    shown = zip(text[:SHOWN_CHARACTERS], strengths, strict=False)
+    runs = groupby(shown, key=lambda pair: pair[1])
+    return [Piece("".join(character for character, _ in run), size) for size, run in runs]
 
 
 def _shares(explanation: Explanation) -> list[Share]:
