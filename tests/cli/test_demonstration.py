@@ -5,15 +5,17 @@ import re
 import shlex
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from clasher.cli import demo_corpus, demonstration
-from clasher.cli.demonstration import RULES, Run, run_demo
+from clasher.cli.demonstration import RULES, run_demo
+from clasher.cli.report.examples import Sample
 from clasher.errors import SettingError, StreamError
-from clasher.evaluate import Progress
+from clasher.io import Batch
 from tests.cli.command import one_line, run
 
 LIMIT = 40
@@ -105,10 +107,14 @@ def test_picture(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def press(_run: Run, _progress: Progress) -> None:
-        signal.raise_signal(signal.SIGINT)
+    watch = Sample.watch
 
-    monkeypatch.setattr(Run, "follow", press)
+    def press(sample: Sample, batches: Iterable[Batch]) -> Iterator[Any]:
+        for pair in watch(sample, batches):
+            yield pair
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Sample, "watch", press)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):

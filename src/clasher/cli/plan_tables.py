@@ -130,21 +130,18 @@ def _columns(sizes: list[Size], confidence: float) -> list[tuple[str, list[float
 def _guarantees(lines: list[Guarantee]) -> Table:
     made = _table(["error of", "by"], ["holds for", "confidence", "at most", "measured"])
     for line in lines:
+        share = f"a {OF[line.what]}"
+        if line.share is not None and line.share != 1.0:
+            share = f"{100 * line.share:.1f} % of {OF[line.what]}s"
         made.add_row(
             WHAT.get(line.what, line.what),
             line.by,
-            _share(line),
+            share,
             f"{100 * line.confidence:.0f} %",
             significant(line.guaranteed),
             "" if line.measured is None else significant(line.measured),
         )
     return made
-
-
-def _share(line: Guarantee) -> str:
-    if line.share is None or line.share == 1.0:
-        return f"a {OF[line.what]}"
-    return f"{100 * line.share:.1f} % of {OF[line.what]}s"
 
 
 def _needs(planner: Planner, needs: list[Need]) -> Table:

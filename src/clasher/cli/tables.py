@@ -54,13 +54,9 @@ def table(
     """Make a table; the columns in ``right`` are aligned to the right, those in ``fold`` wrap."""
     made = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="dim", **style)
     for name in columns:
-        wraps = name in fold
-        made.add_column(
-            Text(name),
-            justify="right" if name in right else "left",
-            no_wrap=not wraps,
-            overflow="fold" if wraps else "ellipsis",
-        )
+        justify: Any = "right" if name in right else "left"
+        wrap: Any = {"overflow": "fold"} if name in fold else {"no_wrap": True}
+        made.add_column(Text(name), justify=justify, **wrap)
     return made
 
 
@@ -176,7 +172,7 @@ def explanation_view(explanation: Explanation, words: int, total: str) -> Group:
     if rest := explanation.words[words:]:
         shown.append(WordWeight(f"({len(rest):,} more)", sum(weight for _, weight in rest)))
     shown += [WordWeight(f"({name})", weight) for name, weight in explanation.other.items()]
-    weights = _weights(shown)
+    weights = weights_view(shown)
     weights.add_row(
         f"{sum(weight for _, weight in shown):+.3f}", Text(f"evidence ({total})", style="bold")
     )
@@ -190,12 +186,8 @@ def nearest_region(explanation: Explanation) -> str:
     return f"nearest region {explanation.region}, cosine {decimals(explanation.similarity)}"
 
 
-def words_view(label: str, words: Sequence[WordWeight]) -> Group:
-    """Show the words of a label."""
-    return Group(safe(label, "bold"), _weights(words))
-
-
-def _weights(rows: Sequence[WordWeight]) -> Table:
+def weights_view(rows: Sequence[WordWeight]) -> Table:
+    """Show words with their weights as numbers and bars."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(justify="right", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -203,9 +195,8 @@ def _weights(rows: Sequence[WordWeight]) -> Table:
     most = max((abs(weight) for _, weight in rows), default=0.0)
     for word, weight in rows:
         bar = "█" * round(BAR * abs(weight) / most) if most else ""
-        grid.add_row(
-            f"{weight:+.3f}", safe(word), Text(bar, style="green" if weight > 0 else "red")
-        )
+        colour = "green" if weight > 0 else "red"
+        grid.add_row(f"{weight:+.3f}", safe(word), Text(bar, style=colour))
     return grid
 
 
@@ -220,12 +211,8 @@ def clusters_view(clusters: Sequence[Mapping[str, Any]], stream: str, documents:
     for row in clusters:
         text = " ".join(row["example"]["text"].split()) if row["example"] else ""
         short = text if len(text) <= EXAMPLE else text[: EXAMPLE - 1] + "…"
-        made.add_row(
-            str(row["cluster"]),
-            f"{row['size']:,}",
-            safe(", ".join(row["words"])),
-            safe(short, "dim"),
-        )
+        words = safe(", ".join(row["words"]))
+        made.add_row(str(row["cluster"]), f"{row['size']:,}", words, safe(short, "dim"))
     title = f"{stream}, {documents:,} documents in {len(clusters):,} clusters"
     return Group(safe(title, "bold"), made)
 

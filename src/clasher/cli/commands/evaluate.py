@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -64,11 +63,10 @@ def evaluate_command(
     check_outputs(outputs, stream.paths)
     if save is not None:
         check_model_file("--save", save)
-    if report is not None:
-        import_module("clasher.cli.report")  # names the missing extra before the work starts
     model = options.create()
     sample = None
     if report is not None:
+        from clasher.cli.report import write_report  # names a missing extra before the work starts
         from clasher.cli.report.examples import Sample
 
         sample = Sample(seed=model.settings.seed)
@@ -99,8 +97,6 @@ def evaluate_command(
             if json_path is not None:
                 write_json(json_path, result.to_dict())
             if report is not None:
-                from clasher.cli.report import write_report
-
                 write_report(
                     report,
                     result,

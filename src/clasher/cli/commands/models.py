@@ -56,7 +56,7 @@ def inspect_command(
     $ clasher inspect news.clasher --label grain
     """
     check_outputs({"--json": json_path}, [model_path])
-    from clasher.cli.tables import words_view, write_or_show
+    from clasher.cli.tables import safe, weights_view, write_or_show
     from clasher.model import Clasher
 
     model = Clasher.load(model_path, tokenizer=tokenizer)
@@ -65,7 +65,11 @@ def inspect_command(
         chosen = dict.fromkeys(labels) or model.labels
         words = {label: model.top_words(label, top_words or TOP_WORDS) for label in chosen}
     if labels:
-        parts = [part for label in words for part in (words_view(label, words[label]), "")]
+        parts = [
+            part
+            for label, found in words.items()
+            for part in (safe(label, "bold"), weights_view(found), "")
+        ]
     else:
         parts = _parts(model, model_path, None if all_labels else SHOWN, words)
     write_or_show(json_path, lambda: _as_dict(model, words), *parts)

@@ -149,7 +149,6 @@ def _setup(
 def _open_engine(
     data: str, options: ModelOptions, model_path: str | None, service: Service, *, accept_loss: bool
 ) -> Engine:
-    """Open the engine of a folder, a new one with the given model or settings."""
     from clasher.service.engine import Engine
 
     if model_path is not None and Path(data, "log.sqlite").exists():
@@ -175,7 +174,7 @@ def _open_engine(
 
 
 def _settings(options: ModelOptions) -> Settings | None:
-    """Return the given settings over those of a service; None if none are given."""
+    """Return the given settings over the defaults of a service; None if none are given."""
     from clasher.service.options import default_settings
     from clasher.settings import Settings
 

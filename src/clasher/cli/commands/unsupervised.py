@@ -136,21 +136,16 @@ def clusters_command(
             found = clusters.learn_many(hashed)
             sample.add(batch)
             if writer is not None:
-                pairs = zip(found.clusters.tolist(), found.similarities.tolist(), strict=True)
-                writer.write_lines(
-                    [
-                        {"id": id_, "cluster": cluster, "similarity": round(cosine, DECIMALS)}
-                        for id_, (cluster, cosine) in zip(batch.ids, pairs, strict=True)
-                    ]
-                )
+                cosines = (round(cosine, DECIMALS) for cosine in found.similarities.tolist())
+                triples = zip(batch.ids, found.clusters.tolist(), cosines, strict=True)
+                names = ("id", "cluster", "similarity")
+                writer.write_lines([dict(zip(names, row, strict=True)) for row in triples])
     if save is not None:
         clusters.save(save)
     rows = list(_clusters(clusters, sample.documents, words))
     if json_path is not None:
-        settings = clusters.settings.to_dict()
-        write_json(
-            json_path, {"documents": clusters.documents, "settings": settings, "clusters": rows}
-        )
+        figures = {"documents": clusters.documents, "settings": clusters.settings.to_dict()}
+        write_json(json_path, figures | {"clusters": rows})
     if STANDARD_STREAM not in (json_path, output):
         from clasher.cli.tables import clusters_view, show
 
@@ -212,12 +207,10 @@ def similar_command(
     ):
         for batch, hashed in source:
             copies = similar.near_duplicates(hashed, batch.ids, threshold)
-            writer.write_lines(
-                [
-                    copy._asdict() | {"similarity": round(copy.similarity, DECIMALS)}
-                    for copy in copies
-                ]
+            rounded = (
+                copy._replace(similarity=round(copy.similarity, DECIMALS)) for copy in copies
             )
+            writer.write_lines([copy._asdict() for copy in rounded])
             found += len(copies)
     documents = counted(source.bar.documents, "document")
     terminal.say(f"{counted(found, 'near-duplicate')} in {documents}", quiet=quiet)

@@ -173,7 +173,7 @@ def _reason(settings: Mapping[str, Any], model: Clasher | None, found: Explanati
 
 def _facts(result: Evaluation) -> list[tuple[str, str]]:
     ratios = (
-        "macro_f1", "macro_precision", "macro_recall", "micro_f1", "micro_precision",
+        "macro_F1", "macro_precision", "macro_recall", "micro_F1", "micro_precision",
         "micro_recall", "accuracy", "subset_accuracy",
     )  # fmt: skip
     return [
@@ -181,10 +181,7 @@ def _facts(result: Evaluation) -> list[tuple[str, str]]:
         ("documents judged", f"{result.judged:,}"),
         ("documents learnt with labels", f"{result.taught:,}"),
         ("labels", f"{result.labels:,}"),
-        *(
-            (name.replace("_", " ").replace("f1", "F1"), decimals(getattr(result, name)))
-            for name in ratios
-        ),
+        *((name.replace("_", " "), decimals(getattr(result, name.lower()))) for name in ratios),
         ("Hamming loss", f"{result.hamming_loss:.5f}"),
         ("seconds", f"{result.seconds:.2f}"),
         ("documents per second", f"{result.documents_per_second:,.0f}"),

@@ -19,7 +19,7 @@ from clasher.text.hashing import Hasher
 
 
 class Document(NamedTuple):
-    """A document with its labels; a mapping says which labels are known to be true or false."""
+    """A document; a mapping says which labels are known to be true or false."""
 
     id: Id
     text: str
