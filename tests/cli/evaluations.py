@@ -37,29 +37,23 @@ def figures(f1: float) -> Figures:
 
 def made(rows: Sequence[LabelRow], points: int = 3, every: int = 100) -> Evaluation:
     """Make an evaluation with these labels and a curve of so many points."""
-    curve = [
-        Point(
-            documents=i * every,
-            judged=i * every,
-            labels=len(rows),
-            seconds=i / 10,
-            documents_per_second=10.0 * every,
-            state_bytes=10_000_000,
-            memory_bytes=200_000_000,
-            cumulative=figures(i / points),
-            window=figures(i / points),
-        )
-        for i in range(1, points + 1)
-    ]
+
+    def at(point: int) -> dict[str, Any]:
+        return {
+            "documents": point * every,
+            "judged": point * every,
+            "labels": len(rows),
+            "seconds": point / 10,
+            "documents_per_second": 10.0 * every,
+            "state_bytes": 10_000_000,
+            "memory_bytes": 200_000_000,
+        }
+
+    shares = [(i, figures(i / points)) for i in range(1, points + 1)]
+    curve = [Point(**at(i), cumulative=share, window=share) for i, share in shares]
     return Evaluation(
         **vars(figures(0.8125)),
-        documents=points * every,
-        judged=points * every,
-        labels=len(rows),
-        seconds=points / 10,
-        documents_per_second=10.0 * every,
-        state_bytes=10_000_000,
-        memory_bytes=200_000_000,
+        **at(points),
         interrupted=False,
         taught=points * every,
         label_probability=1.0,

@@ -11,28 +11,15 @@ from typing import Any
 
 import pytest
 
-from clasher.model import Clasher
-
 
 class Interrupting(io.BufferedIOBase):
     """Yields its content, waits until it is ``used``, presses Ctrl-C, and then blocks.
 
-    Parameters
-    ----------
-    content
-        The content to read.
-    method
-        The method whose first return means that the content is used.
-    owner
-        The class of the method.
+    The content is used when ``method`` of ``owner`` returns for the first time.
     """
 
     def __init__(
-        self,
-        content: bytes,
-        method: str,
-        monkeypatch: pytest.MonkeyPatch,
-        owner: type[Any] = Clasher,
+        self, content: bytes, method: str, monkeypatch: pytest.MonkeyPatch, owner: type[Any]
     ) -> None:
         self.content = content
         self.silence = os.pipe()  # never has anything to read

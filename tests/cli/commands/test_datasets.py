@@ -13,7 +13,7 @@ from clasher.cli.terminal import Bar
 from clasher.datasets import DATASETS, Document
 from clasher.datasets.date_order import PROGRESS_EVERY
 from tests.cli.command import SMALL, one_line, run, start
-from tests.cli.test_terminal_progress import Terminal
+from tests.cli.test_terminal import Terminal
 from tests.datasets.originals import day_zip, newsitem, paper, sgml_files, story, write
 
 COMMAND = importlib.import_module("clasher.cli.commands.datasets").datasets_command

@@ -19,7 +19,7 @@ from clasher.cli.terminal import Bar
 from clasher.flow import Figures
 from support.environment import optional
 from tests.cli.command import SMALL, jsonl, one_line, records, run, start, stream
-from tests.cli.test_terminal_progress import Terminal
+from tests.cli.test_terminal import Terminal
 
 PATIENCE = 60  # seconds; a loaded machine is no bug
 SOON = 5  # seconds that a stop may take
@@ -64,17 +64,8 @@ def test_standard_input_and_output_are_the_usual_streams(model, tmp_path):
 
 def test_routes_alone_write_nothing_else(tmp_path, model):
     news, grain = stream(tmp_path, 60), tmp_path / "grain.jsonl"
-    result = run(
-        "run",
-        "--from",
-        news,
-        "--model",
-        model,
-        "--route",
-        f"grain={grain}",
-        "--include-text",
-        *SMALL,
-    )
+    route = ("--route", f"grain={grain}", "--include-text")
+    result = run("run", "--from", news, "--model", model, *route, *SMALL)
     assert result.stdout == ""
     assert lines(grain)
     assert all("grain" in line["labels"] and line["text"] for line in lines(grain))
@@ -93,18 +84,9 @@ def test_late_labels_make_room_by_themselves(tmp_path, model):
 
 
 def test_dead_letters_are_reported(tmp_path, model):
-    (tmp_path / "news.jsonl").write_text("no\n" + jsonl(records(3)).decode())
-    letters = tmp_path / "letters.jsonl"
-    result = run(
-        "run",
-        "--from",
-        tmp_path / "news.jsonl",
-        "--model",
-        model,
-        "--dead-letters",
-        letters,
-        *SMALL,
-    )
+    news, letters = tmp_path / "news.jsonl", tmp_path / "letters.jsonl"
+    news.write_text("no\n" + jsonl(records(3)).decode())
+    result = run("run", "--from", news, "--model", model, "--dead-letters", letters, *SMALL)
     assert "1 dead letter;" in result.stderr
     assert lines(letters)[0]["raw"] == "no"
 
@@ -182,9 +164,8 @@ def test_a_missing_library_says_what_to_install(model, url, library, extra, monk
 
 def waiting(model, *options):
     """A run that waits for more, after some documents, and its output until then."""
-    process = start(
-        "run", "--from", "-", "--to", f"{model}.out", "--model", model, *SMALL, *options
-    )
+    outputs = ("--to", f"{model}.out", "--model", model)
+    process = start("run", "--from", "-", *outputs, *SMALL, *options)
     process.stdin.write(jsonl(records(30)))
     process.stdin.flush()
     return process
@@ -255,18 +236,9 @@ def test_a_reader_that_goes_away_ends_it_quietly(model, tmp_path):
 
 def test_figures_are_shown_as_they_come(monkeypatch):
     terminal = Terminal(monkeypatch)
+    quality = {"judged": 5, "micro_f1": 0.868, "poison": 2}
     with Bar(None, shown=True) as bar:
-        show_progress(
-            bar,
-            Figures(
-                documents=1234,
-                documents_per_second=567.8,
-                lag=9,
-                judged=5,
-                micro_f1=0.868,
-                poison=2,
-            ),
-        )
+        show_progress(bar, Figures(documents=1234, documents_per_second=567.8, lag=9, **quality))
     assert "1,234 docs  568/s  lag 9  micro .868  2 dead letters" in terminal.shown()
 
 
