@@ -249,10 +249,8 @@ def _definitions(
 
 
 def _kind_of_class(node: ast.ClassDef) -> str:
-    bases = [base.attr if isinstance(base, ast.Attribute) else base for base in node.bases]
-    names = [base.id if isinstance(base, ast.Name) else base for base in bases]
     ends = ("Error", "Exception", "Warning")
-    raised = any(isinstance(name, str) and name.endswith(ends) for name in names)
+    raised = any(ast.unparse(base).endswith(ends) for base in node.bases)
     return "exception" if raised else "class"
 
 

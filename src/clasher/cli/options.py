@@ -78,11 +78,6 @@ def json_file_option(what: str) -> Callable[[F], F]:
     return output_option("--json FILE", "json_path", help=text)
 
 
-def with_options(options: Iterable[Callable[[Any], Any]]) -> Callable[[F], F]:
-    """Declare options, which the help lists in this order."""
-    return lambda function: functools.reduce(lambda f, add: add(f), reversed([*options]), function)
-
-
 def option_group(
     options: Iterable[Callable[[Any], Any]], collect: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -93,7 +88,9 @@ def option_group(
         def command(**given: Any) -> None:
             function(**collect(given), **given)
 
-        return with_options(options)(command)
+        for add in reversed(list(options)):  # the help lists them in the given order
+            command = add(command)
+        return command
 
     return decorate
 

@@ -19,10 +19,11 @@ from clasher.cli.options import (
     SectionOption,
     command,
     option,
+    option_group,
     output_option,
+    pop_values,
     quiet_option,
     section,
-    with_options,
 )
 from clasher.cli.settings import ModelOptions, settings_options
 from clasher.cli.streams import field_options, file_options
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
     from clasher.flow import Figures, Flow, Outlet
+    from clasher.io.records import Fields
     from clasher.model import Clasher
     from clasher.settings import Settings
 
@@ -52,6 +54,14 @@ class SourceOption(SectionOption):
         record = super().get_help_record(ctx)
         schemes = "".join(f", {scheme}://" for scheme in plugin_schemes())
         return record and (record[0], record[1].replace(" for feeds)", f" for feeds{schemes})"))
+
+
+def _collect(given: dict[str, Any]) -> dict[str, Any]:
+    from clasher.io.records import Fields
+
+    names = ("text", "labels", "id", "label_separator", "labels_json")
+    fields = Fields(*pop_values(given, names).values())
+    return {"fields": fields, "files": pop_values(given, ("delimiter", "encoding"))}
 
 
 @command("run", "Label a stream and learn from it, each document once.")
@@ -75,7 +85,7 @@ class SourceOption(SectionOption):
     "--new-stream",
     help="Allow a stream that is new to the folder of the model, after those learnt before.",
 )
-@with_options([*field_options(labelled=True, guess=False), *file_options()])
+@option_group([*field_options(labelled=True, guess=False), *file_options()], _collect)
 @output_option(
     "--to SINK",
     "sink",
@@ -131,13 +141,8 @@ def run_command(
     source: str,
     late_labels: str | None,
     decoder: str | None,
-    text: str,
-    labels: str,
-    label_separator: str | None,
-    labels_json: bool,
-    id: str,  # noqa: A002
-    delimiter: str | None,
-    encoding: str | None,
+    fields: Fields,
+    files: dict[str, Any],
     sink: str | None,
     routes: tuple[str, ...],
     transactional: bool,
@@ -162,12 +167,9 @@ def run_command(
     $ clasher run --from https://example.org/feed.xml --to - --model ./news
     """
     from clasher.flow import Flow, FlowOptions
-    from clasher.io.records import Fields
     from clasher.io.registry import commit_as_one, sink_at, source_at
     from clasher.runtime.snapshots import InitialModel
 
-    fields = Fields(text, labels, id, label_separator, labels_json)
-    files = {"delimiter": delimiter, "encoding": encoding}
     documents = source_at(source, fields, decoder, **files)
     late = None
     if late_labels is not None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clasher.cli.format import counted
 from clasher.cli.options import command, quiet_option, section
@@ -63,11 +63,8 @@ def serve_command(
     accept_loss: bool,
     demo: bool,
     host: str,
-    token_file: str | None,
-    insecure: bool,
-    hosts: tuple[str, ...],
-    root_path: str,
     quiet: bool,
+    **access: Any,
 ) -> None:
     """Predict, learn and take corrections over HTTP, with a dashboard at /.
 
@@ -85,7 +82,7 @@ def serve_command(
     except ImportError as error:
         raise MissingExtraError.of("A service", "server") from error
 
-    setup = _setup(host, token_file, hosts, root_path, insecure=insecure)
+    setup = _setup(host, **access)
     listening = app.bind(host, port)
     address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
 
@@ -122,7 +119,7 @@ def serve_command(
 
 
 def _setup(
-    host: str, token_file: str | None, hosts: tuple[str, ...], root_path: str, *, insecure: bool
+    host: str, *, token_file: str | None, hosts: tuple[str, ...], root_path: str, insecure: bool
 ) -> Setup:
     """Decide who is admitted; refuse to serve a network without tokens unless told to."""
     from clasher.server.service import Setup

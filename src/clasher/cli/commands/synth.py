@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
 import click
 
@@ -27,9 +28,7 @@ _stream = section("Stream")
     "(default: a tenth of all).",
 )
 @_stream("--seed N", type=int, default=0, help="Another seed gives other documents.")
-def synth_command(
-    drift: str, documents: int, labels: int, at: int | None, width: int | None, seed: int
-) -> None:
+def synth_command(**settings: Any) -> None:
     """Write artificial documents with one to three labels, as JSON lines.
 
     Half of the labels change their words (sudden, gradual, recurring), or a
@@ -40,8 +39,7 @@ def synth_command(
     """
     from clasher.datasets.synthetic import Stream
 
-    stream = Stream(documents, labels, drift, at, width, seed)
-    for number, (text, names) in enumerate(stream):
+    for number, (text, names) in enumerate(Stream(**settings)):
         record = {"id": number, "text": text, "labels": names}
         sys.stdout.write(json.dumps(record) + "\n")
     sys.stdout.flush()

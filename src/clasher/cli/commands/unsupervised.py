@@ -94,16 +94,13 @@ vector_options = option_group([*_VECTORS.values(), *ANALYSIS.values()], _collect
 @quiet_option
 def clusters_command(
     stream: Stream,
-    k: int,
-    threshold: float,
-    recycle: bool,
-    half_life: float | None,
     vectors: dict[str, Any],
     output: str | None,
     json_path: str | None,
     save: str | None,
     words: int,
     quiet: bool,
+    **settings: Any,
 ) -> None:
     """Group the documents of a stream by their words.
 
@@ -124,7 +121,7 @@ def clusters_command(
     from clasher.io import LineWriter
     from clasher.unsupervised.clusters import Clusters
 
-    clusters = Clusters(k, threshold=threshold, recycle=recycle, half_life=half_life, **vectors)
+    clusters = Clusters(**settings, **vectors)
     sample = Sample(SAMPLE, seed=clusters.settings.seed, longest=LONGEST, labelled=False)
     with (
         stream.hashed(
