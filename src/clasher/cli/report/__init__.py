@@ -147,13 +147,16 @@ def _curves(result: Evaluation) -> Iterator[Chart]:
 
 def _compared(comparison: Mapping[str, Evaluation]) -> Iterator[Chart]:
     """Yield charts of macro and micro F1 that compare several evaluations."""
+    if not comparison:
+        return
+    documents = [point.documents for point in next(iter(comparison.values())).curve]
     macro, micro = [], []
     for number, (name, result) in enumerate(comparison.items()):
         style = f"rule-{number % 6}"
         macro.append(Line(name, result.macro_f1_over_all(), style))
         micro.append(Line(name, [p.cumulative.micro_f1 for p in result.curve], style))
-    for key, lines in (("compared_macro", macro), ("compared_micro", micro)) if comparison else ():
-        yield line_chart(key, [point.documents for point in result.curve], lines, "ratio")
+    yield line_chart("compared_macro", documents, macro, "ratio")
+    yield line_chart("compared_micro", documents, micro, "ratio")
 
 
 def _reason(settings: Mapping[str, Any], model: Clasher | None, found: Explanation) -> str:
