@@ -91,11 +91,7 @@ class Clasher:
 
     @classmethod
     def from_state(
-        cls,
-        settings: Settings,
-        labels: Iterable[str],
-        state: State,
-        alarms: Sequence[Alarm] = (),
+        cls, settings: Settings, labels: Iterable[str], state: State, alarms: Sequence[Alarm] = ()
     ) -> Self:
         """Put a model together from its parts; it keeps the arrays, and does not check them."""
         model = cls.__new__(cls)
@@ -103,11 +99,7 @@ class Clasher:
         return model
 
     def _set_up(
-        self,
-        settings: Settings,
-        labels: Iterable[str],
-        state: State,
-        alarms: Sequence[Alarm] = (),
+        self, settings: Settings, labels: Iterable[str], state: State, alarms: Sequence[Alarm] = ()
     ) -> None:
         """Initialise each component of the system: line 1 of Algorithm 1."""
         self.settings = settings
@@ -319,11 +311,7 @@ class Clasher:
         return hash_features(self._hasher, documents)
 
     def learn_many(
-        self,
-        texts: Any,
-        labels: Any,
-        ids: Sequence[Id | None] | None = None,
-        threads: int = 1,
+        self, texts: Any, labels: Any, ids: Sequence[Id | None] | None = None, threads: int = 1
     ) -> None:
         """Learn from many documents: the same as ``learn`` for each.
 
@@ -700,11 +688,7 @@ class Clasher:
             return list(threads.map(work, batches))
 
     def _learn_in_threads(
-        self,
-        source: Hashed | Buffers,
-        sets: LabelSets,
-        keys: list[Key | None] | None,
-        threads: int,
+        self, source: Hashed | Buffers, sets: LabelSets, keys: list[Key | None] | None, threads: int
     ) -> None:
         """Learn each part of the documents into its own model, then merge these.
 

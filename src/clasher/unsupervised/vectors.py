@@ -58,8 +58,7 @@ class Weighed(NamedTuple):
         is_small = len(self.buckets) <= np.iinfo(np.int32).max
         indptr = self.indptr.astype(np.int32 if is_small else np.int64)  # some solvers need 32 bits
         sparse = csr_array(
-            (self.weights.copy(), self.buckets.copy(), indptr),
-            shape=(self.documents, dimensions),
+            (self.weights.copy(), self.buckets.copy(), indptr), shape=(self.documents, dimensions)
         )
         sparse.eliminate_zeros()
         sparse.sort_indices()
@@ -239,11 +238,7 @@ class HashedTfidf:
 
     @classmethod
     def load(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        tokenizer: Tokenizer | None = None,
-        lead: bool = False,
+        cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None, lead: bool = False
     ) -> Self:
         """Read what ``save`` wrote, or the word statistics of any model file."""
         settings, _, state, _ = model_file.load(path, tokenizer)

@@ -246,11 +246,7 @@ def fit(
 @_on_error
 @model_option("The model file to predict with; it is not changed.")
 @output_option(
-    "--output",
-    "-o",
-    metavar="FOLDER",
-    required=True,
-    help="A new folder for JSON lines.",
+    "--output", "-o", metavar="FOLDER", required=True, help="A new folder for JSON lines."
 )
 @output_option("--probabilities", is_flag=True, help="Write the probability of every label too.")
 @tokenizer_option()
@@ -295,10 +291,7 @@ def predict(
     help="The folder of the model and of Spark's checkpoint; created if missing.",
 )
 @option(
-    "--initial-model",
-    metavar="FILE",
-    section="Model",
-    help="Start a new folder with this model.",
+    "--initial-model", metavar="FILE", section="Model", help="Start a new folder with this model."
 )
 @settings_options
 @output_option("--to", metavar="FOLDER", help="Write predictions here, a folder for every batch.")
