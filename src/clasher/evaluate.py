@@ -104,19 +104,16 @@ class Evaluation(Figures, Totals):
         ]
 
     def _repr_html_(self) -> str:
-        """Show figures, the curve of micro F1 and the most frequent labels in a notebook."""
         heads = ["documents", "labels", "macro F1", "micro F1", "documents/s"]
         figures = (f"{self.macro_f1:.3f}", f"{self.micro_f1:.3f}")
         line = (self.documents, self.labels, *figures, f"{self.documents_per_second:,.0f}")
         frequent = sorted(self.per_label, key=lambda row: -row.support)[:10]
+        labels = [(row.label, row.support, f"{row.f1:.3f}") for row in frequent]
         return frames.card(
             "Test, then train",
             frames.rows(heads, [line]),
             frames.curve("micro F1 along the stream", [p.window.micro_f1 for p in self.curve]),
-            frames.rows(
-                ["label", "documents", "F1"],
-                [(row.label, row.support, f"{row.f1:.3f}") for row in frequent],
-            ),
+            frames.rows(["label", "documents", "F1"], labels),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -172,11 +169,6 @@ def evaluate(
     ahead
         Batches to read and hash ahead.
 
-    Raises
-    ------
-    StreamError
-        The stream holds no document.
-
     Examples
     --------
     >>> from clasher import Clasher
@@ -206,8 +198,6 @@ def evaluate(
 
 
 class _Run:
-    """A running evaluation."""
-
     def __init__(self, model: Clasher, every: int, window: int, hidden: HiddenLabels) -> None:
         self.model = model
         self.hidden = hidden
@@ -224,7 +214,6 @@ class _Run:
         self._start = perf_counter()
 
     def step(self, hashed: Hashed, sets: LabelSets) -> None:
-        """Test, then train."""
         shown = self.hidden.hide(sets)
         predicted = self.model.step_many(hashed, shown)
         self.taught += int(np.count_nonzero(shown.known != UNLABELLED))
@@ -237,33 +226,20 @@ class _Run:
             self.window.close_pane()
 
     def progress(self) -> Progress:
-        return Progress(
-            **self._totals(),
-            macro_f1=self.metrics.macro_f1,
-            micro_f1=self.metrics.micro_f1,
-            alarms=len(self._alarms()),
-        )
+        f1: dict[str, Any] = {"macro_f1": self.metrics.macro_f1, "micro_f1": self.metrics.micro_f1}
+        return Progress(**self._totals(), **f1, alarms=len(self._alarms()))
 
     def finish(self, interrupted: bool) -> Evaluation:
         if self.documents and (not self.curve or self.curve[-1].documents < self.documents):
             self._add_point()
         return Evaluation(
-            **asdict(self.metrics.figures()),
-            **self._totals(),
-            interrupted=interrupted,
-            taught=self.taught,
-            label_probability=self.hidden.probability,
-            every=self.every,
-            window=self.panes,
-            clasher=__version__,
-            settings=self.model.settings.to_dict(),
-            curve=self.curve,
-            per_label=self.metrics.per_label(),
-            alarms=self._alarms(),
-        )
+            **asdict(self.metrics.figures()), **self._totals(), interrupted=interrupted,
+            taught=self.taught, label_probability=self.hidden.probability, every=self.every,
+            window=self.panes, clasher=__version__, settings=self.model.settings.to_dict(),
+            curve=self.curve, per_label=self.metrics.per_label(), alarms=self._alarms(),
+        )  # fmt: skip
 
     def _alarms(self) -> list[Alarm]:
-        """Return the alarms since the evaluation began."""
         return [alarm for alarm in self.model.alarms if alarm.document > self.learnt_before]
 
     def _totals(self) -> dict[str, Any]:
@@ -272,17 +248,14 @@ class _Run:
             "judged": self.metrics.documents,
             "labels": len(self.metrics.labels),
             "seconds": self.seconds,
-            "documents_per_second": _rate(self.documents, self.seconds),
+            "documents_per_second": self.documents / self.seconds if self.seconds else 0.0,
             "state_bytes": self.model.nbytes,
             "memory_bytes": process_memory(),
         }
 
     def _add_point(self) -> None:
-        point = Point(
-            **self._totals(),
-            cumulative=self.metrics.figures(),
-            window=self.window.measures().figures(),
-        )
+        cumulative, window = self.metrics.figures(), self.window.measures().figures()
+        point = Point(**self._totals(), cumulative=cumulative, window=window)
         self.curve.append(_since(point, self.curve[-1] if self.curve else None))
         if len(self.curve) == MAX_POINTS:
             kept = self.curve[1::2]
@@ -292,20 +265,15 @@ class _Run:
 
 def _since(point: Point, before: Point | None) -> Point:
     """Set the speed of a point to that since the point before."""
-    documents, seconds = (before.documents, before.seconds) if before else (0, 0.0)
-    rate = _rate(point.documents - documents, point.seconds - seconds)
-    return replace(point, documents_per_second=rate)
-
-
-def _rate(documents: int, seconds: float) -> float:
-    return documents / seconds if seconds > 0 else 0.0
+    documents, seconds = point.documents, point.seconds
+    if before is not None:
+        documents, seconds = documents - before.documents, seconds - before.seconds
+    return replace(point, documents_per_second=documents / seconds if seconds > 0 else 0.0)
 
 
 def _hashed(
     model: Clasher, batches: Iterable[tuple[Any, Any]], limit: int | None
 ) -> Generator[Batch]:
-    """Read and hash the first ``limit`` documents."""
-    left = limit
     for texts, labels in batches:
         hashed, sets = model.hash_many(texts), LabelSets.of(labels)
         if hashed.documents != len(sets):
@@ -313,10 +281,10 @@ def _hashed(
                 f"every document needs an entry of labels, None where it has none. "
                 f"Got a batch of {hashed.documents} documents and {len(sets)} entries of labels."
             )
-        if left is not None and left <= len(sets):
-            yield hashed.part(0, left), sets[:left]
+        if limit is not None and limit <= len(sets):
+            yield hashed.part(0, limit), sets[:limit]
             return
-        left = None if left is None else left - len(sets)
+        limit = None if limit is None else limit - len(sets)
         yield hashed, sets
 
 
@@ -333,36 +301,21 @@ def _pieces(batches: Iterable[Batch], every: int) -> Iterator[Batch]:
 
 
 class HiddenLabels:
-    """Hides the labels of some documents.
+    """Keeps the labels of a document with a probability.
 
     Which ones depends on the seed and on their positions in the stream, not on how it is cut.
-
-    Parameters
-    ----------
-    probability
-        The probability that a document keeps its labels.
-    seed
-        Decides which documents keep their labels.
-
-    Examples
-    --------
-    >>> hidden = HiddenLabels(0.5, seed=1)
-    >>> [sorted(labels) for labels in hidden.hide(LabelSets.of([{"oil"}, {"gold"}, {"tin"}]))]
-    [[], [], ['tin']]
     """
 
     def __init__(self, probability: float, seed: int = 0) -> None:
         if not is_number(probability, 0.0, 1.0):
-            raise SettingError.of(
-                "label_probability", "a number from 0 to 1", probability, "evaluate"
-            )
+            must_be = "a number from 0 to 1"
+            raise SettingError.of("label_probability", must_be, probability, "evaluate")
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
             raise SettingError.of("seed", "an integer from 0 on", seed, "evaluate")
         self.probability = float(probability)
         self._random = np.random.default_rng(seed)
 
     def hide(self, sets: LabelSets) -> LabelSets:
-        """Hide labels of the next documents."""
         if self.probability == 1.0:
             return sets
         return sets.only(self._random.random(len(sets)) < self.probability)

@@ -97,11 +97,7 @@ border-radius:6px;padding:10px 14px;max-width:60em}
 
 
 def card(title: str, *parts: str) -> str:
-    """Put a frame with a title around HTML.
-
-    >>> "<b>a &lt; b</b>" in card("a < b")
-    True
-    """
+    """Put a frame with a title around HTML."""
     inside = "".join(parts)
     return f'<div class="clasher"><style>{STYLE}</style><b>{escape(title)}</b>{inside}</div>'
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, NamedTuple, TypeAlias, overload
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,9 @@ from clasher.errors import LabelCapacityError, LabelError
 from clasher.text.label_names import check_name, contradiction, normal_name
 from clasher.text.tokens import arrow_chunks, plain_text
 
-UNLABELLED, COMPLETE, PARTIAL = 0, 1, 2
-"""How much is known of a document's labels."""
+UNLABELLED, COMPLETE, PARTIAL = 0, 1, 2  # how much is known of a document's labels
 
-Labels: TypeAlias = Set[str] | Sequence[str] | Mapping[str, bool] | None
-"""The labels of one document."""
+Labels: TypeAlias = Set[str] | Sequence[str] | Mapping[str, bool] | None  # of one document
 
 
 class LabelSets(Sequence[set[str]]):
@@ -80,16 +78,24 @@ class LabelSets(Sequence[set[str]]):
     @classmethod
     def join(cls, parts: Sequence[LabelSets]) -> LabelSets:
         """Concatenate label sets, which may number their labels differently."""
-        if len(parts) == 1:
-            return parts[0]
-        names, ids = _numbered(parts)
-        lengths = [np.zeros(1, np.int64)] + [np.diff(part.indptr) for part in parts]
+        if len(parts) < 2:
+            return parts[0] if parts else cls.unlabelled(0)
+        names, ids = parts[0].names, [part.ids for part in parts]
+        if any(part.names is not names for part in parts):  # parts of one model share their names
+            numbers: dict[str, int] = {}
+            for at, part in enumerate(parts):
+                if not at or part.names is not parts[at - 1].names:
+                    own = [numbers.setdefault(name, len(numbers)) for name in part.names]
+                    renumber = np.array(own, np.int32)
+                ids[at] = renumber[part.ids]
+            names = list(numbers)
+        lengths = [np.diff(part.indptr) for part in parts]
         return cls(
             names,
-            np.concatenate([np.zeros(0, np.int32), *ids]),
-            np.cumsum(np.concatenate(lengths)),
-            np.concatenate([np.zeros(0, np.bool_)] + [part.yes for part in parts]),
-            np.concatenate([np.zeros(0, np.uint8)] + [part.known for part in parts]),
+            np.concatenate(ids),
+            np.cumsum(np.concatenate([np.zeros(1, np.int64), *lengths])),
+            np.concatenate([part.yes for part in parts]),
+            np.concatenate([part.known for part in parts]),
         )
 
     @classmethod
@@ -106,7 +112,6 @@ class LabelSets(Sequence[set[str]]):
     @overload
     def __getitem__(self, index: slice) -> LabelSets: ...
     def __getitem__(self, index: int | slice) -> set[str] | LabelSets:
-        """Return the positive labels of one document, or a slice of documents."""
         if isinstance(index, slice):
             start, stop, step = index.indices(len(self))
             if step != 1:
@@ -114,13 +119,8 @@ class LabelSets(Sequence[set[str]]):
             stop = max(start, stop)
             bounds = self.indptr[start : stop + 1]
             inside = slice(int(bounds[0]), int(bounds[-1]))
-            return LabelSets(
-                self.names,
-                self.ids[inside],
-                bounds - bounds[0],
-                self.yes[inside],
-                self.known[start:stop],
-            )
+            own = self.ids[inside], bounds - bounds[0], self.yes[inside], self.known[start:stop]
+            return LabelSets(self.names, *own)
         index = range(len(self))[index]
         inside = slice(int(self.indptr[index]), int(self.indptr[index + 1]))
         return {self.names[i] for i in self.ids[inside][self.yes[inside]]}
@@ -140,11 +140,7 @@ class LabelSets(Sequence[set[str]]):
         return f"LabelSets([{shown}{', …' if len(self) > 3 else ''}], documents={len(self)})"
 
     def as_given(self, document: int) -> Labels:
-        """Return the labels of one document in a form that a model takes.
-
-        >>> LabelSets.of([{"oil": True, "gold": False}]).as_given(0)
-        {'oil': True, 'gold': False}
-        """
+        """Return the labels of one document in a form that a model takes."""
         if self.known[document] == UNLABELLED:
             return None
         if self.known[document] == COMPLETE:
@@ -154,20 +150,12 @@ class LabelSets(Sequence[set[str]]):
         return dict(zip(names, self.yes[inside].tolist(), strict=True))
 
     def only(self, kept: npt.NDArray[np.bool_]) -> LabelSets:
-        """Keep the labels of some documents; the others become unlabelled.
-
-        >>> LabelSets.of([{"oil"}, {"gold"}]).only(np.array([False, True])).known.tolist()
-        [0, 1]
-        """
+        """Keep the labels of some documents; the others become unlabelled."""
         lengths = np.diff(self.indptr)
         entries = np.repeat(kept, lengths)
-        return LabelSets(
-            self.names,
-            self.ids[entries],
-            np.concatenate(([0], np.cumsum(lengths * kept))),
-            self.yes[entries],
-            np.where(kept, self.known, UNLABELLED).astype(np.uint8),
-        )
+        indptr = np.concatenate(([0], np.cumsum(lengths * kept)))
+        known = np.where(kept, self.known, UNLABELLED).astype(np.uint8)
+        return LabelSets(self.names, self.ids[entries], indptr, self.yes[entries], known)
 
     @property
     def documents(self) -> npt.NDArray[np.int64]:
@@ -177,37 +165,14 @@ class LabelSets(Sequence[set[str]]):
     def to_arrow(self) -> pa.ListArray:
         """Return the positive labels as an Arrow list column, null for unlabelled documents."""
         ends = np.concatenate(([0], np.cumsum(self.yes)))[self.indptr].astype(np.int32)
-        values = pa.DictionaryArray.from_arrays(
-            pa.array(self.ids[self.yes], pa.int32()), pa.array(self.names, pa.string())
-        )
-        return pa.ListArray.from_arrays(
-            pa.array(ends, pa.int32()),
-            values.cast(pa.string()),
-            mask=pa.array(self.known == UNLABELLED),
-        )
-
-
-class NumberedSets(NamedTuple):
-    """Label sets in the numbers of a ``LabelIndex``, ascending within a document."""
-
-    ids: npt.NDArray[np.int32]
-    indptr: npt.NDArray[np.int64]
-    yes: npt.NDArray[np.bool_]
-    known: npt.NDArray[np.uint8]
+        ids, names = pa.array(self.ids[self.yes], pa.int32()), pa.array(self.names, pa.string())
+        values = pa.DictionaryArray.from_arrays(ids, names).cast(pa.string())
+        nulls = pa.array(self.known == UNLABELLED)
+        return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values, mask=nulls)
 
 
 class LabelIndex:
-    """The numbers of labels, which grow as labels appear.
-
-    Examples
-    --------
-    >>> index, sets = LabelIndex(max_labels=2), LabelSets.of([{"oil"}, {"gold", "oil"}])
-    >>> index.extend(index.unknown(sets))
-    >>> index.translate(sets).ids.tolist()
-    [0, 0, 1]
-    >>> index.names
-    ['oil', 'gold']
-    """
+    """The numbers of labels, which grow as labels appear."""
 
     def __init__(self, max_labels: int, names: Iterable[str] = ()) -> None:
         self.max_labels = max_labels
@@ -259,13 +224,11 @@ class LabelIndex:
                 )
 
     def extend(self, names: Iterable[str]) -> None:
-        """Give the next numbers to new names, if there is room for them."""
         for name in names:
             self.numbers[name] = len(self.names)
             self.names.append(name)
 
     def replace(self, number: int, name: str) -> None:
-        """Give the number of an evicted label to another name."""
         del self.numbers[self.names[number]]
         self.names[number] = name
         self.numbers[name] = number
@@ -279,7 +242,6 @@ class LabelIndex:
         self._rewrite([new if i == number else name for i, name in enumerate(self.names)])
 
     def remove(self, number: int) -> None:
-        """Remove a label; the last label gets its number."""
         names = list(self.names)
         names[number] = names[-1]
         self._rewrite(names[:-1])
@@ -289,52 +251,28 @@ class LabelIndex:
         self.names = names
         self.numbers = {name: i for i, name in enumerate(names)}
 
-    def translate(self, sets: LabelSets) -> NumberedSets:
-        """Translate ``sets``, whose names all have numbers, to ascending distinct numbers."""
+    def translate(self, sets: LabelSets) -> LabelSets:
+        """Number ``sets``, whose names all have numbers: ascending in a document, each once."""
         numbers = np.zeros(len(sets.names), np.int64)
         for used in np.unique(sets.ids):
             numbers[used] = self.numbers[sets.names[used]]
         size = len(self) + 1
         keys, first = np.unique(sets.documents * size + numbers[sets.ids], return_index=True)
-        return NumberedSets(
-            (keys % size).astype(np.int32),
-            np.searchsorted(keys, np.arange(len(sets) + 1) * size).astype(np.int64),
-            sets.yes[first],
-            sets.known,
-        )
-
-
-def _numbered(parts: Sequence[LabelSets]) -> tuple[Sequence[str], list[npt.NDArray[np.int32]]]:
-    """Return the names of all parts, and the ids of each part renumbered to them."""
-    if len({id(part.names) for part in parts}) == 1:  # parts of one model share their names
-        return parts[0].names, [part.ids for part in parts]
-    numbers: dict[str, int] = {}
-    ids = []
-    names: Sequence[str] | None = None
-    for part in parts:
-        if part.names is not names:
-            names = part.names
-            renumber = np.array(
-                [numbers.setdefault(name, len(numbers)) for name in names], np.int32
-            )
-        ids.append(renumber[part.ids])
-    return list(numbers), ids
+        indptr = np.searchsorted(keys, np.arange(len(sets) + 1) * size).astype(np.int64)
+        ids = (keys % size).astype(np.int32)
+        return LabelSets(self.names, ids, indptr, sets.yes[first], sets.known)
 
 
 # ── reading columns of labels ─────────────────────────────────────────────────────────────────────
 
-_LISTS = (
-    pa.types.is_list,
-    pa.types.is_large_list,
-    pa.types.is_fixed_size_list,
-    pa.types.is_list_view,
-    pa.types.is_large_list_view,
-)
+_LISTS = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
 
 
 def _read(labels: Any) -> LabelSets:
     chunks = arrow_chunks(labels)
-    if chunks is not None and not any(map(_holds_mappings, chunks)):
+    types = [] if chunks is None else [chunk.type for chunk in chunks]
+    has_mappings = any(pa.types.is_struct(kind) or pa.types.is_map(kind) for kind in types)
+    if chunks is not None and not has_mappings:
         return _read_arrow(chunks)
     if isinstance(labels, str | bytes | Mapping) or not isinstance(labels, Iterable):
         raise LabelError(
@@ -344,12 +282,7 @@ def _read(labels: Any) -> LabelSets:
     return _read_objects(labels if chunks is None else _mappings(labels, chunks))
 
 
-def _holds_mappings(chunk: pa.Array) -> bool:
-    return bool(pa.types.is_struct(chunk.type) or pa.types.is_map(chunk.type))
-
-
 def _mappings(labels: Any, chunks: list[pa.Array]) -> Iterator[dict[str, Any] | None]:
-    """Read the mappings of an Arrow column; a null in them is an unknown label."""
     entries = labels.to_pylist() if isinstance(labels, pa.Array | pa.ChunkedArray) else labels
     for entry, is_null in zip(entries, _nulls(chunks), strict=True):
         yield None if is_null else {k: v for k, v in dict(entry).items() if v is not None}
@@ -373,8 +306,7 @@ def _read_arrow(chunks: list[pa.Array]) -> LabelSets:
 
 
 def _texts(chunk: pa.Array) -> pa.Array:
-    """Return the labels of all documents of a list column."""
-    is_list = any(test(chunk.type) for test in _LISTS)
+    is_list = any(getattr(pa.types, f"is_{kind}")(chunk.type) for kind in _LISTS)
     texts = plain_text(chunk.flatten()) if is_list else None
     if texts is None:
         raise LabelError(
@@ -424,31 +356,21 @@ def _read_objects(labels: Iterable[Any]) -> LabelSets:
             ids.append(numbers.setdefault(name, len(numbers)))
         yes.extend([True] * (len(ids) - len(yes)))
         indptr.append(len(ids))
-    return _canonical(
-        list(numbers),
-        np.array(ids, np.int32),
-        np.array(indptr, np.int64),
-        np.array(yes, np.bool_),
-        np.array(known, np.uint8),
-    )
+    entries = np.array(ids, np.int32), np.array(indptr, np.int64), np.array(yes, np.bool_)
+    return _canonical(list(numbers), *entries, np.array(known, np.uint8))
 
 
 def _canonical(
-    names: list[str],
-    ids: npt.NDArray[Any],
-    indptr: npt.NDArray[np.int64],
-    yes: npt.NDArray[np.bool_] | None,
-    known: npt.NDArray[np.uint8],
-) -> LabelSets:
+    names: list[str], ids: npt.NDArray[Any], indptr: npt.NDArray[np.int64],
+    yes: npt.NDArray[np.bool_] | None, known: npt.NDArray[np.uint8],
+) -> LabelSets:  # fmt: skip
     """Normalise each name, and renumber by first document, then by text."""
     used, first = np.unique(ids, return_index=True)
     first_document = np.searchsorted(indptr, first, side="right") - 1
     order = sorted(range(len(used)), key=lambda i: (first_document[i], names[used[i]]))
     given = [names[used[i]] for i in order]
-    normal = [
-        check_name(name, f"document {first_document[i]}: ")
-        for i, name in zip(order, given, strict=True)
-    ]
+    owners = (f"document {first_document[i]}: " for i in order)
+    normal = [check_name(name, owner) for name, owner in zip(given, owners, strict=True)]
     if normal != given:
         return _merged(normal, used[order], ids, indptr, yes, known)
     renumber = np.zeros(len(names), np.int32)
@@ -457,13 +379,9 @@ def _canonical(
 
 
 def _merged(
-    normal: list[str],
-    used: npt.NDArray[Any],
-    ids: npt.NDArray[Any],
-    indptr: npt.NDArray[np.int64],
-    yes: npt.NDArray[np.bool_] | None,
-    known: npt.NDArray[np.uint8],
-) -> LabelSets:
+    normal: list[str], used: npt.NDArray[Any], ids: npt.NDArray[Any], indptr: npt.NDArray[np.int64],
+    yes: npt.NDArray[np.bool_] | None, known: npt.NDArray[np.uint8],
+) -> LabelSets:  # fmt: skip
     """Give the ids ``used`` their ``normal`` names, which may be equal."""
     numbers: dict[str, int] = {}
     renumber = np.zeros(int(used.max()) + 1, np.int32)

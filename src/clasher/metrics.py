@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,8 +28,7 @@ from clasher.labels import LabelSets
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-OTHER = "(other labels)"
-"""The row for all labels beyond ``max_labels``."""
+OTHER = "(other labels)"  # the row for all labels beyond ``max_labels``
 
 
 class LabelRow(NamedTuple):
@@ -57,21 +57,39 @@ class Figures:
     subset_accuracy: float
 
 
+def _precision(counts: IntArray) -> FloatArray:
+    return _quotients(counts[TP], counts[TP] + counts[FP])
+
+
+def _recall(counts: IntArray) -> FloatArray:
+    return _quotients(counts[TP], counts[TP] + counts[FN])
+
+
+def _f1(counts: IntArray) -> FloatArray:
+    return _quotients(2 * counts[TP], 2 * counts[TP] + counts[FP] + counts[FN])
+
+
+def _quotients(above: IntArray, below: IntArray) -> FloatArray:
+    return np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
+
+
+def _micro(measure: Callable[[IntArray], FloatArray], measures: Measures) -> float:
+    return float(measure(measures.counts.sum(axis=1, keepdims=True))[0])
+
+
+def _macro(measure: Callable[[IntArray], FloatArray], measures: Measures) -> float:
+    values = measure(measures._named)[measures._seen()]
+    return float(values.mean()) if len(values) else 0.0
+
+
 class Measures:
     """Measures computed from counts.
 
     Macro averages are over the labels seen in the truth so far: at the end of a stream over all its
     labels, as in the paper. A label that was predicted but never true counts in the micro averages
-    only.
-
-    Parameters
-    ----------
-    names
-        The label of each column of ``counts``; the first is ``(other labels)``, see ``Metrics``.
-    counts : int64 array [4, labels + 1]
-        tp, fp, fn, and the number of partially labelled documents that name the label.
-    totals : int64 array [3]
-        Documents judged, those with complete labels, and those of them without an error.
+    only. ``names`` belong to the columns of ``counts`` (tp, fp, fn, and the partially labelled
+    documents that name the label), ``(other labels)`` first. ``totals`` are the documents judged,
+    those with complete labels, and those of them without an error.
     """
 
     def __init__(self, names: Sequence[str], counts: IntArray, totals: IntArray) -> None:
@@ -89,42 +107,19 @@ class Measures:
         """The labels seen in the truth, in order of appearance."""
         return [self.names[i + 1] for i in np.flatnonzero(self._seen()).tolist()]
 
-    @property
-    def micro_precision(self) -> float:
-        """The share of predicted labels that are true."""
-        return self._micro(_precision)
-
-    @property
-    def micro_recall(self) -> float:
-        """The share of true labels that were predicted."""
-        return self._micro(_recall)
-
-    @property
-    def micro_f1(self) -> float:
-        """F1 of the summed counts."""
-        return self._micro(_f1)
-
-    @property
-    def macro_precision(self) -> float:
-        """The mean precision of the labels seen in the truth."""
-        return self._macro(_precision)
-
-    @property
-    def macro_recall(self) -> float:
-        """The mean recall of the labels seen in the truth."""
-        return self._macro(_recall)
-
-    @property
-    def macro_f1(self) -> float:
-        """The mean F1 of the labels seen in the truth."""
-        return self._macro(_f1)
+    micro_precision = property(partial(_micro, _precision))
+    micro_recall = property(partial(_micro, _recall))
+    micro_f1 = property(partial(_micro, _f1))
+    macro_precision = property(partial(_macro, _precision))
+    macro_recall = property(partial(_macro, _recall))
+    macro_f1 = property(partial(_macro, _f1))
 
     def macro_f1_over(self, labels: int) -> float:
         """Return the mean F1 over ``labels`` labels, with 0 for those not seen in the truth.
 
         The paper draws this: it averages over all labels of the corpus from the start.
         """
-        f1 = _f1(self._named())[self._seen()]
+        f1 = _f1(self._named)[self._seen()]
         if labels < len(f1):
             least = f"at least the number of labels seen, {len(f1)}"
             raise SettingError.of("labels", least, labels, "macro_f1_over")
@@ -138,12 +133,12 @@ class Measures:
         as correctly not predicted before. In a partially labelled document only the labels it
         names are decisions.
         """
-        return _quotient(self._errors(), self._decisions())
+        return _quotient(int(self._named[FP : FN + 1].sum()), self._decisions())
 
     @property
     def accuracy(self) -> float:
-        """The share of correct decisions, 1 − Hamming loss."""
-        return _quotient(self._decisions() - self._errors(), self._decisions())
+        wrong, decisions = int(self._named[FP : FN + 1].sum()), self._decisions()
+        return _quotient(decisions - wrong, decisions)
 
     @property
     def subset_accuracy(self) -> float:
@@ -151,49 +146,30 @@ class Measures:
         return _quotient(self.totals[EXACT], self.totals[WHOLE])
 
     def figures(self) -> Figures:
-        """Return all measures."""
         return Figures(**{f.name: getattr(self, f.name) for f in fields(Figures)})
 
     def summary(self) -> dict[str, float]:
-        """Return all measures by name."""
         return asdict(self.figures())
 
     def per_label(self) -> list[LabelRow]:
-        """Return a row for each label, the most frequent first, ties by name."""
         counts = self.counts
-        rows = zip(
-            self.names,
-            (counts[TP] + counts[FN]).tolist(),
-            (counts[TP] + counts[FP]).tolist(),
-            _precision(counts).tolist(),
-            _recall(counts).tolist(),
-            _f1(counts).tolist(),
-            strict=False,  # the list of names grows with the stream
-        )
+        support, predicted = counts[TP] + counts[FN], counts[TP] + counts[FP]
+        columns = (support, predicted, _precision(counts), _recall(counts), _f1(counts))
+        # not strict: the list of names grows with the stream
+        rows = zip(self.names, *(column.tolist() for column in columns), strict=False)
         other, *named = (LabelRow(*row) for row in rows)
         shown = [other, *named] if other.support or other.predicted else named
         return sorted(shown, key=lambda row: (-row.support, row.label))
 
+    @property
     def _named(self) -> IntArray:
         return self.counts[:, 1:]
 
     def _seen(self) -> npt.NDArray[np.bool_]:
-        named = self._named()
-        seen: npt.NDArray[np.bool_] = named[TP] + named[FN] > 0
-        return seen
-
-    def _micro(self, measure: Callable[[IntArray], FloatArray]) -> float:
-        return float(measure(self.counts.sum(axis=1, keepdims=True))[0])
-
-    def _macro(self, measure: Callable[[IntArray], FloatArray]) -> float:
-        values = measure(self._named())[self._seen()]
-        return float(values.mean()) if len(values) else 0.0
-
-    def _errors(self) -> int:
-        return int(self._named()[FP : FN + 1].sum())
+        return np.asarray(self._named[TP] + self._named[FN] > 0)
 
     def _decisions(self) -> int:
-        named = self._named()
+        named = self._named
         return int(self.totals[WHOLE] * named.shape[1] + named[STATED].sum())
 
 
@@ -204,12 +180,9 @@ class Metrics(Measures):
     on the labels it names, since the truth of others is unknown; an unlabelled one not at all. The
     figures do not depend on how the stream is cut.
 
-    Parameters
-    ----------
-    max_labels
-        The first this many labels are counted separately, to bound memory to 32 bytes and a name
-        per label. Later ones are counted together as ``(other labels)``: exact in micro averages
-        and subset accuracy, left out of macro averages, Hamming loss and accuracy.
+    The first ``max_labels`` labels are counted separately, to bound memory to 32 bytes and a name
+    per label. Later ones are counted together as ``(other labels)``: exact in micro averages and
+    subset accuracy, left out of macro averages, Hamming loss and accuracy.
 
     Examples
     --------
@@ -262,16 +235,12 @@ class Metrics(Measures):
         for _, name in judged[: self.max_labels - len(self._numbers)]:
             self._numbers[name] = len(self._names)
             self._names.append(name)
-        if len(self._names) > self.counts.shape[1]:
-            self._widen(len(self._names))
-        return [self._numbers.get(name, 0) for name in names]
-
-    def _widen(self, columns: int) -> None:
+        columns = len(self._names)
         if columns > self._store.shape[1]:
-            store = np.zeros((4, min(2 * columns, self.max_labels + 1)), np.int64)
-            store[:, : self.counts.shape[1]] = self.counts
-            self._store = store
+            self._store = np.zeros((4, min(2 * columns, self.max_labels + 1)), np.int64)
+            self._store[:, : self.counts.shape[1]] = self.counts
         self.counts = self._store[:, :columns]
+        return [self._numbers.get(name, 0) for name in names]
 
 
 class Window:
@@ -279,16 +248,6 @@ class Window:
 
     ``close_pane`` ends a part and starts the next. The window keeps the counts at the end of each
     and subtracts them: no cost per document, 32 bytes per label and pane.
-
-    Examples
-    --------
-    >>> metrics = Metrics()
-    >>> window = Window(metrics, panes=1)
-    >>> metrics.update_many([{"oil"}], [{"gold"}])
-    >>> window.close_pane()
-    >>> metrics.update_many([{"oil"}], [{"oil"}])
-    >>> metrics.micro_f1, window.measures().micro_f1
-    (0.5, 1.0)
     """
 
     def __init__(self, metrics: Metrics, panes: int) -> None:
@@ -298,7 +257,6 @@ class Window:
         self.close_pane()
 
     def close_pane(self) -> None:
-        """End the pane; drop the oldest of a full window."""
         self._ends.append((self.metrics.counts.copy(), self.metrics.totals.copy()))
 
     def measures(self) -> Measures:
@@ -318,22 +276,6 @@ def _renumber(sets: LabelSets, numbers: dict[str, int]) -> IntArray:
     used, places = np.unique(sets.ids, return_inverse=True)
     mine = [numbers.setdefault(sets.names[i], len(numbers)) for i in used.tolist()]
     return np.array(mine, np.int64)[places]
-
-
-def _precision(counts: IntArray) -> FloatArray:
-    return _quotients(counts[TP], counts[TP] + counts[FP])
-
-
-def _recall(counts: IntArray) -> FloatArray:
-    return _quotients(counts[TP], counts[TP] + counts[FN])
-
-
-def _f1(counts: IntArray) -> FloatArray:
-    return _quotients(2 * counts[TP], 2 * counts[TP] + counts[FP] + counts[FN])
-
-
-def _quotients(above: IntArray, below: IntArray) -> FloatArray:
-    return np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
 
 
 def _quotient(above: float, below: float) -> float:

@@ -28,7 +28,7 @@ from clasher.labels import LabelIndex, Labels, LabelSets
 from clasher.learning import drift, explain, late_labels, memory, merge, model_file, relabel
 from clasher.learning.drift import Alarm
 from clasher.learning.explain import Explanation, WordWeight
-from clasher.learning.late_labels import Id, Key
+from clasher.learning.late_labels import Id, Keys
 from clasher.learning.merge import Rules, Sketch
 from clasher.settings import PAPER, ModelSettings, Settings, signature_of
 from clasher.text.analyzer import Tokenizer
@@ -37,6 +37,7 @@ from clasher.text.label_names import settled_names
 from clasher.text.tokens import Buffers, as_buffers
 
 BATCH = 1024  # documents that pass through the stages together
+NOWHERE = np.empty((0, 0), np.float32)  # no room for probabilities
 
 
 class Clasher:
@@ -145,13 +146,7 @@ class Clasher:
 
     @property
     def unseen(self) -> dict[str, int]:
-        """How many documents ago each label was last named; the longest unseen is evicted first.
-
-        >>> model = Clasher(dimensions=64)
-        >>> model.learn_many(["wheat", "gold", "iron"], [{"grain"}, {"metal"}, {"metal"}])
-        >>> model.unseen
-        {'grain': 2, 'metal': 0}
-        """
+        """How many documents ago each label was last named; the longest unseen is evicted first."""
         seen = self._state.seen[: len(self._index)]
         return dict(zip(self._index.names, (self.documents - seen).tolist(), strict=True))
 
@@ -170,19 +165,16 @@ class Clasher:
     @property
     def pending(self) -> int:
         """The number of observed documents that wait for their labels."""
-        return late_labels.pending(self._state)
+        return late_labels.mark(self._state, late_labels.WAITING)
 
     @property
     def dropped(self) -> int:
         """The number of documents dropped before their labels came, to make room for others."""
-        return late_labels.dropped(self._state)
+        return late_labels.mark(self._state, late_labels.DROPPED)
 
     @property
     def state(self) -> State:
-        """The arrays of the model, not copied: for code that splits or merges models.
-
-        Their layout (``clasher.kernels.state.State``) may change between versions.
-        """
+        """The arrays of the model, not copied; their layout may change between versions."""
         return self._state
 
     @property
@@ -202,7 +194,6 @@ class Clasher:
         )
 
     def _repr_html_(self) -> str:
-        """Show the model and its most frequent labels in a notebook."""
         support = sorted(self.support.items(), key=lambda pair: -pair[1])
         counts = (self.documents, self.labelled, len(self._index), f"{self.nbytes / 1e6:.1f} MB")
         return frames.card(
@@ -356,14 +347,7 @@ class Clasher:
         return self.decide_many(texts)[1]
 
     def decide_many(self, texts: Any) -> tuple[LabelSets, npt.NDArray[np.float32]]:
-        """Return both ``predict_many`` and ``probabilities_many``, at the cost of one of them.
-
-        >>> model = Clasher(1024)
-        >>> model.learn_many(["wheat and corn"] * 5, [{"grain"}] * 5)
-        >>> labels, probabilities = model.decide_many(["corn and wheat"])
-        >>> labels[0], probabilities.shape
-        ({'grain'}, (1, 1))
-        """
+        """Return both ``predict_many`` and ``probabilities_many``, at the cost of one of them."""
         parts = self._in_parallel(self._decide, texts)
         none = np.zeros((0, len(self._index)), np.float32)
         probabilities = np.concatenate([none, *(part for _, part in parts)])
@@ -424,14 +408,7 @@ class Clasher:
     # ── labels that change ───────────────────────────────────────────────────────────────────
 
     def rename_label(self, old: str, new: str) -> None:
-        """Rename a label.
-
-        >>> model = Clasher(1024)
-        >>> model.learn("wheat prices rise", {"grian"})
-        >>> model.rename_label("grian", "grain")
-        >>> model.labels
-        ['grain']
-        """
+        """Rename a label."""
         self._index.rename(old, new)
 
     def merge_labels(self, source: str, target: str) -> None:
@@ -496,10 +473,7 @@ class Clasher:
             self._add(other, merge.MODELS)
 
     def add_difference(self, learnt: Self) -> None:
-        """Add what parts of a stream have learnt since they started from this model.
-
-        See ``clasher.runtime.deltas``; ``learnt`` stays as it is.
-        """
+        """Add what parts of a stream learnt from this model on; see ``clasher.runtime.deltas``."""
         if learnt.documents:
             self._add(learnt, merge.DIFFERENCES)
 
@@ -509,13 +483,7 @@ class Clasher:
         )
 
     def copy(self) -> Self:
-        """Return an independent copy.
-
-        >>> model = Clasher(1024)
-        >>> model.copy().learn("wheat and corn", {"grain"})
-        >>> model.labels
-        []
-        """
+        """Return an independent copy."""
         state = memory.copy(self._state)
         model = self.from_state(self.settings, self._index.names, state, self.alarms)
         model.pinned = set(self.pinned)
@@ -551,7 +519,7 @@ class Clasher:
 
     def _checked(
         self, texts: Any, labels: Any, ids: Sequence[Id | None] | None
-    ) -> tuple[Hashed | Buffers, LabelSets, list[Key | None] | None]:
+    ) -> tuple[Hashed | Buffers, LabelSets, Keys]:
         """Check documents, labels and ids before anything is learnt: all or nothing."""
         sets = LabelSets.of(labels)
         source = texts if isinstance(texts, Hashed | Buffers) else as_buffers(texts)
@@ -571,13 +539,8 @@ class Clasher:
         return sets
 
     def _steps(
-        self,
-        source: Hashed | Buffers,
-        sets: LabelSets,
-        keys: list[Key | None] | None,
-        predicting: bool,
+        self, source: Hashed | Buffers, sets: LabelSets, keys: Keys, predicting: bool
     ) -> Iterator[LabelSets]:
-        """Step batch by batch; yield the predictions of each."""
         start = 0
         for hashed in self._hasher.batches(source, BATCH):
             inside = slice(start, start + hashed.documents)
@@ -623,12 +586,8 @@ class Clasher:
         """Do the same for labels that do not all fit: refuse them, or evict others."""
         self._with_room(sets)
         if len(sets) > 1:  # a number may pass to another label between two documents
-            return LabelSets.join(
-                [
-                    self._advance(hashed.part(i, i + 1), sets[i : i + 1], predicting)
-                    for i in range(len(sets))
-                ]
-            )
+            singles = ((hashed.part(i, i + 1), sets[i : i + 1]) for i in range(len(sets)))
+            return LabelSets.join([self._advance(*single, predicting) for single in singles])
         predicted = self._predict(hashed) if predicting else None  # before labels are evicted
         self._evict(sets)
         nothing = self._advance(hashed, sets, predicting=False)
@@ -652,15 +611,8 @@ class Clasher:
             self._index.replace(number, name)
             spared.add(number)
 
-    def _predict(self, hashed: Hashed) -> LabelSets:
-        """Do lines 3–5 of Algorithm 1 for a batch."""
-        return self._predict_into(hashed, np.empty((0, 0), np.float32))
-
-    def _decide(self, hashed: Hashed) -> tuple[LabelSets, npt.NDArray[np.float32]]:
-        probabilities = np.empty((hashed.documents, len(self._index)), np.float32)
-        return self._predict_into(hashed, probabilities), probabilities
-
-    def _predict_into(self, hashed: Hashed, probabilities: npt.NDArray[np.float32]) -> LabelSets:
+    def _predict(self, hashed: Hashed, probabilities: Any = NOWHERE) -> LabelSets:
+        """Do lines 3–5 of Algorithm 1 for a batch; write probabilities if there is room."""
         words = hashed.words
         indptr = np.zeros(hashed.documents + 1, np.int64)
         ids = np.empty(hashed.documents * len(self._index), np.int32)
@@ -671,6 +623,10 @@ class Clasher:
         )  # fmt: skip
         return LabelSets(self._names(), ids[: indptr[-1]], indptr)
 
+    def _decide(self, hashed: Hashed) -> tuple[LabelSets, npt.NDArray[np.float32]]:
+        probabilities = np.empty((hashed.documents, len(self._index)), np.float32)
+        return self._predict(hashed, probabilities), probabilities
+
     def _names(self) -> list[str]:
         """Return the names of labels, shared between batches unless eviction may change them."""
         evicting = self.settings.on_full == "evict"
@@ -679,7 +635,6 @@ class Clasher:
     # ── threads ──────────────────────────────────────────────────────────────────────────────
 
     def _in_parallel(self, work: Any, texts: Any) -> list[Any]:
-        """Apply ``work`` to batches of documents on all cores, in order."""
         source = texts if isinstance(texts, Hashed | Buffers) else as_buffers(texts)
         batches = self._hasher.batches(source, BATCH)
         if source.documents <= BATCH:  # threads would cost more than they save
@@ -688,7 +643,7 @@ class Clasher:
             return list(threads.map(work, batches))
 
     def _learn_in_threads(
-        self, source: Hashed | Buffers, sets: LabelSets, keys: list[Key | None] | None, threads: int
+        self, source: Hashed | Buffers, sets: LabelSets, keys: Keys, threads: int
     ) -> None:
         """Learn each part of the documents into its own model, then merge these.
 
@@ -699,7 +654,8 @@ class Clasher:
         parts = [slice(*bound) for bound in bounds]
         models = [self, *(self._fresh() for _ in bounds[1:])]
         with ThreadPoolExecutor(len(bounds)) as pool:
-            hashed = list(pool.map(self._hash_part, [source.part(*bound) for bound in bounds]))
+            sources = [source.part(*bound) for bound in bounds]
+            hashed = list(pool.map(lambda s: next(self._hasher.batches(s, s.documents)), sources))
             counted = list(pool.map(self._count, hashed[:-1]))
             starts = list(accumulate([Sketch.of(self._state), *counted], Sketch.plus))
             for model, start in zip(models[1:], starts[1:], strict=True):
@@ -715,11 +671,7 @@ class Clasher:
     def _fresh(self) -> Self:
         return self.from_state(self.settings, (), memory.allocate(self.settings))
 
-    def _hash_part(self, part: Hashed | Buffers) -> Hashed:
-        return next(self._hasher.batches(part, part.documents))
-
     def _count(self, hashed: Hashed) -> Sketch:
-        """Count the words of some documents."""
         model = self._fresh()
         model._step(hashed, LabelSets.unlabelled(hashed.documents))
         return Sketch.of(model.state)

@@ -86,9 +86,9 @@ def test_stretches_end_at_fixed_places_of_the_stream(labelled, before, every):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(drift, "EVERY", every)
         stretches = list(Watch.stretches(known, before))
-    assert [s.start for s in stretches] == [0, *(s.stop for s in stretches[:-1])]
-    assert stretches[-1].stop == len(known) or stretches == [(0, 0, False)]
-    due = [s.stop for s in stretches if s.is_due]
+    assert [start for start, _, _ in stretches] == [0, *(stop for _, stop, _ in stretches[:-1])]
+    assert stretches[-1][1] == len(known) or stretches == [(0, 0, False)]
+    due = [stop for _, stop, is_due in stretches if is_due]
     assert due == [
         at + 1
         for at, is_labelled in enumerate(labelled)

@@ -44,11 +44,9 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
 
     @property
     def path(self) -> Path:
-        """The model file."""
         return Path(self.datadir, MODEL_FILE)
 
     def initialize(self, parallel: bool = False) -> None:
-        """Load the model, once."""
         if self._model is not None:
             return
         if not self.path.exists():
@@ -58,12 +56,9 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
         try:
             self._model = Clasher.load(self.path)
         except ClasherError as error:
-            raise OperationFailedException(
-                str(error), project_id=self.project.project_id
-            ) from error
+            raise self._failure(error) from error
 
     def _train(self, corpus: Any, params: dict[str, Any], jobs: int = 0) -> None:
-        """Train a new model."""
         if corpus == "cached":
             self._refuse("keeps no documents to train from again; leave out --cached")
         if corpus.is_empty():
@@ -71,13 +66,11 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
         self._learn_into(self._new(params), corpus)
 
     def _learn(self, corpus: Any, params: dict[str, Any]) -> None:
-        """Learn more documents: all of them, or none if there is an error."""
         self.initialize()
         assert self._model is not None
         self._learn_into(self._model.copy(), corpus)
 
     def _suggest_batch(self, documents: list[Any], params: dict[str, Any]) -> Any:
-        """Return the most probable subjects."""
         model = self._model
         assert model is not None
         subjects = self.project.subjects
@@ -113,9 +106,7 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
             self.path.parent.mkdir(parents=True, exist_ok=True)
             model.save(self.path)
         except ClasherError as error:
-            raise OperationFailedException(
-                str(error), project_id=self.project.project_id
-            ) from error
+            raise self._failure(error) from error
         self._model = model
 
     def _new(self, params: dict[str, Any]) -> Clasher:
@@ -130,6 +121,9 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
             raise ConfigurationException(
                 f"backend clasher: {error}", project_id=self.project.project_id
             ) from error
+
+    def _failure(self, error: ClasherError) -> OperationFailedException:
+        return OperationFailedException(str(error), project_id=self.project.project_id)
 
     def _refuse(self, why: str) -> None:
         raise NotSupportedException(f"backend clasher {why}", project_id=self.project.project_id)

@@ -40,20 +40,11 @@ from river import base  # noqa: E402
 __all__ = ["ClasherClassifier"]
 
 Label: TypeAlias = str | int
-Kind: TypeAlias = type[str] | type[int] | None
-"""Whether the labels of a stream are text or integers; None before the first."""
+Kind: TypeAlias = type[str] | type[int] | None  # of all labels; None before the first
 
 
 def read_labels(labels: Any, kind: Kind) -> tuple[Labels, Kind]:
-    """Return labels as a model takes them, and their kind.
-
-    >>> read_labels({1: True, 2: False, 3: None}, None)
-    ({'1': True, '2': False}, <class 'int'>)
-    >>> read_labels({"oil"}, int)
-    Traceback (most recent call last):
-    clasher.errors.LabelError: labels must be all integers or all text, and label 'oil' is not an \
-integer as those before it; convert them to text: str(label)
-    """
+    """Return labels as a model takes them, and their kind."""
     if labels is None:
         return None, kind
     if isinstance(labels, Mapping):
@@ -70,14 +61,14 @@ integer as those before it; convert them to text: str(label)
     return {str(name) for name in names}, _kind(names, kind)
 
 
-def given_label(name: str, kind: Kind) -> Label:
-    """Return a label of the model as it was given."""
-    return int(name) if kind is int else name
-
-
 def _kind(names: Iterable[Any], kind: Kind) -> Kind:
     for name in names:
-        own = _kind_of(name)
+        if not isinstance(name, str) and (not isinstance(name, Integral) or isinstance(name, bool)):
+            raise LabelError(
+                f"a label must be text or an integer. Got {name!r} instead; convert it to text: "
+                f"str(label)"
+            )
+        own: Kind = str if isinstance(name, str) else int
         if kind is not None and own is not kind:
             expected = "an integer" if kind is int else "text"
             raise LabelError(
@@ -86,16 +77,6 @@ def _kind(names: Iterable[Any], kind: Kind) -> Kind:
             )
         kind = own
     return kind
-
-
-def _kind_of(name: Any) -> Kind:
-    if isinstance(name, str):
-        return str
-    if isinstance(name, Integral) and not isinstance(name, bool):
-        return int
-    raise LabelError(
-        f"a label must be text or an integer. Got {name!r} instead; convert it to text: str(label)"
-    )
 
 
 def _state(name: Any, state: Any) -> bool | None:
@@ -110,11 +91,7 @@ def _state(name: Any, state: Any) -> bool | None:
 
 
 def rows(batch: Any) -> list[Any]:
-    """Return the documents or the labels of a batch: rows of a table, or entries of a column.
-
-    >>> rows(pa.table({"wheat": [1, 0], "corn": [2, 1]}))
-    [{'wheat': 1, 'corn': 2}, {'wheat': 0, 'corn': 1}]
-    """
+    """Return the documents or the labels of a batch: rows of a table, or entries of a column."""
     if _of(batch, "pandas") and hasattr(batch, "columns"):
         return list(batch.to_dict("records"))
     if _of(batch, "polars") and hasattr(batch, "to_dicts"):
@@ -146,11 +123,8 @@ def _of(value: Any, library: str) -> bool:
     return type(value).__module__.partition(".")[0] == library
 
 
-Document: TypeAlias = str | Mapping[Any, Any]
-"""A text, or features: names with values."""
-
-OF_FEATURES = {"weighting": "tf", "tf": "count"}
-"""The defaults for features: take them as they are."""
+Document: TypeAlias = str | Mapping[Any, Any]  # a text, or features: names with values
+OF_FEATURES = {"weighting": "tf", "tf": "count"}  # the defaults: take features as they are
 
 
 class Decisions(dict[Any, bool]):
@@ -215,8 +189,6 @@ class ClasherClassifier(  # type: ignore[misc, unused-ignore]
         """The model, to explain, inspect or save; the first document makes it."""
         return self._new(of_features=False) if self._model is None else self._model
 
-    # ── one document ─────────────────────────────────────────────────────────────────────────
-
     def learn_one(self, x: Document, y: Any) -> None:
         """Learn from one document; labels of None only count its words."""
         labels, kind = read_labels(y, self._kind)
@@ -224,28 +196,23 @@ class ClasherClassifier(  # type: ignore[misc, unused-ignore]
 
     def predict_one(self, x: Document, **kwargs: Any) -> Decisions:
         """Return whether the document has each label seen so far; changes nothing."""
-        names = self._labels()
-        if not names:
+        labels, model = self._labels(), self.model
+        if not labels:
             return Decisions()
-        model = self.model
         if isinstance(x, str) and not model.settings.analyzer.features:  # the fast path
             predicted = model.predict(x)
         else:
-            predicted = model.predict_many(_hashed(self.model, [x]))[0]
-        return Decisions((given_label(name, self._kind), name in predicted) for name in names)
+            predicted = model.predict_many(_hashed(model, [x]))[0]
+        pairs = zip(labels, model.labels, strict=True)
+        return Decisions((label, name in predicted) for label, name in pairs)
 
     def predict_proba_one(self, x: Document, **kwargs: Any) -> Probabilities:
         """Return the probability of each label seen so far; changes nothing."""
-        names = self._labels()
-        if not names:
+        if not (labels := self._labels()):
             return Probabilities()
         probabilities = self.model.probabilities_many(_hashed(self.model, [x]))[0].tolist()
-        return Probabilities(
-            (given_label(name, self._kind), {False: 1.0 - share, True: share})
-            for name, share in zip(names, probabilities, strict=True)
-        )
-
-    # ── many documents ───────────────────────────────────────────────────────────────────────
+        pairs = zip(labels, probabilities, strict=True)
+        return Probabilities((label, {False: 1.0 - p, True: p}) for label, p in pairs)
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn from many documents: the same as ``learn_one`` for each.
@@ -261,21 +228,24 @@ class ClasherClassifier(  # type: ignore[misc, unused-ignore]
 
     def predict_many(self, X: Any) -> Any:
         """Return the labels of each document, as a data frame if ``X`` is of pandas or polars."""
-        documents, names = rows(X), self._labels()
-        has = np.zeros((len(documents), len(names)), np.bool_)
+        documents, labels = rows(X), self._labels()
+        has = np.zeros((len(documents), len(labels)), np.bool_)
         if has.size:
-            numbers = {name: at for at, name in enumerate(names)}
-            for row, labels in enumerate(self.model.predict_many(_hashed(self.model, documents))):
-                has[row, [numbers[label] for label in labels]] = True
-        return answers(X, self._given(names), has)
+            found = self.model.predict_many(_hashed(self.model, documents))
+            has[found.documents, found.ids] = True
+        return answers(X, labels, has)
 
     def predict_proba_many(self, X: Any) -> Any:
         """Return the probability of each label for each document, like ``predict_many``."""
-        documents, names = rows(X), self._labels()
-        probabilities = np.zeros((len(documents), len(names)), np.float32)
+        documents, labels = rows(X), self._labels()
+        probabilities = np.zeros((len(documents), len(labels)), np.float32)
         if probabilities.size:
             probabilities = self.model.probabilities_many(_hashed(self.model, documents))
-        return answers(X, self._given(names), probabilities)
+        return answers(X, labels, probabilities)
+
+    def _labels(self) -> list[Label]:
+        names = [] if self._model is None else self._model.labels
+        return [int(name) if self._kind is int else name for name in names]
 
     def _learn(self, documents: list[Any], labels: list[Any], kind: Kind) -> None:
         if not documents and not labels:
@@ -285,12 +255,6 @@ class ClasherClassifier(  # type: ignore[misc, unused-ignore]
             model = self._new(any(isinstance(document, Mapping) for document in documents))
         model.learn_many(_hashed(model, documents), labels)
         self._model, self._kind = model, kind
-
-    def _labels(self) -> list[str]:
-        return [] if self._model is None else self._model.labels
-
-    def _given(self, names: list[str]) -> list[Label]:
-        return [given_label(name, self._kind) for name in names]
 
     def _new(self, of_features: bool) -> Clasher:
         settings = self._settings()
@@ -313,7 +277,6 @@ class ClasherClassifier(  # type: ignore[misc, unused-ignore]
 
 
 def _hashed(model: Clasher, documents: list[Any]) -> Hashed:
-    """Hash documents, which must be all text or all features."""
     of_features = model.settings.analyzer.features
     for number, document in enumerate(documents):
         if not isinstance(document, Mapping if of_features else str):

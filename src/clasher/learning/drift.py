@@ -25,7 +25,7 @@ from clasher.learning.explain import word_of
 EVERY = 256  # labelled documents between two looks at the errors
 BLOCK = 24  # trials of a label that fill a block
 KEEP = 0.1  # share of the past that an alarm keeps
-MOST_ALARMS = 100  # alarms kept
+MOST_ALARMS = 100
 MOST_WORDS = 8  # words an alarm names, gained and lost each
 FEWEST = 4  # documents of a label needed to name its words
 CONFIDENCE = 1e-4  # false alarms per look, at most
@@ -77,7 +77,6 @@ class Alarm:
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Alarm:
-        """Read what ``to_dict`` returned."""
         words = {name: tuple(values[name]) for name in ("gained", "lost")}
         return cls(**(values | words))
 
@@ -99,18 +98,9 @@ class WindowDetector:
     The test is ADWIN's (Bifet and Gavaldà, 2007), by Bernstein's bound: the difference of the two
     means must exceed √(2 σ² ln(2/δ) / m) + 2 ln(2/δ) / 3m, with m half the harmonic mean of the
     trials on both sides, and δ shared by all cuts.
-
-    Examples
-    --------
-    >>> record = np.array([[[100, 20]] * 10 + [[100, 60]] * 2], np.float32)
-    >>> WindowDetector().update("label", np.array([7]), record)
-    [Rise(row=7, before=0.2, after=0.6)]
-    >>> record[0, :, 0].tolist()[-3:]
-    [0.0, 100.0, 100.0]
     """
 
     def update(self, kind: str, rows: npt.NDArray[np.int64], records: Records) -> list[Rise]:
-        """Find rises in the ``records`` of ``rows``; clear the blocks before each."""
         sums = records.astype(np.float64).cumsum(axis=1)
         total = sums[:, -1:]
         early, late = sums[:, :-1], total - sums[:, :-1]
@@ -153,8 +143,7 @@ class AdwinDetector:
     def update(self, kind: str, rows: npt.NDArray[np.int64], records: Records) -> list[Rise]:
         """Feed the latest block of each record to its ADWIN; clear the blocks before a rise."""
         rises = []
-        for at, row in enumerate(rows.tolist()):
-            blocks = records[at]
+        for blocks, row in zip(records, rows.tolist(), strict=True):
             if (kind, row) not in self._known:
                 self._known[kind, row] = self._new(delta=CONFIDENCE)
                 for block in blocks[:-1]:
@@ -166,7 +155,6 @@ class AdwinDetector:
         return rises
 
     def clear(self) -> None:
-        """Rebuild every ADWIN from its record at the next update."""
         self._known.clear()
 
     def _feed(self, kind: str, row: int, block: npt.NDArray[np.float32]) -> Rise | None:
@@ -187,49 +175,32 @@ class AdwinDetector:
 # ── the watch ────────────────────────────────────────────────────────────────────────────────────
 
 
-class Stretch(NamedTuple):
-    """Documents of a batch to learn together, and whether to look at the errors after them."""
-
-    start: int
-    stop: int
-    is_due: bool
-
-
 class Watch:
     """Looks at the errors of one model, and keeps its alarms."""
 
     def __init__(self, detector: str, alarms: Collection[Alarm] = ()) -> None:
         self.alarms = list(alarms)
-        self.detector: WindowDetector | AdwinDetector = (
-            AdwinDetector() if detector == "adwin" else WindowDetector()
-        )
+        self.detector = AdwinDetector() if detector == "adwin" else WindowDetector()
 
     @staticmethod
-    def stretches(known: npt.NDArray[np.uint8], labelled: int) -> Iterator[Stretch]:
-        """Cut a batch after each multiple of ``EVERY`` labelled documents.
-
-        >>> known = np.ones(300, np.uint8)
-        >>> [tuple(stretch) for stretch in Watch.stretches(known, labelled=250)]
-        [(0, 6, True), (6, 262, True), (262, 300, False)]
-        """
+    def stretches(known: npt.NDArray[np.uint8], labelled: int) -> Iterator[tuple[int, int, bool]]:
+        """Cut a batch after each multiple of ``EVERY`` labelled documents: it is time to look."""
         so_far = labelled + np.cumsum(known != UNLABELLED)
         due = np.flatnonzero((known != UNLABELLED) & (so_far % EVERY == 0)) + 1
         start = 0
         for stop in due.tolist():
-            yield Stretch(start, stop, True)
+            yield start, stop, True
             start = stop
         if start < len(known) or not len(known):
-            yield Stretch(start, len(known), False)
+            yield start, len(known), False
 
     def look(self, state: State, names: list[str]) -> None:
         """Close the blocks that are full; where errors rose, forget the past and raise alarms."""
         of_all = self._rises(state.all_blocks, 1, "all")
         of_labels = self._rises(state.blocks, int(state.totals[LABELS]), "label")
         raised = [_alarm(state, None, rise, all_changed(state)) for rise in of_all]
-        raised += [
-            _alarm(state, names[rise.row], rise, label_changed(state, rise.row))
-            for rise in of_labels
-        ]
+        for rise in of_labels:
+            raised.append(_alarm(state, names[rise.row], rise, label_changed(state, rise.row)))
         if of_all:
             forget(state, KEEP)
         elif of_labels:
@@ -248,41 +219,29 @@ class Watch:
 
 
 def _alarm(state: State, label: str | None, rise: Rise, change: npt.NDArray[np.float64]) -> Alarm:
-    words = [_most_changed(state, way) for way in (change, -change)]
+    words: list[tuple[str, ...]] = [(), ()]  # none if the model keeps no words
+    for at, way in enumerate((change, -change) if len(state.word_keys) else ()):
+        buckets = np.argsort(-way, kind="stable")[:MOST_WORDS]
+        found = (word_of(state, int(bucket)) for bucket in buckets if way[bucket] > 0)
+        words[at] = tuple(word for word in found if word is not None)
     document, before, after = int(state.totals[DOCUMENTS]), rise.before, rise.after
     return Alarm(document, label, round(before, 4), round(after, 4), *words)
 
 
-def _most_changed(state: State, change: npt.NDArray[np.float64]) -> tuple[str, ...]:
-    """Return the words of the buckets that changed most; none if the model keeps no words."""
-    if not len(state.word_keys):
-        return ()
-    buckets = np.argsort(-change, kind="stable")[:MOST_WORDS]
-    words = (word_of(state, int(bucket)) for bucket in buckets if change[bucket] > 0)
-    return tuple(word for word in words if word is not None)
-
-
 def label_changed(state: State, number: int) -> npt.NDArray[np.float64]:
-    """Return how much more each bucket weighs in the latest documents of a label than in its mean.
-
-    All zeros if too few documents are kept, or for the perceptron, which keeps no mean.
-    """
+    """Return how much more each bucket weighs in a label's latest documents than in its mean."""
     m = state.rows.shape[0]
     own = np.flatnonzero((state.recent_labels == number).any(axis=1))
     if len(own) < FEWEST or not state.together.size:
-        return np.zeros(m)
+        return np.zeros(m)  # too few documents, or the perceptron, which keeps no mean
     buckets, x = state.recent_buckets[own], state.recent_x[own]
     recent = np.bincount(buckets[buckets >= 0], x[buckets >= 0], minlength=m)
     mean = state.rows[:, 0, number] / state.counts[number]
-    changed: npt.NDArray[np.float64] = np.abs(recent / len(own)) - np.abs(mean)
-    return changed
+    return np.asarray(np.abs(recent / len(own)) - np.abs(mean))
 
 
 def all_changed(state: State) -> npt.NDArray[np.float64]:
-    """Return how much the share of each bucket in all text has grown, times its IDF.
-
-    The IDF keeps common words from coming first.
-    """
+    """Return how much the share of each bucket in all text has grown, times its IDF."""
     kept = state.recent_buckets[state.recent_buckets >= 0]
     recent = np.bincount(kept, minlength=state.rows.shape[0])
     frequencies = state.frequencies[0]

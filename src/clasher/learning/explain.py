@@ -113,7 +113,6 @@ class Explanation:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """Show the words in green and red in a notebook, and the other evidence."""
         given = "given" if self.predicted else "not given"
         nearest = "no region" if self.region is None else f"region {self.region}"
         return frames.card(
@@ -138,10 +137,9 @@ def explain(
     labels = int(state.totals[LABELS])
     region = int(clash(state, setting, buckets, length, labels, work))
     chosen = work.chosen[: choose(state, setting, length, labels, work)]
-    if asked is None:  # the label that would be predicted first
+    j = asked
+    if j is None:  # the label that would be predicted first
         j = int(np.argmax(np.where(state.counts[:labels] > 0, work.scores[:labels], -np.inf)))
-    else:
-        j = asked
     x = work.x[: len(buckets)].astype(np.float64)
     score = float(work.scores[j])
     similarity = float(work.cosines[region]) if region >= 0 else 0.0
@@ -165,15 +163,9 @@ def explain(
 
 
 def _shares(
-    j: int,
-    region: int,
-    work: Work,
-    buckets: npt.NDArray[np.int32],
-    x: npt.NDArray[np.float64],
-    length: float,
-    state: State,
-    setting: Setting,
-) -> tuple[npt.NDArray[np.float64], dict[str, float]]:
+    j: int, region: int, work: Work, buckets: npt.NDArray[np.int32], x: npt.NDArray[np.float64],
+    length: float, state: State, setting: Setting,
+) -> tuple[npt.NDArray[np.float64], dict[str, float]]:  # fmt: skip
     """Return the evidence for label ``j`` of each bucket, and that from elsewhere."""
     bias = {"bias": float(state.bias[0, j])}
     if setting.rule == PERCEPTRON:
@@ -197,28 +189,24 @@ def _shares(
         shares += near * cosines / cosines.sum()  # words share in r_j as in c_j
     else:
         common += near
-    beside = per_look * work.looks[j]
-    return slope * shares, {
-        **bias, "region": float(slope * common), "other labels": float(slope * beside)
-    }  # fmt: skip
+    other = {"region": slope * common, "other labels": slope * (per_look * work.looks[j])}
+    return slope * shares, bias | {name: float(value) for name, value in other.items()}
 
 
 def _by_word(
-    found: list[Word],
-    buckets: npt.NDArray[np.int32],
-    counts: npt.NDArray[np.float32],
+    found: list[Word], buckets: npt.NDArray[np.int32], counts: npt.NDArray[np.float32],
     shares: npt.NDArray[np.float64],
-) -> list[WordEvidence]:
+) -> list[WordEvidence]:  # fmt: skip
     """Split the evidence of each bucket among its words, by their signed counts."""
     place = {int(bucket): at for at, bucket in enumerate(buckets)}
     signed: dict[tuple[str, int], float] = defaultdict(float)
     for word in found:
         signed[word.text, word.bucket] += word.sign
-    weights = [
-        WordEvidence(word, float(shares[at] * count / counts[at]) if counts[at] else 0.0)
-        for (word, bucket), count in signed.items()
-        for at in (place[bucket],)
-    ]
+    weights = []
+    for (text, bucket), count in signed.items():
+        at = place[bucket]
+        share = float(shares[at] * count / counts[at]) if counts[at] else 0.0
+        weights.append(WordEvidence(text, share))
     return sorted(weights, key=lambda pair: -abs(pair.evidence))
 
 
@@ -258,11 +246,7 @@ def word_of(state: State, bucket: int) -> str | None:
 def top_words(
     label: str, most: int, index: LabelIndex, state: State, setting: Setting
 ) -> list[WordWeight]:
-    """Return the words that speak most for a label.
-
-    The weight of a word is its evidence in a document that holds it alone: for the linear rules it
-    adds to the log-odds, for the paper's rules to the cosine of the prototype.
-    """
+    """Return the words that speak most for a label, with their evidence if they stand alone."""
     _check_words(state)
     if type(most) is not int or most < 1:
         raise SettingError.of("n", "an integer from 1", most, "top_words")
@@ -286,7 +270,6 @@ def _check_words(state: State) -> None:
 def _weights(
     j: int, buckets: npt.NDArray[np.int64], state: State, setting: Setting
 ) -> npt.NDArray[np.float64]:
-    """Return the evidence of each bucket for label ``j``, per unit of weight."""
     first: npt.NDArray[np.float64] = state.rows[buckets, 0, j].astype(np.float64)
     if setting.rule == PERCEPTRON:
         return np.asarray(first / gain(state, j))

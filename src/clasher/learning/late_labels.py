@@ -20,6 +20,7 @@ from clasher.text.hashing import Hashed
 
 Id: TypeAlias = str | int
 Key: TypeAlias = npt.NDArray[np.int64]
+Keys: TypeAlias = list[Key | None] | None
 
 PUT, OLDEST, FILLED, WAITING, DROPPED = range(5)
 """Places in ``State.late_marks``: documents put so far, the number of the oldest, buckets written
@@ -49,9 +50,7 @@ def key_of(name: Id) -> Key:
     return np.frombuffer(digest, "<i8").astype(np.int64)
 
 
-def keys_of(
-    ids: Sequence[Id | None] | None, sets: LabelSets, pending: int
-) -> list[Key | None] | None:
+def keys_of(ids: Sequence[Id | None] | None, sets: LabelSets, pending: int) -> Keys:
     """Check the ids of documents; return the keys of those that will wait for labels."""
     if ids is None:
         return None
@@ -60,10 +59,8 @@ def keys_of(
     if not pending:
         raise SettingError("the model has no room for documents to wait: Clasher(pending=N)")
     waits = (sets.known == UNLABELLED).tolist()
-    return [
-        key_of(name) if name is not None and wait else None
-        for name, wait in zip(ids, waits, strict=True)
-    ]
+    pairs = zip(ids, waits, strict=True)
+    return [key_of(name) if name is not None and wait else None for name, wait in pairs]
 
 
 def remember(state: State, keys: Sequence[Key | None], hashed: Hashed) -> None:
@@ -115,14 +112,9 @@ def waiting(state: State) -> Iterator[Waiting]:
             yield _read(state, slot)
 
 
-def pending(state: State) -> int:
-    """Return how many documents wait."""
-    return int(state.late_marks[WAITING]) if state.late_marks.size else 0
-
-
-def dropped(state: State) -> int:
-    """Return how many documents were dropped before their labels came."""
-    return int(state.late_marks[DROPPED]) if state.late_marks.size else 0
+def mark(state: State, place: int) -> int:
+    """Return an entry of ``late_marks``, which a model without room for documents lacks."""
+    return int(state.late_marks[place]) if state.late_marks.size else 0
 
 
 def not_waiting(state: State, name: Id) -> NotLearntError:
@@ -133,7 +125,7 @@ def not_waiting(state: State, name: Id) -> NotLearntError:
             "no document waits for labels; give the model room for some: Clasher(pending=N)"
         )
     why = "it was not observed under this id, or has got its labels"
-    if lost := dropped(state):
+    if lost := mark(state, DROPPED):
         why += f", or was dropped: {lost} were, there is room for {room}; raise pending"
     return NotLearntError(f"no document {name!r} waits for labels: {why}")
 
@@ -173,9 +165,8 @@ def _is_waiting(state: State, slot: int) -> bool:
 def _read(state: State, slot: int) -> Waiting:
     start, size = state.late_spans[slot].tolist()
     places = _places(state, start, size)
-    return Waiting(
-        state.late_keys[slot].copy(), state.late_buckets[places], state.late_counts[places]
-    )
+    key = state.late_keys[slot].copy()
+    return Waiting(key, state.late_buckets[places], state.late_counts[places])
 
 
 def _places(state: State, start: int, size: int) -> npt.NDArray[np.int64]:

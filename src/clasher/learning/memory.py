@@ -6,7 +6,7 @@ arrays themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,8 +28,8 @@ LABEL_AXIS = {
 }  # fmt: skip
 """The last label axis of each array that has one (``together`` has two)."""
 
+# Arrays that ``cut_labels`` leaves out: they relate all labels, or serve learning only.
 LEFT_OUT = ("together", "classes", "blocks", "all_blocks")
-"""Arrays that ``cut_labels`` leaves out: they relate all labels, or serve learning only."""
 
 Shapes: TypeAlias = dict[str, tuple[tuple[int, ...], type]]
 
@@ -85,10 +85,8 @@ def shapes(settings: Settings, capacity: int) -> Shapes:
 
 def nbytes(settings: Settings, labels: int) -> int:
     """Return the bytes of a model with ``labels`` labels, before any of them is allocated."""
-    return sum(
-        int(np.prod(shape)) * np.dtype(kind).itemsize
-        for shape, kind in shapes(settings, capacity_for(labels, settings.max_labels)).values()
-    )
+    found = shapes(settings, capacity_for(labels, settings.max_labels)).values()
+    return sum(int(np.prod(shape)) * np.dtype(kind).itemsize for shape, kind in found)
 
 
 def capacity_for(labels: int, max_labels: int) -> int:
@@ -150,18 +148,21 @@ def without_labels(state: State, settings: Settings) -> State:
 
 def set_arrays(target: State, source: State, names: Iterable[str]) -> None:
     """Copy some arrays, whose room for labels may differ."""
-    for name in names:
-        ours, theirs = getattr(target, name), getattr(source, name)
-        inside = _common(ours, theirs)
-        ours[inside] = theirs[inside]
+    for ours, theirs in _in_common(target, source, names):
+        ours[...] = theirs
 
 
 def subtract_arrays(target: State, source: State, names: Iterable[str]) -> None:
     """Subtract some arrays, whose room for labels may differ."""
+    for ours, theirs in _in_common(target, source, names):
+        ours -= theirs
+
+
+def _in_common(one: State, other: State, names: Iterable[str]) -> Iterator[tuple[Any, Any]]:
     for name in names:
-        ours, theirs = getattr(target, name), getattr(source, name)
-        inside = _common(ours, theirs)
-        ours[inside] -= theirs[inside]
+        pair = getattr(one, name), getattr(other, name)
+        inside = _common(*pair)
+        yield pair[0][inside], pair[1][inside]
 
 
 def _common(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> tuple[slice, ...]:
@@ -181,10 +182,7 @@ def in_use(state: State, name: str, labels: int) -> npt.NDArray[Any]:
 
 
 def cut_labels(state: State, first: int, stop: int) -> State:
-    """Return a state that predicts labels ``first`` to ``stop``; word statistics are not copied.
-
-    ``LEFT_OUT`` names the arrays that it lacks.
-    """
+    """Return a state that predicts labels ``first`` to ``stop``, without ``LEFT_OUT``."""
     arrays = state._asdict()
     room = -(-(stop - first) // VECTOR) * VECTOR
     for name, axis in LABEL_AXIS.items():
@@ -236,7 +234,6 @@ def move_label(state: State, source: int, target: int) -> None:
 
 
 def _at(name: str, labels: int | slice) -> tuple[int | slice, ...]:
-    """Return the index that selects labels in an array."""
     return (*(slice(None),) * LABEL_AXIS[name], labels)
 
 

@@ -51,17 +51,14 @@ class Sketch(NamedTuple):
 
     @classmethod
     def of(cls, state: State) -> Sketch:
-        """Copy the sketch of a state."""
         faded = float(state.clock[FADED])
         return cls(int(state.totals[DOCUMENTS]), faded, state.frequencies.copy())
 
     def plus(self, other: Sketch) -> Sketch:
-        """Return the sketch of both streams."""
         faded, frequencies = self.faded + other.faded, self.frequencies + other.frequencies
         return Sketch(self.documents + other.documents, faded, frequencies)
 
     def put_into(self, state: State) -> None:
-        """Start an empty state from this sketch."""
         state.totals[DOCUMENTS] = self.documents
         state.clock[FADED] = self.faded
         state.frequencies[:] = self.frequencies
@@ -105,11 +102,7 @@ def check_settings(mine: Settings, theirs: Settings) -> None:
 
 
 def bounds(documents: int, parts: int) -> list[tuple[int, int]]:
-    """Cut documents into parts of about equal size, none of them empty.
-
-    >>> bounds(7, 3), bounds(1, 2)
-    ([(0, 2), (2, 4), (4, 7)], [(0, 1)])
-    """
+    """Cut documents into parts of about equal size, none of them empty."""
     cuts = [documents * part // parts for part in range(parts + 1)]
     return [(start, stop) for start, stop in pairwise(cuts) if stop > start]
 
@@ -135,21 +128,7 @@ def add(
     new = [names[number] for number in kept if names[number] not in index.numbers]
     mine = memory.grow(mine, settings, len(index) + len(new))  # may fail, so before the names
     index.extend(new)
-    theirs = _settle_both(mine, theirs, settings)
-    places = [index.numbers[names[number]] for number in kept]
-    pair = _pair(mine, theirs, kept, places, settings.for_kernels().measure)
-    mine.totals[LABELS] = len(index)
-    for merge in rules.values():
-        merge(pair)
-    for label in pair.places:
-        while mine.counts[label] >= COUNT_LIMIT and mine.together.size:
-            halve(mine, label)
-    return mine
-
-
-def _settle_both(mine: State, theirs: State, settings: Settings) -> State:
-    """Fade ``mine`` by the time that ``theirs`` took; count both in whole documents."""
-    if settings.half_life is not None:
+    if settings.half_life is not None:  # mine fade by the time that theirs took
         half_lives = float(theirs.totals[DOCUMENTS]) / settings.half_life
         mine.clock[NOW] *= 2.0 ** min(half_lives, MOST_HALF_LIVES)
     if _is_faded(mine):
@@ -157,7 +136,21 @@ def _settle_both(mine: State, theirs: State, settings: Settings) -> State:
     if _is_faded(theirs):
         theirs = memory.copy(theirs)
         settle(theirs)
-    return theirs
+    places = np.array([index.numbers[names[number]] for number in kept], np.int64)
+    here, there = mine.counts[places], theirs.counts[kept]
+    known = here + there > 0
+    shares = np.divide(there, here + there, out=np.full(len(places), 0.5), where=known)
+    labelled = int(theirs.totals[LABELLED])
+    share = labelled / max(1, labelled + int(mine.totals[LABELLED]))
+    before, measure = int(mine.totals[DOCUMENTS]), settings.for_kernels().measure
+    pair = Pair(mine, theirs, np.array(kept, np.int64), places, shares, share, before, measure)
+    mine.totals[LABELS] = len(index)
+    for merge in rules.values():
+        merge(pair)
+    for label in pair.places:
+        while mine.counts[label] >= COUNT_LIMIT and mine.together.size:
+            halve(mine, label)
+    return mine
 
 
 def _is_faded(state: State) -> bool:
@@ -180,22 +173,10 @@ def _make_room(
     return [number for number, name in enumerate(names) if name not in dropped]
 
 
-def _pair(mine: State, theirs: State, kept: list[int], places: list[int], measure: int) -> Pair:
-    ours, others = np.array(places, np.int64), np.array(kept, np.int64)
-    here, there = mine.counts[ours], theirs.counts[others]
-    known = here + there > 0
-    shares = np.divide(there, here + there, out=np.full(len(ours), 0.5), where=known)
-    labelled = int(theirs.totals[LABELLED])
-    share = labelled / max(1, labelled + int(mine.totals[LABELLED]))
-    return Pair(mine, theirs, others, ours, shares, share, int(mine.totals[DOCUMENTS]), measure)
-
-
 # ── one rule per array ───────────────────────────────────────────────────────────────────────────
 
 
 def _sum_of(name: str) -> Callable[[Pair], None]:
-    """Return the rule for an array that simply adds up."""
-
     def add_up(pair: Pair) -> None:
         getattr(pair.mine, name)[:] += getattr(pair.theirs, name)
 
@@ -203,13 +184,10 @@ def _sum_of(name: str) -> Callable[[Pair], None]:
 
 
 def _columns_of(name: str) -> Callable[[Pair], None]:
-    """Return the rule for an array with a column per label, which add up."""
-
     def add_up(pair: Pair) -> None:
-        if getattr(pair.mine, name).size:
-            add_columns(
-                getattr(pair.mine, name), getattr(pair.theirs, name), pair.kept, pair.places
-            )
+        mine, theirs = getattr(pair.mine, name), getattr(pair.theirs, name)
+        if mine.size:
+            add_columns(mine, theirs, pair.kept, pair.places)
 
     return add_up
 
@@ -235,8 +213,7 @@ def _rows(pair: Pair) -> None:
 def _label_shares(state: State) -> Floats:
     """Estimate the share of each label in the AdaGrad sum of any bucket."""
     sums: Floats = state.bias[1]
-    shares: Floats = sums / max(float(sums.sum()), 1e-300)
-    return shares
+    return np.asarray(sums / max(float(sums.sum()), 1e-300))
 
 
 def _counts(pair: Pair) -> None:
@@ -299,7 +276,6 @@ def _floor(pair: Pair) -> None:
 
 
 def _odds(pair: Pair) -> None:
-    """Average them; fit them to the merged histograms if these hold enough."""
     mine = pair.mine
     mine.odds[:] += pair.share * (pair.theirs.odds - mine.odds)
     if mine.squares.size and pair.share and mine.totals[LABELLED] >= EARLY:
@@ -307,23 +283,16 @@ def _odds(pair: Pair) -> None:
 
 
 def _terms(pair: Pair) -> None:
-    """Add word counts; compute again what labels tell of words."""
     if pair.mine.terms.size:
         pair.mine.terms[0] += pair.theirs.terms[0]
         look_again(pair.mine, pair.measure)
 
 
 def _late(pair: Pair) -> None:
-    """Keep both rings' documents; drop the oldest if there are too many."""
     if pair.mine.late_marks.size:
         for document in waiting(pair.theirs):
             put(pair.mine, document)
         pair.mine.late_marks[DROPPED] += pair.theirs.late_marks[DROPPED]
-
-
-def _words(pair: Pair) -> None:
-    """Keep the word of each bucket that makes up more than half of it in both."""
-    merge_votes(pair.mine, pair.theirs)
 
 
 def _clock(pair: Pair) -> None:
@@ -351,7 +320,7 @@ MODELS: Rules = {
     "members": _columns_of("members"),
     "terms": _terms,
     "late_marks": _late,
-    "words": _words,
+    "words": lambda pair: merge_votes(pair.mine, pair.theirs),
     "clock": _clock,
 }
 """How to add each array of another model, in this order: derived arrays after their sources."""
@@ -373,9 +342,8 @@ def _fading_sum_of(name: str) -> Callable[[Pair], None]:
     """Return the rule for histograms: fade mine by the labelled documents of theirs, then add."""
 
     def fade_and_add(pair: Pair) -> None:
-        mine = getattr(pair.mine, name)
-        mine *= FADE ** (pair.theirs.totals[LABELLED] / EVERY)
-        mine += getattr(pair.theirs, name)
+        getattr(pair.mine, name)[:] *= FADE ** (pair.theirs.totals[LABELLED] / EVERY)
+        getattr(pair.mine, name)[:] += getattr(pair.theirs, name)
 
     return fade_and_add
 

@@ -19,7 +19,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -48,36 +48,17 @@ _DTYPES = {
 _HEADER = {"format": int, "version": str, "settings": dict, "labels": list, "checksum": str}
 
 
-class Loaded(NamedTuple):
-    """The content of a model file."""
-
-    settings: Settings
-    labels: list[str]
-    state: State
-    alarms: list[Alarm]
-
-
 def save(
-    path: str | os.PathLike[str],
-    settings: Settings,
-    labels: list[str],
-    state: State,
-    alarms: Sequence[Alarm] = (),
-    durable: bool = True,
-) -> None:
+    path: str | os.PathLike[str], settings: Settings, labels: list[str], state: State,
+    alarms: Sequence[Alarm] = (), durable: bool = True,
+) -> None:  # fmt: skip
     """Write a model; replace ``path`` when all is written, and flushed if ``durable``."""
-    used = {
-        name: np.ascontiguousarray(memory.in_use(state, name, len(labels)))
-        for name in State._fields
-        if name != DERIVED
-    }
-    tensors = {name: array for name, array in used.items() if array.size}
-    about: dict[str, Any] = {
-        "format": FORMAT,
-        "version": __version__,
-        "settings": settings.to_dict(),
-        "labels": labels,
-    }
+    tensors = {}
+    for name in State._fields:
+        if name != DERIVED and (array := memory.in_use(state, name, len(labels))).size:
+            tensors[name] = np.ascontiguousarray(array)
+    about: dict[str, Any] = {"format": FORMAT, "version": __version__}
+    about |= {"settings": settings.to_dict(), "labels": labels}
     if alarms:
         about["alarms"] = [alarm.to_dict() for alarm in alarms]
     about["checksum"] = _checksum(about, (tensors[name] for name in sorted(tensors)))
@@ -89,7 +70,9 @@ def save(
         raise ModelFileError(f"{path!s}: the model could not be written: {error}") from error
 
 
-def load(path: str | os.PathLike[str], tokenizer: Tokenizer | None = None) -> Loaded:
+def load(
+    path: str | os.PathLike[str], tokenizer: Tokenizer | None = None
+) -> tuple[Settings, list[str], State, list[Alarm]]:
     """Read a model; check every size before allocating anything."""
     _check_readable(path)
     try:
@@ -113,7 +96,9 @@ def _check_readable(path: str | os.PathLike[str]) -> None:
         raise ModelFileError(f"{path!s}: the model cannot be read: {error.strerror}") from error
 
 
-def _read(file: Any, path: str, tokenizer: Tokenizer | None) -> Loaded:
+def _read(
+    file: Any, path: str, tokenizer: Tokenizer | None
+) -> tuple[Settings, list[str], State, list[Alarm]]:
     about = _header(file, path)
     _check_tokenizer(about["settings"], tokenizer, path)
     try:
@@ -143,11 +128,10 @@ def _read(file: Any, path: str, tokenizer: Tokenizer | None) -> Loaded:
         state.clock[FADED] = state.totals[DOCUMENTS]
     with np.errstate(divide="ignore", invalid="ignore"):
         state.scales[:] = np.where(state.norms > 0, 1.0 / np.sqrt(state.norms), 0.0)
-    return Loaded(settings, labels, state, alarms)
+    return settings, labels, state, alarms
 
 
 def _header(file: Any, path: str) -> dict[str, Any]:
-    """Read the JSON object of the header, and check its types."""
     metadata = file.metadata() or {}
     if KEY not in metadata:
         raise ModelFileError(f"{path}: a safetensors file, but not a clasher model")
@@ -161,9 +145,7 @@ def _header(file: Any, path: str) -> dict[str, Any]:
             f"{path}: has format {found}, and this version of clasher reads format {FORMAT}; "
             f"it was written by clasher {about.get('version')}"
         )
-    kinds: dict[str, type] = dict(_HEADER)
-    if isinstance(about, dict) and "alarms" in about:
-        kinds["alarms"] = list
+    kinds = _HEADER | ({"alarms": list} if isinstance(about, dict) and "alarms" in about else {})
     if (
         not isinstance(about, dict)
         or about.keys() != kinds.keys()
@@ -186,7 +168,6 @@ def _check_tokenizer(settings: dict[str, Any], given: Tokenizer | None, path: st
 
 
 def _check_arrays(file: Any, shapes: memory.Shapes, path: str) -> list[str]:
-    """Check which arrays a file holds, and their shapes; return those that are not empty."""
     del shapes[DERIVED]
     found = set(file.keys())
     dispensable = LATER | {name for name, (shape, _) in shapes.items() if 0 in shape}
@@ -244,12 +225,7 @@ def packed(model: Any) -> bytes:
 
 
 def unpacked(content: bytes, load: Callable[..., T], **options: Any) -> T:
-    """Call ``load`` on a file with this content.
-
-    >>> from clasher import Clasher
-    >>> unpacked(packed(Clasher(1024)), Clasher.load).settings.dimensions
-    1024
-    """
+    """Call ``load`` on a file with this content."""
     with tempfile.TemporaryDirectory(prefix="clasher-") as folder:
         path = Path(folder, "model")
         path.write_bytes(content)

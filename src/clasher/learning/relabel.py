@@ -64,7 +64,10 @@ def join(state: State, index: LabelIndex, source: str, target: str) -> None:
     settle(state)
     fed = state.counts[a] + state.counts[b]
     share = float(state.counts[a] / fed) if fed else 0.5
-    both = _both(state, a, b)
+    both = 0.0  # documents that carried both labels; the perceptron does not know
+    if state.together.size:
+        pair = min(state.together[a, b], state.together[b, a])
+        both = float(min(pair, state.counts[a], state.counts[b]))
     left = fed - both
     shrink = np.float32(left / fed if fed else 1.0)
     _blend(state.bias, a, b, share)
@@ -86,14 +89,6 @@ def join(state: State, index: LabelIndex, source: str, target: str) -> None:
     state.seen[b] = max(state.seen[b], state.seen[a])
 
 
-def _both(state: State, a: int, b: int) -> float:
-    """Return how many documents carried both labels; the perceptron does not know."""
-    if not state.together.size:
-        return 0.0
-    pair = float(min(state.together[a, b], state.together[b, a]))
-    return min(pair, float(state.counts[a]), float(state.counts[b]))
-
-
 def _join_statistics(state: State, a: int, b: int, both: float, left: float) -> None:
     """Join the rows and columns of two labels (Eq. 15)."""
     together = state.together.astype(np.float64)
@@ -108,5 +103,4 @@ def _join_statistics(state: State, a: int, b: int, both: float, left: float) -> 
 
 
 def _blend(array: npt.NDArray[np.floating], a: int, b: int, share: float) -> None:
-    """Average two columns, weighted by the documents of their labels."""
     array[:, b] = share * array[:, a] + (1.0 - share) * array[:, b]

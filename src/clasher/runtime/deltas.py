@@ -19,12 +19,9 @@ from clasher.learning.merge import Sketch
 from clasher.model import Clasher
 from clasher.settings import MEASURES, Settings
 
-MOVED = (
-    "rows", "counts", "together", "squares", "bias", "shared", "classes", "members", "terms",
-)  # fmt: skip
-"""Arrays of which a part hands back the difference."""
+# Arrays of which a part hands back the difference, and those that it starts with.
+MOVED = ("rows", "counts", "together", "squares", "bias", "shared", "classes", "members", "terms")
 KNOWN = (*MOVED, "norms", "scales", "cut", "floor", "odds")
-"""Arrays that a part starts with."""
 
 
 def is_independent(settings: Settings) -> bool:
@@ -56,25 +53,7 @@ def make_room(model: Clasher) -> None:
 
 
 def begin(start: Clasher, before: Sketch) -> Clasher:
-    """Return a model that learns a part of a stream.
-
-    Parameters
-    ----------
-    start
-        The model that all parts start from.
-    before
-        The word counts before this part: those of ``start``, and of earlier parts if known.
-
-    Examples
-    --------
-    >>> model = Clasher(1024)
-    >>> before = Sketch.of(model.state)
-    >>> part = begin(model, before)
-    >>> part.learn("wheat and corn", {"grain"})
-    >>> model.add_difference(difference(part, model, before))
-    >>> model.documents, model.support
-    (1, {'grain': 1})
-    """
+    """Return a model that learns a part of a stream, after the word counts ``before`` it."""
     labels = [] if is_independent(start.settings) else start.labels
     state = memory.allocate(start.settings, len(labels))
     if not is_independent(start.settings):

@@ -38,10 +38,7 @@ Values = npt.NDArray[np.float64]
 
 
 class Best(NamedTuple):
-    """The best labels of each document by number, −1 for none, and their values.
-
-    How many there are, and what the values mean, depends on the question.
-    """
+    """The best labels of each document by number, −1 for none, and their values."""
 
     labels: Labels
     values: Values
@@ -57,20 +54,10 @@ class Passed(NamedTuple):
 
 
 class Shard:
-    """Some labels of a model.
+    """Some labels of a model, from number ``first``: the model's state cut to them.
 
-    Parameters
-    ----------
-    settings
-        The settings of the model.
-    first
-        The number of its first label in the model.
-    state
-        The state of the model, cut to the labels of this shard.
-    together
-        Label co-occurrences: with ``margin`` the columns of its labels, else their rows.
-    counts, gains
-        The counts and gains of all labels.
+    ``together`` has their label co-occurrences: with ``margin`` columns, else rows. ``counts`` and
+    ``gains`` are those of all labels.
     """
 
     def __init__(
@@ -91,12 +78,10 @@ class Shard:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all arrays."""
         arrays = (*self.state, self.together, self.counts, self.gains)
         return sum(array.nbytes for array in arrays)
 
     def hash_many(self, texts: Any) -> Hashed:
-        """Hash documents; return them as they are if they are hashed already."""
         return self._hasher.hash_many(texts)
 
     def nearest(self, hashed: Hashed) -> Best:
@@ -117,32 +102,23 @@ class Shard:
         work = memory.work_for(self.state)
         work = work._replace(scores=np.empty(total), chosen=np.empty(total, np.int32))
         here = np.where(regions >= 0, regions - self.first, -1).astype(np.int64)
-        ask_regions(
-            here, self.state, self.together, self.counts, self._setting, work, indptr, ids
-        )  # fmt: skip
+        ask_regions(here, self.state, self.together, self.counts, self._setting, work, indptr, ids)
         return indptr, ids[: indptr[-1]]
 
     def linear(self, hashed: Hashed) -> Passed:
-        """Return the labels here that a perceptron predicts."""
         found = self._room(hashed)
         ask_linear(*self._asked(hashed), *found)
         return self._passed(found)
 
     def scores(self, hashed: Hashed, near: Best) -> Best:
-        """Return the two best labels here before the second look, and their z.
-
-        ``near`` is that of all shards.
-        """
+        """Return the two best labels here before the second look, and their z."""
         labels = np.empty((hashed.documents, 2), np.int32)
         values = np.empty((hashed.documents, 2))
         ask_scores(*self._asked(hashed), self.together, self.counts, *near, labels, values)
         return Best(self._everywhere(labels), values)
 
     def look(self, hashed: Hashed, near: Best, two: Best) -> Passed:
-        """Return the labels here that pass after the second look.
-
-        ``near`` and ``two`` are those of all shards.
-        """
+        """Return the labels here that pass after the second look."""
         found = self._room(hashed)
         cut = float(self.state.cut[0])
         if not self._setting.learnt_cut:
@@ -191,34 +167,27 @@ def split(model: Clasher, shards: int) -> list[Shard]:
     require_positive("split", "shards", shards)
     total = len(model.labels)
     if shards > total:
-        raise SettingError.of(
-            "shards", f"at most {total}, the labels of the model", shards, "split"
-        )
+        most = f"at most {total}, the labels of the model"
+        raise SettingError.of("shards", most, shards, "split")
     bounds = [total * shard // shards for shard in range(shards + 1)]
-    return [_cut(model, *bound) for bound in pairwise(bounds)]
-
-
-def _cut(model: Clasher, first: int, stop: int) -> Shard:
-    total, state = len(model.labels), model.state
-    own, every = slice(first, stop), slice(0, total)
-    together = state.together[:0, :0]
-    if state.together.size:
-        inside = (every, own) if model.settings.rule == "margin" else (own, every)
-        together = np.ascontiguousarray(state.together[inside])
-    return Shard(
-        model.settings, first, stop - first, memory.cut_labels(state, first, stop), together,
-        state.counts[every].copy(), state.gains[every].copy(),
-    )  # fmt: skip
+    state, every = model.state, slice(0, total)
+    parts = []
+    for first, stop in pairwise(bounds):
+        together, own = state.together[:0, :0], slice(first, stop)
+        if state.together.size:
+            inside = (every, own) if model.settings.rule == "margin" else (own, every)
+            together = np.ascontiguousarray(state.together[inside])
+        cut = memory.cut_labels(state, first, stop)
+        counts, gains = state.counts[every].copy(), state.gains[every].copy()
+        parts.append(Shard(model.settings, first, stop - first, cut, together, counts, gains))
+    return parts
 
 
 # ── combined answers ─────────────────────────────────────────────────────────────────────────────
 
 
 def nearest_of(answers: Sequence[Best]) -> Best:
-    """Return the nearest region of all shards, the three with the highest cosines, and the cosines.
-
-    If there are fewer than three, the nearest region fills up.
-    """
+    """Combine ``Shard.nearest``; the nearest region fills up if there are fewer than three."""
     labels = np.stack([answer.labels for answer in answers], axis=1)  # [n, shards, 4]
     values = np.stack([answer.values for answer in answers], axis=1)  # [n, shards, 5]
     region, _ = highest(labels[:, :, 0], values[:, :, 0], 1)
@@ -288,10 +257,6 @@ def predict(shards: Sequence[Shard], names: list[str], texts: Any) -> LabelSets:
 
 
 def owner_of(firsts: Sequence[int], labels: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
-    """Return the shard of each label, given the first label of each shard; the first for −1.
-
-    >>> owner_of([0, 3, 5], np.array([4, 0, -1, 5])).tolist()
-    [1, 0, 0, 2]
-    """
+    """Return the shard of each label, given the first label of each shard; the first for −1."""
     places = np.searchsorted(np.asarray(firsts), labels, side="right") - 1
     return np.maximum(places, 0).astype(np.int32)

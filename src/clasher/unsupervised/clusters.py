@@ -27,10 +27,7 @@ NAME = "cluster {}"
 
 
 class Assignments(NamedTuple):
-    """The cluster of each document, −1 for none, and its cosine with the nearest prototype.
-
-    The cosine is from before the document was learnt.
-    """
+    """The cluster of each document, −1 for none, and its cosine with it before it was learnt."""
 
     clusters: npt.NDArray[np.int32]
     similarities: npt.NDArray[np.float32]
@@ -99,18 +96,11 @@ class Clusters:
             raise SettingError.of("threshold", "a number between 0 and 1", threshold, "Clusters")
         check_weighting(weighting, "Clusters")
         settings = Settings(
-            dimensions=dimensions,
-            rule="centroid",
-            weighting=weighting,
-            tf=tf,
-            threshold=threshold,
-            max_labels=k,
-            on_full="evict" if recycle else "error",
-            seed=seed,
-            words=words,
-            half_life=half_life,
+            dimensions=dimensions, rule="centroid", weighting=weighting, tf=tf,
+            threshold=threshold, max_labels=k, on_full="evict" if recycle else "error", seed=seed,
+            words=words, half_life=half_life,
             analyzer=Analyzer() if analyzer is None else analyzer,
-        )
+        )  # fmt: skip
         self._set_up(settings, memory.allocate(settings, k))
 
     def _set_up(self, settings: Settings, state: State) -> None:
@@ -120,8 +110,6 @@ class Clusters:
             settings.dimensions, settings.seed, settings.analyzer, keep_words=settings.words
         )
         self._state = state
-
-    # ── properties ───────────────────────────────────────────────────────────────────────────
 
     @property
     def k(self) -> int:
@@ -165,8 +153,6 @@ class Clusters:
     def _names(self) -> list[str]:
         return [NAME.format(number) for number in range(len(self))]
 
-    # ── documents ────────────────────────────────────────────────────────────────────────────
-
     def hash_many(self, texts: Any) -> Hashed:
         """Hash documents ahead of time; this reads no state, so another thread may do it."""
         return self._hasher.hash_many(texts)
@@ -206,13 +192,8 @@ class Clusters:
             np.concatenate([np.zeros(0, np.float32), *(part.similarities for part in parts)]),
         )
 
-    # ── copies and files ─────────────────────────────────────────────────────────────────────
-
     def save(self, path: str | os.PathLike[str], *, durable: bool = True) -> None:
-        """Write the file of a model with a label per cluster, whole or not at all.
-
-        Without ``durable`` the file may be lost in a power cut.
-        """
+        """Write the file of a model with a label per cluster, as ``Clasher.save`` does."""
         model_file.save(path, self.settings, self._names(), self._state, durable=durable)
 
     @classmethod

@@ -90,8 +90,6 @@ class Similar:
         )
         self._ids: list[Hashable] = [None] * window
 
-    # ── properties ───────────────────────────────────────────────────────────────────────────
-
     @property
     def window(self) -> int:
         """The maximum number of documents remembered."""
@@ -117,8 +115,6 @@ class Similar:
 
     def __repr__(self) -> str:
         return f"<Similar window={self.window} documents={self.documents}>"
-
-    # ── documents ────────────────────────────────────────────────────────────────────────────
 
     def hash_many(self, texts: Any) -> Hashed:
         """Hash documents ahead of time; this reads no state, so another thread may do it."""
@@ -178,22 +174,16 @@ class Similar:
         add_documents(*weighed, self._ring, self._scratch(), nearest, cosines)
         matches: list[Match | None] = []
         for document, cosine in zip(nearest.tolist(), cosines.tolist(), strict=True):
-            if document < 0:
-                matches.append(None)
-                continue
             is_new = document >= first
             name = ids[document - first] if is_new else self._ids[document % self.window]
-            matches.append(Match(name, min(cosine, 1.0)))
+            matches.append(Match(name, min(cosine, 1.0)) if document >= 0 else None)
         for at, id_ in enumerate(ids):
             self._ids[(first + at) % self.window] = id_
         return matches
 
     def _scratch(self) -> Found:
-        return Found(
-            np.empty(self.window, np.float32),
-            np.zeros(self.window, np.bool_),
-            np.empty(self.window, np.int64),
-        )
+        kinds = (np.float32, np.bool_, np.int64)
+        return Found(*(np.zeros(self.window, kind) for kind in kinds))
 
 
 def check_threshold(value: object) -> None:

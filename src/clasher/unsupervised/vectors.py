@@ -26,11 +26,10 @@ BATCH = 1024  # documents weighted together
 
 
 class Weighed(NamedTuple):
-    """Documents as weights of buckets.
+    """Weights of buckets: ``weights[indptr[d]:indptr[d + 1]]`` for document ``d``.
 
-    Document ``d`` has ``weights[indptr[d]:indptr[d + 1]]`` in ``buckets[indptr[d]:indptr[d + 1]]``,
-    each bucket once, in the order of its first word. A weight may be 0: signs cancel, and a word in
-    every document has no weight.
+    Each bucket comes once, in the order of its first word. A weight may be 0: signs cancel, and a
+    word in every document has no weight.
     """
 
     indptr: npt.NDArray[np.int64]
@@ -39,27 +38,23 @@ class Weighed(NamedTuple):
 
     @property
     def documents(self) -> int:
-        """The number of documents."""
         return len(self.indptr) - 1
 
     def to_dense(self, dimensions: int) -> npt.NDArray[np.float32]:
-        """Return a row per document, a column per bucket."""
         rows = np.repeat(np.arange(self.documents), np.diff(self.indptr))
         dense = np.zeros((self.documents, dimensions), np.float32)
         dense[rows, self.buckets] = self.weights
         return dense
 
     def to_sparse(self, dimensions: int) -> csr_array:
-        """Return a sparse array of SciPy with sorted columns and no zeros."""
         try:
             from scipy.sparse import csr_array
         except ImportError as error:
             raise MissingExtraError.of("A sparse array", "sparse") from error
         is_small = len(self.buckets) <= np.iinfo(np.int32).max
         indptr = self.indptr.astype(np.int32 if is_small else np.int64)  # some solvers need 32 bits
-        sparse = csr_array(
-            (self.weights.copy(), self.buckets.copy(), indptr), shape=(self.documents, dimensions)
-        )
+        arrays = (self.weights.copy(), self.buckets.copy(), indptr)
+        sparse = csr_array(arrays, shape=(self.documents, dimensions))
         sparse.eliminate_zeros()
         sparse.sort_indices()
         return sparse
@@ -112,15 +107,9 @@ class HashedTfidf:
     ) -> None:
         check_weighting(weighting, "HashedTfidf")
         settings = Settings(
-            dimensions=dimensions,
-            weighting=weighting,
-            tf=tf,
-            norm=norm,
-            seed=seed,
-            words=words,
-            half_life=half_life,
-            analyzer=Analyzer() if analyzer is None else analyzer,
-        )
+            dimensions=dimensions, weighting=weighting, tf=tf, norm=norm, seed=seed, words=words,
+            half_life=half_life, analyzer=Analyzer() if analyzer is None else analyzer,
+        )  # fmt: skip
         self._set_up(settings, memory.allocate(settings), lead)
 
     def _set_up(self, settings: Settings, state: State, lead: bool) -> None:
@@ -161,8 +150,6 @@ class HashedTfidf:
     def word_of(self, bucket: int) -> str | None:
         """Return the word kept for a bucket, None if there is none yet; needs ``words=True``."""
         return explain.word_of(self._state, bucket)
-
-    # ── documents ────────────────────────────────────────────────────────────────────────────
 
     def partial_fit(self, texts: Any, y: object = None) -> Self:
         """Count the words of more documents; ignore ``y``."""
@@ -227,13 +214,8 @@ class HashedTfidf:
         if self.settings.keeps_words:
             vote(hashed.indptr, hashed.buckets, hashed.words, self._state)
 
-    # ── copies and files ─────────────────────────────────────────────────────────────────────
-
     def save(self, path: str | os.PathLike[str], *, durable: bool = True) -> None:
-        """Write the file of a model without labels, whole or not at all.
-
-        Without ``durable`` the file may be lost in a power cut.
-        """
+        """Write the file of a model without labels, as ``Clasher.save`` does."""
         model_file.save(path, self.settings, [], self._state, durable=durable)
 
     @classmethod
@@ -261,6 +243,5 @@ class HashedTfidf:
 def check_weighting(weighting: object, owner: str) -> None:
     """Refuse weightings that need labels."""
     if weighting not in ("tfidf", "tf"):
-        raise SettingError.of(
-            "weighting", "'tfidf' or 'tf', which need no labels", weighting, owner
-        )
+        must_be = "'tfidf' or 'tf', which need no labels"
+        raise SettingError.of("weighting", must_be, weighting, owner)

@@ -127,14 +127,17 @@ def test_counted_learnt_and_merged_partitions_are_one_pass(corpus, monkeypatch):
     counts, learnt = {}, []
     for number, part in enumerate(inside):
         monkeypatch.setattr(fit_module, "partition", lambda number=number: number)
-        (row,) = fit_module.Count(model.settings, Columns(labels=None))([batch(corpus, part)])
+        (row,) = fit_module.count(
+            model.settings, Columns(labels=None), fit_module.ALL, [batch(corpus, part)]
+        )
         found = row.to_pylist()[0]
-        counts[found["number"]] = fit_module.WordCounts(found["documents"], found["frequencies"])
-    start = Broadcast(fit_module.Start(packed(model), counts))
+        counts[found["number"]] = found["documents"], found["frequencies"]
+    start = Broadcast((packed(model), counts))
     for number, part in enumerate(inside):
         monkeypatch.setattr(fit_module, "partition", lambda number=number: number)
-        learnt += fit_module.Learn(start, Columns())([batch(corpus, part)])
-    with fit_module.ReceivedModels(fit_module.Merge(fan=4)(learnt)) as received:
+        rows = [batch(corpus, part)]
+        learnt += fit_module.learn_part(start, Columns(), None, fit_module.ALL, rows)
+    with fit_module.ReceivedModels(fit_module.merge_parts(4, None, learnt)) as received:
         assert received.numbers == [0]
         model.add_difference(received.take(0))
     check_equal(model, one_pass(corpus, rule="centroid"))
@@ -185,7 +188,7 @@ def test_a_row_without_text_is_one_line(spark):
         fit(df, **SMALL)
     (rows,) = pa.table({"text": pa.array([None], pa.string())}).to_batches()
     with pytest.raises(TextError, match="a row has no text in column 'text'"):
-        list(fit_module.Count(Clasher(64).settings, Columns(labels=None))([rows]))
+        list(fit_module.count(Clasher(64).settings, Columns(labels=None), fit_module.ALL, [rows]))
     df = spark.createDataFrame([("a", ["x", None])], "text string, labels array<string>")
     with pytest.raises(LabelError, match=r"^document 0 has a null among its labels"):
         fit(df, **SMALL)

@@ -55,12 +55,9 @@ def test_the_task_labels_rows(corpus):
     rows = pa.RecordBatch.from_arrays(
         [pa.array(["a", None, "b"]), pa.array([corpus.texts[0].as_py(), None, ""])], ["id", "text"]
     )
-    (found,) = predict_module.Predict(
-        Broadcast(predict_module.PackedModel(packed(model), None)),
-        "text",
-        "predicted",
-        "probabilities",
-    )([rows])
+    sent = Broadcast(predict_module.PackedModel(packed(model), None))
+    how = ("text", "predicted", "probabilities", False)
+    (found,) = predict_module.label_rows(sent, *how, [rows])
     labels, scores = (found.column(at).to_pylist() for at in (2, 3))
     assert found.column(0).to_pylist() == ["a", None, "b"]
     assert [None if x is None else set(x) for x in labels] == [

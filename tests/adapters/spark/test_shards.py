@@ -78,13 +78,13 @@ def test_rounds_of_shards(corpus, tmp_path, rule):
     shards = adapter.write_shards(model, tmp_path, 2)
     keys = pa.array(range(len(corpus)))
     texts = pa.RecordBatch.from_arrays([keys, corpus.texts], [KEY, "text"])
-    documents = pa.Table.from_batches(shards_module.Hash(shards)([texts]))
+    documents = pa.Table.from_batches(shards_module.hash_rows(shards, [texts]))
 
     def ask(name, table):
         by_shard = []
         for number in range(len(shards)):
             sent = table.append_column(SHARD, pa.array([number] * len(table), pa.int32()))
-            answers = shards_module.Ask(shards, name)(sent.to_batches())
+            answers = shards_module.ask(shards, name, sent.to_batches())
             by_shard.append(pa.Table.from_batches(answers).drop_columns([KEY]).to_struct_array())
         answers = [chunk for one in by_shard for chunk in one.chunks]
         order = np.arange(len(shards) * len(table)).reshape(len(shards), -1).T.reshape(-1)
@@ -92,7 +92,7 @@ def test_rounds_of_shards(corpus, tmp_path, rule):
         bounds = np.arange(len(table) + 1, dtype=np.int32) * len(shards)
         rows = [table[KEY].combine_chunks(), pa.ListArray.from_arrays(bounds, flat)]
         gathered = pa.RecordBatch.from_arrays(rows, [KEY, "answers"])
-        return pa.Table.from_batches(shards_module.Combine(shards, name)([gathered]))
+        return pa.Table.from_batches(shards_module.combine(shards, name, [gathered]))
 
     def joined(table, name):
         for column in ("labels", "values"):
@@ -107,7 +107,9 @@ def test_rounds_of_shards(corpus, tmp_path, rule):
     else:
         near = ask("nearest", documents)
         parts = [near.filter(pc.equal(near[SHARD], number)) for number in range(len(shards))]
-        sets = [row for part in parts for row in shards_module.Regions(shards)(part.to_batches())]
+        sets = [
+            row for part in parts for row in shards_module.label_regions(shards, part.to_batches())
+        ]
         found = pa.Table.from_batches(sets).sort_by(KEY)
     expected = [sorted(labels) for labels in model.predict_many(corpus.texts)]
     assert [sorted(labels) for labels in found["predicted"].to_pylist()] == expected

@@ -173,7 +173,7 @@ def test_lines_become_documents(required):
     rows = pa.RecordBatch.from_arrays(
         [pa.array(LINES, pa.binary()), pa.array(places)], ["value", "place"]
     )
-    (found,) = sources.Parse(reader)([rows])
+    (found,) = reader.parse([rows])
     good, gold, bad = found.to_pylist()
     assert (good["id"], good["text"], good["labels"]) == ("7", "oil", ["energy"])
     assert good["place"] == "line 0"
@@ -185,4 +185,4 @@ def test_lines_become_documents(required):
 def test_a_bad_line_may_end_the_job():
     rows = pa.RecordBatch.from_arrays([pa.array([b"{"]), pa.array(["here"])], ["value", "place"])
     with pytest.raises(StreamError, match=r"^here: broken JSON"):
-        list(sources.Parse(RecordReader(Fields()))([rows]))
+        list(RecordReader(Fields()).parse([rows]))

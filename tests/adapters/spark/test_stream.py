@@ -180,11 +180,12 @@ def test_bad_rows_are_counted_and_skipped(spark, tmp_path):
 def test_the_task_hashes_rows_for_the_driver(corpus):
     model = one_pass(corpus.head(100))
     sent = Broadcast(predict_module.PackedModel(packed(model), None))
-    found = list(predict_module.Predict(sent, "text", "predicted", hashed=True)([batch(corpus)]))
+    how = (sent, "text", "predicted", None)
+    found = list(predict_module.label_rows(*how, True, [batch(corpus)]))
     hashed = columns.hashed_rows(pa.Table.from_batches(found), model.hash_many([]).analysis)
     for ours, theirs in zip(hashed[:3], model.hash_many(corpus.texts)[:3], strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    (bare,) = predict_module.Predict(sent, "text", "predicted")([batch(corpus, slice(0, 3))])
+    (bare,) = predict_module.label_rows(*how, False, [batch(corpus, slice(0, 3))])
     assert bare.num_columns == 3
 
 

@@ -35,11 +35,7 @@ MOST = 1.0 - float(np.finfo(np.float32).epsneg) / 2.0
 BARELY = float(np.finfo(np.float64).tiny)  # the least decision value of a predicted label
 
 
-_FORMS = {
-    "labels": "one label per document",
-    "matrix": "an indicator matrix",
-    "sets": "sets of labels",
-}
+_FORMS = {SINGLE: "one label per document", MATRIX: "an indicator matrix", SETS: "sets of labels"}
 
 
 def _log_odds(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -93,8 +89,6 @@ class ClasherClassifier(ClassifierMixin, Fitted, LearningSettings):  # type: ign
     epochs: int = 1
     column: str | None = None
 
-    # ── learning ─────────────────────────────────────────────────────────────────────────────
-
     def fit(self, X: Any, y: Any) -> Self:
         """Learn documents from scratch, ``epochs`` times in their order."""
         require_positive(type(self).__name__, "epochs", plain(self.epochs))
@@ -103,16 +97,10 @@ class ClasherClassifier(ClassifierMixin, Fitted, LearningSettings):  # type: ign
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learn more documents, once and in their order.
 
-        Parameters
-        ----------
-        X, y
-            Documents and labels, in the same form as before.
-        classes
-            Labels that may appear later, which get a column of ``predict_proba`` now. They need
-            not be declared.
+        ``classes`` are labels that may appear later, which get a column of ``predict_proba`` now;
+        they need not be declared.
         """
-        reset = not self.__sklearn_is_fitted__()
-        return self._learnt(X, y, classes, reset=reset, times=1)
+        return self._learnt(X, y, classes, reset=not self.__sklearn_is_fitted__(), times=1)
 
     def _learnt(self, X: Any, y: Any, classes: Any, *, reset: bool, times: int) -> Self:
         if y is None:
@@ -155,8 +143,6 @@ class ClasherClassifier(ClassifierMixin, Fitted, LearningSettings):  # type: ign
         if texts is None:
             given |= {"dimensions": max(2, self.n_features_in_), "weighting": GIVEN}
         return Clasher(**given)
-
-    # ── predicting ───────────────────────────────────────────────────────────────────────────
 
     def predict(self, X: Any) -> Any:
         """Return labels in the form of y: an array of labels, a matrix, or an array of sets."""
@@ -210,7 +196,6 @@ class ClasherClassifier(ClassifierMixin, Fitted, LearningSettings):  # type: ign
         return float(super().score(X, y, sample_weight))
 
     def _decide(self, X: Any) -> tuple[LabelSets, npt.NDArray[np.float64]]:
-        """Return the model's labels, and the probabilities of ``classes_``."""
         check_is_fitted(self)
         labels, found = self.model_.decide_many(self._read(X))
         places = self._places()

@@ -31,25 +31,12 @@ from clasher.text.tokens import Buffers, arrow_chunks, as_buffers, plain_text
 from clasher.unsupervised.vectors import HashedTfidf
 
 
-class Features(NamedTuple):
-    """The rows of a sparse matrix, as ``take_rows`` takes them."""
-
-    indptr: npt.NDArray[np.int64]
-    columns: npt.NDArray[np.int32]
-    values: npt.NDArray[np.float32]
-
-
 def texts_of(X: Any, column: str | None, owner: str) -> Buffers | None:
-    """Return the texts of X, or of its ``column``; None if X holds no text.
-
-    >>> texts_of(["wheat", "corn"], None, "Example").documents
-    2
-    >>> texts_of([[0.5, 1.0]], None, "Example") is None
-    True
-    """
-    names = _column_names(X)
+    """Return the texts of X, or of its ``column``; None if X holds no text."""
+    names = getattr(X, "column_names", None)  # Arrow and datasets; their ``columns`` are others
+    names = getattr(X, "columns", None) if names is None else names
     if names is not None:
-        X = _column_of(X, names, column, owner)
+        X = _column_of(X, list(names), column, owner)
     elif column is not None:
         must_be = f"None, or X a table with a column {column!r}"
         raise SettingError.of("column", must_be, column, owner)
@@ -58,44 +45,30 @@ def texts_of(X: Any, column: str | None, owner: str) -> Buffers | None:
     return as_buffers(X) if isinstance(X, str) or _is_text(X) else None
 
 
-def features_of(X: Any) -> Features:
-    """Return the rows of a checked matrix: columns in order, each once, without zeros."""
+def features_of(X: Any) -> tuple[npt.NDArray[Any], ...]:
+    """Return the rows of a checked matrix for ``take_rows``: columns in order, without zeros."""
     rows = csr_array(X, copy=issparse(X))  # sorted in place below
     rows.sum_duplicates()
     rows.eliminate_zeros()
-    return Features(
-        rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data.astype(np.float32)
-    )
-
-
-def _column_names(X: Any) -> list[Any] | None:
-    """Return the names of a table's columns, None for anything else."""
-    names = getattr(X, "column_names", None)  # Arrow and datasets; their ``columns`` are others
-    names = getattr(X, "columns", None) if names is None else names
-    return None if names is None else list(names)
+    arrays = ((rows.indptr, np.int64), (rows.indices, np.int32), (rows.data, np.float32))
+    return tuple(array.astype(kind) for array, kind in arrays)
 
 
 def _column_of(X: Any, names: Sequence[Any], column: str | None, owner: str) -> Any:
+    listed = ", ".join(map(repr, names[:10])) + (", …" if len(names) > 10 else "")
     if column is not None:
         if column not in names:
-            raise SettingError.of(
-                "column", f"one of {_listed(names)}, the columns of X", column, owner
-            )
+            raise SettingError.of("column", f"one of {listed}, the columns of X", column, owner)
         return X[column]
     texts = [name for name in names if _is_text(X[name])]
     if len(texts) == 1 == len(names):
         return X[names[0]]
     if texts:
         raise SettingError(
-            f"X is a table with the columns {_listed(names)}: name the one that holds the text, "
+            f"X is a table with the columns {listed}: name the one that holds the text, "
             f"{owner}(column={texts[0]!r})"
         )
     return X
-
-
-def _listed(names: Sequence[Any]) -> str:
-    shown = ", ".join(map(repr, names[:10]))
-    return shown if len(names) <= 10 else f"{shown}, …"
 
 
 def _is_text(values: Any) -> bool:
@@ -113,8 +86,7 @@ def _is_text(values: Any) -> bool:
         return False
 
 
-SINGLE, MATRIX, SETS = "labels", "matrix", "sets"
-"""One label per document, a column per label, a set of labels per document."""
+SINGLE, MATRIX, SETS = "labels", "matrix", "sets"  # one per document, a column each, sets
 
 Values = npt.NDArray[Any]
 
@@ -132,17 +104,9 @@ class Targets(NamedTuple):
 
 
 def read_targets(y: Any) -> Targets:
-    """Read y in any form.
-
-    >>> read_targets([3, 1, 3]).sets[0], read_targets([{"oil", "gas"}, set()]).values
-    ({'3'}, array(['gas', 'oil'], dtype='<U3'))
-    >>> read_targets([[0, 1], [1, 1]]).sets[1] == {"0", "1"}
-    True
-    """
-    kind = _kind_of(y)
-    if kind == SINGLE:
-        return _read_single(y)
-    return _read_matrix(y) if kind == MATRIX else _read_sets(y)
+    """Read y in any form."""
+    readers = {SINGLE: _read_single, MATRIX: _read_matrix, SETS: _read_sets}
+    return readers[_kind_of(y)](y)
 
 
 def name_of(value: Any) -> str:
@@ -166,9 +130,8 @@ def united(known: Values, values: Values) -> Values:
 def as_values(labels: Iterable[Any]) -> Values:
     """Return the distinct labels, sorted; refuse labels of mixed kinds."""
     different = dict.fromkeys(labels)
-    found = list(
-        dict.fromkeys(check_name(name) if isinstance(name, str) else name for name in different)
-    )
+    names = (check_name(name) if isinstance(name, str) else name for name in different)
+    found = list(dict.fromkeys(names))
     kinds = {_KINDS.get(np.asarray(label).dtype.kind, "objects"): label for label in found}
     if len(kinds) > 1:
         shown = " and ".join(f"{kind} ({label!r})" for kind, label in kinds.items())
@@ -203,10 +166,9 @@ def _read_single(y: Any) -> Targets:
     if issparse(y):
         y = y.toarray()
     given = column_or_1d(y, warn=True)
-    if given.dtype.kind == "O" or isinstance(
-        y, list | tuple
-    ):  # NumPy would turn a mixture into text
-        as_values(y if isinstance(y, list | tuple) else given.tolist())
+    is_list = isinstance(y, list | tuple)  # NumPy would turn a mixture into text
+    if given.dtype.kind == "O" or is_list:
+        as_values(y if is_list else given.tolist())
     given = check_array(given, ensure_2d=False, dtype=None, input_name="y")
     check_classification_targets(given)
     values, numbers = np.unique(given, return_inverse=True)
@@ -239,19 +201,16 @@ def _read_sets(y: Any) -> Targets:
     if isinstance(y, LabelSets) or arrow_chunks(y) is not None:
         sets = LabelSets.of(y)
         return Targets(SETS, sets, as_values(sets.names))
-    values = as_values(label for entry in y if entry is not None for label in _labels_in(entry))
+    for entry in y:
+        if isinstance(entry, str | bytes) or not isinstance(entry, Iterable | None):
+            raise LabelError(
+                f"Unknown label type: y has sets of labels and, among them, {entry!r}; write "
+                f"{{{entry!r}}}"
+            )
+    values = as_values(label for entry in y if entry is not None for label in entry)
     if values.dtype.kind not in "UTO":
         y = [_named(entry) for entry in y]
     return Targets(SETS, LabelSets.of(y), values)
-
-
-def _labels_in(entry: Any) -> Iterable[Any]:
-    if isinstance(entry, str | bytes) or not isinstance(entry, Iterable):
-        raise LabelError(
-            f"Unknown label type: y has sets of labels and, among them, {entry!r}; write "
-            f"{{{entry!r}}}"
-        )
-    return entry
 
 
 def _named(entry: Any) -> Any:
@@ -306,7 +265,6 @@ class Fitted(BaseEstimator, ABC):  # type: ignore[misc]
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle the core as the bytes of its file, and the settings that the file lacks."""
         state = {**super().__getstate__()}
         if self._core in state:
             core = state[self._core]

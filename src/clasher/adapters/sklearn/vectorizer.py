@@ -19,16 +19,11 @@ from clasher.text.hashing import Hashed
 from clasher.text.tokens import Buffers
 from clasher.unsupervised.vectors import HashedTfidf, Weighed
 
-BUCKET = "bucket"
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HashedTfidfVectorizer(
-    OneToOneFeatureMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
-    Fitted,
-    VectorSettings,
-):
+    OneToOneFeatureMixin, TransformerMixin, Fitted, VectorSettings,  # type: ignore[misc]
+):  # fmt: skip
     """Turn text into hashed TF-IDF vectors online: no vocabulary, bounded memory.
 
     ``HashingVectorizer`` and ``TfidfTransformer`` in one pass, with ``partial_fit``: words are
@@ -102,13 +97,7 @@ class HashedTfidfVectorizer(
         return self._matrix(self.vectors_.step_arrays(documents))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Return a name for each bucket, with its word if kept; a matrix keeps its names.
-
-        Parameters
-        ----------
-        input_features
-            The names of the columns of a matrix; ignored for text.
-        """
+        """Return a name for each bucket, with its word if kept; a matrix keeps its names."""
         check_is_fitted(self)
         if not self.takes_text_:
             names: npt.NDArray[np.object_] = super().get_feature_names_out(input_features)
@@ -117,10 +106,9 @@ class HashedTfidfVectorizer(
 
     def _name(self, bucket: int) -> str:
         word = self.vectors_.word_of(bucket) if self.vectors_.settings.words else None
-        return f"{BUCKET}{bucket}" if word is None else f"{BUCKET}{bucket}:{word}"
+        return f"bucket{bucket}" if word is None else f"bucket{bucket}:{word}"
 
     def _count(self, X: Any, reset: bool) -> Hashed:
-        """Count documents; return them hashed."""
         read = self._read(X, reset=reset)
         documents: Hashed = self.vectors_.hash_many(read)
         self.vectors_.partial_fit(documents)

@@ -10,19 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, types
 from pyspark.sql import functions as sf
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    FloatType,
-    IntegerType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-)
 
 from clasher.errors import SettingError, TextError
 from clasher.io.records import listing
@@ -31,11 +20,11 @@ from clasher.model import BATCH
 from clasher.text.hashing import Hashed, HashedWords
 from clasher.text.label_names import INVISIBLE
 
-LABELS = ArrayType(StringType(), containsNull=False)
+LABELS = types.ArrayType(types.StringType(), containsNull=False)
 BUCKETS, COUNTS = "_clasher_buckets", "_clasher_counts"
-HASHED: dict[str, DataType] = {
-    BUCKETS: ArrayType(IntegerType(), containsNull=False),
-    COUNTS: ArrayType(FloatType(), containsNull=False),
+HASHED: dict[str, types.DataType] = {
+    BUCKETS: types.ArrayType(types.IntegerType(), containsNull=False),
+    COUNTS: types.ArrayType(types.FloatType(), containsNull=False),
 }
 """The columns of hashed documents."""
 
@@ -56,7 +45,6 @@ class Columns:
 
     @property
     def names(self) -> list[str]:
-        """The columns that are used."""
         return [name for name in (self.text, self.labels, self.id) if name is not None]
 
     def select(self, df: DataFrame) -> DataFrame:
@@ -65,24 +53,23 @@ class Columns:
         return df.select(*map(self.column, self.names))
 
     def column(self, name: str) -> Column:
-        """Return a column, ids as text."""
         return column(name).cast("string").alias(name) if name == self.id else column(name)
 
     def check(self, df: DataFrame) -> None:
         """Raise if a column is missing or of a wrong type."""
-        types = {field.name: field.dataType for field in df.schema}
+        found = {field.name: field.dataType for field in df.schema}
         for name in self.names:
-            if name not in types:
+            if name not in found:
                 raise SettingError(
                     f"the data frame has no column {name!r}; it has {listing(df.columns)}"
                 )
-        if not isinstance(types[self.text], StringType):
-            kind = types[self.text].simpleString()
+        if not isinstance(found[self.text], types.StringType):
+            kind = found[self.text].simpleString()
             raise SettingError(f"column {self.text!r} must be text. Got {kind}.")
-        if self.labels is not None and not _holds_labels(types[self.labels]):
+        if self.labels is not None and not _holds_labels(found[self.labels]):
             raise SettingError(
                 f"column {self.labels!r} must be an array of text, or a map from text to boolean. "
-                f"Got {types[self.labels].simpleString()}; pyspark.sql.functions.split turns "
+                f"Got {found[self.labels].simpleString()}; pyspark.sql.functions.split turns "
                 f"separated text into an array"
             )
 
@@ -92,7 +79,7 @@ class Columns:
         if self.labels is None:
             return has_text
         labels = column(self.labels)
-        is_array = isinstance(df.schema[self.labels].dataType, ArrayType)
+        is_array = isinstance(df.schema[self.labels].dataType, types.ArrayType)
         names = labels if is_array else sf.map_keys(labels)
         named = sf.forall(names, lambda name: name.isNotNull() & name.rlike(_VISIBLE))
         return has_text & (labels.isNull() | named)
@@ -107,7 +94,6 @@ class Documents(NamedTuple):
 
     @classmethod
     def of(cls, rows: pa.RecordBatch, columns: Columns) -> Documents:
-        """Take the documents out of rows, each of which must have text."""
         texts = rows.column(columns.text)
         if texts.null_count:
             raise TextError(
@@ -127,14 +113,16 @@ def column(name: str) -> Column:
     return sf.col(f"`{escaped}`")
 
 
-def with_columns(df: DataFrame, added: dict[str, DataType]) -> StructType:
+def with_columns(df: DataFrame, added: dict[str, types.DataType]) -> types.StructType:
     """Return the schema of a data frame with more columns."""
     for name in added:
         if name in df.columns:
             raise SettingError(
                 f"the data frame has a column {name!r} already; name another one for the result"
             )
-    return StructType([*df.schema.fields, *(StructField(*pair) for pair in added.items())])
+    return types.StructType(
+        [*df.schema.fields, *(types.StructField(*pair) for pair in added.items())]
+    )
 
 
 def in_pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -169,7 +157,9 @@ def from_lists(
     return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))), values
 
 
-def _holds_labels(kind: DataType) -> bool:
-    if isinstance(kind, MapType):
-        return isinstance(kind.keyType, StringType) and isinstance(kind.valueType, BooleanType)
-    return isinstance(kind, ArrayType) and isinstance(kind.elementType, StringType)
+def _holds_labels(kind: types.DataType) -> bool:
+    if isinstance(kind, types.MapType):
+        return isinstance(kind.keyType, types.StringType) and isinstance(
+            kind.valueType, types.BooleanType
+        )
+    return isinstance(kind, types.ArrayType) and isinstance(kind.elementType, types.StringType)

@@ -2,10 +2,11 @@
 
 A round of ``fit`` runs these tasks on executors:
 
-1. ``Count`` counts the words of each partition, so that each knows those before it (TF-IDF).
-2. ``Learn`` starts from the model that the driver broadcasts, learns its partition, and returns the
-   difference.
-3. ``Merge`` makes one difference of every 16, until one is left; the driver adds it to the model.
+1. ``count`` the words of each partition, so that each knows those before it (TF-IDF).
+2. ``learn_part`` starts from the model that the driver broadcasts, learns its partition, and
+   returns the difference.
+3. ``merge_parts`` makes one difference of every 16, until one is left; the driver adds it to the
+   model.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,8 +37,7 @@ from clasher.text.analyzer import Tokenizer
 
 FAN = 16  # models merged into one at a time
 PIECE = 4 * 2**20  # bytes of a model file in one row
-MODELS = "number bigint, place bigint, content binary"
-"""Rows of model files: which model, where in its file, the bytes."""
+MODELS = "number bigint, place bigint, content binary"  # which model, where in its file, bytes
 COUNTS = "number bigint, documents bigint, frequencies binary"
 
 _MODELS = pa.schema([("number", pa.int64()), ("place", pa.int64()), ("content", pa.binary())])
@@ -83,11 +83,6 @@ def fit(
     **settings
         Those of ``Clasher``, for a new model.
 
-    Returns
-    -------
-    Clasher
-        The model that has learnt the data frame.
-
     Examples
     --------
     >>> from clasher.adapters.spark import fit, session
@@ -123,7 +118,6 @@ class Share(NamedTuple):
     rounds: int = 1
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Select its rows."""
         start = 0
         for batch in batches:
             own = batch
@@ -145,134 +139,85 @@ def learn(
     beginning = model
     if deltas.is_independent(model.settings):
         beginning = deltas.begin(model, Sketch.of(model.state))  # no more than partitions need
-    start = Start(packed(beginning))
+    counts: dict[int, tuple[int, bytes]] = {}
     if exact and model.settings.weighting in WITH_IDF:
-        task = Count(model.settings, Columns(columns.text, None), share)
+        task = partial(count, model.settings, Columns(columns.text, None), share)
         found = documents.select(column(columns.text)).mapInArrow(task, COUNTS).toArrow()
-        counts = {row.pop("number"): WordCounts(**row) for row in found.to_pylist()}
-        start = Start(start.model, counts)
+        rows = found.to_pylist()
+        counts = {row["number"]: (row["documents"], row["frequencies"]) for row in rows}
         partitions = max(counts, default=0) + 1
     else:
         partitions = documents.rdd.getNumPartitions()
     tokenizer = model.settings.analyzer.tokenizer
-    sent = context_of(documents).broadcast(start)
+    sent = context_of(documents).broadcast((packed(beginning), counts))
     try:
-        parts = documents.mapInArrow(Learn(sent, columns, tokenizer, share), MODELS)
-        if (learnt := _merged(parts, partitions, tokenizer)) is not None:
-            model.add_difference(learnt)
+        task = partial(learn_part, sent, columns, tokenizer, share)
+        parts = documents.mapInArrow(task, MODELS)
+        while partitions > 1:
+            partitions = -(-partitions // FAN)
+            group = sf.floor(sf.col("number") / FAN).cast("int")
+            task = partial(merge_parts, FAN, tokenizer)
+            parts = parts.repartitionById(partitions, group).mapInArrow(task, MODELS)
+        with ReceivedModels(parts.toArrow().to_batches(), tokenizer) as received:
+            if received.numbers:
+                model.add_difference(received.take(received.numbers[0]))
     finally:
         sent.destroy()
-
-
-def _merged(parts: DataFrame, count: int, tokenizer: Tokenizer | None) -> Clasher | None:
-    """Merge the models in rows of ``MODELS``, whose numbers are below ``count``, if any."""
-    while count > 1:
-        count = -(-count // FAN)
-        group = sf.floor(sf.col("number") / FAN).cast("int")
-        task = Merge(FAN, tokenizer)
-        parts = parts.repartitionById(count, group).mapInArrow(task, MODELS)
-    with ReceivedModels(parts.toArrow().to_batches(), tokenizer) as received:
-        return received.take(received.numbers[0]) if received.numbers else None
 
 
 # ── tasks on executors ───────────────────────────────────────────────────────────────────────────
 
 
-class WordCounts(NamedTuple):
-    """How many documents a partition has, and how many have each bucket, compressed."""
+def count(
+    settings: Settings, columns: Columns, share: Share, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Count the words of a partition: one row of ``COUNTS``."""
+    model = Clasher(**{name: getattr(settings, name) for name in settings.__dataclass_fields__})
+    for rows in share.rows(batches):
+        model.observe_many(Documents.of(rows, columns).texts)
+    sketch = Sketch.of(model.state)
+    content = _CODEC.compress(sketch.frequencies.astype(np.uint32).tobytes(), asbytes=True)
+    row = {"number": partition(), "documents": sketch.documents, "frequencies": content}
+    yield pa.RecordBatch.from_pylist([row])
 
-    documents: int
-    frequencies: bytes
 
-    @classmethod
-    def of(cls, model: Clasher) -> WordCounts:
-        """Return the counts of a model that has seen only this partition."""
-        sketch = Sketch.of(model.state)
-        content = sketch.frequencies.astype(np.uint32).tobytes()
-        return cls(sketch.documents, _CODEC.compress(content, asbytes=True))
+def learn_part(
+    start: Broadcast[tuple[bytes, dict[int, tuple[int, bytes]]]], columns: Columns,
+    tokenizer: Tokenizer | None, share: Share, batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:  # fmt: skip
+    """Learn a partition: rows of ``MODELS``, with the difference to the model it started from.
 
-    def added_to(self, before: Sketch) -> Sketch:
-        """Add these documents to those before them."""
+    ``start`` has the model, and the word counts of the partitions. No documents give no rows.
+    """
+    number, (content, counts) = partition(), start.value
+    model = unpacked(content, Clasher.load, tokenizer=tokenizer)
+    before = Sketch.of(model.state)
+    for documents, frequencies in (counts[other] for other in counts if other < number):
         size = before.frequencies.size * 4
-        content = _CODEC.decompress(self.frequencies, size, asbytes=True)
-        here = np.frombuffer(content, np.uint32).reshape(before.frequencies.shape)
-        return before.plus(Sketch(self.documents, float(self.documents), here.astype(np.float64)))
+        plain = np.frombuffer(_CODEC.decompress(frequencies, size, asbytes=True), np.uint32)
+        here = plain.reshape(before.frequencies.shape).astype(np.float64)
+        before = before.plus(Sketch(documents, float(documents), here))
+    part = deltas.begin(model, before)
+    for rows in share.rows(batches):
+        part.learn_many(*Documents.of(rows, columns))
+    if part.documents > before.documents:
+        yield from model_rows(number, deltas.difference(part, model, before))
 
 
-@dataclass(frozen=True)
-class Count:
-    """A task: counts the words of a partition."""
-
-    settings: Settings
-    columns: Columns
-    share: Share = ALL
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Turn rows of documents into one row of ``COUNTS``."""
-        names = self.settings.__dataclass_fields__
-        model = Clasher(**{name: getattr(self.settings, name) for name in names})
-        for rows in self.share.rows(batches):
-            model.observe_many(Documents.of(rows, self.columns).texts)
-        row = {"number": partition(), **WordCounts.of(model)._asdict()}
-        yield pa.RecordBatch.from_pylist([row])
-
-
-@dataclass(frozen=True)
-class Start:
-    """The model that every partition starts from, and the word counts of the partitions."""
-
-    model: bytes
-    counts: dict[int, WordCounts] = field(default_factory=dict)
-
-    def before(self, model: Clasher, number: int) -> Sketch:
-        """Count the documents of the model and of the partitions before this one."""
-        sketch = Sketch.of(model.state)
-        for other, counts in self.counts.items():
-            if other < number:
-                sketch = counts.added_to(sketch)
-        return sketch
-
-
-@dataclass(frozen=True)
-class Learn:
-    """A task: learns a partition, and returns the difference to the model it started from."""
-
-    start: Broadcast[Start]
-    columns: Columns
-    tokenizer: Tokenizer | None = None
-    share: Share = ALL
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Turn rows of documents into rows of ``MODELS``; no documents give no rows."""
-        number, start = partition(), self.start.value
-        model = unpacked(start.model, Clasher.load, tokenizer=self.tokenizer)
-        before = start.before(model, number)
-        part = deltas.begin(model, before)
-        for rows in self.share.rows(batches):
-            part.learn_many(*Documents.of(rows, self.columns))
-        if part.documents > before.documents:
-            yield from model_rows(number, deltas.difference(part, model, before))
-
-
-@dataclass(frozen=True)
-class Merge:
-    """A task: merges every ``fan`` neighbours in the order of their numbers.
+def merge_parts(
+    fan: int, tokenizer: Tokenizer | None, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Merge every ``fan`` neighbours in rows of ``MODELS``, in the order of their numbers.
 
     The order is always the same, so the result does not depend on which task finished first.
     """
-
-    fan: int
-    tokenizer: Tokenizer | None = None
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Turn rows of ``MODELS`` into rows of fewer models."""
-        with ReceivedModels(batches, self.tokenizer) as received:
-            for group, numbers in groupby(received.numbers, lambda number: number // self.fan):
-                first, *others = numbers
-                model = received.take(first)
-                for number in others:
-                    model.merge(received.take(number))
-                yield from model_rows(group, model)
+    with ReceivedModels(batches, tokenizer) as received:
+        for group, numbers in groupby(received.numbers, lambda number: number // fan):
+            first, *others = numbers
+            model = received.take(first)
+            for number in others:
+                model.merge(received.take(number))
+            yield from model_rows(group, model)
 
 
 def partition() -> int:
@@ -298,16 +243,7 @@ def model_rows(number: int, model: Clasher) -> Iterator[pa.RecordBatch]:
 
 
 class ReceivedModels:
-    """Models whose rows arrive in any order; on disk until they are taken.
-
-    Examples
-    --------
-    >>> model = Clasher(1024)
-    >>> model.learn("wheat and corn", {"grain"})
-    >>> with ReceivedModels(model_rows(7, model)) as received:
-    ...     [(number, received.take(number).support) for number in received.numbers]
-    [(7, {'grain': 1})]
-    """
+    """Models whose rows arrive in any order; on disk until they are taken."""
 
     def __init__(
         self, batches: Iterable[pa.RecordBatch], tokenizer: Tokenizer | None = None
@@ -331,7 +267,6 @@ class ReceivedModels:
         self._folder.cleanup()
 
     def take(self, number: int) -> Clasher:
-        """Load a model and remove its file."""
         path = self._path(number)
         model = Clasher.load(path, tokenizer=self._tokenizer)
         path.unlink()

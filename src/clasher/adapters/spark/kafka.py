@@ -17,9 +17,7 @@ from clasher.adapters.spark.sources import PLACE, RecordReader
 from clasher.errors import MissingExtraError, StreamError
 from clasher.io.registry import Address
 
-KAFKA_ORDER = ("partition", "offset")
-"""The columns that put the documents of a batch in order."""
-
+KAFKA_ORDER = ("partition", "offset")  # the columns that order the documents of a batch
 _STARTS = {"beginning": "earliest", "end": "latest"}
 _DEFAULTS = {
     "isolation.level": "read_committed",
@@ -49,9 +47,7 @@ def watch_kafka(spark: SparkSession, address: str, reader: RecordReader) -> Data
             f"Spark's Kafka connector is missing: add --conf spark.jars.packages={package}, or "
             f"--packages {package} to spark-submit"
         ) from None
-    place = sf.concat(
-        sf.col("topic"), sf.lit("["), sf.col("partition"), sf.lit("]@"), sf.col("offset")
-    )
+    place = sf.format_string("%s[%d]@%d", "topic", "partition", "offset")
     rows = messages.select("value", place.alias(PLACE), *KAFKA_ORDER)
     return reader.read(rows).withColumn("id", sf.coalesce("id", PLACE))
 
@@ -71,10 +67,8 @@ def kafka_options(address: str) -> dict[str, str]:
     client = {name: value for name, value in parts.options.items() if "." in name}
     plain = {name: value for name, value in parts.options.items() if name not in client}
     replace(parts, options=plain).check_options(("start", "max"))
-    servers = [
-        server if re.search(r":\d+$", server) else f"{server}:9092"
-        for server in parts.server.split(",")
-    ]
+    servers = parts.server.split(",")
+    servers = [one if re.search(r":\d+$", one) else f"{one}:9092" for one in servers]
     options = {
         "kafka.bootstrap.servers": ",".join(servers),
         "subscribe": parts.path,

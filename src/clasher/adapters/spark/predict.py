@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 
 import numpy as np
@@ -68,7 +68,7 @@ def predict(
         added[probabilities] = PROBABILITIES
     Columns(text, None).check(df)
     schema = with_columns(df, added)
-    task = Predict(broadcast(df, model), text, output, probabilities)
+    task = partial(label_rows, broadcast(df, model), text, output, probabilities, False)
     return df.mapInArrow(task, schema).withColumn(output, sf.array_sort(column(output)))
 
 
@@ -86,45 +86,31 @@ def broadcast(df: DataFrame, model: Clasher) -> Broadcast[PackedModel]:
     return context_of(df).broadcast(PackedModel(packed(model), model.settings.analyzer.tokenizer))
 
 
-_latest: dict[str, Clasher] = {}
-"""The last model that this process used, by its digest: the next task most likely needs it too."""
+_latest: dict[str, Clasher] = {}  # the last model of this process, by its digest, for other tasks
 
 
-def unpack(sent: Broadcast[PackedModel]) -> Clasher:
-    """Return the model of a broadcast, unpacked once per process."""
+def label_rows(
+    sent: Broadcast[PackedModel], text: str, output: str, probabilities: str | None, hashed: bool,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:  # fmt: skip
+    """Label the rows of a partition; ``hashed`` adds their words, for the driver."""
     digest = sent.value.digest
     if digest not in _latest:
         _latest.clear()
         _latest[digest] = unpacked(sent.value.content, Clasher.load, tokenizer=sent.value.tokenizer)
-    return _latest[digest]
-
-
-@dataclass(frozen=True)
-class Predict:
-    """A task: labels the rows of a partition; ``hashed`` adds their words, for the driver."""
-
-    sent: Broadcast[PackedModel]
-    text: str
-    output: str
-    probabilities: str | None = None
-    hashed: bool = False
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Add columns to rows, null where there is no text."""
-        model = unpack(self.sent)
-        for rows in in_pieces(batches):
-            documents = model.hash_many(pc.fill_null(rows.column(self.text), ""))
-            if self.probabilities is None:
-                added = {self.output: model.predict_many(documents).to_arrow()}
-            else:
-                labels, probabilities = model.decide_many(documents)
-                maps = _as_maps(probabilities, model.labels)
-                added = {self.output: labels.to_arrow(), self.probabilities: maps}
-            if self.hashed:
-                added |= hashed_columns(documents)
-            missing = rows.column(self.text).is_null()
-            columns = [*rows.columns, *(pc.if_else(missing, None, own) for own in added.values())]
-            yield pa.RecordBatch.from_arrays(columns, [*rows.schema.names, *added])
+    model = _latest[digest]
+    for rows in in_pieces(batches):
+        documents = model.hash_many(pc.fill_null(rows.column(text), ""))
+        if probabilities is None:
+            added = {output: model.predict_many(documents).to_arrow()}
+        else:
+            labels, found = model.decide_many(documents)
+            added = {output: labels.to_arrow(), probabilities: _as_maps(found, model.labels)}
+        if hashed:
+            added |= hashed_columns(documents)
+        missing = rows.column(text).is_null()
+        columns = [*rows.columns, *(pc.if_else(missing, None, own) for own in added.values())]
+        yield pa.RecordBatch.from_arrays(columns, [*rows.schema.names, *added])
 
 
 def _as_maps(probabilities: np.ndarray, labels: list[str]) -> pa.MapArray:

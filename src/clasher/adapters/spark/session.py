@@ -39,12 +39,6 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
         Where to run. None: where ``spark-submit`` says, else on all cores of this machine.
     conf
         Further Spark settings. A session that already runs ignores them and ``master``.
-
-    Examples
-    --------
-    >>> spark = session("local[2]")
-    >>> spark.range(3).count()
-    3
     """
     if _SUBMITTED not in os.environ and not os.environ.get("JAVA_HOME") and not which("java"):
         raise MissingExtraError(

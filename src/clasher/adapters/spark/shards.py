@@ -3,7 +3,7 @@
 ``write_shards`` writes a file per shard, and an index, to a folder that all executors can read: a
 path that is the same everywhere, or an address that Arrow knows (``s3://``, ``gs://``,
 ``hdfs://``). Each document goes to all shards, in as many rounds as the rule needs: in each one,
-``Ask`` has every shard answer, and ``Combine`` makes one answer of theirs, for the next round or
+``ask`` has every shard answer, and ``combine`` makes one answer of theirs, for the next round or
 as the result.
 """
 
@@ -13,7 +13,8 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -47,28 +48,21 @@ from clasher.text.hashing import Hashed, Hasher
 
 FORMAT = 1
 INDEX = "shards.json"
-EXTRA = ("shard_together", "shard_counts", "shard_gains")
-"""The arrays in the file of a shard that are not of its state."""
+EXTRA = ("shard_together", "shard_counts", "shard_gains")  # arrays beside those of the state
 
 
 @dataclass(frozen=True)
 class Shards:
     """The index of a folder of shards.
 
-    Parameters
+    Attributes
     ----------
-    folder
-        The folder.
+    folder, labels
+        The folder, and all labels of the model.
     settings
-        Those of the model, as plain values.
-    labels
-        All labels of the model.
-    firsts
-        The number of the first label of each shard.
-    digests
-        The digests of the files.
-    tokenizer
-        The function that splits text, if the model has one.
+        Those of the model, as plain values; ``tokenizer`` is not among them.
+    firsts, digests
+        The number of the first label of each shard, and the digest of its file.
     """
 
     folder: str
@@ -82,7 +76,6 @@ class Shards:
         return len(self.firsts)
 
     def model_settings(self) -> Settings:
-        """Return the settings of the model."""
         return Settings.of(self.settings, self.tokenizer)
 
     def read(self, number: int) -> Shard:
@@ -99,23 +92,14 @@ class Shards:
         for array, (shape, kind) in _shapes(settings, labels, len(self.labels)).items():
             found = arrays.setdefault(array, np.zeros(shape, kind) if 0 in shape else None)
             if found is None or found.shape != shape or found.dtype != kind:
-                raise ModelFileError(
-                    f"{self.folder}/{name}: array {array!r} does not match the settings"
-                )
+                what = f"array {array!r} does not match the settings"
+                raise ModelFileError(f"{self.folder}/{name}: {what}")
         extra = [arrays.pop(array) for array in EXTRA]
         return Shard(settings, first, labels, State(**arrays), *extra)
 
 
 def write_shards(model: Clasher, folder: str | os.PathLike[str], shards: int) -> Shards:
-    """Split a model by its labels into the files of a folder.
-
-    >>> import tempfile
-    >>> model = Clasher(1024)
-    >>> model.learn_many(["wheat", "gold", "oil"] * 5, [{"grain"}, {"metal"}, {"energy"}] * 5)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     len(write_shards(model, folder, 2)), read_shards(folder).firsts
-    (2, [0, 1])
-    """
+    """Split a model by its labels into the files of a folder."""
     system, place = _file_system(os.fspath(folder))
     system.create_dir(place, recursive=True)
     firsts, digests = [], []
@@ -123,15 +107,16 @@ def write_shards(model: Clasher, folder: str | os.PathLike[str], shards: int) ->
         extra = (shard.together, shard.counts, shard.gains)
         arrays: dict[str, Any] = shard.state._asdict() | dict(zip(EXTRA, extra, strict=True))
         content = safetensors.numpy.save({name: own for name, own in arrays.items() if own.size})
-        _write(system, f"{place}/{_file_name(number)}", content)
+        with system.open_output_stream(f"{place}/{_file_name(number)}") as file:
+            file.write(content)
         firsts.append(shard.first)
         digests.append(_digest(content))
     index: dict[str, Any] = {
         "settings": model.settings.to_dict(), "labels": model.labels, "firsts": firsts,
         "digests": digests,
     }  # fmt: skip
-    content = msgspec.json.encode({"format": FORMAT} | index)
-    _write(system, f"{place}/{INDEX}", content)  # last: it makes the shards valid
+    with system.open_output_stream(f"{place}/{INDEX}") as file:  # last: it makes the shards valid
+        file.write(msgspec.json.encode({"format": FORMAT} | index))
     return Shards(os.fspath(folder), **index, tokenizer=model.settings.analyzer.tokenizer)
 
 
@@ -148,7 +133,6 @@ def read_shards(folder: str | os.PathLike[str], *, tokenizer: Tokenizer | None =
 
 
 def _shapes(settings: Settings, labels: int, total: int) -> dict[str, tuple[Any, Any]]:
-    """Return the shapes and types of a shard's arrays, with ``labels`` of ``total`` labels."""
     shapes = memory.cut_shapes(settings, labels)
     together = {"margin": (total, labels), "perceptron": (0, 0)}.get(settings.rule, (labels, total))
     extra = ((together, np.float32), ((total,), np.float64), ((total,), np.float64))
@@ -164,11 +148,6 @@ def _file_system(folder: str) -> tuple[fs.FileSystem, str]:
         found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(folder)
         return found
     return fs.LocalFileSystem(), os.path.abspath(folder)
-
-
-def _write(system: fs.FileSystem, path: str, content: bytes) -> None:
-    with system.open_output_stream(path) as file:
-        file.write(content)
 
 
 def _read(folder: str, name: str) -> bytes:
@@ -195,26 +174,21 @@ ANSWERS = f"{SHARD} int, labels array<int>, values array<double>, chosen array<i
 SETS = f"{PREDICTED} array<string>"
 
 
-class Round(NamedTuple):
-    """A question to all shards."""
-
-    ask: Callable[[Shard, Hashed, pa.RecordBatch], Best | Passed]
-    combine: Callable[[list[Best]], Best] | None = None
-    """Makes one answer of those of all shards, for the next round; None: the last round."""
-
-
-ROUNDS = {
-    "nearest": Round(lambda shard, hashed, rows: shard.nearest(hashed), core.nearest_of),
-    "scores": Round(
+Answer: TypeAlias = Callable[[Shard, Hashed, pa.RecordBatch], Best | Passed]
+ROUNDS: dict[str, tuple[Answer, Callable[[list[Best]], Best] | None]] = {
+    "nearest": (lambda shard, hashed, rows: shard.nearest(hashed), core.nearest_of),
+    "scores": (
         lambda shard, hashed, rows: shard.scores(hashed, _earlier(rows, "nearest")), core.best_of
     ),
-    "linear": Round(lambda shard, hashed, rows: shard.linear(hashed)),
-    "look": Round(
+    "linear": (lambda shard, hashed, rows: shard.linear(hashed), None),
+    "look": (
         lambda shard, hashed, rows: shard.look(
             hashed, _earlier(rows, "nearest"), _earlier(rows, "scores")
-        )
+        ),
+        None,
     ),
-}
+}  # fmt: skip
+"""What each shard answers, and what makes one answer of theirs; None in the last round."""
 
 
 def predict_sharded(
@@ -236,17 +210,10 @@ def predict_sharded(
         The documents; each round reads it once, so ``persist`` it if that is expensive.
     shards
         The result of ``write_shards`` or ``read_shards``, in a folder that all executors can read.
-    id
-        A column that identifies the rows.
-    text
-        The column of the text; rows without text are left out.
+    id, text
+        A column that identifies the rows, and the text; rows without text are left out.
     output
-        The name of the column of labels.
-
-    Returns
-    -------
-    DataFrame
-        The columns ``id`` and ``output``.
+        The column of labels, beside ``id`` in the result.
 
     Examples
     --------
@@ -266,39 +233,36 @@ def predict_sharded(
     key = f"{KEY} {df.schema[id].dataType.simpleString()}"
     hashed = ", ".join(f"{name} {kind.simpleString()}" for name, kind in HASHED.items())
     rows = df.select(column(id).alias(KEY), column(text).alias("text"))
-    documents = rows.mapInArrow(
-        Hash(shards), f"{key}, {'text string' if settings.depth > 1 else hashed}"
-    )
+    schema = f"{key}, {'text string' if settings.depth > 1 else hashed}"
+    documents = rows.mapInArrow(partial(hash_rows, shards), schema)
 
-    def ask(name: str, documents: DataFrame) -> DataFrame:
+    def run(name: str, documents: DataFrame) -> DataFrame:
         every = sf.explode(sf.sequence(sf.lit(0), sf.lit(len(shards) - 1)))
         sent = documents.select("*", every.alias(SHARD))
         sent = sent.repartitionById(len(shards), sf.col(SHARD))
-        answers = sent.mapInArrow(Ask(shards, name), f"{key}, {ANSWERS}")
+        answers = sent.mapInArrow(partial(ask, shards, name), f"{key}, {ANSWERS}")
         answer = sf.struct(SHARD, "labels", "values", "chosen")
         gathered = answers.groupBy(KEY).agg(sf.sort_array(sf.collect_list(answer)).alias("answers"))
         combined = f"{name}_labels array<int>, {name}_values array<double>, {SHARD} int"
-        result = SETS if ROUNDS[name].combine is None else combined
-        return gathered.mapInArrow(Combine(shards, name), f"{key}, {result}")
+        result = SETS if ROUNDS[name][1] is None else combined
+        return gathered.mapInArrow(partial(combine, shards, name), f"{key}, {result}")
 
     if settings.rule == "perceptron":
-        found = ask("linear", documents)
+        found = run("linear", documents)
     elif settings.rule == "margin":
-        near = documents.join(ask("nearest", documents).drop(SHARD), KEY)
-        scored = near.join(ask("scores", near).drop(SHARD), KEY)
-        found = ask("look", scored)
+        near = documents.join(run("nearest", documents).drop(SHARD), KEY)
+        scored = near.join(run("scores", near).drop(SHARD), KEY)
+        found = run("look", scored)
     else:
-        near = ask("nearest", documents).repartitionById(len(shards), sf.col(SHARD))
-        found = near.mapInArrow(Regions(shards), f"{key}, {SETS}")
+        near = run("nearest", documents).repartitionById(len(shards), sf.col(SHARD))
+        found = near.mapInArrow(partial(label_regions, shards), f"{key}, {SETS}")
     return found.select(sf.col(KEY).alias(id), sf.array_sort(sf.col(PREDICTED)).alias(output))
 
 
-_latest: dict[str, Shard] = {}
-"""The last shard that this process used, by its digest."""
+_latest: dict[str, Shard] = {}  # the last shard that this process used, by its digest
 
 
 def _shard_of(shards: Shards, rows: pa.RecordBatch) -> Shard:
-    """Load the shard that rows were sent to, once per process."""
     number = rows.column(SHARD)[0].as_py()
     digest = shards.digests[number]
     if digest not in _latest:
@@ -307,103 +271,70 @@ def _shard_of(shards: Shards, rows: pa.RecordBatch) -> Shard:
     return _latest[digest]
 
 
-@dataclass(frozen=True)
-class Hash:
-    """A task: hashes documents, so that shards need not; deep sketches need the text."""
-
-    shards: Shards
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Turn rows of a key and a text into rows of a key and hashed words."""
-        settings = self.shards.model_settings()
-        hasher = Hasher(settings.dimensions, settings.seed, settings.analyzer)
-        for rows in in_pieces(batches):
-            rows = rows.filter(rows.column("text").is_valid())
-            texts = rows.column("text")
-            deep = settings.depth > 1
-            columns = {"text": texts} if deep else hashed_columns(hasher.hash_many(texts))
-            yield _batch(rows, [KEY], columns)
+def hash_rows(shards: Shards, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Hash documents, so that shards need not; deep sketches need the text."""
+    settings = shards.model_settings()
+    hasher = Hasher(settings.dimensions, settings.seed, settings.analyzer)
+    for rows in in_pieces(batches):
+        rows = rows.filter(rows.column("text").is_valid())
+        texts = rows.column("text")
+        deep = settings.depth > 1
+        columns = {"text": texts} if deep else hashed_columns(hasher.hash_many(texts))
+        yield _batch(rows, [KEY], columns)
 
 
-@dataclass(frozen=True)
-class Ask:
-    """A task: a shard answers for all rows of a partition."""
-
-    shards: Shards
-    round: str
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Turn rows of documents and earlier answers into rows of ``ANSWERS``."""
-        for rows in in_pieces(batches):
-            shard = _shard_of(self.shards, rows)
-            if shard.settings.depth > 1:
-                hashed = shard.hash_many(rows.column("text"))
-            else:
-                hashed = hashed_rows(rows, shard.hash_many([]).analysis)
-            answer = ROUNDS[self.round].ask(shard, hashed, rows)
-            if isinstance(answer, Best):
-                labels, values = _lists(answer)
-                chosen = pa.nulls(len(rows), pa.list_(pa.int32()))
-            else:
-                labels, values = _lists(Best(answer.best[:, None], answer.value[:, None]))
-                bounds = pa.array(answer.indptr.astype(np.int32))
-                chosen = pa.ListArray.from_arrays(bounds, pa.array(answer.ids, pa.int32()))
-            columns = {"labels": labels, "values": values, "chosen": chosen}
-            yield _batch(rows, [KEY, SHARD], columns)
+def ask(shards: Shards, name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Have a shard answer for documents, given earlier answers: rows of ``ANSWERS``."""
+    for rows in in_pieces(batches):
+        shard = _shard_of(shards, rows)
+        if shard.settings.depth > 1:
+            hashed = shard.hash_many(rows.column("text"))
+        else:
+            hashed = hashed_rows(rows, shard.hash_many([]).analysis)
+        answer = ROUNDS[name][0](shard, hashed, rows)
+        chosen = pa.nulls(len(rows), pa.list_(pa.int32()))
+        if isinstance(answer, Passed):
+            bounds = pa.array(answer.indptr.astype(np.int32))
+            chosen = pa.ListArray.from_arrays(bounds, pa.array(answer.ids, pa.int32()))
+            answer = Best(answer.best[:, None], answer.value[:, None])
+        labels, values = _lists(answer)
+        yield _batch(rows, [KEY, SHARD], {"labels": labels, "values": values, "chosen": chosen})
 
 
-@dataclass(frozen=True)
-class Combine:
-    """A task: makes one answer of those of all shards."""
-
-    shards: Shards
-    round: str
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Turn rows of a key and a list of answers into combined answers, or label sets."""
-        combine = ROUNDS[self.round].combine
-        for rows in batches:
-            answers = [flat.field for flat in self._by_shard(rows)]
-            if combine is not None:
-                best = combine([_best(field("labels"), field("values")) for field in answers])
-                labels, values = _lists(best)
-                columns = {
-                    f"{self.round}_labels": labels,
-                    f"{self.round}_values": values,
-                    SHARD: pa.array(core.owner_of(self.shards.firsts, best.labels[:, 0])),
-                }
-            else:
-                passed = []
-                for field in answers:
-                    best = _best(field("labels"), field("values"))
-                    chosen = from_lists(field("chosen"), np.int32)
-                    passed.append(Passed(*chosen, best.labels[:, 0], best.values[:, 0]))
-                columns = {PREDICTED: _label_sets(self.shards, *core.passed_of(passed))}
-            yield _batch(rows, [KEY], columns)
-
-    def _by_shard(self, rows: pa.RecordBatch) -> list[pa.StructArray]:
-        """Return the answers of each shard to all documents."""
-        count, answers = len(self.shards), rows.column("answers")
-        lengths = pc.list_value_length(answers).to_numpy(zero_copy_only=False)
+def combine(
+    shards: Shards, name: str, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Turn rows of a key and a list of answers into combined answers, or label sets."""
+    count, combined = len(shards), ROUNDS[name][1]
+    for rows in batches:
+        listed = rows.column("answers")
+        lengths = pc.list_value_length(listed).to_numpy(zero_copy_only=False)
         if (lengths != count).any():
             own = rows.column(KEY)[int(np.argmax(lengths != count))].as_py()
             raise SettingError(f"ids must identify rows, and {own!r} comes more than once")
-        flat = pc.list_flatten(answers)
-        return [flat.take(pa.array(np.arange(n, len(flat), count))) for n in range(count)]
+        flat = pc.list_flatten(listed)
+        answers = [flat.take(pa.array(np.arange(n, len(flat), count))).field for n in range(count)]
+        bests = [_best(field("labels"), field("values")) for field in answers]
+        if combined is not None:
+            best = combined(bests)
+            labels, values = _lists(best)
+            owner = pa.array(core.owner_of(shards.firsts, best.labels[:, 0]))
+            columns = {f"{name}_labels": labels, f"{name}_values": values, SHARD: owner}
+        else:
+            passed = []
+            for field, best in zip(answers, bests, strict=True):
+                chosen = from_lists(field("chosen"), np.int32)
+                passed.append(Passed(*chosen, best.labels[:, 0], best.values[:, 0]))
+            columns = {PREDICTED: _label_sets(shards, *core.passed_of(passed))}
+        yield _batch(rows, [KEY], columns)
 
 
-@dataclass(frozen=True)
-class Regions:
-    """A task: the shard of each document's nearest region returns its label set."""
-
-    shards: Shards
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Turn rows of nearest regions into rows of label sets."""
-        for rows in in_pieces(batches):
-            shard = _shard_of(self.shards, rows)
-            found = shard.regions(_earlier(rows, "nearest").labels[:, 0])
-            yield _batch(rows, [KEY], {PREDICTED: _label_sets(self.shards, *found)})
+def label_regions(shards: Shards, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Have the shard of each document's nearest region return its label set."""
+    for rows in in_pieces(batches):
+        shard = _shard_of(shards, rows)
+        found = shard.regions(_earlier(rows, "nearest").labels[:, 0])
+        yield _batch(rows, [KEY], {PREDICTED: _label_sets(shards, *found)})
 
 
 def _batch(rows: pa.RecordBatch, kept: list[str], added: dict[str, pa.Array]) -> pa.RecordBatch:
@@ -412,7 +343,6 @@ def _batch(rows: pa.RecordBatch, kept: list[str], added: dict[str, pa.Array]) ->
 
 
 def _lists(best: Best) -> tuple[pa.ListArray, pa.ListArray]:
-    """Turn two matrices into columns of lists."""
     lists = []
     for matrix, kind in ((best.labels, pa.int32()), (best.values, pa.float64())):
         bounds = np.arange(len(matrix) + 1, dtype=np.int32) * matrix.shape[1]
@@ -421,15 +351,11 @@ def _lists(best: Best) -> tuple[pa.ListArray, pa.ListArray]:
 
 
 def _best(labels: pa.Array, values: pa.Array) -> Best:
-    """Turn the columns of ``_lists`` back."""
-    return Best(
-        from_lists(labels, np.int32)[1].reshape(len(labels), -1),
-        from_lists(values, np.float64)[1].reshape(len(values), -1),
-    )
+    lists = from_lists(labels, np.int32)[1], from_lists(values, np.float64)[1]
+    return Best(*(flat.reshape(len(labels), -1) for flat in lists))
 
 
 def _earlier(rows: pa.RecordBatch, name: str) -> Best:
-    """Return the combined answers of an earlier round."""
     return _best(rows.column(f"{name}_labels"), rows.column(f"{name}_values"))
 
 

@@ -28,80 +28,49 @@ from clasher.io.jsonl import RecordDecoder
 from clasher.io.label_cells import DoubtfulLabelsError
 from clasher.io.records import FaultError, Fields, LabelValue, missing_column
 
-FILE_ORDER = ("file", "start")
-"""The columns that order the documents of files."""
-VALUE, PLACE = "value", "place"
-"""The columns of raw records: bytes, and where they come from."""
+FILE_ORDER = ("file", "start")  # the columns that order the documents of files
+VALUE, PLACE = "value", "place"  # the columns of raw records: bytes, and where they come from
 
 _PARTIAL = MapType(StringType(), BooleanType(), valueContainsNull=False)
 
 
 @dataclass(frozen=True)
 class RecordReader:
-    """Reads records on executors.
-
-    Parameters
-    ----------
-    fields
-        The names of the fields.
-    labelled
-        Whether to read labels.
-    partial
-        Whether labels are objects that map a label to true or false, instead of lists or one text:
-        a column has one type.
-    stop_on_error
-        Whether a bad record ends the job; otherwise it becomes a row without text, with its error.
-    labels_required
-        Whether a record without the field of the labels is bad; otherwise it is unlabelled.
-    """
+    """Reads records on executors."""
 
     fields: Fields
     labelled: bool = True
-    partial: bool = False
-    stop_on_error: bool = True
-    labels_required: bool = True
+    partial: bool = False  # labels are objects label → bool; a column has one type
+    stop_on_error: bool = True  # otherwise a bad record becomes a row with its error
+    labels_required: bool = True  # otherwise a record without their field is unlabelled
 
     @property
     def added(self) -> dict[str, DataType]:
-        """The columns that reading adds."""
         added: dict[str, DataType] = dict.fromkeys(("id", "text", "error", "raw"), StringType())
         return added | ({"labels": self.labels_type} if self.labelled else {})
 
     @property
     def labels_type(self) -> DataType:
-        """The type of the column of labels."""
         return _PARTIAL if self.partial else LABELS
 
     def read(self, records: DataFrame) -> DataFrame:
-        """Turn rows of ``value`` and ``place`` into documents; other columns are kept."""
         kept = [field for field in records.schema.fields if field.name != VALUE]
         added = [StructField(*pair) for pair in self.added.items()]
-        return records.mapInArrow(Parse(self), Schema([*kept, *added]))
+        return records.mapInArrow(self.parse, Schema([*kept, *added]))
 
     def check_labels(self, labels: object) -> None:
-        """Raise if labels are an object where lists are expected, or the other way round."""
         if labels is not None and isinstance(labels, dict) is not self.partial:
             found = "an object" if isinstance(labels, dict) else "a list"
             remedy = "say --partial if labels are objects, and only then"
             raise FaultError(f"field {self.fields.labels!r} holds {found}", remedy)
 
-
-@dataclass(frozen=True)
-class Parse:
-    """A task: reads the records of a partition, and drops blank lines."""
-
-    reader: RecordReader
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Turn rows of records into rows of documents."""
-        reader = self.reader
-        decoder = RecordDecoder(
-            reader.fields, labelled=reader.labelled, required=reader.labels_required
-        )
-        types = dict.fromkeys(reader.added, pa.string())
-        if reader.labelled:
+    def parse(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Turn rows of records into rows of documents, without blank lines: a task."""
+        decoder = RecordDecoder(self.fields, labelled=self.labelled, required=self.labels_required)
+        types = dict.fromkeys(self.added, pa.string())
+        if self.labelled:
             partial = pa.map_(pa.string(), pa.bool_())
-            types["labels"] = partial if reader.partial else pa.list_(pa.string())
+            types["labels"] = partial if self.partial else pa.list_(pa.string())
         for batch in batches:
             lines, places = batch.column(VALUE).to_pylist(), batch.column(PLACE).to_pylist()
             filled = [at for at, line in enumerate(lines) if line is not None and line.strip()]
@@ -114,16 +83,25 @@ class Parse:
     def _row(self, decoder: RecordDecoder, line: bytes, place: str) -> dict[str, Any]:
         try:
             record = decoder.decode(line)
-            self.reader.check_labels(record.labels)
+            self.check_labels(record.labels)
         except DoubtfulLabelsError as doubt:
             raise doubt.at(place) from None
         except FaultError as fault:
             error = f"{fault.problem}; {fault.remedy}"
-            if self.reader.stop_on_error:
+            if self.stop_on_error:
                 raise StreamError(f"{place}: {error}") from None
             return {"error": error, "raw": line.decode("utf-8", "backslashreplace")}
         id_ = None if record.id is None else str(record.id)
         return {"id": id_, "text": record.text, "labels": record.labels}
+
+    def split_labels(self, text: str | None) -> LabelValue:
+        """Read labels that are written as one text; null and blanks are unlabelled: a task."""
+        labels = None if text is None else self.fields.split(text)
+        try:
+            self.check_labels(labels)
+        except FaultError as fault:
+            raise StreamError(f"{fault.problem}; {fault.remedy}") from None
+        return labels
 
 
 # ── files ────────────────────────────────────────────────────────────────────────────────────────
@@ -143,8 +121,8 @@ def read_files(
     ``format`` names the format, or the file names do. Paths may be on any file system that Spark
     knows. ``delimiter`` and ``encoding`` are for CSV and TSV.
     """
-    files = _Files.of(paths, format, delimiter, encoding)
-    return files.documents(spark.read, list(paths), reader)
+    kind = _Files.of(paths, format, delimiter, encoding)
+    return kind.documents(spark.read, list(paths), reader)
 
 
 def watch_files(
@@ -173,8 +151,6 @@ def watch_files(
 
 @dataclass(frozen=True)
 class _Files:
-    """Spark's format of files, and its options for them."""
-
     format: str
     options: dict[str, Any]
 
@@ -186,7 +162,6 @@ class _Files:
         delimiter: str | None,
         encoding: str | None,
     ) -> _Files:
-        """Find the one format of some files."""
         if format is None and all(path.endswith("/") or os.path.isdir(path) for path in paths):
             format = "jsonl" if delimiter is None else "csv"  # noqa: A001
         found = [InputFile.of(path, format, delimiter, encoding) for path in paths]
@@ -206,7 +181,6 @@ class _Files:
         return cls("text" if kind == "jsonl" else kind, {})
 
     def load(self, reader: Any, paths: str | list[str]) -> DataFrame:
-        """Load files as they are."""
         try:
             df: DataFrame = reader.options(**self.options).format(self.format).load(paths)
         except AnalysisException as error:
@@ -217,7 +191,6 @@ class _Files:
     def documents(
         self, spark_reader: Any, paths: str | list[str], reader: RecordReader
     ) -> DataFrame:
-        """Load files as documents."""
         df = self.load(spark_reader, paths)
         file, start = sf.col("_metadata.file_path"), sf.col("_metadata.file_block_start")
         order = (file.alias("file"), start.alias("start"))
@@ -229,21 +202,17 @@ class _Files:
 
 
 def _document_columns(df: DataFrame, reader: RecordReader, source: str) -> list[Column]:
-    """Select the columns of documents in a table."""
     fields, null = reader.fields, sf.lit(None).cast("string")
     text = _found(df, fields.text or "", "text", source)
     id_ = _named(df, fields.id) if fields.id is not None else None
-    columns = [
-        (null if id_ is None else id_.cast("string")).alias("id"),
-        text.cast("string").alias("text"),
-        null.alias("error"),
-        null.alias("raw"),
-    ]
+    id_ = null if id_ is None else id_.cast("string")
+    columns = [id_.alias("id"), text.cast("string").alias("text")]
+    columns += [null.alias("error"), null.alias("raw")]
     if reader.labelled:
         labels = _found(df, fields.labels, "labels", source)
         kind = df.select(labels.alias("labels")).schema["labels"].dataType
         if isinstance(kind, StringType):
-            labels = sf.udf(LabelCells(reader), reader.labels_type, useArrow=False)(labels)
+            labels = sf.udf(reader.split_labels, reader.labels_type, useArrow=False)(labels)
         elif not isinstance(kind, ArrayType | MapType):
             raise StreamError(
                 f"column {fields.labels!r} holds {kind.simpleString()}, not labels; name another "
@@ -265,22 +234,6 @@ def _found(df: DataFrame, name: str, option: str, source: str) -> Column:
     if (found := _named(df, name)) is None:
         raise missing_column(source, name, option, df.columns)
     return found
-
-
-@dataclass(frozen=True)
-class LabelCells:
-    """A task: reads labels that are written as one text."""
-
-    reader: RecordReader
-
-    def __call__(self, text: str | None) -> LabelValue:
-        """Read one text; null and blanks are unlabelled."""
-        labels = None if text is None else self.reader.fields.split(text)
-        try:
-            self.reader.check_labels(labels)
-        except FaultError as fault:
-            raise StreamError(f"{fault.problem}; {fault.remedy}") from None
-        return labels
 
 
 # ── what a stream writes ─────────────────────────────────────────────────────────────────────────

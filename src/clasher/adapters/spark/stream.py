@@ -12,9 +12,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +35,7 @@ from clasher.adapters.spark.columns import (
     with_columns,
 )
 from clasher.adapters.spark.fit import learn
-from clasher.adapters.spark.predict import Predict, broadcast
+from clasher.adapters.spark.predict import broadcast, label_rows
 from clasher.adapters.spark.session import error_in, unwrap_errors
 from clasher.errors import FolderError, SettingError
 from clasher.labels import UNLABELLED, LabelSets
@@ -54,12 +54,7 @@ VALID = "_clasher_valid"
 
 
 class Stream:
-    """A running query, and the folder of its model, which nobody else may use meanwhile.
-
-    Examples
-    --------
-    See :func:`stream`.
-    """
+    """A running query, and the folder of its model, which nobody else may use meanwhile."""
 
     def __init__(self, query: StreamingQuery, batches: Batches, folder: LockedFolder) -> None:
         self.query = query
@@ -79,11 +74,7 @@ class Stream:
         Raises the error that ended it, if any.
         """
         try:
-            ended = True
-            if seconds is None:
-                self.query.awaitTermination()
-            else:
-                ended = bool(self.query.awaitTermination(seconds))  # type: ignore[arg-type]
+            ended = bool(self.query.awaitTermination(seconds)) or seconds is None  # type: ignore[arg-type]
         except StreamingQueryException as error:
             self._open.close()
             own = self._batches.failure or error_in(str(error))
@@ -102,12 +93,7 @@ class Stream:
     def __enter__(self) -> Stream:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 
@@ -201,10 +187,9 @@ def stream(
     for name in order:
         if name not in df.columns:
             raise SettingError(f"the data frame has no column {name!r} to order rows by")
-    if tokenizer is None and model is not None:
-        tokenizer = model.settings.analyzer.tokenizer
-    elif tokenizer is None:
-        tokenizer = getattr(settings.get("analyzer"), "tokenizer", None)
+    if tokenizer is None:
+        analyzer = settings.get("analyzer") if model is None else model.settings.analyzer
+        tokenizer = getattr(analyzer, "tokenizer", None)
     opened = LockedFolder(folder)
     try:
         snapshots = Snapshots(opened.snapshots, tokenizer)
@@ -221,26 +206,15 @@ def stream(
             learnt, snapshots, opened.path / "checkpoint", columns, output, order,
             learn_on == "executors", write, on_progress,
         )  # fmt: skip
-        query = df.writeStream.foreachBatch(batches).option(
-            "checkpointLocation", local_uri(batches.checkpoint)
-        )
+        # a file address, since Spark's default may be another file system; Hadoop needs no escapes
+        checkpoint = f"file://{batches.checkpoint.absolute()}"
+        query = df.writeStream.foreachBatch(batches).option("checkpointLocation", checkpoint)
         if trigger is not None:
             query = query.trigger(**trigger)
         return Stream(query.start(), batches, opened)
     except BaseException:
         opened.close()
         raise
-
-
-def local_uri(path: Path) -> str:
-    """Return the address of a local path for Spark, whose default may be another file system.
-
-    Hadoop takes what follows the scheme literally: it needs no escapes.
-
-    >>> local_uri(Path("/my models/100% new"))
-    'file:///my models/100% new'
-    """
-    return f"file://{path.absolute()}"
 
 
 def _restored(
@@ -263,33 +237,15 @@ def _restored(
 
 
 class Learnt(Judged):
-    """The model of a query, how good it was, and which batches it has learnt.
-
-    Attributes
-    ----------
-    seq : int
-        How many batches were learnt.
-    bad : int
-        Rows that could not be learnt.
-    query : str | None
-        The identity of the query in Spark's checkpoint.
-
-    Examples
-    --------
-    >>> learnt = Learnt(Clasher(1024))
-    >>> learnt.query = "2f1c"
-    >>> Learnt.of(learnt.to_plain(), learnt.model).query
-    '2f1c'
-    """
+    """The model of a query, how good it was, and which batches it has learnt."""
 
     def __init__(self, model: Clasher) -> None:
         super().__init__(model)
-        self.seq = 0
-        self.bad = 0
-        self.query: str | None = None
+        self.seq = 0  # batches learnt
+        self.bad = 0  # rows that could not be learnt
+        self.query: str | None = None  # its identity in Spark's checkpoint
 
     def judge(self, truth: LabelSets, predicted: LabelSets) -> None:
-        """Compare the predictions of documents that the model has just learnt with their labels."""
         self.adopt()
         # The model may have evicted some of their labels again.
         self.labels.adopt(truth.names[used] for used in np.unique(truth.ids).tolist())
@@ -297,7 +253,6 @@ class Learnt(Judged):
         self.drop_evicted()
 
     def to_plain(self) -> dict[str, Any]:
-        """Return all but the model as plain values for JSON."""
         return {
             "seq": self.seq, "bad": self.bad, "query": self.query,
             "labels": self.labels.to_plain(), "quality": self.quality.to_plain(),
@@ -305,7 +260,6 @@ class Learnt(Judged):
 
     @classmethod
     def of(cls, plain: dict[str, Any], model: Clasher) -> Learnt:
-        """Restore the values of ``to_plain``, with their model."""
         learnt = cls(model)
         learnt.seq, learnt.bad, learnt.query = plain["seq"], plain["bad"], plain["query"]
         learnt.labels = Identities.of(plain["labels"])
@@ -313,8 +267,7 @@ class Learnt(Judged):
         return learnt
 
 
-@dataclass(frozen=True)
-class Progress:
+class Progress(NamedTuple):
     """The rows of a batch, and the quality of all predictions so far, made before learning."""
 
     batch: int
@@ -341,7 +294,6 @@ class Batches:
     failure: Exception | None = None
 
     def __call__(self, batch: DataFrame, number: int) -> None:
-        """Predict, write, learn and save a batch; skip one that was saved before."""
         try:
             if not self._is_done(number):
                 with unwrap_errors():
@@ -368,20 +320,25 @@ class Batches:
 
     @property
     def _hashes(self) -> bool:
-        """Whether executors hash for the driver: a model that keeps words needs the text."""
-        settings = self.learnt.model.settings
+        settings = self.learnt.model.settings  # executors hash, unless the driver needs the words
         return not settings.keeps_words and settings.depth == 1
 
     def _take(self, batch: DataFrame, number: int) -> None:
         sent = broadcast(batch, self.learnt.model)
         schema = with_columns(batch, {self.output: LABELS} | (HASHED if self._hashes else {}))
-        task = Predict(sent, self.columns.text, self.output, hashed=self._hashes)
+        task = partial(label_rows, sent, self.columns.text, self.output, None, self._hashes)
         rows = batch.mapInArrow(task, schema).withColumn(VALID, self.columns.is_valid(batch))
         rows = rows.withColumn(self.output, sf.array_sort(column(self.output))).persist()
         try:
             if self.write is not None:
                 self.write(rows.drop(VALID, BUCKETS, COUNTS), number)
-            table = self._collected(rows)
+            names = [VALID, *self.columns.names, self.output, *self.order]
+            if self._hashes:
+                names = [BUCKETS, COUNTS, *(name for name in names if name != self.columns.text)]
+            table = rows.select(*map(self.columns.column, dict.fromkeys(names))).toArrow()
+            if self.order:
+                order = [(name, "ascending") for name in self.order]
+                table = table.take(pc.sort_indices(table, order))
             valid = table.filter(table.column(VALID))
             truth = LabelSets.of(valid.column(self.columns.labels))
             self._learn(rows, valid, truth)
@@ -389,16 +346,6 @@ class Batches:
             rows.unpersist()
             sent.destroy()
         self._save(number, truth, LabelSets.of(valid.column(self.output)), table.num_rows)
-
-    def _collected(self, rows: DataFrame) -> pa.Table:
-        """Collect the columns that the driver needs, in the order of the stream."""
-        names = [VALID, *self.columns.names, self.output, *self.order]
-        if self._hashes:
-            names = [BUCKETS, COUNTS, *(name for name in names if name != self.columns.text)]
-        table = rows.select(*map(self.columns.column, dict.fromkeys(names))).toArrow()
-        if not self.order:
-            return table
-        return table.take(pc.sort_indices(table, [(name, "ascending") for name in self.order]))
 
     def _learn(self, rows: DataFrame, valid: pa.Table, truth: LabelSets) -> None:
         model, columns = self.learnt.model, self.columns
