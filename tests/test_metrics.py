@@ -242,14 +242,6 @@ def test_a_label_never_true_is_in_micro_and_not_in_macro():
     assert metrics.hamming_loss == 1 / 2
 
 
-def test_macro_f1_over_labels_that_are_yet_to_appear():
-    metrics = measured([({"corn", "gold"}, {"corn", "gold"})])
-    assert metrics.macro_f1_over(2) == metrics.macro_f1 == 1
-    assert metrics.macro_f1_over(8) == 0.25
-    with pytest.raises(SettingError, match="the number of labels seen, 2"):
-        metrics.macro_f1_over(1)
-
-
 def test_rows_are_sorted_by_support_then_name():
     metrics = measured([({"wheat", "oil"}, set()), ({"zinc", "oil"}, {"gold"})])
     assert [row.label for row in metrics.per_label()] == ["oil", "wheat", "zinc", "gold"]
@@ -260,7 +252,6 @@ def test_nothing_judged_gives_zeros():
         assert metrics.documents == 0
         assert metrics.labels == metrics.per_label() == []
         assert set(metrics.summary().values()) == {0.0}
-        assert metrics.macro_f1_over(3) == 0
 
 
 def test_summary_holds_plain_floats_by_the_names_of_the_properties():

@@ -215,13 +215,12 @@ class LabelIndex:
 
     def check_documents(self, sets: LabelSets) -> None:
         """Raise LabelCapacityError if a single document has more labels than there is room for."""
-        for document in np.flatnonzero(np.diff(sets.indptr) > self.max_labels):
+        most = self.max_labels
+        for document in np.flatnonzero(np.diff(sets.indptr) > most):
             own = len(np.unique(sets.ids[sets.indptr[document] : sets.indptr[document + 1]]))
-            if own > self.max_labels:
-                raise LabelCapacityError(
-                    f"document {document} has {own} labels, and max_labels is {self.max_labels}; "
-                    f"raise max_labels"
-                )
+            if own > most:
+                what = f"document {document} has {own} labels, and max_labels is {most}"
+                raise LabelCapacityError(f"{what}; raise max_labels")
 
     def extend(self, names: Iterable[str]) -> None:
         for name in names:
@@ -279,13 +278,15 @@ def _read(labels: Any) -> LabelSets:
             f"labels of many documents must be a sequence with one entry per document. "
             f"Got {type(labels).__name__} instead."
         )
-    return _read_objects(labels if chunks is None else _mappings(labels, chunks))
-
-
-def _mappings(labels: Any, chunks: list[pa.Array]) -> Iterator[dict[str, Any] | None]:
+    if chunks is None:
+        return _read_objects(labels)
     entries = labels.to_pylist() if isinstance(labels, pa.Array | pa.ChunkedArray) else labels
-    for entry, is_null in zip(entries, _nulls(chunks), strict=True):
-        yield None if is_null else {k: v for k, v in dict(entry).items() if v is not None}
+    pairs = zip(entries, _nulls(chunks), strict=True)
+    return _read_objects(None if is_null else _known(entry) for entry, is_null in pairs)
+
+
+def _known(entry: Any) -> dict[str, Any]:
+    return {name: state for name, state in dict(entry).items() if state is not None}
 
 
 def _read_arrow(chunks: list[pa.Array]) -> LabelSets:

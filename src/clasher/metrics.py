@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from clasher.errors import LabelError, SettingError, require_positive
+from clasher.errors import LabelError, require_positive
 from clasher.kernels.labels import EXACT, FN, FP, JUDGED, STATED, TP, WHOLE, count
 from clasher.labels import LabelSets
 
@@ -113,17 +113,6 @@ class Measures:
     macro_precision = property(partial(_macro, _precision))
     macro_recall = property(partial(_macro, _recall))
     macro_f1 = property(partial(_macro, _f1))
-
-    def macro_f1_over(self, labels: int) -> float:
-        """Return the mean F1 over ``labels`` labels, with 0 for those not seen in the truth.
-
-        The paper draws this: it averages over all labels of the corpus from the start.
-        """
-        f1 = _f1(self._named)[self._seen()]
-        if labels < len(f1):
-            least = f"at least the number of labels seen, {len(f1)}"
-            raise SettingError.of("labels", least, labels, "macro_f1_over")
-        return _quotient(float(f1.sum()), labels)
 
     @property
     def hamming_loss(self) -> float:

@@ -44,9 +44,11 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
 
     @property
     def path(self) -> Path:
+        """The model file."""
         return Path(self.datadir, MODEL_FILE)
 
     def initialize(self, parallel: bool = False) -> None:
+        """Load the model, once."""
         if self._model is not None:
             return
         if not self.path.exists():
@@ -77,32 +79,22 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
         numbers = [subjects.by_uri(uri, warnings=False) for uri in model.labels]
         if None in numbers:  # the subject was removed, or its URI is not normalised
             spelt = {normal_name(subjects[at].uri): at for at in range(len(subjects))}
-            numbers = [
-                spelt.get(uri) if number is None else number
-                for uri, number in zip(model.labels, numbers, strict=True)
-            ]
+            pairs = zip(model.labels, numbers, strict=True)
+            numbers = [spelt.get(uri) if number is None else number for uri, number in pairs]
         probabilities = model.probabilities_many([document.text for document in documents])
-        return SuggestionBatch.from_sequence(
-            [
-                [
-                    SubjectSuggestion(subject_id=number, score=score)
-                    for number, score in zip(numbers, row, strict=True)
-                    if number is not None
-                ]
-                for row in probabilities.tolist()
-            ],
-            subjects,
-            limit=int(params["limit"]),
-        )
+        suggestions = []
+        for row in probabilities.tolist():
+            pairs = zip(numbers, row, strict=True)
+            known = [(number, score) for number, score in pairs if number is not None]
+            suggestions.append([SubjectSuggestion(subject_id=n, score=score) for n, score in known])
+        return SuggestionBatch.from_sequence(suggestions, subjects, limit=int(params["limit"]))
 
     def _learn_into(self, model: Clasher, corpus: Any) -> None:
         subjects = self.project.subjects
         try:
             for batch in corpus.doc_batches:
-                model.learn_many(
-                    [document.text for document in batch],
-                    [{subjects[number].uri for number in one.subject_set} for one in batch],
-                )
+                labels = [{subjects[number].uri for number in one.subject_set} for one in batch]
+                model.learn_many([document.text for document in batch], labels)
             self.path.parent.mkdir(parents=True, exist_ok=True)
             model.save(self.path)
         except ClasherError as error:
@@ -111,9 +103,8 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
 
     def _new(self, params: dict[str, Any]) -> Clasher:
         try:
-            given: dict[str, Any] = {
-                name: declarations()[name].read(params[name]) for name in SETTINGS if name in params
-            }
+            names = [name for name in SETTINGS if name in params]
+            given: dict[str, Any] = {n: declarations()[n].read(params[n]) for n in names}
             if "stemmer" in params:
                 given["analyzer"] = Analyzer.rich(stemmer=params["stemmer"])
             return Clasher(**given)

@@ -77,6 +77,7 @@ class Alarm:
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Alarm:
+        """Read what ``to_dict`` returned."""
         words = {name: tuple(values[name]) for name in ("gained", "lost")}
         return cls(**(values | words))
 

@@ -26,6 +26,7 @@ from clasher.labels import LabelIndex
 from clasher.learning import memory
 from clasher.text.hashing import Hasher, Word
 
+Floats = npt.NDArray[np.float64]
 CANCELLED = 0.01  # words whose cosines cancel to less than this share do not explain c_j
 
 
@@ -267,13 +268,11 @@ def _check_words(state: State) -> None:
         )
 
 
-def _weights(
-    j: int, buckets: npt.NDArray[np.int64], state: State, setting: Setting
-) -> npt.NDArray[np.float64]:
-    first: npt.NDArray[np.float64] = state.rows[buckets, 0, j].astype(np.float64)
+def _weights(j: int, buckets: npt.NDArray[np.int64], state: State, setting: Setting) -> Floats:
+    first: Floats = state.rows[buckets, 0, j].astype(np.float64)
     if setting.rule == PERCEPTRON:
         return np.asarray(first / gain(state, j))
-    cosines: npt.NDArray[np.float64] = first * state.scales[j]
+    cosines: Floats = first * state.scales[j]
     if setting.rule != MARGIN:
         return cosines
     weights = state.rows[buckets, 1, j] + state.shared[0, COSINE] * cosines

@@ -146,19 +146,8 @@ def without_labels(state: State, settings: Settings) -> State:
     return State(**kept)
 
 
-def set_arrays(target: State, source: State, names: Iterable[str]) -> None:
-    """Copy some arrays, whose room for labels may differ."""
-    for ours, theirs in _in_common(target, source, names):
-        ours[...] = theirs
-
-
-def subtract_arrays(target: State, source: State, names: Iterable[str]) -> None:
-    """Subtract some arrays, whose room for labels may differ."""
-    for ours, theirs in _in_common(target, source, names):
-        ours -= theirs
-
-
-def _in_common(one: State, other: State, names: Iterable[str]) -> Iterator[tuple[Any, Any]]:
+def in_common(one: State, other: State, names: Iterable[str]) -> Iterator[tuple[Any, Any]]:
+    """Yield views of some arrays of both, whose room for labels may differ."""
     for name in names:
         pair = getattr(one, name), getattr(other, name)
         inside = _common(*pair)

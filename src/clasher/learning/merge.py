@@ -194,6 +194,8 @@ def _columns_of(name: str) -> Callable[[Pair], None]:
 
 def _totals(pair: Pair) -> None:
     pair.mine.totals[:LABELS] += pair.theirs.totals[:LABELS]
+    pair.mine.counts[pair.places] += pair.theirs.counts[pair.kept]
+    pair.mine.clock[FADED] += pair.theirs.clock[FADED]
 
 
 def _rows(pair: Pair) -> None:
@@ -216,18 +218,11 @@ def _label_shares(state: State) -> Floats:
     return np.asarray(sums / max(float(sums.sum()), 1e-300))
 
 
-def _counts(pair: Pair) -> None:
-    pair.mine.counts[pair.places] += pair.theirs.counts[pair.kept]
-
-
 def _norms(pair: Pair) -> None:
     """Recompute them from the merged sums, so that they do not drift."""
-    if pair.mine.together.size:
-        sum_squares(pair.mine.rows[:, 0], pair.places, pair.mine.norms)
-
-
-def _scales(pair: Pair) -> None:
     norms = pair.mine.norms
+    if pair.mine.together.size:
+        sum_squares(pair.mine.rows[:, 0], pair.places, norms)
     roots = np.sqrt(norms, out=np.ones_like(norms), where=norms > 0.0)
     pair.mine.scales[:] = np.where(norms > 0.0, 1.0 / roots, 0.0)
 
@@ -295,17 +290,11 @@ def _late(pair: Pair) -> None:
         pair.mine.late_marks[DROPPED] += pair.theirs.late_marks[DROPPED]
 
 
-def _clock(pair: Pair) -> None:
-    pair.mine.clock[FADED] += pair.theirs.clock[FADED]
-
-
 MODELS: Rules = {
     "totals": _totals,
     "frequencies": _sum_of("frequencies"),
     "rows": _rows,
-    "counts": _counts,
     "norms": _norms,
-    "scales": _scales,
     "together": _together,
     "seen": _seen,
     "squares": _sum_of("squares"),
@@ -321,13 +310,13 @@ MODELS: Rules = {
     "terms": _terms,
     "late_marks": _late,
     "words": lambda pair: merge_votes(pair.mine, pair.theirs),
-    "clock": _clock,
 }
 """How to add each array of another model, in this order: derived arrays after their sources."""
 
 UNMERGED = (
     "late_keys", "late_spans", "late_buckets", "late_counts", "word_keys", "word_votes", "gains",
-    "blocks", "all_blocks", "recent_buckets", "recent_x", "recent_labels",
+    "blocks", "all_blocks", "recent_buckets", "recent_x", "recent_labels", "counts", "clock",
+    "scales",
 )  # fmt: skip
 """Arrays without a rule: parts of another array's, gains, which are all 1 by then, and the errors
 and latest documents of the other model, which say nothing of this one."""

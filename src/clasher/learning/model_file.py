@@ -123,7 +123,13 @@ def _read(
         for piece in _pieces(file, name):
             target[start : start + len(piece)] = piece
             start += len(piece)
-    _check_content(state, len(labels), settings, path)
+    # refuse values that kernels would use as indices beyond their arrays
+    if state.totals[LABELS] != len(labels):
+        raise ModelFileError(f"{path}: its list of labels contradicts its arrays")
+    if not late_labels.is_sound(state):
+        raise ModelFileError(f"{path}: its documents that wait for labels contradict each other")
+    if np.any((state.recent_buckets < -1) | (state.recent_buckets >= settings.dimensions)):
+        raise ModelFileError(f"{path}: its latest documents contradict its settings")
     if "clock" not in names:
         state.clock[FADED] = state.totals[DOCUMENTS]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -184,16 +190,6 @@ def _check_arrays(file: Any, shapes: memory.Shapes, path: str) -> list[str]:
     return [name for name, (shape, _) in shapes.items() if 0 not in shape]
 
 
-def _check_content(state: State, labels: int, settings: Settings, path: str) -> None:
-    """Refuse values that kernels would use as indices beyond their arrays."""
-    if state.totals[LABELS] != labels:
-        raise ModelFileError(f"{path}: its list of labels contradicts its arrays")
-    if not late_labels.is_sound(state):
-        raise ModelFileError(f"{path}: its documents that wait for labels contradict each other")
-    if np.any((state.recent_buckets < -1) | (state.recent_buckets >= settings.dimensions)):
-        raise ModelFileError(f"{path}: its latest documents contradict its settings")
-
-
 def _pieces(file: Any, name: str) -> Iterator[npt.NDArray[Any]]:
     """Yield the rows of an array, about ``PIECE`` bytes at a time."""
     part = file.get_slice(name)
@@ -235,23 +231,19 @@ def unpacked(content: bytes, load: Callable[..., T], **options: Any) -> T:
 def reduced(model: Any, **options: Any) -> tuple[Any, ...]:
     """Return what ``__reduce__`` returns: the file's bytes, and ``options`` of ``load``."""
     kind, tokenizer = type(model), model.settings.analyzer.tokenizer
-    if tokenizer is not None:
-        _check_importable(tokenizer, kind.__name__)
+    if tokenizer is not None:  # pickle stores the name of a function only
+        name, owner = tokenizer.__qualname__, kind.__name__
+        found: Any = sys.modules.get(tokenizer.__module__)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is not tokenizer:
+            raise SettingError(
+                f"this {owner} cannot be pickled: its tokenizer {name} is not found under that "
+                f"name in {tokenizer.__module__}; define it as a function at the top of a module, "
+                f"or save the model and read it with {owner}.load(…, tokenizer=…)"
+            )
     return _restored, (kind, packed(model), {"tokenizer": tokenizer, **options})
 
 
 def _restored(kind: Any, content: bytes, options: dict[str, Any]) -> Any:
     return unpacked(content, kind.load, **options)
-
-
-def _check_importable(function: Any, owner: str) -> None:
-    """Refuse a function that cannot be found by its name: pickle stores the name only."""
-    found: Any = sys.modules.get(function.__module__)
-    for part in function.__qualname__.split("."):
-        found = getattr(found, part, None)
-    if found is not function:
-        raise SettingError(
-            f"this {owner} cannot be pickled: its tokenizer {function.__qualname__} is not found "
-            f"under that name in {function.__module__}; define it as a function at the top of a "
-            f"module, or save the model and read it with {owner}.load(…, tokenizer=…)"
-        )

@@ -74,7 +74,15 @@ def join(state: State, index: LabelIndex, source: str, target: str) -> None:
     if state.squares.size:
         _blend(state.rows[:, 1], a, b, share)
     if state.together.size:
-        _join_statistics(state, a, b, both, left)
+        together = state.together.astype(np.float64)  # join rows and columns (Eq. 15)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            independent = together[:, a] * together[:, b] / state.counts
+        thrice = np.minimum(both, np.nan_to_num(independent))
+        column = together[:, a] + together[:, b] - thrice
+        row = together[a] + together[b] - thrice
+        state.together[:, b] = np.minimum(column, state.counts)
+        state.together[b] = np.clip(row, 0.0, left)
+        state.together[b, b] = left
         sums = state.rows[:, 0]
         sums[:, b] = (sums[:, b] + sums[:, a]) * shrink
         column = sums[:, b].astype(np.float64)
@@ -87,19 +95,6 @@ def join(state: State, index: LabelIndex, source: str, target: str) -> None:
             array[:, b] = (array[:, b] + array[:, a]) * shrink
     state.counts[b] = left
     state.seen[b] = max(state.seen[b], state.seen[a])
-
-
-def _join_statistics(state: State, a: int, b: int, both: float, left: float) -> None:
-    """Join the rows and columns of two labels (Eq. 15)."""
-    together = state.together.astype(np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        independent = together[:, a] * together[:, b] / state.counts
-    thrice = np.minimum(both, np.nan_to_num(independent))
-    column = together[:, a] + together[:, b] - thrice
-    row = together[a] + together[b] - thrice
-    state.together[:, b] = np.minimum(column, state.counts)
-    state.together[b] = np.clip(row, 0.0, left)
-    state.together[b, b] = left
 
 
 def _blend(array: npt.NDArray[np.floating], a: int, b: int, share: float) -> None:

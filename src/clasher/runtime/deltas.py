@@ -58,7 +58,8 @@ def begin(start: Clasher, before: Sketch) -> Clasher:
     state = memory.allocate(start.settings, len(labels))
     if not is_independent(start.settings):
         state.totals[LABELLED:] = start.state.totals[LABELLED:]
-        memory.set_arrays(state, start.state, KNOWN)
+        for ours, theirs in memory.in_common(state, start.state, KNOWN):
+            ours[...] = theirs
     before.put_into(state)
     return Clasher.from_state(start.settings, labels, state)
 
@@ -76,5 +77,6 @@ def difference(part: Clasher, start: Clasher, before: Sketch) -> Clasher:
             f"one part of the stream; cut it into more parts"
         )
     state.totals[LABELLED] -= known.totals[LABELLED]
-    memory.subtract_arrays(state, known, MOVED)
+    for ours, theirs in memory.in_common(state, known, MOVED):
+        ours -= theirs
     return part

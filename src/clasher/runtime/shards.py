@@ -138,17 +138,13 @@ class Shard:
         )  # fmt: skip
 
     def _room(self, hashed: Hashed) -> Passed:
-        documents = hashed.documents
-        return Passed(
-            np.zeros(documents + 1, np.int64), np.empty(documents * self.labels, np.int32),
-            np.empty(documents, np.int32), np.zeros(documents),
-        )  # fmt: skip
+        n = hashed.documents
+        ids, best = np.empty(n * self.labels, np.int32), np.empty(n, np.int32)
+        return Passed(np.zeros(n + 1, np.int64), ids, best, np.zeros(n))
 
     def _passed(self, found: Passed) -> Passed:
-        ids = found.ids[: found.indptr[-1]]
-        return Passed(
-            found.indptr, self._everywhere(ids), self._everywhere(found.best), found.value
-        )
+        ids, best = self._everywhere(found.ids[: found.indptr[-1]]), self._everywhere(found.best)
+        return Passed(found.indptr, ids, best, found.value)
 
     def _everywhere(self, labels: Labels) -> Labels:
         """Return label numbers of the whole model."""
@@ -193,11 +189,9 @@ def nearest_of(answers: Sequence[Best]) -> Best:
     region, _ = highest(labels[:, :, 0], values[:, :, 0], 1)
     owner = np.argmax(labels[:, :, 0] == region, axis=1)
     cosine = values[np.arange(len(region)), owner, 1]
-    three, cosines = highest(
-        np.hstack([answer.labels[:, 1:] for answer in answers]),
-        np.hstack([answer.values[:, 2:] for answer in answers]),
-        3,
-    )
+    all_labels = np.hstack([answer.labels[:, 1:] for answer in answers])
+    all_cosines = np.hstack([answer.values[:, 2:] for answer in answers])
+    three, cosines = highest(all_labels, all_cosines, 3)
     missing = three < 0
     return Best(
         np.hstack([region, np.where(missing, region, three)]).astype(np.int32),
@@ -215,11 +209,8 @@ def best_of(answers: Sequence[Best]) -> Best:
 def passed_of(answers: Sequence[Passed]) -> tuple[Any, Labels]:
     """Return the labels of all shards that pass; if none does, the best that a shard offers."""
     documents = len(answers[0].best)
-    best, _ = highest(
-        np.stack([answer.best for answer in answers], axis=1),
-        np.stack([answer.value for answer in answers], axis=1),
-        1,
-    )
+    bests = np.stack([answer.best for answer in answers], axis=1)
+    best, _ = highest(bests, np.stack([answer.value for answer in answers], axis=1), 1)
     owners = [np.repeat(np.arange(documents), np.diff(answer.indptr)) for answer in answers]
     owner, ids = np.concatenate(owners), np.concatenate([answer.ids for answer in answers])
     lonely = np.setdiff1d(np.flatnonzero(best[:, 0] >= 0), owner)

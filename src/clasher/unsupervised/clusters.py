@@ -186,11 +186,9 @@ class Clusters:
             )  # fmt: skip
             if learning and self.settings.words:
                 vote(hashed.indptr, hashed.buckets, hashed.words, self._state)
-            parts.append(Assignments(clusters, cosines))
-        return Assignments(
-            np.concatenate([np.zeros(0, np.int32), *(part.clusters for part in parts)]),
-            np.concatenate([np.zeros(0, np.float32), *(part.similarities for part in parts)]),
-        )
+            parts.append((clusters, cosines))
+        empty = (np.zeros(0, np.int32), np.zeros(0, np.float32))
+        return Assignments(*map(np.concatenate, zip(empty, *parts, strict=True)))
 
     def save(self, path: str | os.PathLike[str], *, durable: bool = True) -> None:
         """Write the file of a model with a label per cluster, as ``Clasher.save`` does."""

@@ -128,11 +128,8 @@ class Similar:
         documents = found.documents[:count]
         cosines = found.products[documents % self.window]
         best = np.lexsort((documents, -cosines))[:n]
-        return [
-            Match(self._ids[documents[at] % self.window], min(float(cosines[at]), 1.0))
-            for at in best
-            if cosines[at] > 0
-        ]
+        pairs = ((self._ids[documents[at] % self.window], float(cosines[at])) for at in best)
+        return [Match(id_, min(cosine, 1.0)) for id_, cosine in pairs if cosine > 0]
 
     def add_many(self, texts: Any, ids: Sequence[Hashable] | None = None) -> list[Match | None]:
         """Add documents; return the most similar earlier one of each, None if none shares a word.

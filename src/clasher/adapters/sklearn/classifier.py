@@ -11,19 +11,8 @@ from scipy.sparse import csr_matrix
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from clasher.adapters.sklearn.inputs import (
-    MATRIX,
-    SETS,
-    SINGLE,
-    Fitted,
-    Targets,
-    Values,
-    as_values,
-    name_of,
-    plain,
-    read_targets,
-    united,
-)
+from clasher.adapters.sklearn import inputs
+from clasher.adapters.sklearn.inputs import MATRIX, SETS, SINGLE, Fitted, Targets, plain
 from clasher.errors import LabelError, require_positive
 from clasher.labels import LabelSets
 from clasher.model import Clasher
@@ -109,20 +98,20 @@ class ClasherClassifier(ClassifierMixin, Fitted, LearningSettings):  # type: ign
                 f"from labels"
             )
         documents = self._read(X, reset=reset)
-        targets = read_targets(y)
+        targets = inputs.read_targets(y)
         if documents.documents != len(targets.sets):
             check_consistent_length(np.empty(documents.documents), np.empty(len(targets.sets)))
         values = targets.values
         if classes is not None:
-            values = united(as_values(np.asarray(classes).tolist()), values)
+            values = inputs.united(inputs.as_values(np.asarray(classes).tolist()), values)
         if not reset:
             self._check_kind(targets)
-            values = united(self.classes_, values)
+            values = inputs.united(self.classes_, values)
         if times > 1:
             documents = self.model_.hash_many(documents)
         for _ in range(times):
             self.model_.learn_many(documents, targets.sets)
-        self.classes_: Values = values
+        self.classes_: inputs.Values = values
         self._kind, self._is_sparse = targets.kind, targets.is_sparse
         return self
 
@@ -188,7 +177,7 @@ class ClasherClassifier(ClassifierMixin, Fitted, LearningSettings):  # type: ign
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of documents whose labels are exactly right."""
         if self.__sklearn_is_fitted__() and self._kind == SETS:
-            truth = read_targets(y)
+            truth = inputs.read_targets(y)
             self._check_kind(truth)
             labels, _ = self._decide(X)
             right = [own == other for own, other in zip(labels, truth.sets, strict=True)]
@@ -204,7 +193,7 @@ class ClasherClassifier(ClassifierMixin, Fitted, LearningSettings):  # type: ign
         return labels, probabilities
 
     def _places(self) -> dict[str, int]:
-        return {name_of(value): place for place, value in enumerate(self.classes_)}
+        return {inputs.name_of(value): place for place, value in enumerate(self.classes_)}
 
     def _matrix_of(self, labels: LabelSets) -> npt.NDArray[np.bool_]:
         places = self._places()

@@ -45,15 +45,6 @@ def texts_of(X: Any, column: str | None, owner: str) -> Buffers | None:
     return as_buffers(X) if isinstance(X, str) or _is_text(X) else None
 
 
-def features_of(X: Any) -> tuple[npt.NDArray[Any], ...]:
-    """Return the rows of a checked matrix for ``take_rows``: columns in order, without zeros."""
-    rows = csr_array(X, copy=issparse(X))  # sorted in place below
-    rows.sum_duplicates()
-    rows.eliminate_zeros()
-    arrays = ((rows.indptr, np.int64), (rows.indices, np.int32), (rows.data, np.float32))
-    return tuple(array.astype(kind) for array, kind in arrays)
-
-
 def _column_of(X: Any, names: Sequence[Any], column: str | None, owner: str) -> Any:
     listed = ", ".join(map(repr, names[:10])) + (", …" if len(names) > 10 else "")
     if column is not None:
@@ -240,8 +231,12 @@ class Fitted(BaseEstimator, ABC):  # type: ignore[misc]
             setattr(self, self._core, self._new_core(texts))
         if texts is not None:
             return texts
-        rows: Hashed = getattr(self, self._core).take_rows(*features_of(X))
-        return rows
+        rows = csr_array(X, copy=issparse(X))  # sorted in place: columns in order, without zeros
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+        arrays = ((rows.indptr, np.int64), (rows.indices, np.int32), (rows.data, np.float32))
+        core: Clasher | HashedTfidf = getattr(self, self._core)
+        return core.take_rows(*(array.astype(kind) for array, kind in arrays))
 
     def _texts(self, X: Any, reset: bool) -> Buffers | None:
         name = type(self).__name__

@@ -26,15 +26,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from safetensors import SafetensorError
 
-from clasher.adapters.spark.columns import (
-    HASHED,
-    Columns,
-    column,
-    from_lists,
-    hashed_columns,
-    hashed_rows,
-    in_pieces,
-)
+from clasher.adapters.spark import columns as cells
+from clasher.adapters.spark.columns import HASHED, Columns, column, in_pieces
 from clasher.errors import ModelFileError, SettingError
 from clasher.kernels.state import State
 from clasher.labels import LabelSets
@@ -76,6 +69,7 @@ class Shards:
         return len(self.firsts)
 
     def model_settings(self) -> Settings:
+        """Return the settings of the model."""
         return Settings.of(self.settings, self.tokenizer)
 
     def read(self, number: int) -> Shard:
@@ -279,7 +273,7 @@ def hash_rows(shards: Shards, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
         rows = rows.filter(rows.column("text").is_valid())
         texts = rows.column("text")
         deep = settings.depth > 1
-        columns = {"text": texts} if deep else hashed_columns(hasher.hash_many(texts))
+        columns = {"text": texts} if deep else cells.hashed_columns(hasher.hash_many(texts))
         yield _batch(rows, [KEY], columns)
 
 
@@ -290,7 +284,7 @@ def ask(shards: Shards, name: str, batches: Iterable[pa.RecordBatch]) -> Iterato
         if shard.settings.depth > 1:
             hashed = shard.hash_many(rows.column("text"))
         else:
-            hashed = hashed_rows(rows, shard.hash_many([]).analysis)
+            hashed = cells.hashed_rows(rows, shard.hash_many([]).analysis)
         answer = ROUNDS[name][0](shard, hashed, rows)
         chosen = pa.nulls(len(rows), pa.list_(pa.int32()))
         if isinstance(answer, Passed):
@@ -323,7 +317,7 @@ def combine(
         else:
             passed = []
             for field, best in zip(answers, bests, strict=True):
-                chosen = from_lists(field("chosen"), np.int32)
+                chosen = cells.from_lists(field("chosen"), np.int32)
                 passed.append(Passed(*chosen, best.labels[:, 0], best.values[:, 0]))
             columns = {PREDICTED: _label_sets(shards, *core.passed_of(passed))}
         yield _batch(rows, [KEY], columns)
@@ -351,7 +345,7 @@ def _lists(best: Best) -> tuple[pa.ListArray, pa.ListArray]:
 
 
 def _best(labels: pa.Array, values: pa.Array) -> Best:
-    lists = from_lists(labels, np.int32)[1], from_lists(values, np.float64)[1]
+    lists = cells.from_lists(labels, np.int32)[1], cells.from_lists(values, np.float64)[1]
     return Best(*(flat.reshape(len(labels), -1) for flat in lists))
 
 

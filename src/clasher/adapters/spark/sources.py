@@ -108,39 +108,26 @@ class RecordReader:
 
 
 def read_files(
-    spark: SparkSession,
-    paths: Sequence[str],
-    reader: RecordReader,
-    *,
-    format: str | None = None,  # noqa: A002
-    delimiter: str | None = None,
-    encoding: str | None = None,
+    spark: SparkSession, paths: Sequence[str], reader: RecordReader, **how: str | None
 ) -> DataFrame:
     """Read files, or folders of files: JSON lines, CSV, TSV or Parquet.
 
-    ``format`` names the format, or the file names do. Paths may be on any file system that Spark
-    knows. ``delimiter`` and ``encoding`` are for CSV and TSV.
+    Paths may be on any file system that Spark knows. ``format`` names the format, or the file names
+    do; ``delimiter`` and ``encoding`` are for CSV and TSV.
     """
-    kind = _Files.of(paths, format, delimiter, encoding)
-    return kind.documents(spark.read, list(paths), reader)
+    return _Files.of(paths, **how).documents(spark.read, list(paths), reader)
 
 
 def watch_files(
-    spark: SparkSession,
-    folder: str,
-    reader: RecordReader,
-    *,
-    format: str | None = None,  # noqa: A002
-    files: int | None = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-) -> DataFrame:
+    spark: SparkSession, folder: str, reader: RecordReader, files: int | None = None,
+    **how: str | None,
+) -> DataFrame:  # fmt: skip
     """Read files that arrive in a folder as a stream, at most ``files`` of them a batch.
 
     A folder of tables (CSV, TSV, Parquet) must have a first file when the stream starts: its
     columns are those of the stream.
     """
-    kind = _Files.of([folder], format, delimiter, encoding)
+    kind = _Files.of([folder], **how)
     stream: Any = spark.readStream
     if files is not None:
         stream = stream.option("maxFilesPerTrigger", files)
@@ -156,12 +143,9 @@ class _Files:
 
     @classmethod
     def of(
-        cls,
-        paths: Sequence[str],
-        format: str | None,  # noqa: A002
-        delimiter: str | None,
-        encoding: str | None,
-    ) -> _Files:
+        cls, paths: Sequence[str], format: str | None = None,  # noqa: A002
+        delimiter: str | None = None, encoding: str | None = None,
+    ) -> _Files:  # fmt: skip
         if format is None and all(path.endswith("/") or os.path.isdir(path) for path in paths):
             format = "jsonl" if delimiter is None else "csv"  # noqa: A001
         found = [InputFile.of(path, format, delimiter, encoding) for path in paths]
