@@ -15,10 +15,10 @@ import click
 from clasher.cli import terminal
 from clasher.cli.format import bytes_, counted
 from clasher.cli.options import (
-    COUNT,
+    Command,
     CommandGroup,
-    command,
     model_option,
+    option,
     option_group,
     output_option,
     pop_values,
@@ -57,11 +57,13 @@ class Records:
 
     @property
     def files(self) -> dict[str, str | None]:
+        """The format of the files."""
         return {"format": self.format, "delimiter": self.delimiter, "encoding": self.encoding}
 
     def reader(
         self, *, labelled: bool = True, stop_on_error: bool = True, labels_required: bool = True
     ) -> RecordReader:
+        """Make a reader for executors."""
         from clasher.adapters.spark.sources import RecordReader
         from clasher.io.records import Fields
 
@@ -108,8 +110,11 @@ STREAM_EXAMPLES = """
     clasher spark stream inbox/ --model news/ --once --files 10
     clasher spark stream kafka://broker:9092/news?max=10000 -m news/
 """
+SCRIPT_EXAMPLES = """
+    clasher spark script
+"""
 
-_spark, _model = section("Spark"), section("Model")
+_spark = section("Spark")
 _records = section("Records")
 _RECORDS = Records.__dataclass_fields__
 
@@ -178,12 +183,16 @@ def _pairs(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, 
 
 
 _on_error = _records(
-    "--on-error", type=click.Choice(["stop", "skip"]), default="stop",
+    "--on-error",
+    type=click.Choice(["stop", "skip"]),
+    default="stop",
     help="Stop at a bad record (the default), or skip it.",
-)  # fmt: skip
+)
 
 
-@command("fit", "Learn files, in parts side by side.", FIT_EXAMPLES, group=spark_command)
+@spark_command.command(
+    "fit", cls=Command, examples=FIT_EXAMPLES, short_help="Learn files, in parts side by side."
+)
 @click.argument("paths", metavar="FILE...", nargs=-1, required=True)
 @records_options(labelled=True)
 @_on_error
@@ -191,8 +200,9 @@ _on_error = _records(
 @settings_options
 @_spark(
     "--rounds",
-    **COUNT,
+    type=click.IntRange(min=1),
     default=1,
+    metavar="N",
     help="How often the parts exchange what they have learnt (default: 1).",
 )
 @_spark(
@@ -230,13 +240,17 @@ def fit(
         terminal.say(f"learnt {learnt}; saved {model_path}: {_size(model)}, {size}", quiet=quiet)
 
 
-@command("predict", "Label files.", PREDICT_EXAMPLES, group=spark_command)
+@spark_command.command("predict", cls=Command, examples=PREDICT_EXAMPLES, short_help="Label files.")
 @click.argument("paths", metavar="FILE...", nargs=-1, required=True)
 @records_options(labelled=False)
 @_on_error
 @model_option("The model file to predict with; it is not changed.")
 @output_option(
-    "--output", "-o", metavar="FOLDER", required=True, help="A new folder for JSON lines."
+    "--output",
+    "-o",
+    metavar="FOLDER",
+    required=True,
+    help="A new folder for JSON lines.",
 )
 @output_option("--probabilities", is_flag=True, help="Write the probability of every label too.")
 @tokenizer_option()
@@ -266,18 +280,26 @@ def predict(
         terminal.say(f"wrote {output}", quiet=quiet)
 
 
-@command("stream", "Predict and learn what arrives.", STREAM_EXAMPLES, group=spark_command)
+@spark_command.command(
+    "stream", cls=Command, examples=STREAM_EXAMPLES, short_help="Predict and learn what arrives."
+)
 @click.argument("source", metavar="FOLDER|kafka://...")
 @records_options(labelled=True)
-@_model(
+@option(
     "--model",
     "-m",
     "folder",
     metavar="FOLDER",
     required=True,
+    section="Model",
     help="The folder of the model and of Spark's checkpoint; created if missing.",
 )
-@_model("--initial-model", metavar="FILE", help="Start a new folder with this model.")
+@option(
+    "--initial-model",
+    metavar="FILE",
+    section="Model",
+    help="Start a new folder with this model.",
+)
 @settings_options
 @output_option("--to", metavar="FOLDER", help="Write predictions here, a folder for every batch.")
 @output_option("--dead-letters", metavar="FOLDER", help="Write bad records here.")
@@ -288,7 +310,7 @@ def predict(
     metavar="SECONDS",
     help="How often to look for new documents (default: 1).",
 )
-@_spark("--files", **COUNT, help="The most files of a batch.")
+@_spark("--files", type=click.IntRange(min=1), metavar="N", help="The most files of a batch.")
 @_spark(
     "--learn-on",
     type=click.Choice(["driver", "executors"]),
@@ -343,7 +365,11 @@ def stream(
 def _initial_model(
     folder: str, initial_model: str | None, options: ModelOptions
 ) -> tuple[Clasher | None, dict[str, Any]]:
-    """Return the model or the settings of a new folder; check the options against another's."""
+    """Return the model or the settings that a new folder starts with.
+
+    A folder that has a model must have been made with the same options, so that the same command
+    can be started again.
+    """
     from clasher.model import Clasher
     from clasher.runtime import snapshots
     from clasher.runtime.snapshots import MODEL
@@ -366,9 +392,12 @@ def _initial_model(
 
 @contextmanager
 def _stop_signals() -> Iterator[list[int]]:
+    """Collect SIGTERM and SIGINT in a list."""
     received: list[int] = []
     kinds = (signal.SIGTERM, signal.SIGINT)
-    before = {kind: signal.signal(kind, lambda n, _: received.append(n)) for kind in kinds}
+    before = {
+        kind: signal.signal(kind, lambda number, _: received.append(number)) for kind in kinds
+    }
     try:
         yield received
     finally:
@@ -388,8 +417,8 @@ def _size(model: Clasher) -> str:
     return f"{counted(model.documents, 'document')}, {counted(len(model.labels), 'label')}"
 
 
-@command(
-    "script", "The file for spark-submit.", "\n    clasher spark script\n", group=spark_command
+@spark_command.command(
+    "script", cls=Command, examples=SCRIPT_EXAMPLES, short_help="The file for spark-submit."
 )
 def script() -> None:
     """Print the path of the file that spark-submit runs."""
