@@ -542,7 +542,9 @@ def test_gap_of_linear_rules():
     perceptron = PerceptronClasher(at_least_one=True, **COUNTS)
     perceptron.learn(words(2), {"a": False})
     assert gap(perceptron, words(1)) == math.inf
-    perceptron.learn(words(1, 1), {"a"})  # the next edge of the best label's histogram
+    perceptron.learn(words(1, 1), {"a"})
+    assert gap(perceptron, words(1)) == pytest.approx(0.3)
+    perceptron.at_least_one = None  # the next edge of the best label's histogram
     assert gap(perceptron, words(1)) == pytest.approx(0.05)
     margin = MarginClasher(lead=0.0, **COUNTS)
     margin.learn(words(1), {"a"})
