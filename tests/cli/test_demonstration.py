@@ -106,6 +106,7 @@ def test_picture(tmp_path: Path) -> None:
     assert "url(http" not in picture
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of what it hits
 def test_ctrl_c_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     watch = Sample.watch
 

@@ -63,6 +63,7 @@ def test_hostile_labels_and_texts_are_only_text(visit: Any, server: Server) -> N
         seen.page.get_by_label("Text", exact=True).fill(f"{text} hostile words")
         seen.page.locator(".highlighted", has_text=text).wait_for()
     seen.go("Teach")
+    seen.page.wait_for_selector(PAGES["teach"])
     for text in HOSTILE[:3]:
         seen.page.keyboard.type("/")
         seen.page.keyboard.insert_text(text)
