@@ -67,8 +67,7 @@ def memory() -> list[dict[str, int]]:
 
 def measured(stream: Corpus, variants: dict[str, tuple[Rule, Analyzer]]) -> dict[str, Any]:
     """Measure F1 at the points and at the end, and the calibration error, of each variant."""
-    truth = LabelIndex(100_000).adopt(LabelSets.of(stream.labels))
-    ids, indptr = numbered(truth.ids, truth.indptr)
+    ids, indptr = truth_of(stream)
     labels = int(ids.max(initial=-1)) + 1
     points = tuple(point for point in POINTS if point < len(stream))
     found = {}
@@ -85,6 +84,14 @@ def measured(stream: Corpus, variants: dict[str, tuple[Rule, Analyzer]]) -> dict
         "labels": labels,
         "variants": {name: found[name] for name in variants},
     }
+
+
+def truth_of(stream: Corpus) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Number the labels of a stream as a model does."""
+    sets, index = LabelSets.of(stream.labels), LabelIndex(100_000)
+    index.extend(index.unknown(sets))
+    truth = index.translate(sets)
+    return numbered(truth.ids, truth.indptr)
 
 
 def numbered(

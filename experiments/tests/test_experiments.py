@@ -17,8 +17,7 @@ import pytest
 
 from benchmarks.peers import SYSTEMS
 from benchmarks.tests.runs import needs
-from clasher import Clasher, LabelSets
-from clasher.labels import LabelIndex
+from clasher import Clasher
 from experiments import claims, html, plots, report, runner, tables
 from experiments.__main__ import main
 from experiments.cells import Cell
@@ -494,8 +493,7 @@ def test_probabilities_equal_those_of_the_product():
     model = Clasher()
     model.step_many(stream.texts, stream.labels)
     hashed = model.hash_many(stream.texts)
-    truth = LabelIndex(8).adopt(LabelSets.of(stream.labels))
-    ids, indptr = margin.numbered(truth.ids, truth.indptr)
+    ids, indptr = margin.truth_of(stream)
     arrays = walk(hashed, ids, indptr, 5, 65536, Rule())
     np.testing.assert_allclose(arrays.odds, model.state.odds, rtol=1e-3)
     np.testing.assert_allclose(arrays.shared, model.state.shared, rtol=1e-3, atol=1e-3)
