@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import benchmarks
 from benchmarks.peers import SYSTEMS
 from benchmarks.tests.runs import needs
 from clasher import Clasher
@@ -268,7 +269,7 @@ def test_a_changed_definition_is_another_cell(
 
 
 def test_the_code_of_a_system_includes_its_imports():
-    peers = Path(corpora.__file__).parent / "peers"
+    peers = Path(benchmarks.__file__).parent / "peers"
     names = {path.name for path in systems.modules(peers / "svm.py")}
     assert {"svm.py", "base.py", "terms.py", "schedule.py"} <= names
     assert "vowpal_wabbit.py" not in names
