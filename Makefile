@@ -34,7 +34,8 @@ test-trials: $(VENV)/dev programs  ## run series of crashes and small runs of al
 # The core alone, without any extra: some files compiled, then all of it interpreted, which sees every line of the
 # kernels. What needs an extra is left out there, so CI is off.
 ALONE := CI=false $(VENV)-core/bin/python -m pytest -q $(PARALLEL) -m 'not compiled and not trial'
-CORE := src $(addprefix tests/,kernels learning text theory unsupervised) tests/test_*.py
+CORE := src $(addprefix --ignore=src/clasher/,adapters cli server) \
+  $(addprefix tests/,kernels learning text theory unsupervised) tests/test_*.py
 COMPILED := tests/test_evaluate.py tests/test_model.py tests/learning/test_explain.py tests/text/test_hashing.py
 test-core: $(VENV)-core/test-core  ## run the tests of the core where no extra is installed, also without the compiler
 	CI=false $(VENV)-core/bin/python -m pytest -q $(PARALLEL) -m 'not trial' $(COMPILED)
