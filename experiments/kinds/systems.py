@@ -27,7 +27,7 @@ from support.corpora import SEED
 IMPORTED = re.compile(r"^\s*from benchmarks\.peers\.(\w+) import", re.MULTILINE)
 
 TASKS = ("fraction",)
-"""What ``vary`` can name besides the options of a system."""
+"""Names that ``vary`` accepts besides the options of a system."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ GivenLabels: TypeAlias = (
 
 
 class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a client sends; fields that are not declared are errors."""
+    """A request body; undeclared fields are errors."""
 
 
 class DocumentIn(structs.Document, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -199,7 +199,7 @@ class Suggestions(Struct, frozen=True, kw_only=True):
 
 
 class AnnifProject(Struct, frozen=True, kw_only=True):
-    """What Annif checks before it asks for suggestions."""
+    """The project that Annif asks about before it requests suggestions."""
 
     is_trained: bool
 

@@ -1,4 +1,4 @@
-"""What all operations share: the engine, worker threads, combined predictions, metrics, events."""
+"""Share the engine, worker threads, combined predictions, metrics and events among operations."""
 
 from __future__ import annotations
 

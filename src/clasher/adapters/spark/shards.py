@@ -182,7 +182,7 @@ ROUNDS: dict[str, tuple[Answer, Callable[[list[Best]], Best] | None]] = {
         None,
     ),
 }  # fmt: skip
-"""What each shard answers, and what makes one answer of theirs; None in the last round."""
+"""The answer of a shard in each round, and the function that combines them (None: the last)."""
 
 
 def predict_sharded(
