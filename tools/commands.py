@@ -16,14 +16,18 @@ HEAD = """\
 # Commands
 
 All commands with all their options. `make docs` generates this page with
-`python -m tools.commands`; `clasher COMMAND --help` shows the same in a terminal. The option
-`--help` is left out.
+`python -m tools.commands`; `clasher COMMAND --help` shows a command in a terminal. Options that
+several commands share are described at the first of them. The option `--help` is left out.
 """
+FEW = 2  # shared options of a table that are described again
+Record = tuple[str, str]  # names and help of an option
 
 
 def page() -> str:
     """Return the whole page."""
-    return "\n".join([HEAD, *overview(), *(line for one in walk() for line in section(one))])
+    first: dict[tuple[str, Record], str] = {}  # the command that describes an option
+    lines = [line for one in walk() for line in section(one, first)]
+    return "\n".join([HEAD, *overview(), *lines])
 
 
 def walk(
@@ -43,12 +47,16 @@ def overview() -> Iterator[str]:
     """Yield the list of commands, with links."""
     yield from ("| command | does |", "|---|---|")
     for context in list(walk())[1:]:
-        path, does = context.command_path, context.command.get_short_help_str(200)
-        yield f"| [`{path}`](#{path.replace(' ', '-')}) | {escaped(does)} |"
+        does = context.command.get_short_help_str(200)
+        yield f"| {link(context.command_path)} | {escaped(does)} |"
     yield ""
 
 
-def section(context: click.Context) -> Iterator[str]:
+def link(path: str) -> str:
+    return f"[`{path}`](#{path.replace(' ', '-')})"
+
+
+def section(context: click.Context, first: dict[tuple[str, Record], str]) -> Iterator[str]:
     """Yield the section of a command: usage, description, options, examples."""
     command = context.command
     yield from (f"## `{context.command_path}`", "")
@@ -57,8 +65,17 @@ def section(context: click.Context) -> Iterator[str]:
     yield from (escaped(text) for text in prose(command.help or ""))
     for title, options in sections(context).items():
         yield from (f"| {title.lower()} | |", "|---|---|")
+        shared: dict[str, list[str]] = {}
+        for record in options:
+            path = first.setdefault((title, record), context.command_path)
+            shared.setdefault(path, []).append(record[0])
         for names, text in options:
-            yield f"| `{escaped(names)}` | {escaped(text)} |"
+            path = first[title, (names, text)]
+            if path == context.command_path or len(shared[path]) <= FEW:
+                yield f"| `{escaped(names)}` | {escaped(text)} |"
+            elif shared[path][0] == names:
+                found = re.findall(r"(?<![\w|])--?[a-z][\w-]*", " ".join(shared[path]))
+                yield f"| {', '.join(f'`{name}`' for name in found)} | as for {link(path)} |"
         yield ""
     yield from ("Examples:", "")
     yield from (f"    {line.strip()}" for line in command.examples.strip().splitlines())
@@ -75,9 +92,9 @@ def prose(text: str) -> Iterator[str]:
         yield ""
 
 
-def sections(context: click.Context) -> dict[str, list[tuple[str, str]]]:
+def sections(context: click.Context) -> dict[str, list[Record]]:
     """Return options and their help by the headings of the help."""
-    found: dict[str, list[tuple[str, str]]] = {}
+    found: dict[str, list[Record]] = {}
     for parameter in context.command.get_params(context):
         if isinstance(parameter, click.Option) and "--help" not in parameter.opts:
             record = parameter.get_help_record(context)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Install Debian's packages of programs that are not here, where we may: tools/programs.sh javac=openjdk-17-jdk-headless …
+# Install missing programs with apt-get, if we are root: tools/programs.sh PROGRAM=PACKAGE …
 set -eu
 PATH="$PATH:/usr/sbin:/sbin"
 missing=
@@ -8,10 +8,10 @@ for pair; do
 done
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-  echo "not here:$missing; what needs it is left out"
+  echo "not installed:$missing; tests that need them are skipped"
   exit 0
 fi
 echo "Installing$missing …"
 apt-get update -qq
-# shellcheck disable=SC2086 (a word each)
+# shellcheck disable=SC2086 (one word per package)
 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
