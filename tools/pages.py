@@ -44,3 +44,12 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         markdown,
         flags=re.MULTILINE,
     )
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Make links of Sphinx's roles in docstrings, such as ``:class:`clasher.Settings```."""
+    return re.sub(
+        r":(?:class|mod):\s*<code>([\w.]+)</code>",
+        r'<autoref identifier="\1" optional><code>\1</code></autoref>',
+        html,
+    )

@@ -58,6 +58,11 @@ def test_methods_are_in_the_reference(site: Path) -> None:
     assert 'id="clasher.Clasher.merge"' in text
 
 
+def test_roles_in_docstrings_are_links(site: Path) -> None:
+    for page in sorted(site.glob("docs/reference/api*/index.html")):
+        assert not re.search(r":\w+:\s*<code>", page.read_text()), page
+
+
 def test_pages_fit_a_phone_and_load_nothing_from_other_hosts(site: Path) -> None:
     with chromium() as browser:
         page = browser.new_page(viewport={"width": 390, "height": 844})

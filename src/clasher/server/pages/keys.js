@@ -5,7 +5,7 @@ import { UNKNOWN } from "./answer.js";
 /** The keys and their actions, for the help. */
 export const KEYS = [
   ["1 – 9", "switch a label between yes and no"], ["Shift + 1 – 9", "mark a label unknown"], ["0", "switch all other labels between no and unknown"],
-  ["letters", "search all labels; Enter adds one"], ["Enter", "accept and continue"], ["→", "skip"],
+  ["letters, /", "search all labels; Enter adds one"], ["Enter", "accept and continue"], ["→", "skip"],
   ["↑ ↓", "move between labels; Space switches yes and no"], ["Ctrl + Z", "undo"], ["Ctrl + Y", "redo"],
 ];
 
