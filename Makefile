@@ -1,4 +1,4 @@
-# Everything starts here: `make` lists what there is.
+# `make` lists the targets.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -18,7 +18,7 @@ QUICK := src support tests docs tools README.md
 test: $(VENV)/test programs  ## run the tests: every package, a real browser, a real Redis
 	$(BIN)/python -m pytest $(PARALLEL) -m 'not trial' $(COVERAGE) $(QUICK)
 
-# `make test-all` looks at the coverage of all its runs together.
+# `make test-all` adds up the coverage of all its runs.
 MEASURED := --cov --cov-report= --cov-fail-under=0
 test-all: $(VENV)/dev  ## run everything: the tests, the trials, the core alone, a real Kafka broker, Annif
 	$(MAKE) test COVERAGE='$(MEASURED)'
@@ -31,8 +31,8 @@ test-all: $(VENV)/dev  ## run everything: the tests, the trials, the core alone,
 test-trials: $(VENV)/dev programs  ## run series of crashes and small runs of all experiments
 	$(BIN)/python -m pytest $(PARALLEL) -m trial $(COVERAGE)
 
-# The core alone, without any extra: some files compiled, then all of it interpreted, which sees every line of the
-# kernels. What needs an extra is left out there, so CI is off.
+# The core alone, without any extra: some files compiled, then all of it interpreted, so that coverage sees every line
+# of the kernels. Tests that need an extra are skipped, which CI=true would forbid.
 ALONE := CI=false $(VENV)-core/bin/python -m pytest -q $(PARALLEL) -m 'not compiled and not trial'
 CORE := src $(addprefix --ignore=src/clasher/,adapters cli server) \
   $(addprefix tests/,kernels learning text theory unsupervised) tests/test_*.py
@@ -41,16 +41,16 @@ test-core: $(VENV)-core/test-core  ## run the tests of the core where no extra i
 	CI=false $(VENV)-core/bin/python -m pytest -q $(PARALLEL) -m 'not trial' $(COMPILED)
 	NUMBA_DISABLE_JIT=1 $(ALONE) $(CORE) --doctest-ignore-import-errors $(COVERAGE)
 
-packages: $(VENV)/dev  ## build wheel and sdist twice, and use them on every Python at hand
+packages: $(VENV)/dev  ## build wheel and sdist twice, compare them, and try them with every Python here
 	$(BIN)/python tools/packages.py --all
 
-test-kafka: $(VENV)/dev  ## run what has to do with Kafka against a real broker, which Maven gets
+test-kafka: $(VENV)/dev  ## run the tests of Kafka against a real broker, which Maven downloads
 	@tools/programs.sh $(JAVA) mvn=maven
 	$(BIN)/python -m support.servers.kafka_maven
 	CLASHER_KAFKA=server $(BIN)/python -m pytest $(PARALLEL) tests/io/connectors/kafka
 
-# Annif wants older versions of much that we use: it has an environment of its own.
-test-annif: $(VENV)-annif/made  ## run what has to do with Annif, against Annif itself
+# Annif pins older versions of many packages that we use, so it has its own environment.
+test-annif: $(VENV)-annif/made  ## run the tests of Annif against Annif itself
 	$(VENV)-annif/bin/python -m pytest -p no:cacheprovider tests/adapters/test_annif.py src/clasher/adapters/annif.py
 
 $(VENV)-annif/made: pyproject.toml
@@ -62,10 +62,10 @@ $(VENV)-annif/made: pyproject.toml
 
 TRIALS ?= 1000
 torture: $(VENV)/dev programs  ## kill, cut off and starve a service, streams and brokers TRIALS times each; needs root, strace, mvn
-	@echo "what dying processes say goes to torture.log"
+	@echo "messages of killed processes go to torture.log"
 	$(BIN)/python -m tests.service.torture --trials $(TRIALS) 2>torture.log || { tail -n 3 torture.log; exit 1; }
 	$(BIN)/python -m tests.flow.torture --trials $(TRIALS) 2>>torture.log || { tail -n 3 torture.log; exit 1; }
-	@# those of Kafka take seconds each
+	@# a trial of Kafka takes seconds
 	$(BIN)/python -m tests.io.connectors.kafka.torture --trials $$(( $(TRIALS) / 10 )) 2>>torture.log || { tail -n 3 torture.log; exit 1; }
 
 lint: $(VENV)/dev  ## ruff, mypy, import-linter
@@ -77,42 +77,42 @@ lint: $(VENV)/dev  ## ruff, mypy, import-linter
 hooks: $(VENV)/dev  ## check every commit with ruff, mypy and the import contracts (pre-commit)
 	$(BIN)/pre-commit install
 
-docs: $(VENV)/dev  ## write the references and pictures anew, and build the site, strictly: build/site/index.html
+docs: $(VENV)/dev  ## write the generated pages and pictures, and build the site strictly: build/site/index.html
 	$(BIN)/python -m tools.commands
 	$(BIN)/python -m tools.settings
 	$(BIN)/python -m tools.pictures
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "see build/site/index.html"
 
-format: $(VENV)/dev  ## let ruff put the code into shape
+format: $(VENV)/dev  ## format the code with ruff
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench-start: $(VENV)/dev  ## how long it takes to import clasher, and to ask for help
+bench-start: $(VENV)/dev  ## measure how long `import clasher` and `clasher --help` take
 	$(BIN)/python -m benchmarks.startup
 
-bench: $(VENV)/dev  ## clasher beside Vowpal Wabbit, scikit-learn and River, one after the other
+bench: $(VENV)/dev  ## compare clasher with Vowpal Wabbit, scikit-learn and River
 	$(BIN)/python -m benchmarks all
 
-bench-streams: $(VENV)/dev  ## streams through a model, beside loops that only read them
+bench-streams: $(VENV)/dev  ## compare `clasher run` with loops that only read the stream
 	$(BIN)/python -m benchmarks.flow
 
-bench-river: $(VENV)/dev  ## clasher in River's loop, beside River's own pipeline
+bench-river: $(VENV)/dev  ## compare clasher in River's loop with River's own pipeline
 	$(BIN)/python -m benchmarks.river
 
-bench-serve: $(VENV)/dev  ## the service under load: requests a second, latencies, a soak, recovery
+bench-serve: $(VENV)/dev  ## measure the service under load: requests a second, latencies, a soak, recovery
 	$(BIN)/python -m benchmarks.serving
 
-bench-sklearn: $(VENV)/dev  ## the estimators for scikit-learn beside scikit-learn's own
+bench-sklearn: $(VENV)/dev  ## compare the estimators for scikit-learn with scikit-learn's own
 	$(BIN)/python -m benchmarks.estimators
 
-bench-spark: $(VENV)/dev java  ## Spark on this machine: one process, one executor and two
+bench-spark: $(VENV)/dev java  ## measure Spark on this machine: one process, one executor and two
 	$(BIN)/python -m benchmarks.spark
 
-experiments: $(VENV)/dev java  ## every figure and table of the paper, and beyond; goes on where it stopped
+experiments: $(VENV)/dev java  ## reproduce every figure and table of the paper, and more; resumes where it stopped
 	$(BIN)/python -m experiments
 
-# What tests and experiments need and pip has not; where we may, we install Debian's.
+# Programs that tests and experiments need beside Python packages; installed with apt-get if we are root.
 JAVA := javac=openjdk-17-jdk-headless
 programs:
 	@tools/programs.sh $(JAVA) chromium=chromium curl=curl strace=strace mkfs.ext4=e2fsprogs mount=mount \
