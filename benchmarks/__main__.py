@@ -2,7 +2,7 @@
 
 python -m benchmarks all                 every study, then the report
 python -m benchmarks table --corpora reuters21578 --repeats 1
-python -m benchmarks report              tables of the READMEs from results/*.json
+python -m benchmarks report              write the tables from results/*.json
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ HERE = Path(__file__).parent
 DOCUMENTS = [corpora.PROJECT / "README.md", HERE / "README.md"]
 HELP = {
     "table": "F1 and speed of every system on every corpus",
-    "flat": "cost per document and memory along a stream",
-    "scaling": "speed by number of labels and of dimensions",
+    "flat": "time per document and memory along a stream",
+    "scaling": "speed by number of labels and dimensions",
     "all": "the three studies one after the other",
 }
 
@@ -45,7 +45,7 @@ def _plan(given: argparse.Namespace) -> Plan:
 def _report(given: argparse.Namespace) -> int:
     if getattr(given, "check", False):
         for path in (old := stale(given.into, given.results)):
-            print(f"{path} is stale: run python -m benchmarks report", file=sys.stderr)
+            print(f"{path} is out of date: run python -m benchmarks report", file=sys.stderr)
         return 1 if old else 0
     for path in update(given.into, given.results):
         print(f"wrote the tables of {path}", file=sys.stderr)
@@ -62,25 +62,27 @@ def _parser() -> argparse.ArgumentParser:
     for name, text in HELP.items():
         _add_study_options(commands.add_parser(name, help=text, description=text))
     report = commands.add_parser("report", help="write the tables from the results")
-    report.add_argument("--check", action="store_true", help="only say whether they are stale")
+    report.add_argument(
+        "--check", action="store_true", help="only check whether they are up to date"
+    )
     for command in commands.choices.values():
         command.add_argument("--results", type=Path, default=HERE / "results")
         command.add_argument(
             "--into", type=_existing, nargs="+", default=DOCUMENTS, metavar="FILE",
-            help="files with marker comments that tables are written between",
+            help="files with marker comments to write the tables between",
         )  # fmt: skip
     return parser
 
 
 def _add_study_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--data", type=Path, default=corpora.DATA, help="folder of the corpora")
+    parser.add_argument("--data", type=Path, default=corpora.DATA, help="folder with the corpora")
     parser.add_argument("--work", type=Path, default=HERE / "streams", help="folder for streams")
     parser.add_argument("--corpora", nargs="+", default=[], metavar="NAME")
     parser.add_argument("--systems", nargs="+", default=[], choices=SYSTEMS, metavar="NAME",
-                        help=f"those of the table: {', '.join(SYSTEMS)}")  # fmt: skip
-    parser.add_argument("--repeats", type=_positive, default=3, help="runs of each (default 3)")
-    parser.add_argument("--limit", type=_positive, help="documents of each corpus at most")
-    parser.add_argument("--timeout", type=float, default=3600, help="seconds of a run at most")
+                        help=f"systems of the table: {', '.join(SYSTEMS)}")  # fmt: skip
+    parser.add_argument("--repeats", type=_positive, default=3, help="runs per system (default 3)")
+    parser.add_argument("--limit", type=_positive, help="use at most this many documents")
+    parser.add_argument("--timeout", type=float, default=3600, help="seconds that a run may take")
 
 
 def _existing(text: str) -> Path:
@@ -99,4 +101,4 @@ if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:
-        sys.exit("interrupted; a study is written when all of its runs are done")
+        sys.exit("interrupted; a study is saved only after all of its runs")

@@ -1,6 +1,6 @@
 """State the limits of the F1 figures beside each table.
 
-Their figures come from experiments too, so that a command makes every figure of a page.
+The figures in these caveats come from experiments too, so a command makes every figure of a page.
 """
 
 from __future__ import annotations
@@ -21,43 +21,47 @@ WARNING = "**Single runs.**"
 WITHDRAWN = (
     "micro F1 against the balanced SVM",
     "the perceptron against Mode 1",
-    "that online IDF brings inner products back",
+    "that online IDF restores inner products",
 )
-"""Verdicts of earlier versions of these pages that the measurements do not decide."""
+"""Verdicts of earlier pages that the measurements do not decide."""
 
 
 def full() -> str:
-    """Write them in full, with figures, for the pages with tables of all systems."""
+    """Return the long caveat, with figures, for pages with tables of all systems."""
     streams = _seeds("margin")
     spread = ", ".join(f"{figures} on {corpus}" for corpus, figures in streams.items())
     vw = _pair("rule-stream", "goemotions", "vw-hinge", "vw-hinge-decided")
     svm = _pair("rule-test", "reuters21578", "svm-full-tuned", "svm-full-tuned-decided")
     ours = _scores("rule-test", "reuters21578", "clasher-margin")
-    said = (
-        f"{WARNING} F1 is that of one run with seed 0. The seed decides which words share a "
-        "bucket, and which labels are hidden where few are given. Over the seeds 0 to 7 clasher "
-        f"margin has (mean ± standard deviation, macro / micro) {spread} "
+    paragraphs = (
+        f"{WARNING} F1 comes from one run with seed 0. The seed decides which words share a "
+        "bucket, and which labels are hidden where only a few are given. Over the seeds 0 to 7, "
+        f"clasher margin has (mean ± standard deviation, macro / micro) {spread} "
         "(`python -m experiments seeds`).",
-        "The peers were run without the decision rule of clasher margin, which always names the "
+        "The peers ran without the decision rule of clasher margin, which always predicts the "
         "best label and learns its threshold online. With it, Vowpal Wabbit hinge has "
         f"{vw} on goemotions (`python -m experiments rule-stream`). The balanced SVM has "
-        f"{svm} on the odd days of reuters21578, if it always names the best label; clasher "
+        f"{svm} on the odd days of reuters21578 if it always predicts the best label; clasher "
         f"margin has {ours} there (`python -m experiments rule-test`).",
-        "The experiments will be run again with several seeds, and with this rule for all "
-        f"systems. Until then these verdicts are withdrawn: {'; '.join(WITHDRAWN)}.",
+        "The experiments will be repeated with several seeds, and with this rule for all "
+        f"systems. Until then, these verdicts are withdrawn: {'; '.join(WITHDRAWN)}.",
     )
-    return "\n\n".join(fill(paragraph, WIDTH, break_long_words=False) for paragraph in said)
+    return "\n\n".join(map(_wrap, paragraphs))
 
 
 def short() -> str:
-    """Write them in a few lines, with links, for the page of one experiment."""
-    said = (
-        f"{WARNING} Every figure is one run with seed 0. [Other seeds](seeds.md) move F1 by some "
-        "thousandths, so that a difference of less than .010 decides nothing. The peers were run "
+    """Return the short caveat, with links, for the page of one experiment."""
+    text = (
+        f"{WARNING} Every figure comes from one run with seed 0. [Other seeds](seeds.md) move F1 "
+        "by a few thousandths, so a difference of less than .010 decides nothing. The peers ran "
         "without the decision rule of Mode 3; see what it changes [on a stream](rule-stream.md) "
         "and [on a test set](rule-test.md)."
     )
-    return fill(said, WIDTH, break_long_words=False)
+    return _wrap(text)
+
+
+def _wrap(text: str) -> str:
+    return fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _seeds(rule: str) -> dict[str, str]:

@@ -1,9 +1,9 @@
-"""Measure the estimators for scikit-learn beside scikit-learn's own, in turns in one process.
+"""Compare clasher's scikit-learn estimators with scikit-learn's own, taking turns in one process.
 
-python -m benchmarks.estimators              every study, then docs/reference/performance.md
-python -m benchmarks.estimators vectors      one of them; the figures of the other are kept
+python -m benchmarks.estimators              all studies, then docs/reference/performance.md
+python -m benchmarks.estimators vectors      one study; keeps the figures of the other
 
-The first seven tenths of a corpus are learnt, the rest is predicted.
+Every estimator learns the first seven tenths of a corpus and predicts the rest.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from support import corpora
 from support.corpora import SEED, Corpus
 
 ROUNDS = 3
-LEARNT = 0.7  # of a corpus
+LEARNT = 0.7  # share of a corpus
 DIMENSIONS = 65536
 LIBRARIES = ("clasher", "numpy", "scipy", "numba", "scikit-learn")
 STUDY = Study("estimators", __doc__, "reference/performance.md", LIBRARIES)
 
 
 class Split(NamedTuple):
-    """A corpus for scikit-learn: texts and label matrices, to learn and to predict."""
+    """Texts and label matrices of a corpus: one part to learn, a later one to predict."""
 
     texts: list[str]
     later: list[str]
@@ -59,7 +59,7 @@ def split(corpus: Corpus) -> Split:
 
 
 def vectors(parts: Split) -> dict[str, Any]:
-    """Turn text into vectors; the same linear model shows how good they are."""
+    """Turn text into vectors; judge them all by the same linear model."""
     ways: dict[str, Callable[[], Run]] = {
         "hashed": lambda: _vectors(HashedTfidfVectorizer(DIMENSIONS), parts),
         "hashed, rich": lambda: _vectors(
@@ -67,7 +67,7 @@ def vectors(parts: Split) -> dict[str, Any]:
         ),
         "hashing": lambda: _vectors(_theirs(), parts),
     }
-    return _measured(ways, "hashing", len(parts.texts) + len(parts.later))
+    return _measure(ways, "hashing", len(parts.texts) + len(parts.later))
 
 
 def classifiers(parts: Split) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def classifiers(parts: Split) -> dict[str, Any]:
         ),
         "linear": lambda: _labels(make_pipeline(_theirs(), _linear()), parts),
     }
-    return _measured(ways, "linear", len(parts.texts) + len(parts.later))
+    return _measure(ways, "linear", len(parts.texts) + len(parts.later))
 
 
 STUDIES: dict[str, Callable[[Split], dict[str, Any]]] = {
@@ -88,7 +88,7 @@ STUDIES: dict[str, Callable[[Split], dict[str, Any]]] = {
 
 
 def _theirs() -> Pipeline:
-    """Scikit-learn's vectorizer has no IDF, and its IDF needs all documents at once."""
+    """Make scikit-learn's vectorizer, and the IDF it lacks, which needs all documents at once."""
     return make_pipeline(HashingVectorizer(n_features=DIMENSIONS, norm=None), TfidfTransformer())
 
 
@@ -102,7 +102,7 @@ def _vectors(vectorizer: Any, parts: Split) -> Run:
     later = vectorizer.transform(parts.later)
     seconds = time.perf_counter() - start
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about labels that the learnt part does not have
+        warnings.simplefilter("ignore")  # labels that the learnt part does not have
         predicted = _linear().fit(learnt, parts.truth).predict(later)
     return seconds, *_quality(parts.later_truth, predicted)
 
@@ -124,8 +124,8 @@ def _quality(truth: Any, predicted: Any) -> tuple[float, float]:
         )
 
 
-def _measured(ways: dict[str, Callable[[], Run]], peer: str, documents: int) -> dict[str, Any]:
-    """Measure each way in rounds, after one that warms everything up."""
+def _measure(ways: dict[str, Callable[[], Run]], peer: str, documents: int) -> dict[str, Any]:
+    """Measure each way in rounds, after a warm-up round."""
     quality = {name: way()[1:] for name, way in ways.items()}
     rates: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(ROUNDS):
@@ -153,7 +153,7 @@ def _measured(ways: dict[str, Callable[[], Run]], peer: str, documents: int) -> 
 
 def main(arguments: list[str]) -> int:
     parser = STUDY.parser(20_000, STUDIES)
-    parser.add_argument("--corpus", default="reuters21578", help="one of them")
+    parser.add_argument("--corpus", default="reuters21578", help="name of the corpus")
     given = parser.parse_args(arguments)
     corpus = corpora.beginning(given.data, given.corpus, given.limit)
     parts = split(corpus)

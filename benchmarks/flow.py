@@ -1,7 +1,7 @@
-"""Measure how fast ``clasher run`` takes a stream, beside loops that only read it.
+"""Compare the speed of ``clasher run`` with loops that only read the stream.
 
-python -m benchmarks.flow                every study, then docs/reference/performance.md
-python -m benchmarks.flow redis          one of them; the figures of the others are kept
+python -m benchmarks.flow                all studies, then docs/reference/performance.md
+python -m benchmarks.flow redis          one study; keeps the figures of the others
 
 All ways take turns in one process.
 """
@@ -38,7 +38,7 @@ from support.servers.kafka_messages import create
 from support.servers.redis import RedisServer
 
 ROUNDS = 3
-READ = 4000  # entries at a time, for all ways
+READ = 4000  # entries per read, for all ways
 GROUP, STREAM = "desk", "news"
 PARTITIONS = 4
 PATIENCE = 60.0  # seconds
@@ -47,14 +47,14 @@ STUDY = Study("flow", __doc__, "reference/performance.md", LIBRARIES)
 
 
 class Plan:
-    """The documents: short ones for brokers, long ones for files."""
+    """Documents to send: short ones through brokers, long ones from files."""
 
     def __init__(self, short: Corpus, long: Corpus, documents: int) -> None:
         self.short, self.long, self.documents = short, long, documents
 
 
 def redis(plan: Plan) -> dict[str, Any]:
-    """Measure short texts through Redis, with and without a group, against loops that only read."""
+    """Compare short texts through Redis, with and without a group, with loops that only read."""
     lines = _lines(plan.short, plan.documents)
     with _folder() as here, _redis_server(here) as server:
         _fill(server, lines)
@@ -77,7 +77,7 @@ def redis(plan: Plan) -> dict[str, Any]:
 
 
 def files(plan: Plan) -> dict[str, Any]:
-    """Measure long texts from a file, against the test-then-train loop of ``clasher evaluate``."""
+    """Compare long texts from a file with the test-then-train loop of ``clasher evaluate``."""
     lines = _lines(plan.long, plan.documents)
     with _folder() as here:
         news = here / "news.jsonl"
@@ -141,7 +141,7 @@ def _flow(
     figures = flow.run()
     seconds = time.perf_counter() - start
     if figures.documents + figures.duplicates != documents:
-        raise SystemExit(f"{documents:,} documents were sent, {figures.documents:,} learnt")
+        raise SystemExit(f"sent {documents:,} documents, but learnt {figures.documents:,}")
     return seconds
 
 
@@ -219,18 +219,18 @@ def _consume(consumer: Consumer, documents: int) -> None:
         values = [message.value() for message in consumer.consume(READ, 0.1)]
         seen += len(list(map(json.loads, values)))
         if time.monotonic() > until:
-            raise SystemExit(f"{seen:,} of {documents:,} messages came")
+            raise SystemExit(f"only {seen:,} of {documents:,} messages arrived")
 
 
 # ── the rounds ───────────────────────────────────────────────────────────────────────────────────
 
 
 def _rounds(ways: dict[str, Callable[[], float]], documents: int) -> dict[str, list[float]]:
-    """Measure documents a second of each way in rounds, after one that warms everything up."""
+    """Measure documents per second of each way in rounds, after a warm-up round."""
     for way in ways.values():
         way()
     rates: dict[str, list[float]] = {name: [] for name in ways}
-    with calm_collector():  # for all ways, as ``clasher run`` does
+    with calm_collector():  # as ``clasher run`` does, here for all ways
         for _ in range(ROUNDS):
             for name, way in ways.items():
                 rates[name].append(documents / way())
@@ -240,7 +240,7 @@ def _rounds(ways: dict[str, Callable[[], float]], documents: int) -> dict[str, l
 def _ratios(
     rates: dict[str, list[float]], pairs: Sequence[tuple[str, str]]
 ) -> list[dict[str, Any]]:
-    """Compare ways with their peers in the same round."""
+    """Compute the speed of each way relative to its peer in the same round."""
     found = []
     for name, peer in pairs:
         ratios = [own / other for own, other in zip(rates[name], rates[peer], strict=True)]
@@ -251,7 +251,7 @@ def _ratios(
 
 
 def _lines(corpus: Corpus, documents: int) -> list[bytes]:
-    """Make records; a corpus that has fewer is repeated with other ids."""
+    """Encode JSON records; repeat a shorter corpus with new ids."""
     rows = zip(corpus.texts.to_pylist(), corpus.labels.to_pylist(), strict=True)
     return [
         msgspec.json.encode({"id": number, "text": text, "labels": labels})
@@ -284,7 +284,7 @@ def _redis_server(here: Path) -> Iterator[RedisServer]:
 
 @contextmanager
 def _kafka_server(here: Path) -> Iterator[KafkaServer]:
-    """Start a broker with Java's defaults, which are the fast ones."""
+    """Start a broker with Java's defaults, which are the fastest."""
     server = KafkaServer(here / "kafka", java=["java", "-Xmx2g"])
     try:
         yield server
@@ -304,7 +304,7 @@ def _fill_topic(broker: KafkaServer, lines: Sequence[bytes]) -> None:
             except BufferError:
                 producer.poll(0.1)
     if producer.flush(PATIENCE):
-        raise SystemExit("the broker does not take the documents")
+        raise SystemExit("the broker did not accept the documents in time")
 
 
 def main(arguments: list[str]) -> int:

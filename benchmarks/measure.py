@@ -27,7 +27,7 @@ LIBRARIES = (
 
 @dataclass
 class Measured:
-    """The time and memory of a block of code, known when it ends."""
+    """The time and memory of a block of code, set when it ends."""
 
     seconds: float = 0.0
     memory_before: int = 0
@@ -35,13 +35,13 @@ class Measured:
 
     @property
     def memory_added(self) -> int:
-        """Bytes at the peak beyond those before."""
+        """Bytes at the peak minus those before."""
         return max(0, self.memory_peak - self.memory_before)
 
 
 @contextmanager
 def measured() -> Iterator[Measured]:
-    """Time a block of code and watch the memory of the process.
+    """Measure the time and memory of a block of code.
 
     >>> with measured() as took:
     ...     room = b"x" * 50_000_000
@@ -49,7 +49,7 @@ def measured() -> Iterator[Measured]:
     (True, True)
     """
     took = Measured(memory_before=memory_now())
-    _forget_peak()
+    _reset_peak()
     start = time.perf_counter()
     yield took
     took.seconds = time.perf_counter() - start
@@ -61,8 +61,8 @@ def memory_now() -> int:
     return int(psutil.Process().memory_info().rss)
 
 
-def _forget_peak() -> None:
-    """Reset the peak. Linux only; elsewhere it covers the whole process so far."""
+def _reset_peak() -> None:
+    """Reset the peak on Linux; elsewhere it covers the whole process so far."""
     if sys.platform == "linux":
         Path("/proc/self/clear_refs").write_text("5")
 
@@ -88,7 +88,7 @@ def version(library: str) -> str:
 
 
 def machine() -> dict[str, object]:
-    """Describe the machine, and how busy it is."""
+    """Describe the machine and its load."""
     return {
         "cpu": _cpu(),
         "cores": os.cpu_count(),

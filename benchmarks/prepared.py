@@ -1,7 +1,7 @@
-"""A stream in a folder, for runs in other processes.
+"""Store a stream in a folder, for runs in other processes.
 
-A prepared folder holds ``stream.arrow`` (raw text and labels) and ``corpus.json``. Systems write
-the stream in their own formats beside it, before the clock runs.
+The folder holds ``stream.arrow`` (raw text and labels) and ``corpus.json``. Systems add the stream
+in their own formats before the clock starts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Prepared:
 
 
 def prepare(corpus: Corpus, work: Path, *, test_from: int | None = None) -> Prepared:
-    """Write ``corpus`` to a folder of its name under ``work``, replacing what was there."""
+    """Write ``corpus`` to a folder of its name under ``work``, replacing an older one."""
     prepared = Prepared(work / corpus.name)
     shutil.rmtree(prepared.folder, ignore_errors=True)
     prepared.folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Write tables between marker comments, so that no figure is typed by hand.
+"""Write tables between marker comments, so that nobody types a figure by hand.
 
 A file marks the place of a table:
 
@@ -35,11 +35,11 @@ BLOCKS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "river": ("river", study_tables.river),
     "startup": ("startup", study_tables.startup),
 }
-"""The study of each block, and the function that makes it."""
+"""The study behind each block, and the function that renders it."""
 
 
 def update(files: Iterable[Path], results: Path) -> list[Path]:
-    """Write the tables of ``results`` into ``files``; returns those that changed."""
+    """Write the tables of ``results`` into ``files``; return the files that changed."""
     changed = stale(files, results)
     for path in changed:
         path.write_text(fill(path.read_text(encoding="utf-8"), results), encoding="utf-8")
@@ -47,7 +47,7 @@ def update(files: Iterable[Path], results: Path) -> list[Path]:
 
 
 def stale(files: Iterable[Path], results: Path) -> list[Path]:
-    """Return the files whose tables differ from ``results``."""
+    """Return the files whose tables do not match ``results``."""
     return [
         path for path in files if (text := path.read_text(encoding="utf-8")) != fill(text, results)
     ]
@@ -64,14 +64,14 @@ def fill(text: str, results: Path) -> str:
 
 
 def block(name: str, results: Path) -> str:
-    """Make the content of one block."""
+    """Render one block."""
     if name == "settings":
         return tables.settings()
     if name == "caveat":
         return caveats.full()
     if name not in BLOCKS:
         known = ", ".join(["settings", "caveat", *BLOCKS])
-        raise SystemExit(f"there is no block benchmark:{name}; there are: {known}.")
+        raise SystemExit(f"there is no block benchmark:{name}; choose from: {known}.")
     study, render = BLOCKS[name]
     path = results / f"{study}.json"
     if not path.exists():

@@ -1,7 +1,7 @@
-"""Measure clasher inside River beside River's own pipeline, in turns in one process.
+"""Compare clasher inside River with River's own pipeline, taking turns in one process.
 
-python -m benchmarks.river                    every stream, then docs/reference/performance.md
-python -m benchmarks.river goemotions         one of them; the figures of the others are kept
+python -m benchmarks.river                    all streams, then docs/reference/performance.md
+python -m benchmarks.river goemotions         one stream; keeps the figures of the others
 
 Every way runs River's ``evaluate.progressive_val_score`` loop: predict a document, then learn it.
 """
@@ -27,7 +27,7 @@ STUDY = Study("river", __doc__, "reference/performance.md", ("clasher", "numpy",
 
 
 def compare(corpus: Corpus) -> dict[str, Any]:
-    """Measure documents a second and scores of each way; the scores are of the last round."""
+    """Measure documents per second of each way, and its scores in the last round."""
     stream = documents(corpus)
     rates: dict[str, list[float]] = {way: [] for way in WAYS}
     scores: dict[str, dict[str, float]] = {}
@@ -46,14 +46,14 @@ def compare(corpus: Corpus) -> dict[str, Any]:
 
 
 def documents(corpus: Corpus) -> Stream:
-    """Make River's labels: a boolean for every label of the corpus."""
+    """Convert labels for River: a boolean for every label of the corpus."""
     names = corpus.label_names
     rows = zip(corpus.texts.to_pylist(), corpus.labels.to_pylist(), strict=True)
     return [(text, {name: name in set(labels) for name in names}) for text, labels in rows]
 
 
 def _run(way: str, stream: Stream) -> tuple[float, dict[str, float]]:
-    """Predict, then learn each document; compute the scores after the clock has stopped."""
+    """Predict, then learn each document; compute the scores after stopping the clock."""
     from river import metrics
 
     measures = {

@@ -1,4 +1,4 @@
-"""Run systems, each alone in its own process, and write their results."""
+"""Run systems, each alone in its own process, and save their results."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def reason(code: int, stderr: str) -> str:
 
 
 def run_all(jobs: Iterable[Job], repeats: int, timeout: float) -> list[dict[str, Any]]:
-    """Run every job ``repeats`` times, in rounds, so that a slow moment affects all of them."""
+    """Run every job ``repeats`` times, in rounds, so that a slow moment affects them all."""
     jobs = list(jobs)
     rounds = [job for turn in range(repeats) for job in jobs if turn == 0 or not job.once]
     results = []
@@ -119,7 +119,7 @@ def say(line: str) -> None:
 
 
 def header(study: str, arguments: list[str], repeats: int) -> dict[str, Any]:
-    """Describe a study for readers: command, date, machine; call it before the first run."""
+    """Describe a study: command, date, machine, versions; call it before the first run."""
     return {
         "study": study,
         "command": " ".join(["python -m benchmarks", *arguments]),
@@ -131,8 +131,8 @@ def header(study: str, arguments: list[str], repeats: int) -> dict[str, Any]:
     }
 
 
-def known(study: str, folder: Path) -> dict[str, Any]:
-    """Return the figures of the last run, by part of a study."""
+def saved_figures(study: str, folder: Path) -> dict[str, Any]:
+    """Return the saved figures of a study by part."""
     path = folder / f"{study}.json"
     if not path.exists():
         return {}
@@ -141,7 +141,7 @@ def known(study: str, folder: Path) -> dict[str, Any]:
 
 
 def save(study: dict[str, Any], folder: Path) -> Path:
-    """Write a study's results to ``folder``."""
+    """Save the results of a study in ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{study['study']}.json"
     path.write_text(json.dumps(study, indent=1) + "\n", encoding="utf-8")

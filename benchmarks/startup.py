@@ -1,4 +1,4 @@
-"""Measure how long clasher takes to start, beside a bare Python and NumPy.
+"""Compare the start-up time of clasher with those of bare Python and NumPy.
 
 python -m benchmarks.startup             measures, then writes docs/reference/performance.md
 """
@@ -36,9 +36,9 @@ def main(arguments: list[str]) -> int:
 
 
 def measure(rounds: int) -> dict[str, list[float]]:
-    """Measure seconds of each way, round by round, so that a slow moment affects all of them."""
+    """Measure the seconds of each way in rounds, so that a slow moment affects them all."""
     seconds: dict[str, list[float]] = {name: [] for name in WAYS}
-    for turn in range(rounds + 1):  # the first one reads the files
+    for turn in range(rounds + 1):  # the first round only fills the page cache
         for name, arguments in WAYS.items():
             start = time.perf_counter()
             subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)

@@ -1,4 +1,4 @@
-"""The three studies: systems and streams."""
+"""The three studies of the benchmark: which systems run on which streams."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REFERENCE_RULE = "clasher-margin"
 RULES = ("clasher-margin", "clasher-centroid", "clasher-mistake")
 LABELS = (100, 1_000, 10_000)
 LABELS_DIMENSIONS = 2**12
-"""Dimensions of the study of many labels: 10,000 of them at 2^16 would take several GB."""
+"""Dimensions when labels vary: 10,000 labels at 2^16 dimensions would take several GB."""
 DIMENSIONS = tuple(2**power for power in (12, 14, 16, 18, 20))
 SCALING_DOCUMENTS = 10_000
 
@@ -28,7 +28,7 @@ class Plan:
     Parameters
     ----------
     data
-        Folder of the corpora.
+        Folder with the corpora.
     work
         Folder for prepared streams.
     corpora
@@ -36,7 +36,7 @@ class Plan:
     systems
         Names of the systems of the table; empty for those of ``TABLE``.
     limit
-        The most documents of each stream, for a quick look.
+        Use at most this many documents per stream, for a quick run.
     """
 
     data: Path
@@ -46,7 +46,7 @@ class Plan:
     limit: int | None = None
 
     def paths(self) -> dict[str, Path]:
-        """Return the corpora by name; none means the synthetic stream."""
+        """Return the chosen corpora by name; none means the synthetic stream."""
         found = {path.stem: path for path in corpora.find(self.data)}
         missing = [name for name in self.corpora if name not in found]
         if missing:
@@ -66,7 +66,7 @@ class Plan:
             yield corpora.load(path).head(self.limit)
 
     def largest(self) -> Corpus:
-        """Return the largest corpus, for the studies that need only one."""
+        """Return the largest corpus, for studies that need only one."""
         paths = self.paths()
         if not paths:
             return next(self.streams())
@@ -75,12 +75,11 @@ class Plan:
 
 
 def table(plan: Plan) -> list[Job]:
-    """Run every system on every corpus; the default rule also on the documents of slow systems."""
+    """Run every system on every corpus, and the default rule on the parts that slow systems get."""
     chosen = [SYSTEMS[name] for name in plan.systems or TABLE]
     jobs = []
     for corpus in plan.streams():
-        say(f"preparing {corpus.name} ({len(corpus):,} documents)")
-        prepared = prepare(corpus, plan.work)
+        prepared = _prepare(corpus, plan)
         fit = [s for s in chosen if not s.max_labels or len(corpus.label_names) <= s.max_labels]
         limits = {s.name: _limit(s.limit, corpus) for s in fit}
         jobs += [Job(name, prepared, limit, once=bool(limit)) for name, limit in limits.items()]
@@ -94,7 +93,7 @@ def _limit(limit: int | None, corpus: Corpus) -> int | None:
 
 
 def flat(plan: Plan) -> list[Job]:
-    """Run the largest corpus in its order, where documents and labels change, and shuffled."""
+    """Run the largest corpus in its order, in which documents and labels change, and shuffled."""
     corpus = plan.largest()
     shuffled = replace(corpus.shuffled(), name=f"{corpus.name}-shuffled")
     return [

@@ -1,4 +1,4 @@
-"""Shared by the studies beside the main benchmark: command line, header, tables of a page."""
+"""Command line, header and page of the studies outside the main benchmark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.measure import version
 from benchmarks.report import update
-from benchmarks.runner import header, known, save, say
+from benchmarks.runner import header, save, saved_figures, say
 from support import corpora
 
 RESULTS = Path(__file__).parent / "results"
@@ -19,12 +19,12 @@ RESULTS = Path(__file__).parent / "results"
 
 @dataclass(frozen=True)
 class Study:
-    """Measurements of one kind, taken by ``python -m benchmarks.NAME``.
+    """A study that ``python -m benchmarks.NAME`` runs.
 
     Attributes
     ----------
     name : str
-        The name of its module, and of its file of results.
+        The name of its module and of its results file.
     about : str | None
         The help of its command line.
     page : str
@@ -43,7 +43,8 @@ class Study:
     ) -> argparse.ArgumentParser:
         """Make the parser of the command line.
 
-        A study that reads streams has a ``limit``; ``parts`` can be measured alone.
+        ``limit`` is the default number of documents, for studies that read streams; ``parts`` are
+        the parts that can run alone.
         """
         parser = argparse.ArgumentParser(
             prog=f"python -m benchmarks.{self.name}",
@@ -55,15 +56,17 @@ class Study:
                 "parts", nargs="*", choices=[[], *parts], metavar="PART", help=", ".join(parts)
             )
         if limit is not None:
-            parser.add_argument("--data", type=Path, default=corpora.DATA, help="of the corpora")
-            parser.add_argument("--limit", type=int, default=limit, help="documents of a stream")
+            parser.add_argument(
+                "--data", type=Path, default=corpora.DATA, help="folder with the corpora"
+            )
+            parser.add_argument("--limit", type=int, default=limit, help="documents per stream")
         parser.add_argument("--results", type=Path, default=RESULTS)
         page = corpora.PROJECT / "docs" / self.page
         parser.add_argument("--into", type=Path, default=page, metavar="FILE")
         return parser
 
     def header(self, arguments: list[str], repeats: int) -> dict[str, Any]:
-        """Describe the study for readers; call it before the first measurement."""
+        """Describe the study; call it before the first measurement."""
         return header(self.name, arguments, repeats) | {
             "command": " ".join([f"python -m benchmarks.{self.name}", *arguments]),
             "versions": {library: version(library) for library in self.libraries},
@@ -77,8 +80,8 @@ class Study:
         measure: Callable[[str], dict[str, Any]],
         shown: str,
     ) -> None:
-        """Measure the given parts, or all, and print ``shown``; keep figures of the others."""
-        figures = known(self.name, given.results) if given.parts else {}
+        """Measure the given parts, or all, and print ``shown``; keep the figures of the others."""
+        figures = saved_figures(self.name, given.results) if given.parts else {}
         for part in given.parts or parts:
             say(part)
             figures[part] = measure(part)

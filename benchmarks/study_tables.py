@@ -1,4 +1,4 @@
-"""The tables of the studies that are one module each: estimators, flow, river, startup."""
+"""Make the tables of the studies that are one module each."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def estimators(study: dict[str, Any]) -> str:
     rows = [row for found in study["figures"].values() for row in _estimators_rows(found)]
     heads = [
         "corpus",
-        "what",
+        "estimator",
         "documents/s",
         "macro F1 / micro F1",
-        "speed",
-        "macro F1",
-        "micro F1",
+        "× speed",
+        "× macro F1",
+        "× micro F1",
     ]
     return f"{markdown(heads, rows)}\n\n{provenance(study)}"
 
@@ -49,18 +49,17 @@ def _estimators_rows(found: dict[str, Any]) -> list[list[str]]:
 
 
 FLOW_TITLES = {
-    "group": "through a Redis group, outputs to a file",
-    "group, to Redis": "through a Redis group, outputs to another stream",
-    "position": "through a Redis stream without a group, outputs to a file",
-    "topic": "through a Kafka topic without a group, outputs to a file",
-    "members": "through a Kafka group, outputs to a file",
-    "transactions": "through a Kafka group, outputs to another topic in transactions",
-    "decoding topic": "a loop of confluent-kafka that reads, with `json.loads`",
-    "decoding members": "a loop of confluent-kafka that joins a group, reads with `json.loads` and "
-    "commits",
-    "run": "out of a file, outputs to a file",
-    "bare group": "a loop of redis-py that reads and acknowledges",
-    "bare": "a loop of redis-py that reads",
+    "group": "from a Redis group to a file",
+    "group, to Redis": "from a Redis group to another stream",
+    "position": "from a Redis stream without a group to a file",
+    "topic": "from a Kafka topic without a group to a file",
+    "members": "from a Kafka group to a file",
+    "transactions": "from a Kafka group to another topic, in transactions",
+    "decoding topic": "confluent-kafka loop that reads, with `json.loads`",
+    "decoding members": "confluent-kafka loop in a group that reads with `json.loads` and commits",
+    "run": "from a file to a file",
+    "bare group": "redis-py loop that reads and acknowledges",
+    "bare": "redis-py loop that reads",
     "evaluate": "`clasher evaluate`, which writes nothing",
 }
 
@@ -68,7 +67,7 @@ FLOW_TITLES = {
 def flow(study: dict[str, Any]) -> str:
     """Make the table of ``python -m benchmarks.flow``."""
     rows = [row for name, found in study["figures"].items() for row in _flow_rows(name, found)]
-    heads = ["what", "documents/s", "against", "documents/s", "ratio"]
+    heads = ["stream", "documents/s", "compared with", "documents/s", "ratio"]
     return f"{markdown(heads, rows)}\n\n{provenance(study)}"
 
 
@@ -109,7 +108,7 @@ RIVER_TITLES = {
 def river(study: dict[str, Any]) -> str:
     """Make the table of ``python -m benchmarks.river``."""
     rows = [row for name, found in study["figures"].items() for row in _river_rows(name, found)]
-    heads = ["stream", "model", "macro F1 / micro F1", "documents/s", "times River's"]
+    heads = ["stream", "model", "macro F1 / micro F1", "documents/s", "× River"]
     return f"{markdown(heads, rows)}\n\n{provenance(study)}"
 
 
@@ -134,5 +133,5 @@ def startup(study: dict[str, Any]) -> str:
         [f"`{name}`", f"{own:.3f}", *(f"{own / found[peer]:.1f}" for peer in STARTUP_PEERS)]
         for name, own in found.items()
     ]
-    heads = ["", "seconds", *(f"times `{peer}`" for peer in STARTUP_PEERS)]
+    heads = ["", "seconds", *(f"× `{peer}`" for peer in STARTUP_PEERS)]
     return f"{markdown(heads, rows)}\n\n{provenance(study)}"

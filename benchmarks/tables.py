@@ -1,4 +1,4 @@
-"""Results as Markdown tables: medians over repeats, failures with their reasons."""
+"""Make Markdown tables of results: medians over repeats, failures with their reasons."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Cell:
 
     @property
     def failed(self) -> str | None:
-        """Why a run failed, or None."""
+        """The reason why a run failed, or None."""
         return next((run["failed"] for run in self.runs if "failed" in run), None)
 
     def __getitem__(self, figure: str) -> float:
         return float(median(run[figure] for run in self.runs))
 
     def tenths(self, figure: Callable[[dict[str, float]], float]) -> list[float]:
-        """The median of a figure for each tenth of the stream."""
+        """Return the median of a figure for each tenth of the stream."""
         columns = zip(*(_steps(run["points"]) for run in self.runs), strict=True)
         return [median(map(figure, column)) for column in columns]
 
@@ -41,14 +41,14 @@ class Cell:
         return both_f1({name: self[name] for name in ("macro_f1", "micro_f1")})
 
 
-GROWING = ("documents", "seconds", "text_bytes")
+CUMULATIVE = ("documents", "seconds", "text_bytes")
 
 
 def _steps(points: list[dict[str, float]]) -> list[dict[str, float]]:
-    """Turn cumulative figures into those between two points."""
-    nothing = dict.fromkeys(GROWING, 0.0)
+    """Turn cumulative figures into figures between two points."""
+    nothing = dict.fromkeys(CUMULATIVE, 0.0)
     return [
-        point | {name: point[name] - before[name] for name in GROWING}
+        point | {name: point[name] - before[name] for name in CUMULATIVE}
         for before, point in pairwise([nothing, *points])
     ]
 
@@ -63,7 +63,7 @@ def cells(runs: Iterable[dict[str, Any]]) -> dict[tuple[Any, ...], Cell]:
 
 
 def overview(study: dict[str, Any]) -> str:
-    """One row per system, one column per corpus."""
+    """Make a row per system, a column per corpus."""
     found = cells(study["runs"])
     corpora = _distinct(corpus for corpus, *_ in found)
     heads = [_corpus_head(corpus, found) for corpus in corpora]
@@ -96,7 +96,7 @@ def _overview_cell(cell: Cell | None) -> str:
 
 
 def table(study: dict[str, Any]) -> str:
-    """One table per corpus: every system with its settings, speed, ratio and memory."""
+    """Make a table per corpus: F1, speed, speed ratio and memory of every system."""
     found = cells(study["runs"])
     parts = []
     for corpus in _distinct(corpus for corpus, *_ in found):
@@ -158,9 +158,9 @@ def prefix(study: dict[str, Any]) -> str:
         names = [corpus, f"{limit:,}", SYSTEMS[system].title]
         rows.append([*names, *reversed(scores), *reversed(speeds)])
     if not rows:
-        return "Every system was given whole streams."
-    heads = ["corpus", "first documents", "system", "its F1 (macro / micro)", "clasher margin's",
-             "its documents/s", "clasher margin's"]  # fmt: skip
+        return "Every system ran on whole streams."
+    heads = ["corpus", "first documents", "system", "F1 (macro / micro)", "F1 of clasher margin",
+             "documents/s", "documents/s of clasher margin"]  # fmt: skip
     return markdown(heads, rows)
 
 
@@ -175,7 +175,7 @@ def settings() -> str:
 
 
 def flat(study: dict[str, Any]) -> str:
-    """Cost and memory by tenth of the stream, and the last tenth against the second."""
+    """Show time and memory by tenth of the stream, and how the last differs from the second."""
     found = cells(study["runs"])
     failures = [[_stream(c), _title(c), f"failed: {c.failed}"] for c in found.values() if c.failed]
     fine = [cell for cell in found.values() if not cell.failed]
@@ -186,7 +186,7 @@ def flat(study: dict[str, Any]) -> str:
         change = [f"{series[9] / series[1] - 1:+.1%}" for series in (cost, per_byte, memory)]
         rows.append([_stream(cell), _title(cell), *change])
     heads = ["stream", "system", "time per document", "time per byte of text", "process memory"]
-    parts = ["The last tenth of the stream against the second:", markdown(heads, rows)]
+    parts = ["Change from the second tenth of the stream to the last:", markdown(heads, rows)]
     for cell in fine:
         if cell.runs[0]["system"] == "clasher-margin":
             parts += [f"{_title(cell)}, {_stream(cell)}, by tenth of the stream:", _by_tenth(cell)]
@@ -201,7 +201,7 @@ def _by_tenth(cell: Cell) -> str:
         "bytes of text per document": [
             f"{value:,.0f}" for value in cell.tenths(lambda t: t["text_bytes"] / t["documents"])
         ],
-        "labels known": [f"{value:,.0f}" for value in cell.tenths(lambda t: t["labels"])],
+        "known labels": [f"{value:,.0f}" for value in cell.tenths(lambda t: t["labels"])],
         "process memory": [megabytes(v) for v in cell.tenths(lambda t: t["memory_bytes"])],
     }
     heads = ["", *(f"{10 * tenth} %" for tenth in range(1, 11))]
@@ -213,7 +213,7 @@ def _microseconds(tenth: dict[str, float]) -> float:
 
 
 def scaling(study: dict[str, Any]) -> str:
-    """Speed, state and F1 by the number of labels, and by the number of dimensions."""
+    """Show speed, state and F1 by number of labels and by number of dimensions."""
     rows = []
     for (corpus, system, _, options), cell in cells(study["runs"]).items():
         dimensions = f"2^{int(json.loads(options)['dimensions']).bit_length() - 1}"
@@ -246,8 +246,8 @@ def provenance(study: dict[str, Any]) -> str:
     return (
         f"`{study['command']}`, {study['date']}, {drawn}; {machine['cpu']}, "
         f"{machine['cores']} cores, {machine['memory_bytes'] / 2**30:.0f} GB, "
-        f"{machine['system']}, Python {machine['python']}, load before {machine['load_before']}; "
-        f"{known}."
+        f"{machine['system']}, Python {machine['python']}, "
+        f"load before the run {machine['load_before']}; {known}."
     )
 
 
@@ -267,17 +267,17 @@ def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def both_f1(scores: Mapping[str, Any]) -> str:
-    """Write macro F1 / micro F1."""
+    """Format macro F1 / micro F1."""
     return f"{f1(scores['macro_f1'])} / {f1(scores['micro_f1'])}"
 
 
 def f1(value: float) -> str:
-    """Write an F1 score: .526."""
+    """Format an F1 score: .526."""
     return f"{value:.3f}".removeprefix("0")
 
 
 def thousands(value: float) -> str:
-    """Write a speed, in thousands if it is large.
+    """Format a speed, in thousands if it is large.
 
     >>> thousands(30_120), thousands(3_012), thousands(301.2)
     ('30 k', '3.0 k', '301')

@@ -1,10 +1,10 @@
 """Run experiments, and write their pages and pictures.
 
-python -m experiments                     all of them; continues where it was interrupted
-python -m experiments figure-3 drift      some of them
-python -m experiments --small             a quick look at all; writes nothing
+python -m experiments                     all experiments; continues after an interruption
+python -m experiments figure-3 drift      some experiments
+python -m experiments --small             a quick run of all; keeps no results
 python -m experiments --list              list the experiments
-python -m experiments --report            pages and pictures from results/*.json
+python -m experiments --report            write pages and pictures from results/*.json
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def main(arguments: list[str]) -> int:
     if not given.report:
         place = Place(given.data, given.cache, given.timeout)
         if given.small:
-            return look(configs, place)
+            return run_small(configs, place)
         if failed := measure(configs, place, given.workers):
-            say(f"{failed} cells failed: their tables say why")
+            say(f"{failed} cells failed; their tables give the reasons")
     for path in report.write(configs):
         say(f"wrote {path}")
     return 0
@@ -51,8 +51,8 @@ def measure(configs: list[Config], place: Place, workers: int) -> int:
     return sum("failed" in one for one in found.values())
 
 
-def look(configs: list[Config], place: Place) -> int:
-    """Measure and report small versions of experiments in this process, without writing."""
+def run_small(configs: list[Config], place: Place) -> int:
+    """Measure and report small versions of experiments in this process; keep nothing."""
     with tempfile.TemporaryDirectory() as folder:
         place = replace(place, cache=Path(folder))
         check(configs, place)
@@ -61,7 +61,7 @@ def look(configs: list[Config], place: Place) -> int:
             cells = cells_of(config, place)
             found = measure_all(cells, place, run_here, workers=1)
             results = document(config, cells, found, place)
-            report.rehearse(config, results, Path(folder))
+            report.dry_run(config, results, Path(folder))
             failed += sum("failed" in one for one in found.values())
     return 1 if failed else 0
 
@@ -73,16 +73,14 @@ def _parser() -> argparse.ArgumentParser:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="experiments; all if none is named"
-    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="experiments (default: all)")
     parser.add_argument("--list", action="store_true", help="list the experiments")
-    parser.add_argument("--report", action="store_true", help="measure nothing")
-    parser.add_argument("--small", action="store_true", help="few documents, results not kept")
-    parser.add_argument("--data", type=Path, default=place.data, help="folder of the corpora")
+    parser.add_argument("--report", action="store_true", help="only write the pages")
+    parser.add_argument("--small", action="store_true", help="few documents, keep no results")
+    parser.add_argument("--data", type=Path, default=place.data, help="folder with the corpora")
     parser.add_argument("--cache", type=Path, default=place.cache, help="folder for measured cells")
-    parser.add_argument("--workers", type=int, default=2, help="cells at a time (default 2)")
-    parser.add_argument("--timeout", type=float, default=3600, help="seconds of a cell at most")
+    parser.add_argument("--workers", type=int, default=2, help="cells to run at a time (default 2)")
+    parser.add_argument("--timeout", type=float, default=3600, help="seconds that a cell may take")
     return parser
 
 
@@ -90,4 +88,4 @@ if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:
-        sys.exit("interrupted; the same command continues from here")
+        sys.exit("interrupted; run the same command again to continue")

@@ -1,4 +1,4 @@
-"""A cell: the smallest unit that an experiment measures."""
+"""Cells, the smallest units that an experiment measures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from experiments.streams import Stream
 
 
 class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A measurement on a stream; a timed one needs the machine for itself."""
+    """A measurement on a stream; a timed cell runs alone on the machine."""
 
     kind: str
     what: dict[str, Any]
@@ -29,6 +29,6 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @cache
 def digest(path: Path) -> str:
-    """Hash a file, or all modules below a folder."""
+    """Hash a file, or all Python modules below a folder."""
     files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

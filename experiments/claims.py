@@ -8,12 +8,12 @@ from experiments.rows import Row
 
 YES, NO, UNKNOWN = "yes", "no", "not known"
 LEAD = 0.010
-"""Differences of F1 below this decide nothing: another seed of the hash moves F1 by thousandths
-(``python -m experiments seeds``), and constants were chosen on the same streams."""
+"""Smaller differences of F1 decide nothing: another hash seed moves F1 by thousandths (``python -m
+experiments seeds``), and constants were chosen on the same streams."""
 
 
 def verdict(claim: Claim, stream: str, rows: list[Row], varied: str = "") -> list[str]:
-    """Return the claim, its stream, the finding, and whether it holds."""
+    """Return the claim, its stream, the result, and whether the claim holds."""
     if claim.better is not None:
         found, holds = _better(claim, rows)
     elif claim.best is not None:
@@ -30,7 +30,7 @@ def verdict(claim: Claim, stream: str, rows: list[Row], varied: str = "") -> lis
 
 
 def _leads(one: float, other: float) -> str:
-    """Compare two F1 scores; small differences decide nothing."""
+    """Say whether one F1 score beats another by enough to count."""
     if abs(one - other) < LEAD:
         return UNKNOWN
     return YES if one > other else NO
@@ -53,12 +53,12 @@ def _better(claim: Claim, rows: list[Row]) -> tuple[str, str]:
         pair = one.mean(claim.measure, 0.0, 0.5), other.mean(claim.measure, 0.0, 0.5)
     if pair[0] is None or pair[1] is None:
         return "no points to compare", UNKNOWN
-    found = f"{f1(pair[0])}{_cut(one)} against {f1(pair[1])}{_cut(other)}"
+    found = f"{f1(pair[0])}{_cut(one)} vs {f1(pair[1])}{_cut(other)}"
     return found, _leads(pair[0], pair[1])
 
 
 def _beside(row: Row, other: Row, claim: Claim) -> float | None:
-    """Return the measure of a system after the documents that both did."""
+    """Return the measure of a system after the documents that both processed."""
     if other.cut and other.result["documents"] < row.result["documents"]:
         there = row.after(other.result["documents"])
         return None if there is None else there.get(claim.measure)
@@ -76,9 +76,9 @@ def _best(claim: Claim, rows: list[Row]) -> tuple[str, str]:
             if own is not None and other is not None:
                 leads.append((own, other, row))
     if not leads:
-        return "no other system came to an end", UNKNOWN
-    own, other, nearest = min(leads, key=lambda lead: lead[0] - lead[1])
-    found = f"nearest is {nearest.title}, {f1(own)} against {f1(other)}{_cut(nearest)}"
+        return "no other system finished", UNKNOWN
+    own, other, closest = min(leads, key=lambda lead: lead[0] - lead[1])
+    found = f"closest is {closest.title}, {f1(own)} vs {f1(other)}{_cut(closest)}"
     return found, _leads(own, other)
 
 
@@ -89,7 +89,7 @@ def _level(claim: Claim, rows: list[Row], varied: str) -> tuple[str, str]:
         return "the system is missing or failed", UNKNOWN
     most = max(row.result[claim.measure] for row in mine)
     least = min(row.result[claim.measure] for row in after)
-    return f"{least / most:.0%} of {f1(most)} or more", YES if least >= 0.95 * most else NO
+    return f"at least {least / most:.0%} of {f1(most)}", YES if least >= 0.95 * most else NO
 
 
 def _falls(claim: Claim, rows: list[Row]) -> tuple[str, str]:
@@ -98,11 +98,11 @@ def _falls(claim: Claim, rows: list[Row]) -> tuple[str, str]:
         return "the system is missing or failed", UNKNOWN
     values = [point[claim.measure] for point in row.points if point["documents"] >= 1_000]
     if not values:
-        return "no points on the way", UNKNOWN
+        return "no points along the stream", UNKNOWN
     peak = max(range(len(values)), key=values.__getitem__)
     best, least = values[peak], min(values[peak:])
     fell = least < 0.9 * best
-    return f"{f1(best)}, then {f1(least)} or more", YES if fell == bool(claim.falls) else NO
+    return f"peak {f1(best)}, then at least {f1(least)}", YES if fell == bool(claim.falls) else NO
 
 
 def _cut(row: Row | None) -> str:
@@ -116,7 +116,7 @@ def _times(claim: Claim, rows: list[Row]) -> tuple[str, str]:
     early = row.mean("nanoseconds_per_byte", 0.2, 0.4)
     late = row.mean("nanoseconds_per_byte", 0.8, 1.0)
     if early is None or late is None:
-        return "the clock was not looked at on the way", UNKNOWN
+        return "no times along the stream", UNKNOWN
     change = late / early - 1
     holds = abs(change) <= 0.25 if claim.flat else change > 0.25
     return f"time per byte {change:+.0%}{_cut(row)}", YES if holds else NO

@@ -13,16 +13,16 @@ from experiments.streams import Stream
 HERE = Path(__file__).parent
 
 PAPER_POINTS = (100, *range(500, 20_001, 500), *range(25_000, 2_000_001, 5_000))
-"""The points of the curves in section 6.5, and one after the first hundred documents."""
+"""The points of the curves in section 6.5, plus one after the first hundred documents."""
 
 Strict = {"forbid_unknown_fields": True, "kw_only": True}
 
 
 class Part(msgspec.Struct, **Strict):
-    """A part of a study: a function of its module, and its input.
+    """A part of a study: a function of its module, and the input of that function.
 
-    ``streams`` are those of the experiment unless it has its own; an empty list means that it
-    needs none. A timed part runs alone on the machine. ``arguments`` go to the function.
+    ``streams`` defaults to the streams of the experiment; an empty list means that the function
+    takes no stream. A timed part runs alone on the machine. The function gets ``arguments``.
     """
 
     streams: list[str | Stream] | None = None
@@ -42,15 +42,17 @@ class Figure(msgspec.Struct, **Strict):
 class Claim(msgspec.Struct, **Strict):
     """A claim, and how to test it.
 
-    ``better`` has a higher ``measure`` than ``than``: at the end of the stream, or on average over
-    its first half. ``best`` has a higher ``measure`` than every other system, after the documents
-    that both did. ``flat`` takes as long for a byte of text in the last fifth of the
-    stream as in the second, within a quarter; ``grows`` takes longer than that. ``falls``
-    loses more than a tenth of its best ``measure``, from the thousandth document on; ``keeps`` does
-    not. ``level`` has 95 % of its ``measure`` from the value ``since`` of what
-    varies on.
+    - ``better`` has a higher ``measure`` than ``than``: at the end of the stream, or on average
+      over its first half.
+    - ``best`` has a higher ``measure`` than every other system after the documents that both
+      processed.
+    - ``flat`` takes the same time per byte of text in the last fifth of the stream as in the
+      second, within a quarter; ``grows`` takes longer.
+    - ``falls`` loses more than a tenth of its best ``measure``, from document 1,000 on; ``keeps``
+      does not.
+    - ``level`` has 95 % of its best ``measure`` once the varied option reaches ``since``.
 
-    ``withdrawn`` says why the figures do not decide the claim: the report then says "not known".
+    ``withdrawn`` says why the figures cannot decide the claim; the report then shows "not known".
     """
 
     says: str
@@ -97,28 +99,28 @@ class Config(msgspec.Struct, **Strict):
 
     @property
     def page(self) -> Path:
-        """Its page."""
+        """The path of its page."""
         return HERE / f"{self.name}.md"
 
     @property
     def results(self) -> Path:
-        """Its file of results."""
+        """The path of its results."""
         return HERE / "results" / f"{self.name}.json"
 
 
 def names() -> list[str]:
-    """List the experiments."""
+    """Return the names of all experiments."""
     return sorted(path.stem for path in HERE.glob("*.toml"))
 
 
 def read(name: str, *, small: bool = False, folder: Path = HERE) -> Config:
-    """Read an experiment; ``small`` for a quick version."""
+    """Read an experiment, or its ``small`` version."""
     path = folder / f"{name}.toml"
     if not path.exists():
-        raise SystemExit(f"there is no experiment {name!r}; there are: {', '.join(names())}.")
+        raise SystemExit(f"there is no experiment {name!r}; choose from: {', '.join(names())}.")
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
-        less = {"optional": []} | given.pop("small", {})  # whole corpora are no quick look
+        less = {"optional": []} | given.pop("small", {})  # whole corpora would be slow
         return msgspec.convert({"name": name} | given | (less if small else {}), Config)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise SystemExit(f"{path.name}: {error}") from None

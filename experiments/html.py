@@ -1,4 +1,4 @@
-"""One self-contained HTML page with all tables and pictures."""
+"""Build one self-contained HTML page with all tables and pictures."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ PICTURE = re.compile(r'<img src="([^"]+\.svg)" alt="([^"]*)"[^>]*>')
 
 
 def index(pages: Iterable[Path]) -> str:
-    """Join the pages, with a table of contents."""
+    """Join pages and add a table of contents."""
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string((HERE / "index.html.j2").read_text(encoding="utf-8"))
-    sections = [(page.stem, title(page), rendered(page)) for page in pages]
+    sections = [(page.stem, title(page), render(page)) for page in pages]
     return template.render(sections=sections)
 
 
@@ -26,19 +26,19 @@ def title(page: Path) -> str:
     return page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
 
 
-def rendered(page: Path) -> str:
-    """Render a page with its pictures inside."""
+def render(page: Path) -> str:
+    """Render a page with its pictures embedded."""
     parser = MarkdownIt("commonmark").enable("table")
     html: str = parser.render(page.read_text(encoding="utf-8"))
     html = re.sub(r"<!--.*?-->\n?", "", html)
     html = re.sub(r'href="([\w-]+)\.md"', r'href="#\1"', html)
-    return PICTURE.sub(lambda found: drawing(page.parent / found[1], found[2]), html)
+    return PICTURE.sub(lambda found: embed(page.parent / found[1], found[2]), html)
 
 
-def drawing(path: Path, about: str) -> str:
+def embed(path: Path, description: str) -> str:
     """Embed a picture, with a description for screen readers."""
     svg = path.read_text(encoding="utf-8")
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
-    return f'<figure role="img" aria-label="{about}">{svg}</figure>'
+    return f'<figure role="img" aria-label="{description}">{svg}</figure>'

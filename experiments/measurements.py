@@ -1,7 +1,7 @@
 """Measure cells, each in its own process, and cache their results.
 
-The key of a cell is a digest of its definition, its documents and the code that measures it: an
-interrupted experiment continues where it stopped, and two experiments share common cells.
+The key of a cell in the cache is a digest of its definition, its documents and the code that
+measures it. So an interrupted experiment continues where it stopped, and experiments share cells.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Place:
     timeout: float = 3600.0
 
     def has(self, stream: Stream) -> bool:
-        """Test whether the corpus of a stream is there."""
+        """Return whether the corpus of a stream exists."""
         path = stream.path(self.data)
         return path is None or path.is_file()
 
@@ -52,13 +52,13 @@ class Place:
         question = [msgspec.to_builtins(cell), documents, KINDS[cell.kind].fingerprint(cell)]
         return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:24]
 
-    def kept(self, cell: Cell) -> Found | None:
+    def cached(self, cell: Cell) -> Found | None:
         """Return the cached result of a cell, if any."""
         path = self.cache / f"{self.key(cell)}.json"
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
-    def keep(self, cell: Cell, found: Found) -> None:
-        """Cache a result, whole or not at all."""
+    def store(self, cell: Cell, found: Found) -> None:
+        """Cache a result atomically."""
         self.cache.mkdir(parents=True, exist_ok=True)
         path = self.cache / f"{self.key(cell)}.json"
         part = path.with_suffix(f".{os.getpid()}")
@@ -109,7 +109,7 @@ def end_all() -> None:
 
 
 def run_here(cell: Cell, place: Place) -> Found:
-    """Measure a cell in this process, for a quick look."""
+    """Measure a cell in this process, for a quick run."""
     began = time.perf_counter()
     try:
         result = place.measure(cell)
@@ -133,7 +133,7 @@ def _about(began: float) -> Found:
 
 
 def main() -> None:
-    """Measure the cell of standard input, and print its result."""
+    """Read a cell from standard input, measure it, and print the result."""
     request = json.load(sys.stdin)
     place = Place(Path(request["data"]), Path(request["cache"]))
     print(json.dumps(place.measure(msgspec.convert(request["cell"], Cell))))

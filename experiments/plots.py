@@ -1,4 +1,4 @@
-"""Pictures, drawn from the results alone."""
+"""Draw pictures from the results."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ AXES = {
     "documents_per_second": "documents per second",
     "documents": "documents",
     "dimensions": "dimensions m",
-    "fraction": "documents with labels",
+    "fraction": "share of labelled documents",
     "labels": "labels",
     "correlation": "correlation ρ",
-    "agreement": "decisions that stay",
+    "agreement": "unchanged decisions",
 }
 LOGARITHMIC = {"microseconds", "documents_per_second", "dimensions", "fraction", "labels"}
 COLOURS = {
@@ -77,11 +77,11 @@ COLOURS = {
     "ht-ps-mnb": "#e7ba52",
     "ea-ht-ps-mnb": "#8c6d31",
 }
-"""A system has one colour in all pictures."""
+"""The colour of each system, the same in all pictures."""
 
 
 def colour(system: str) -> str:
-    """Return the colour of a system; one without hashing has that of its hashed twin."""
+    """Return the colour of a system; an unhashed one shares that of its hashed twin."""
     return COLOURS.get(system.replace("exact-", "clasher-"), "#444444")
 
 
@@ -119,13 +119,13 @@ def curves(rows: list[Row], panels: list[str]) -> Picture:
                 points = [point for point in row.points if measure in point]
                 x = [point["documents"] for point in points]
                 axes.plot(x, [point[measure] for point in points], **look(row))
-            label(axes, "documents", measure)
+            label_axes(axes, "documents", measure)
         line[0].set_title(stream, loc="left")
-    return finished(picture, grid)
+    return add_legend(picture, grid)
 
 
 def lines(rows: list[Row], panels: list[str], x: str, asymptotes: set[str]) -> Picture:
-    """Draw lines against what varies; systems that do not have it are level and dashed."""
+    """Draw lines against the varied option; systems without that option are level and dashed."""
     streams = distinct(row.stream for row in rows)
     picture, grid = canvas(len(streams), len(panels))
     for stream, line in zip(streams, grid, strict=True):
@@ -137,16 +137,16 @@ def lines(rows: list[Row], panels: list[str], x: str, asymptotes: set[str]) -> P
                     how = look(own[0]) | {"linestyle": "--", "linewidth": 1.0}
                     axes.axhline(own[0].result[measure], **how)
                     continue
-                ordered = sorted(own, key=lambda row: across(row, x))
+                ordered = sorted(own, key=lambda row: x_value(row, x))
                 values = [row.result[measure] for row in ordered]
-                axes.plot([across(row, x) for row in ordered], values, marker=".", **look(own[0]))
-            label(axes, x, measure)
+                axes.plot([x_value(row, x) for row in ordered], values, marker=".", **look(own[0]))
+            label_axes(axes, x, measure)
         line[0].set_title(stream, loc="left")
-    return finished(picture, grid)
+    return add_legend(picture, grid)
 
 
-def across(row: Row, x: str) -> float:
-    """Return the place of a run on the axis: what varies, or a figure of the result."""
+def x_value(row: Row, x: str) -> float:
+    """Return the x value of a run: the varied option, or a figure of the result."""
     value = row.value(x)
     return float(row.result[x] if value is None else value)
 
@@ -154,8 +154,8 @@ def across(row: Row, x: str) -> float:
 def front(rows: list[Row], panels: list[str]) -> Picture:
     """Draw F1 against speed: up and to the right is better.
 
-    Systems that ran on the first part of the stream only are hollow; a line leads from each to the
-    first system after as many documents.
+    Hollow marks are systems that ran on the first part of the stream only. A line leads from each
+    to the score of the first system after the same number of documents.
     """
     streams = distinct(row.stream for row in rows)
     picture, grid = canvas(len(panels), len(streams), width=4.6, height=3.4)
@@ -163,17 +163,17 @@ def front(rows: list[Row], panels: list[str]) -> Picture:
         for stream, axes in zip(streams, line, strict=True):
             mine = [row for row in rows if row.stream == stream]
             for row in mine:
-                spot = row.speed, row.result[measure]
+                x, y = row.speed, row.result[measure]
                 if row.cut and (there := mine[0].after(row.result["documents"])):
                     pole = {"color": colour(mine[0].system), "linewidth": 0.7, "zorder": 0}
-                    axes.plot([spot[0]] * 2, [spot[1], there[measure]], **pole)
-                    axes.plot(spot[0], there[measure], marker="_", **pole)
+                    axes.plot([x] * 2, [y, there[measure]], **pole)
+                    axes.plot(x, there[measure], marker="_", **pole)
                 whole = {"facecolor": colour(row.system)} if not row.cut else {"facecolor": "none"}
                 about = look(row)
-                axes.scatter(*spot, s=42, edgecolor=about["color"], label=about["label"], **whole)
-            label(axes, "documents_per_second", measure)
+                axes.scatter(x, y, s=42, edgecolor=about["color"], label=about["label"], **whole)
+            label_axes(axes, "documents_per_second", measure)
             axes.set_title(stream, loc="left")
-    return finished(picture, grid)
+    return add_legend(picture, grid)
 
 
 def look(row: Row) -> dict[str, Any]:
@@ -193,8 +193,8 @@ def canvas(rows: int, columns: int, width: float = 3.6, height: float = 2.7) -> 
     return picture, grid
 
 
-def label(axes: Axes, x: str, y: str) -> None:
-    """Set the names and scales of both axes."""
+def label_axes(axes: Axes, x: str, y: str) -> None:
+    """Set the titles and scales of both axes."""
     axes.set_xlabel(AXES.get(x, x))
     axes.set_ylabel(AXES.get(y, y))
     if x in LOGARITHMIC:
@@ -203,13 +203,13 @@ def label(axes: Axes, x: str, y: str) -> None:
         axes.set_yscale("log")
 
 
-def finished(picture: Picture, grid: Any) -> Picture:
-    """Add one legend for all panels, below them."""
+def add_legend(picture: Picture, grid: Any) -> Picture:
+    """Add one legend below all panels, and return the picture."""
     names: dict[str, Any] = {}
     for axes in grid.flat:
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
             names.setdefault(name, handle)
-    inches = 0.7 + 0.075 * max(map(len, names), default=0)  # of an entry
+    inches = 0.7 + 0.075 * max(map(len, names), default=0)  # width of an entry
     columns = max(1, int(picture.get_figwidth() / inches))
     with mpl.rc_context(STYLE):
         picture.legend(names.values(), names.keys(), loc="outside lower center", ncols=columns)
@@ -217,7 +217,7 @@ def finished(picture: Picture, grid: Any) -> Picture:
 
 
 def save(picture: Picture, path: Path) -> None:
-    """Write a picture, the same bytes for the same figures."""
+    """Write a picture; the same figures give the same bytes."""
     with mpl.rc_context(STYLE):
         about = {"Date": None} if path.suffix == ".svg" else {}
         picture.savefig(path, metadata=about, dpi=140)

@@ -1,4 +1,4 @@
-"""Test, then train: the loop of most experiments."""
+"""The test-then-train loop that most experiments use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Scores:
 
 
 def prequential(model: Clasher, stream: Corpus, points: tuple[int, ...] = ()) -> Scores:
-    """Predict each document, then learn it; ``points`` are those of the curve.
+    """Predict each document, then learn it; note the scores at ``points``.
 
     >>> from support.corpora import synthetic
     >>> scores = prequential(Clasher(1024), synthetic(200, 5), points=(100,))

@@ -1,4 +1,4 @@
-"""One run of a system, for tables, pictures and claims."""
+"""Runs of systems, as tables, pictures and claims need them."""
 
 from __future__ import annotations
 
@@ -44,8 +44,9 @@ def benchmark_cell(corpus: str, system: str) -> BenchmarkCell | None:
 class Row:
     """A system on a stream: its figures at the points and at the end.
 
-    ``labels`` counts the labels of the stream, as far as any system got; ``as_stored`` is true if
-    all documents came in the order of the file, with all labels and the system's own settings.
+    ``labels`` counts the labels in the longest part of the stream that any system processed.
+    ``as_stored`` is true if the run used the whole file in its order, all labels, and the system's
+    own settings.
     """
 
     system: str
@@ -58,7 +59,7 @@ class Row:
 
     @classmethod
     def all(cls, cells: list[dict[str, Any]]) -> list[Row]:
-        """Make the rows of the cells of results."""
+        """Turn cells of results into rows."""
         titles = [msgspec.convert(cell["stream"], Stream).title for cell in cells]
         labels: dict[str, int] = {}
         for title, cell in zip(titles, cells, strict=True):
@@ -83,12 +84,12 @@ class Row:
         return SYSTEMS[self.system].title
 
     def value(self, name: str) -> Any:
-        """Return the value of what varies: an option of the system, or of its task."""
+        """Return the value of a varied option, of the system or of its task."""
         return self.what["options"].get(name, self.what.get(name))
 
     @property
     def benchmarked(self) -> float | None:
-        """Documents a second in the benchmark, if it ran the same documents."""
+        """Documents per second in the benchmark, if it ran the same documents."""
         if self.failed is not None or not self.as_stored:
             return None
         cell = benchmark_cell(self.stream, self.system)
@@ -98,16 +99,16 @@ class Row:
 
     @property
     def speed(self) -> float:
-        """Documents a second: the benchmark's median, so that all pages show the same figure.
+        """Documents per second: the benchmark's median, so that all pages show the same figure.
 
-        The run of the experiment counts only if the benchmark has none.
+        Without one, the speed in this experiment.
         """
         known = self.benchmarked
         return float(self.result["documents_per_second"]) if known is None else known
 
     @property
     def cut(self) -> str:
-        """The part of the stream that it ran on, if not all."""
+        """The part of the stream that it ran on, or empty for the whole."""
         if self.failed is not None:
             return ""
         if not self.result["complete"]:
@@ -122,7 +123,7 @@ class Row:
 
     @cached_property
     def points(self) -> list[dict[str, float]]:
-        """The figures at each point, with the microseconds per document since the last one.
+        """The figures at each point, with the microseconds per document since the previous one.
 
         ``macro_f1_over_all`` counts labels that have not appeared yet as 0, as the paper does.
         """
@@ -143,12 +144,12 @@ class Row:
         return found
 
     def after(self, documents: int) -> dict[str, float] | None:
-        """Return the figures after some documents, or at the last point before."""
+        """Return the figures at the last point up to a number of documents."""
         before = [point for point in self.points if point["documents"] <= documents]
         return before[-1] if before and "macro_f1" in before[-1] else None
 
     def mean(self, measure: str, start: float, stop: float) -> float | None:
-        """Return the mean of a figure over a section of the stream, 0 to 1."""
+        """Return the mean of a figure over a section of the stream, given as fractions."""
         end = self.result["documents"]
         inside = [
             point[measure]

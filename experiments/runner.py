@@ -1,4 +1,4 @@
-"""Measure all cells of experiments, and write their results."""
+"""Measure all cells of experiments and save their results."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ Measure = Callable[[Cell, Place], Found]
 
 
 def check(configs: Iterable[Config], place: Place) -> None:
-    """Stop before the first cell when a corpus is missing or broken."""
+    """Exit if a corpus is missing or broken."""
     for config in configs:
         parts = [part.streams or [] for part in config.parts.values()]
-        for stream in map(Stream.of, chain(config.streams, _given(config, place), *parts)):
+        for stream in map(Stream.of, chain(config.streams, _optional(config, place), *parts)):
             if fault := stream.fault(place.data):
                 raise SystemExit(f"{config.name} needs {fault}")
 
 
-def _given(config: Config, place: Place) -> list[Stream]:
-    """Return the optional streams whose files are there."""
+def _optional(config: Config, place: Place) -> list[Stream]:
+    """Return the optional streams whose files exist."""
     return [stream for stream in map(Stream.of, config.optional) if place.has(stream)]
 
 
 def cells_of(config: Config, place: Place) -> list[Cell]:
-    """Return the cells of an experiment, also on optional streams whose files are there."""
-    streams = [*config.streams, *_given(config, place)]
+    """Return the cells of an experiment, including optional streams whose files exist."""
+    streams = [*config.streams, *_optional(config, place)]
     return list(KINDS[config.kind].cells(msgspec.structs.replace(config, streams=streams)))
 
 
@@ -51,18 +51,18 @@ def measure_all(
     Cells run ``workers`` at a time, timed ones alone after the others.
     """
     by_key = {place.key(cell): cell for cell in cells}
-    found = {key: kept for key, cell in by_key.items() if (kept := place.kept(cell))}
+    found = {key: cached for key, cell in by_key.items() if (cached := place.cached(cell))}
     left = {key: cell for key, cell in by_key.items() if key not in found}
     if found:
-        say(f"{len(found)} of {len(by_key)} cells were measured before")
+        say(f"{len(found)} of {len(by_key)} cells are in the cache")
     progress = Progress(len(left))
     for timed in (False, True):
         batch = {key: cell for key, cell in left.items() if cell.timed is timed}
-        found |= _measured(batch, place, measure, 1 if timed else workers, progress)
+        found |= _measure_batch(batch, place, measure, 1 if timed else workers, progress)
     return found
 
 
-def _measured(
+def _measure_batch(
     cells: dict[str, Cell], place: Place, measure: Measure, workers: int, progress: Progress
 ) -> dict[str, Found]:
     found: dict[str, Found] = {}
@@ -79,7 +79,7 @@ def _measured(
                     key = running.pop(future)
                     found[key] = future.result()
                     if "failed" not in found[key]:
-                        place.keep(cells[key], found[key])
+                        place.store(cells[key], found[key])
                     progress.report(cells[key], found[key])
         except BaseException:
             end_all()
@@ -88,7 +88,7 @@ def _measured(
 
 
 class Progress:
-    """Prints progress."""
+    """Progress of a run, printed after each cell."""
 
     def __init__(self, cells: int) -> None:
         self.cells, self.done, self.began = cells, 0, time.perf_counter()
@@ -101,7 +101,7 @@ class Progress:
         outcome = f"FAILED: {found['failed']}" if "failed" in found else brief(found["result"])
         say(
             f"{self.done}/{self.cells}  {cell}  {outcome}  ({found['took']:,.0f} s; "
-            f"{passed / 60:,.0f} min passed, about {left / 60:,.0f} to go)"
+            f"{passed / 60:,.0f} min passed, about {left / 60:,.0f} left)"
         )
 
 
@@ -115,7 +115,7 @@ def brief(result: Any) -> str:
 def document(
     config: Config, cells: list[Cell], found: dict[str, Found], place: Place
 ) -> dict[str, Any]:
-    """Make the content of a file of results."""
+    """Make the content of a results file."""
     about = header(config.name, [], repeats=1)
     own = [found[place.key(cell)] for cell in cells]
     about["machine"]["load_before"] = round(median(one["load"] for one in own), 2)
@@ -125,6 +125,6 @@ def document(
 
 
 def save(path: Path, results: dict[str, Any]) -> None:
-    """Write the file of results."""
+    """Write a results file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The stream of a cell: its documents and their order."""
+"""Streams of experiments: which documents, in which order."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Stream(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     Parameters
     ----------
     name
-        A corpus: a Parquet file of that name in the folder of the data; or ``synthetic``.
+        A corpus, that is a Parquet file of that name in the data folder, or ``synthetic``.
     order
         ``stored``, as in the file; ``shuffled`` with a fixed seed; or ``days``, the split of
-        section 6.3: documents of even days first, then those of odd days as a test set. In a
-        stream without dates, every other document is of an odd day.
+        section 6.3: documents of even days first, then those of odd days as a test set. Without
+        dates, every second document counts as one of an odd day.
     limit
-        The first documents only.
+        Use only this many documents from the start.
     documents, labels, words
-        Of a synthetic stream.
+        The size of a synthetic stream: documents, labels, and words per document.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Stream(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
     @classmethod
     def of(cls, given: str | Stream) -> Stream:
-        """Make a stream; a name means the whole corpus as it is stored."""
+        """Make a stream; a name means the whole corpus in its stored order."""
         return given if isinstance(given, Stream) else cls(given)
 
     @property
@@ -58,19 +58,19 @@ class Stream(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
         return None if self.name == SYNTHETIC else data / f"{self.name}.parquet"
 
     def fault(self, data: Path) -> str:
-        """Describe what is wrong with its file and the remedy; empty if it can be read."""
+        """Say what is wrong with its file and how to fix it; empty if the file is fine."""
         path = self.path(data)
         if path is None:
             return ""
         if not path.is_file():
             return (
                 f"{path.name}, which is not in {data}: name the folder of the corpora with --data, "
-                "make the file with `clasher datasets`, or take a quick look with --small"
+                "make the file with `clasher datasets`, or try a quick run with --small"
             )
         try:
             missing = {"text", "labels"} - set(pq.read_schema(path).names)
         except pa.ArrowException:
-            return f"{path}, which is not a whole Parquet file: get or make it again"
+            return f"{path}, which is not a complete Parquet file: download or make it again"
         names = " and ".join(sorted(missing))
         return f"{names} in {path}, which has no such columns" if missing else ""
 
@@ -83,7 +83,7 @@ class Stream(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def load(self, data: Path) -> tuple[Corpus, int | None]:
-        """Load the documents, and return where a test set begins."""
+        """Load the documents; return them and the start of the test set, if any."""
         path = self.path(data)
         if path is None:
             corpus = corpora.synthetic(self.documents, self.labels, words=self.words)
@@ -98,7 +98,7 @@ class Stream(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
 
 def odd_days(path: Path | None, documents: int) -> np.ndarray:
-    """Find the documents that were written on odd days of their month."""
+    """Mark the documents of odd days of the month."""
     if path is not None and "date" in pq.read_schema(path).names:
         dates = pq.read_table(path, columns=["date"])["date"][:documents]
         if not dates.null_count:
@@ -108,7 +108,7 @@ def odd_days(path: Path | None, documents: int) -> np.ndarray:
 
 
 def by_days(corpus: Corpus, odd: np.ndarray) -> tuple[Corpus, int]:
-    """Put documents of even days before those of odd days; return where the latter begin.
+    """Put documents of even days first; return the stream and where the odd days begin.
 
     >>> stream, start = by_days(corpora.synthetic(10, 2), np.arange(10) % 2 == 1)
     >>> len(stream), start

@@ -1,4 +1,4 @@
-"""Markdown tables of systems on streams."""
+"""Make Markdown tables of systems on streams."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ EARLY = (100, 1_000, 10_000)
 
 
 def overview(rows: list[Row]) -> str:
-    """Make a row for each system, a column for each stream: F1 (macro / micro), documents a second.
+    """Show F1 (macro / micro) and documents per second: a row per system, a column per stream.
 
-    A system that ran on a part of the stream has the scores of the first system there beside it.
+    A system that ran on a part of the stream also shows the first system's scores on that part.
     """
     streams = distinct(row.stream for row in rows)
     found = {(row.system, row.stream): row for row in rows}
@@ -43,23 +43,23 @@ def overview(rows: list[Row]) -> str:
 
 
 def speeds(rows: list[Row]) -> str:
-    """Say which command measured the speeds of a table."""
+    """Say where the speeds of a table come from."""
     known = [row for row in rows if row.benchmarked is not None]
     own = [row for row in rows if row.failed is None and row.benchmarked is None]
     if not known:
-        return "Documents a second: single runs of this experiment."
+        return "Documents per second: single runs of this experiment."
     study = benchmark()
-    said = (
-        f"Documents a second: medians of {study['repeats']} runs of `{study['command']}`, "
-        f"{study['date']}, for what the benchmark measures, too"
+    source = (
+        f"Documents per second: medians of {study['repeats']} runs of `{study['command']}`, "
+        f"{study['date']}, where the benchmark includes the same run"
     )
     if not own:
-        return f"{said}."
+        return f"{source}."
     both = {row.system for row in known}
     named = distinct(
         f"{row.title}{f' on {row.stream}' if row.system in both else ''}" for row in own
     )
-    return f"{said}; single runs of this experiment for the others ({'; '.join(named)})."
+    return f"{source}; single runs of this experiment for the rest ({'; '.join(named)})."
 
 
 def _overview(row: Row | None, first: Row | None) -> str:
@@ -75,7 +75,7 @@ def _overview(row: Row | None, first: Row | None) -> str:
 
 
 def size(rows: list[Row], stream: str) -> str:
-    """Return the length of a stream, from a system that ran on all of it."""
+    """Return the size of a stream, from a system that ran on all of it."""
     whole = [
         row.result for row in rows if row.stream == stream and row.failed is None and not row.cut
     ]
@@ -85,13 +85,13 @@ def size(rows: list[Row], stream: str) -> str:
 
 
 def measures(rows: list[Row]) -> str:
-    """Make a table for each stream with all measures of section 6.1."""
+    """Make a table per stream with all measures of section 6.1."""
     parts = []
     for stream in distinct(row.stream for row in rows):
         lines = []
         for row in rows:
             if row.stream == stream:
-                lines.append([_titled(row), *_measures(row)])
+                lines.append([_title(row), *_measures(row)])
         parts.append(f"### {stream}\n\n{markdown(['', *MEASURES.values()], lines)}")
     return "\n\n".join(parts)
 
@@ -102,12 +102,12 @@ def _measures(row: Row) -> list[str]:
     return [f1(row.result[name]) for name in MEASURES]
 
 
-def _titled(row: Row) -> str:
+def _title(row: Row) -> str:
     return f"{row.title}, {row.cut}" if row.cut else row.title
 
 
 def varied(rows: list[Row], name: str) -> str:
-    """Make a table for each stream: a row for each system, a column for each value."""
+    """Make a table per stream: a row per system, a column per value of the varied option."""
     columns = distinct(row.value(name) for row in rows)
     parts = []
     for stream in distinct(row.stream for row in rows):
@@ -117,7 +117,7 @@ def varied(rows: list[Row], name: str) -> str:
             [SYSTEMS[system].title, *(_scores(found.get((system, value))) for value in columns)]
             for system in distinct(row.system for row in mine)
         ]
-        heads = ["", *("any" if value is None else written(name, value) for value in columns)]
+        heads = ["", *("any" if value is None else format_value(name, value) for value in columns)]
         parts.append(f"### {stream}\n\n{markdown(heads, lines)}")
     return "\n\n".join(parts)
 
@@ -130,10 +130,10 @@ def _scores(row: Row | None) -> str:
     return both_f1(row.result) + (f" ({row.cut})" if row.cut else "")
 
 
-def written(name: str, value: Any) -> str:
-    """Write a value of what varies.
+def format_value(name: str, value: Any) -> str:
+    """Format a value of the varied option.
 
-    >>> written("dimensions", 4096), written("fraction", 0.25)
+    >>> format_value("dimensions", 4096), format_value("fraction", 0.25)
     ('2^12', '0.25')
     """
     if name == "dimensions":
@@ -142,7 +142,7 @@ def written(name: str, value: Any) -> str:
 
 
 def start(rows: list[Row]) -> str:
-    """Make a table for each stream: F1 after the first 100, 1,000 and 10,000 documents."""
+    """Make a table per stream: F1 after the first 100, 1,000 and 10,000 documents."""
     parts = []
     for stream in distinct(row.stream for row in rows):
         lines = []

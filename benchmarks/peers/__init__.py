@@ -1,4 +1,4 @@
-"""The systems under test, one module each; ``python -m benchmarks.peers`` runs one of them once."""
+"""The systems under test, one module each; ``python -m benchmarks.peers`` runs one once."""
 
 from benchmarks.peers import (
     clasher_rules,
@@ -40,4 +40,4 @@ TABLE = (
     ),
     *("vw-hinge", "vw-hinge-rate-2", "vw-logistic", "scikit-learn", "river-8", "river-32"),
 )
-"""The systems of the benchmark, unless the command names others."""
+"""The default systems of the benchmark."""

@@ -1,4 +1,4 @@
-"""A system under test, its task, and the record of one run."""
+"""Systems under test, their tasks, and records of their runs."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ BoolArray = npt.NDArray[np.bool_]
 class Task:
     """A stream, and what a system does with each of its documents.
 
-    Each document is predicted, then learnt, with two exceptions: a document whose ``learn`` is
-    False comes without labels, and from ``test_from`` on nothing is learnt, not even words; then
-    only those documents are judged.
+    The system predicts each document, then learns it, with two exceptions: documents whose
+    ``learn`` is False come without labels, and from ``test_from`` on it learns nothing, not even
+    words; then only those documents are judged.
 
     Parameters
     ----------
     corpus
         The stream.
     folder
-        Scratch space, for the stream in a system's own format.
+        Scratch space for the stream in a system's own format.
     learn
-        Which documents come with labels; None: all.
+        Which documents come with labels; None means all.
     test_from
         The first document of a test set at the end of the stream.
     options
         Settings that differ from the system's own.
     points
-        Numbers of documents at which to note time and score; empty: every tenth.
+        Numbers of documents at which to record time and scores; empty means every tenth.
     seconds
-        The time limit: a system that needs more is judged on the documents it did.
+        The time limit; a slower system is judged on the documents it finished.
     """
 
     corpus: Corpus
@@ -68,14 +68,14 @@ class Task:
 
     @property
     def learnt(self) -> BoolArray:
-        """Which documents are learnt, as an array."""
+        """A mask of the documents to learn."""
         learnt = np.ones(len(self), bool) if self.learn is None else self.learn.copy()
         learnt[self.test_from :] &= self.test_from is None
         return learnt
 
     @property
     def given(self) -> pa.ListArray:
-        """The labels to learn; null for documents that come without."""
+        """The labels to learn; null for documents without labels."""
         if self.learnt.all():
             return self.corpus.labels
         return pc.if_else(pa.array(self.learnt), self.corpus.labels, None)
@@ -88,7 +88,7 @@ class Task:
             yield from zip(texts[part].to_pylist(), given[part].to_pylist(), strict=True)
 
     def ends(self) -> list[int]:
-        """The points, ascending, and the end of the stream."""
+        """Return the points, ascending, and the end of the stream."""
         points = self.points or np.linspace(0, len(self), 11)[1:].astype(int).tolist()
         return sorted({point for point in points if 0 < point < len(self)} | {len(self)})
 
@@ -103,7 +103,7 @@ class Task:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """Make a folder for this run: others may use the same stream at the same time."""
+        """Make a folder for this run alone: others may use the same stream at the same time."""
         with TemporaryDirectory(dir=self.folder) as folder:
             yield Path(folder)
 
@@ -112,9 +112,9 @@ class Record:
     """The time, memory and quality of a run, at the points of its task.
 
     The clock runs inside ``with record``, and stops while predictions are judged. A system that
-    works document by document or batch by batch iterates over ``parts``; one that does all at once
-    passes all predictions at the end. One that runs in its own process also passes its own
-    measurements: ``took``, and a ``mark`` at each point.
+    works by document or by batch iterates over ``parts``; one that does everything at once passes
+    all predictions at the end. One that runs in its own process also passes its own measurements:
+    ``took``, and a ``mark`` at each point.
 
     >>> from support.corpora import synthetic
     >>> task = Task(synthetic(30, 3), Path())
@@ -154,12 +154,12 @@ class Record:
 
     @property
     def seconds(self) -> float:
-        """The seconds so far."""
+        """The seconds on the clock so far."""
         return time.perf_counter() - self._began - self._paused
 
     @property
     def time_is_up(self) -> bool:
-        """Whether to stop."""
+        """Whether the time limit has passed."""
         return self.seconds > self.task.seconds
 
     def parts(self, size: int = 1, cuts: tuple[int, ...] = ()) -> Iterator[slice]:
@@ -178,13 +178,13 @@ class Record:
                 break
 
     def mark(self, documents: int, seconds: float, memory: int) -> None:
-        """Note time and memory at a point; a system in another process passes its own."""
+        """Record time and memory at a point; a system in another process passes its own."""
         self._points.setdefault(documents, {}).update(seconds=seconds, memory_bytes=memory)
 
     # ── the score ────────────────────────────────────────────────────────────────────────────────
 
     def predicted(self, part: slice, labels: Any) -> None:
-        """Judge the predictions of a part of the stream, given in its order."""
+        """Judge the predictions of a part of the stream, in its order."""
         since = time.perf_counter()
         cuts = [end for end in self._ends if part.start < end < part.stop]
         for start, stop in pairwise([part.start, *cuts, part.stop]):
@@ -236,21 +236,21 @@ class System:
     title
         Its name in tables.
     library
-        The distribution it comes in.
+        The distribution that provides it.
     settings
-        How it is set, in its own words.
+        Its settings, in its own notation.
     run
-        Does one run; imports the library, so that the others need not have it.
+        Runs it once; imports the library, so that other systems do not need it.
     limit
-        The most documents it gets, if it is too slow for all; it then runs once.
+        The number of documents it gets, if it is too slow for all; it then runs once.
     max_labels
-        It is left out on streams with more labels than this.
+        It does not run on streams with more labels than this.
     extra
         The extra of clasher that installs the library.
     needs_test
         Whether it needs a stream that ends with a test set.
     bare
-        Whether the extra leaves out the library itself, which requires more than is needed.
+        Whether the extra leaves out the library, to install it without its requirements.
     tiny
         Options for a stream of a few dozen documents.
     """
@@ -279,7 +279,7 @@ class System:
 
 
 def one_run(system: System, task: Task) -> dict[str, Any]:
-    """Run a system; a system that cannot run fails with a reason."""
+    """Run a system; return its figures, or the reason why it cannot run."""
     about = {
         "system": system.name,
         "settings": system.settings,
@@ -291,7 +291,7 @@ def one_run(system: System, task: Task) -> dict[str, Any]:
     if about["version"] == "not installed":
         return about | {"failed": f"{system.library} is not installed: {system.remedy}"}
     if system.needs_test and task.test_from is None:
-        remedy = "say where one begins: prepare(corpus, work, test_from=…)"
+        remedy = "set where it begins: prepare(corpus, work, test_from=…)"
         return about | {"failed": f"{system.name} needs a stream with a test set; {remedy}"}
     record = Record(task)
     system.run(task, record)

@@ -1,4 +1,4 @@
-"""clasher on raw text: from memory on one thread, and end to end from a JSON-lines file."""
+"""Run clasher on raw text: from memory on one thread, or end to end from a JSON-lines file."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from benchmarks.peers.base import Record, System, Task
 from clasher.settings import PAPER
 
 BATCH = 1000
-WARM_UP = 200  # documents for a first model, so that compilation is not timed
+WARM_UP = 200  # documents for a first model, to keep compilation off the clock
 
 Reader = Callable[[Any, pa.StringArray], Any]
-"""Makes documents of texts, for a model."""
+"""Turns texts into documents for a model."""
 
 RULES: dict[str, dict[str, Any]] = {
     "margin": {"rule": "margin"},
@@ -35,11 +35,11 @@ TITLES = {
     "paper-2": "as in the paper, mode 2",
     "paper-perceptron": "perceptron as in the paper",
 }
-"""Names of rules in tables, if other than their own."""
+"""Names of rules in tables, where they differ."""
 
 
 def build(settings: dict[str, Any]) -> Any:
-    """Make a model; ``mode`` asks for the paper's settings."""
+    """Make a model; ``mode`` selects the paper's settings."""
     from clasher import Clasher
 
     return Clasher.paper(**settings) if "mode" in settings else Clasher(**settings)
@@ -51,7 +51,7 @@ def from_memory(settings: dict[str, Any], task: Task, record: Record) -> None:
 
 
 def walk(settings: dict[str, Any], read: Reader, task: Task, record: Record) -> None:
-    """Step a model through the stream batch by batch, inside the clock."""
+    """Step a model through the stream batch by batch, on the clock."""
     from clasher import LabelSets
 
     texts, given = task.corpus.texts, task.given
@@ -76,7 +76,7 @@ def _warm_up(settings: dict[str, Any], read: Reader, task: Task) -> None:
 
 
 def end_to_end(settings: dict[str, Any], task: Task, record: Record) -> None:
-    """Evaluate a JSON-lines file as the command line does: with reading, parsing and hashing."""
+    """Evaluate a JSON-lines file as the command line does; reading and parsing are timed."""
     from clasher.metrics import Figures
 
     settings = settings | task.options

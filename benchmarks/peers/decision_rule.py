@@ -1,8 +1,8 @@
-"""The decision rule of clasher's margin rule, for the scores of a peer.
+"""Apply the decision rule of clasher's margin rule to the scores of a peer.
 
-It predicts the labels whose score passes a threshold, or the best label if none does. The threshold
-is learnt online: every 100 and later every 1,000 documents it becomes the bin edge with the best
-micro F1 in fading histograms of the scores of true and of false labels.
+The rule predicts the labels whose score passes a threshold, or the best label if none does. It
+learns the threshold online: every 100 and later every 1,000 documents, it takes the bin edge with
+the best micro F1 in fading histograms of the scores of true and false labels.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Truth = npt.NDArray[np.bool_]
 
 
 def decide(scores: Scores, threshold: float = 0.0) -> npt.NDArray[np.int8]:
-    """Predict the labels that pass the threshold, or the best one; a row per document.
+    """Predict the labels that pass the threshold, or else the best one; a row per document.
 
     A label with a score of -inf is never predicted.
 
@@ -32,9 +32,9 @@ def decide(scores: Scores, threshold: float = 0.0) -> npt.NDArray[np.int8]:
 
 
 def decide_online(scores: Scores, truth: Truth, learnt: Truth) -> npt.NDArray[np.int8]:
-    """Decide document after document, only from the learnt documents before it.
+    """Decide one document after the other.
 
-    They determine the threshold and the known labels.
+    The learnt documents before it determine the threshold and the known labels.
 
     >>> scores = np.tile([-0.4, -0.9], (300, 1))
     >>> scores[::2] = [-0.45, -0.35]

@@ -1,4 +1,4 @@
-"""Frozen sentence embeddings, and a logistic regression per label that learns online.
+"""Run frozen sentence embeddings with one online logistic regression per label.
 
 Embedding takes most of the time, and is timed.
 """
@@ -8,11 +8,11 @@ from __future__ import annotations
 from benchmarks.peers.base import Record, System, Task
 from benchmarks.peers.online_logistic import OnlineLogistic
 
-BATCH = 32  # documents embedded at once; each is still predicted before it is learnt
+BATCH = 32  # documents to embed at once; each is still predicted before it is learnt
 LIMIT = 5_000
 DIMENSIONS = 384
 SETTINGS = {"rate": 1.0, "bias": -8.0}
-"""The first 5,000 documents; macro / micro F1:
+"""Tried on the first 5,000 documents; macro / micro F1:
 
     rate  bias  reuters21578  arxiv
     0.3     -8  .206 / .795   .191 / .593

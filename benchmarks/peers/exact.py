@@ -1,9 +1,9 @@
-"""clasher without hashing: the same rules on exact TF-IDF, with a known vocabulary.
+"""Run clasher without hashing: the same rules on exact TF-IDF, with a known vocabulary.
 
 Every term of the stream has its own dimension and the sign +1: a hash without collisions, the limit
 of the hashed representation as its dimensions grow. The vocabulary, known only at the end of a
-stream, is made before the clock runs; splitting and looking up words is timed, as hashing is.
-Memory grows with vocabulary × labels: a stream that needs more than ``MOST_BYTES`` is refused,
+stream, is collected before the clock starts; splitting and looking up words is timed, like hashing.
+Memory grows with vocabulary × labels. A stream that needs more than ``MOST_BYTES`` is refused,
 because leaving out rare words would not be exact.
 """
 
@@ -19,7 +19,7 @@ from benchmarks.peers.clasher_rules import BATCH, RULES, TITLES, build, call, wa
 from benchmarks.peers.terms import Terms
 
 MOST_BYTES = 4e9
-HASHLESS = ("paper-1", "paper-2", "margin", "centroid", "mistake")
+WITHOUT_HASHING = ("paper-1", "paper-2", "margin", "centroid", "mistake")
 """The rules that can run without hashing."""
 
 
@@ -34,7 +34,7 @@ def run(settings: dict[str, Any], task: Task, record: Record) -> None:
 
 
 def vocabulary(settings: dict[str, Any], task: Task) -> Terms:
-    """Collect all terms of the stream, as a model with these settings reads it."""
+    """Collect all terms that a model with these settings reads in the stream."""
     terms = Terms(build(settings | {"dimensions": 2}).settings.analyzer)
     for start in range(0, len(task), BATCH):
         terms.count(task.corpus.texts[start : start + BATCH])
@@ -58,7 +58,7 @@ def _check_memory(settings: dict[str, Any], task: Task) -> None:
     if needed > MOST_BYTES:
         raise MemoryError(
             f"{settings['dimensions']:,} terms × {labels:,} labels of {task.corpus.name} take "
-            f"{needed / 1e9:.1f} GB, more than {MOST_BYTES / 1e9:.0f}; give it fewer documents"
+            f"{needed / 1e9:.1f} GB, more than {MOST_BYTES / 1e9:.0f}; use fewer documents"
         )
 
 
@@ -70,5 +70,5 @@ SYSTEMS = [
         settings=f"{call(RULES[rule])} on exact counts: dimensions = vocabulary",
         run=partial(run, RULES[rule]),
     )
-    for rule in HASHLESS
+    for rule in WITHOUT_HASHING
 ]

@@ -1,8 +1,8 @@
-"""fastText, a logistic regression per label over averaged word vectors, retrained periodically.
+"""Run fastText, a logistic regression per label over averaged word vectors, retrained periodically.
 
-It cannot learn online: each training starts from nothing on all labelled documents so far, at the
-times of section 6.5, and is timed. A test set is judged after one training on all documents before
-it. Words are split and lower-cased before the clock runs.
+fastText cannot learn online: each training starts from scratch on all labelled documents so far, at
+the times of section 6.5, and is timed. A test set is judged after one training on all documents
+before it. Words are split and lower-cased before the clock starts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks.peers.schedule import trainings
 from benchmarks.peers.vowpal_wabbit import WORD
 
 SETTINGS: dict[str, Any] = {"loss": "ova", "epoch": 25, "lr": 1.0, "wordNgrams": 1, "thread": 1}
-"""The first 5,000 documents, trained every 1,000; macro / micro F1:
+"""Tried on the first 5,000 documents, trained every 1,000; macro / micro F1:
 
     rate  epochs  reuters21578  arxiv
     0.1       25  .041 / .568   .037 / .271
@@ -26,11 +26,11 @@ SETTINGS: dict[str, Any] = {"loss": "ova", "epoch": 25, "lr": 1.0, "wordNgrams":
     0.5      100  .182 / .685   .101 / .382
     1         25  .168 / .685   .100 / .386    with pairs of words: .122 / .658, .067 / .337
     1         50  .184 / .691   .104 / .396
-    2         25  ends at a NaN
+    2         25  fails with NaN
 
-Fifty epochs are twice as slow and do not help later: trained on the first 20,000 of arxiv, the next
-5,000 have .262 / .420 after 10 epochs, .268 / .408 after 25 and .255 / .390 after 50. One thread
-learns the same each time; of two, which are almost twice as fast, runs differ by up to .006."""
+Fifty epochs are twice as slow and do not help later: after training on the first 20,000 of arxiv,
+the next 5,000 have .262 / .420 with 10 epochs, .268 / .408 with 25 and .255 / .390 with 50. All
+runs with one thread are equal; with two, almost twice as fast, they differ by up to .006."""
 THRESHOLD = 0.5
 BATCH = 1000
 PREFIX = "__label__"

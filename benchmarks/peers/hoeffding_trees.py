@@ -1,18 +1,18 @@
-"""Hoeffding trees for many labels (Read et al., 2012), by their authors, in Java.
+"""Run multi-label Hoeffding trees (Read et al., 2012) in their authors' Java implementation.
 
 MOA and MEKA are in the jar of capymoa. The folder ``java`` adds what they lack:
 
 - ``LeafTree``: MOA's tree always has pruned sets at its leaves;
-- ``LabelBag``: MOA's bag replaces trees by a measure that does not fit many labels;
-- ``Threshold``: Read et al. adapt it from window to window, MOA does not;
-- ``Prequential``: predicts and learns each document, and notes the time.
+- ``LabelBag``: MOA's bag replaces trees by a measure unsuited to many labels;
+- ``Threshold``: Read et al. adapt the threshold in each window, MOA does not;
+- ``Prequential``: predicts and learns each document, and records the time.
 
-Words are hashed and weighted before the clock runs. All labels are declared first, also those that
-appear late in the stream, because trees cannot add labels.
+Words are hashed and weighted before the clock starts. All labels are declared first, even those
+that appear late in the stream, because trees cannot add labels.
 
-HT-ML and HT-PS have the settings of MOA and MEKA, as in the paper. With these a tree hardly ever
-splits if labels are many, and its first leaf learns everything. Tried on the first 5,000 documents
-of reuters21578 and of arxiv (one tree, macro / micro F1):
+HT-ML and HT-PS have the default settings of MOA and MEKA, as in the paper. With these and many
+labels, a tree hardly ever splits, and its first leaf learns everything. Tried on the first 5,000
+documents of reuters21578 and of arxiv (one tree, macro / micro F1):
 
 - Gaussian leaves need few dimensions and signed, normalised TF-IDF. With 128 dimensions, on average
   the best of 64 to 4096, they have .051 / .549 and .039 / .292; from 512 on they collapse to the
@@ -45,7 +45,7 @@ from clasher.text.hashing import Hasher
 
 LIBRARY = "capymoa"
 SOURCES = tuple(sorted(Path(__file__).with_name("java").glob("*.java")))
-FINE = 65536  # so many buckets that words hardly ever share one
+FINE = 65536  # enough buckets that words hardly ever share one
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class Vectors:
     dimensions
         The attributes of a tree.
     counts
-        Whether they count words (multinomial naive Bayes takes nothing below 0) or are clasher's
-        signed TF-IDF.
+        Whether they count words, because multinomial naive Bayes takes nothing below 0, or hold
+        clasher's signed TF-IDF.
     """
 
     dimensions: int
@@ -84,7 +84,7 @@ class Vectors:
 
 
 def run(learner: str, vectors: Vectors, task: Task, record: Record) -> None:
-    """Test, then train in a Java process; its own time and memory count."""
+    """Test, then train in a Java process, which measures its own time and memory."""
     names = task.corpus.label_names
     learner = task.options.get("learner", learner)
     vectors = Vectors(task.options.get("dimensions", vectors.dimensions), vectors.counts)
@@ -96,30 +96,30 @@ def run(learner: str, vectors: Vectors, task: Task, record: Record) -> None:
         predictions = folder / "predictions"
         files = [stream, len(names), learnt, predictions]
         output = program().run("clasher.Prequential", [learner, *files, seconds, *task.ends()])
-        hand_over(output, record)
+        record_output(output, record)
         ids, indptr = read_predictions(predictions)
     record.predicted(slice(0, len(indptr) - 1), LabelSets(names, ids, indptr))
 
 
 def program() -> Program:
-    """Return our classes and the jar of capymoa, without importing it: that would start Java."""
+    """Return our classes and the jar of capymoa; importing capymoa would start Java."""
     jar = metadata.distribution(LIBRARY).locate_file("capymoa/jar/moa.jar")
     return Program(SOURCES, Path(str(jar)))
 
 
 def write(vectors: Vectors, task: Task, path: Path) -> None:
-    """Write the stream with the labels that come with it."""
+    """Write the stream with its labels."""
     given = task.given.to_pylist()
     arff.write(path, task.corpus.name, task.corpus.label_names, given, vectors.of(task))
 
 
 def write_learnt(task: Task, path: Path) -> None:
-    """Write a byte per document, 0 for nothing to learn: sparse ARFF cannot express it."""
+    """Write a byte per document, 0 if it is not to be learnt: sparse ARFF cannot express that."""
     path.write_bytes(task.learnt.tobytes())
 
 
-def hand_over(output: str, record: Record) -> None:
-    """Record time and memory from lines of documents, seconds, bytes now and at the peak."""
+def record_output(output: str, record: Record) -> None:
+    """Record time and memory from lines of documents, seconds, current and peak bytes."""
     lines = [line.split() for line in output.splitlines()]
     for documents, seconds, now, _ in lines[1:]:
         record.mark(int(documents), float(seconds), int(now))
@@ -152,12 +152,12 @@ COUNTS = Vectors(1024, counts=True)
 
 
 def _system(name: str, title: str, learner: str, vectors: Vectors) -> System:
-    of_each = "labels declared, threshold adapted every 500 documents, -Xmx of half the memory"
+    common = "labels declared, threshold adapted every 500 documents, -Xmx of half the memory"
     return System(
         name=name,
         title=title,
         library=LIBRARY,
-        settings=f"{learner}, {vectors}, {of_each}",
+        settings=f"{learner}, {vectors}, {common}",
         run=partial(run, learner, vectors),
         extra="experiments",
     )

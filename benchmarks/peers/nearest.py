@@ -1,9 +1,9 @@
-"""kNN with k = 1: a document gets the labels of the nearest document seen so far.
+"""Run kNN with k = 1: a document gets the labels of the nearest document seen so far.
 
-Exact TF-IDF vectors are compared by their cosine. Each is weighted once, when it arrives, by the
-document frequencies at that time (Algorithm 3 without hashing), and kept to the end. The search is
-exact: an inverted index adds up the heaviest words until the other words cannot change which few
-documents have to be compared in full.
+Exact TF-IDF vectors are compared by cosine. Each is weighted once, when it arrives, by the document
+frequencies at that time (Algorithm 3 without hashing), and kept to the end. The search is exact: an
+inverted index adds up the heaviest words until the other words cannot change which few documents
+must be compared in full.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from clasher import Analyzer
 BATCH = 2000
 """Documents between two updates of the index; later ones are compared in full."""
 THREADS = 2
-WARM_UP = 2  # documents for a first run that compiles the kernels
+WARM_UP = 2  # documents of a first run, which compiles the kernels
 
 
 def run(tf: str, task: Task, record: Record) -> None:
@@ -33,8 +33,8 @@ def run(tf: str, task: Task, record: Record) -> None:
     memory = Neighbours(tf, **task.options)
     with record:
         for part in record.parts(BATCH):
-            testing = task.test_from is not None and part.start >= task.test_from
-            documents = memory.weigh(texts[part], counting=not testing)
+            is_test = task.test_from is not None and part.start >= task.test_from
+            documents = memory.weigh(texts[part], counting=not is_test)
             before = memory.keep(documents, part.start, learnt[part])
             if part.stop > task.judged_from:
                 record.predicted(part, take(labels, memory.nearest(documents, before)))
@@ -42,7 +42,7 @@ def run(tf: str, task: Task, record: Record) -> None:
 
 
 def warm_up(texts: pa.StringArray) -> None:
-    """Compile the kernels before the clock runs."""
+    """Compile the kernels before the clock starts."""
     memory = Neighbours()
     documents = memory.weigh(texts, counting=True)
     memory.nearest(documents, memory.keep(documents, 0, np.ones(len(texts), bool)))
@@ -72,12 +72,12 @@ class Neighbours:
         self.threads = threads
         self.seen = 0
         self.frequencies = np.zeros(0)
-        self.numbers = np.zeros(0, np.int64)  # in the stream, of the documents that are kept
+        self.numbers = np.zeros(0, np.int64)  # numbers in the stream of the kept documents
         self.rows = csr_array((0, 0), dtype=np.float32)
         self.columns = self.rows.tocsc()
 
     def weigh(self, texts: Any, counting: bool) -> Any:
-        """Turn documents into unit vectors, each by the frequencies at its time."""
+        """Turn documents into unit vectors, weighted by the frequencies when each arrives."""
         indptr, terms, counts = self.terms.count(texts)
         more = len(self.terms) - len(self.frequencies)
         self.frequencies = np.concatenate([self.frequencies, np.zeros(more)])
@@ -96,7 +96,7 @@ class Neighbours:
         return kept + np.cumsum(chosen) - chosen
 
     def index(self) -> None:
-        """Bring the index up to date."""
+        """Update the index."""
         if self.columns.shape[0] < self.rows.shape[0]:
             self.columns = self.rows.tocsc()
 
@@ -178,7 +178,7 @@ def find_nearest(rows, columns, queries, before, first, last, sums, query, found
 def add_up(columns, terms, weights, sums):  # type: ignore[no-untyped-def]
     """Add up products with all indexed rows, except for words that add little.
 
-    Returns the highest product so far, and the most that the other words can add.
+    Return the highest product so far, and the most that the other words can add.
     """
     indptr, indices, data = columns
     sums[:] = 0.0

@@ -1,4 +1,4 @@
-"""One logistic regression per label over dense features, learnt document by document."""
+"""Online logistic regression over dense features, one model per label."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ are as good; 1e-2 and 1e-1 cost macro F1."""
 
 
 class OnlineLogistic:
-    """Labels one versus the rest, by AdaGrad; a label exists from its first document.
+    """One-versus-rest logistic regression by AdaGrad; a label exists from its first document.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class OnlineLogistic:
     rate
         AdaGrad's learning rate.
     bias
-        The first bias of a new label: most documents do not have it.
+        The initial bias of a new label, low because most documents do not have the label.
 
     >>> model = OnlineLogistic(2, rate=0.3, bias=-2.0)
     >>> for _ in range(20):
@@ -49,7 +49,7 @@ class OnlineLogistic:
         """Take one step towards these labels and away from all others."""
         rows = [self._number(label) for label in labels]
         x = _with_one(vector)
-        errors = (1 + np.tanh(self._weights @ x / 2)) / 2  # the logistic function; cannot overflow
+        errors = (1 + np.tanh(self._weights @ x / 2)) / 2  # the logistic function, without overflow
         errors[rows] -= 1
         gradient = np.outer(errors, x)
         self._squares += gradient**2

@@ -1,7 +1,7 @@
-"""River: TF-IDF, feature hashing and one logistic regression per label, document by document.
+"""Run River: TF-IDF, feature hashing and one logistic regression per label, document by document.
 
-Per output, each label is independent. In a chain, each also sees the probabilities of the labels
-before it, in the order of their first documents; the chain grows with the labels.
+With ``PerOutputClassifier``, labels are independent. In a chain, each label also sees the
+probabilities of those before it, in order of first appearance; the chain grows with the labels.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ both; AdaGrad(0.3) and Perceptron were below 8 in both measures."""
 CHAIN_RATE = 8
 """Likewise: 2 has .183 / .780 and .104 / .479 (macro / micro F1), 8 .282 / .817 and .179 / .501, 32
 .246 / .740 and .160 / .425."""
-MAX_LABELS = 200  # each label is a model of its own, and in a chain has all before it as features
+MAX_LABELS = 200  # each label has its own model, which in a chain takes all earlier labels
 LIMIT = 5_000
 
 
@@ -38,7 +38,7 @@ def run(output: str, rate: float, task: Task, record: Record) -> None:
     """Predict each document, then learn it; a label is known from its first document on."""
     stream = list(task.documents())
     model = build(output, task.options.get("rate", rate))
-    known: dict[str, None] = {}  # in the order they came
+    known: dict[str, None] = {}  # in order of appearance
     with record:
         for part in record.parts():
             text, labels = stream[part.start]

@@ -1,7 +1,7 @@
-"""scikit-learn: hashed words and one linear SVM per label, ``partial_fit`` in batches of 50.
+"""Run scikit-learn: hashed words and one linear SVM per label, ``partial_fit`` in batches of 50.
 
-The labels are declared first, because it cannot add labels. The words of a batch are
-counted and hashed inside the clock, as clasher's are.
+The labels are declared first, because it cannot add labels. Counting and hashing the words of a
+batch is timed, as for clasher.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from clasher import LabelSets
 
 BATCH = 50
 DIMENSIONS = 65536
-MAX_LABELS = 200  # each label is a model of its own
+MAX_LABELS = 200  # each label has its own model
 LIMIT = 10_000
 
 

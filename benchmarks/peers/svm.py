@@ -1,9 +1,8 @@
-"""LIBLINEAR: one linear SVM per label (binary relevance), trained on all documents kept so far.
+"""Run LIBLINEAR: one linear SVM per label (binary relevance), trained on all documents so far.
 
 Features are exact TF-IDF vectors of unit length, (1 + ln tf) · (1 + ln((1 + n) / (1 + df))); the
-vocabulary and df are those of the documents seen up to a training, and hold until the next one.
-Training is timed. It uses two processes, because all threads of a process share LIBLINEAR's random
-numbers: two runs would differ.
+vocabulary and df of the documents up to a training hold until the next one. Training is timed. It
+uses two processes, because threads share LIBLINEAR's random numbers and two runs would differ.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from clasher import Analyzer
 BATCH = 1000
 PROCESSES = 2
 WORTH_IT = 1_000_000
-"""Weights of all training vectors times labels above which a second process pays off."""
+"""Non-zero training weights times labels from which a second process pays off."""
 SOLVER: dict[str, Any] = {
     "loss": "hinge", "C": 1.0, "class_weight": None, "tol": 0.1, "max_iter": 1000,
 }  # fmt: skip
@@ -68,15 +67,15 @@ def again(documents: int, **schedule: int) -> list[int]:
 
 
 class Trained(NamedTuple):
-    """The result of a training."""
+    """A trained model."""
 
-    weighing: Any  # from counts to TF-IDF
+    tfidf: Any  # turns counts into TF-IDF
     weights: Any  # a row per term, a column per label
     biases: npt.NDArray[np.float64]
 
     def predict(self, counted: Counted, decided: bool = False) -> npt.NDArray[np.int8]:
-        """Predict a row per document, a column per label; ``decided`` always names the best one."""
-        features = self.weighing.transform(counted.to_sparse(self.weights.shape[0]))
+        """Predict a row per document, a column per label; ``decided`` forces the best label."""
+        features = self.tfidf.transform(counted.to_sparse(self.weights.shape[0]))
         scores = (features @ self.weights).toarray() + self.biases
         return decide(scores) if decided else np.asarray(scores > 0.0, np.int8)
 
@@ -84,19 +83,19 @@ class Trained(NamedTuple):
 def train(
     counts: Any, learnt: npt.NDArray[np.bool_], truth: Any, solver: dict[str, Any]
 ) -> Trained:
-    """Take the document frequencies from all documents, the labels from the labelled ones."""
+    """Train on the labelled documents, with the document frequencies of all documents."""
     from joblib import Parallel, delayed
     from scipy.sparse import hstack
     from sklearn.feature_extraction.text import TfidfTransformer
 
-    weighing = TfidfTransformer(sublinear_tf=True).fit(counts)
-    features = weighing.transform(counts[learnt]).astype(np.float64)  # once, not for each label
-    features.sort_indices()  # so that weights are read in the order of memory
+    tfidf = TfidfTransformer(sublinear_tf=True).fit(counts)
+    features = tfidf.transform(counts[learnt]).astype(np.float64)  # once, not for each label
+    features.sort_indices()  # so that weights are read in memory order
     positives = [np.flatnonzero(column) for column in truth[learnt].T]
     processes = PROCESSES if features.nnz * len(positives) > WORTH_IT else 1
     found = Parallel(processes)(delayed(fit)(features, own, solver) for own in positives)
     weights, biases = zip(*found, strict=True)
-    return Trained(weighing, hstack(weights, format="csr"), np.array(biases))
+    return Trained(tfidf, hstack(weights, format="csr"), np.array(biases))
 
 
 def fit(features: Any, positives: npt.NDArray[np.int64], solver: dict[str, Any]) -> Any:
@@ -114,7 +113,7 @@ def fit(features: Any, positives: npt.NDArray[np.int64], solver: dict[str, Any])
 
 
 Schedule = Callable[..., list[int]]
-"""Returns when to train, from the number of documents that can be learnt, and options."""
+"""Returns the points of training, given the number of documents to learn and options."""
 
 
 def run(
@@ -128,7 +127,7 @@ def run(
     points = schedule(end, **{k: v for k, v in task.options.items() if k not in settings})
     names, learnt = task.corpus.label_names, task.learnt
     truth = matrix(task.corpus.labels.to_pylist(), names)
-    Terms(Analyzer()).count(task.corpus.texts[:1])  # so that compilation is not timed
+    Terms(Analyzer()).count(task.corpus.texts[:1])  # keep compilation off the clock
     terms, seen, trained = Terms(Analyzer()), list[Counted](), None
     with record:
         for part in record.parts(BATCH, cuts=tuple(points)):
@@ -159,7 +158,7 @@ def _system(
 ) -> System:
     settings = SOLVER | tuned
     arguments = ", ".join(f"{name}={value!r}" for name, value in settings.items())
-    rule = "; the best label where none passes 0" if decided else ""
+    rule = "; the best label if none passes 0" if decided else ""
     return System(
         name=f"svm-{name}",
         title=f"SVM, {title}",
@@ -170,9 +169,9 @@ def _system(
     )
 
 
-FIRST = "once, on the first 22,000 documents or, where that is less, the first third"
-FULL = "once, on all that comes before the test set"
-AGAIN = "on all so far: after 4,000 documents, every 2,000 up to 20,000, then every 20,000"
+FIRST = "once, on the first 22,000 documents or the first third, whichever is less"
+FULL = "once, on all documents before the test set"
+AGAIN = "on all documents so far: after 4,000, every 2,000 up to 20,000, then every 20,000"
 TINY = {"first": 10, "every": 10}
 
 SYSTEMS = [

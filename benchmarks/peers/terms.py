@@ -1,4 +1,4 @@
-"""Exact counts of the terms that clasher hashes, each term with its own number."""
+"""Count the terms that clasher hashes exactly, each term with its own number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clasher.text.hashing import Hasher
 from clasher.text.tokens import Analysis, as_buffers
 
 compiled: Any = njit(nogil=True, cache=True)
-"""Compiles a loop over arrays; it must not call kernels of clasher, whose changes it would miss."""
+"""Compile a loop over arrays. It must not call clasher's kernels: it would miss their changes."""
 
 
 class Counted(NamedTuple):
@@ -29,7 +29,7 @@ class Counted(NamedTuple):
     counts: npt.NDArray[np.float32]
 
     def to_sparse(self, columns: int) -> Any:
-        """Make a sparse array of SciPy, without the terms from number ``columns`` on."""
+        """Make a sparse array of SciPy from the first ``columns`` terms."""
         from scipy.sparse import csr_array
 
         known = self.terms < columns
@@ -42,8 +42,8 @@ class Counted(NamedTuple):
 class Terms:
     """A vocabulary that grows: each new term gets the next number.
 
-    Words are split as clasher splits them, and identified by their 64-bit hash, which no two words
-    of any known stream share; pairs of words by the numbers of both.
+    It splits words as clasher does, and identifies them by their 64-bit hash, which no two words of
+    any known stream share. It identifies pairs of words by the numbers of both.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Terms:
 
     def __init__(self, analyzer: Analyzer) -> None:
         if analyzer.word_sizes != (1, 1) or analyzer.char_ngrams:
-            raise ValueError("n-grams are not counted; give an Analyzer without them")
+            raise ValueError("Terms counts no n-grams: pass an Analyzer without them")
         self._analysis = Analysis(analyzer, Hasher(2, analyzer=analyzer).initial)
         self._words: dict[int, int] = {}
         self._pairs: dict[int, int] = {}
@@ -77,7 +77,7 @@ class Terms:
         rows = np.repeat(np.arange(len(sizes)), sizes)
         terms = self._numbered(self._words, words.keys)
         weights = np.full(len(terms), ONE_WORD)
-        if limit := self._analysis.grams.pairs:  # documents of fewer words give pairs too
+        if limit := self._analysis.grams.pairs:  # shorter documents give pairs too
             first = np.flatnonzero((rows[:-1] == rows[1:]) & (sizes < limit)[rows[:-1]])
             pairs = self._numbered(self._pairs, terms[first] << 32 | terms[first + 1])
             rows = np.concatenate([rows, rows[first]])
@@ -100,7 +100,7 @@ class Terms:
 
 @compiled
 def fold(rows, terms, weights, slots, indptr, own, counts):  # type: ignore[no-untyped-def]
-    """Add up the weights of each term of each row; returns how many terms remain.
+    """Add up the weights of each term of each row; return how many terms remain.
 
     ``slots[term]`` is one more than the term's place among all, if it has one in this row.
     """

@@ -1,9 +1,8 @@
-"""Vowpal Wabbit ``--multilabel_oaa``: one linear model per label in a shared hashed table.
+"""Run Vowpal Wabbit ``--multilabel_oaa``: one linear model per label in a shared hashed table.
 
-The whole file is read, predicted and learnt in its C++ driver (which parses in a second thread);
-Python only starts it, and cannot note the time before it ends. Words are split and lower-cased
-before the clock runs. It cannot express "none of the labels": a document without labels is not
-learnt.
+Its C++ driver reads, predicts and learns the whole file, and parses in a second thread; Python only
+starts it, and cannot record the time before it ends. Words are split and lower-cased before the
+clock starts. It cannot express "none of the labels", so it does not learn unlabelled documents.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ WORD = re.compile(r"[^\W_]{2,}")
 """A word, as clasher splits text: two or more letters or digits."""
 
 SPECIAL = re.compile(r"[\s:|]+")
-"""Characters with a meaning in a line of Vowpal Wabbit, which no word may contain."""
+"""Characters with a meaning in Vowpal Wabbit's format, which no word may contain."""
 
 
 def run(arguments: str, task: Task, record: Record) -> None:
@@ -78,7 +77,7 @@ def run_decided(arguments: str, task: Task, record: Record) -> None:
 
 
 def write(task: Task, path: Path) -> None:
-    """Write labels as numbers of the sorted names; a line without any is not learnt."""
+    """Write labels as numbers of the sorted names; a line without labels is not learnt."""
     numbers = {name: number for number, name in enumerate(task.corpus.label_names)}
     with path.open("w", encoding="utf-8") as file:
         for text, labels in task.documents():
@@ -129,7 +128,7 @@ SYSTEMS = [
         max_labels=150,
     ),
 ]
-"""The first 5,000 documents, at several rates (0.5 is the default); macro / micro F1:
+"""Tried on the first 5,000 documents at several rates (0.5 is the default); macro / micro F1:
 
     loss      rate  reuters21578  arxiv
     hinge     0.25  .231 / .798   .153 / .531
@@ -140,6 +139,6 @@ SYSTEMS = [
     logistic     2  .247 / .763   .205 / .512
     logistic     8  .255 / .754   .199 / .492
 
-On whole streams no one rate of 0.5, 2 and 8 is the best in both measures everywhere. Not better on
+On whole streams, none of the rates 0.5, 2 and 8 is best in both measures everywhere. Not better on
 both corpora than rate 2 alone: ``--power_t`` of 0, 0.25 and 0.75, ``--l2`` of 1e-8 and 1e-6,
 ``--ftrl``, ``--coin``, ``--adaptive --invariant``."""

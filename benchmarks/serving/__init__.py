@@ -1,1 +1,1 @@
-"""Load tests of ``clasher serve`` over loopback, all in one run."""
+"""Load tests of ``clasher serve`` over loopback."""

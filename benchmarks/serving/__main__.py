@@ -1,7 +1,7 @@
 """Measure the service under load.
 
-python -m benchmarks.serving                    all studies, into docs/reference/performance.md
-python -m benchmarks.serving single batches     some studies; the other figures stay
+python -m benchmarks.serving                    all studies, then docs/reference/performance.md
+python -m benchmarks.serving single batches     some studies; keeps the figures of the others
 python -m benchmarks.serving soak --minutes 10
 """
 

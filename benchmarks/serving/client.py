@@ -1,6 +1,6 @@
-"""A load client: a few connections, one request at a time on each.
+"""Send load over a few connections, one request at a time on each.
 
-It speaks a minimum of HTTP/1.1 to leave the machine to the server.
+The client speaks minimal HTTP/1.1, to leave the machine to the server.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ async def send_all(port: int, requests: Sequence[bytes]) -> None:
 async def load(
     port: int, requests: Sequence[bytes], clients: int, seconds: float, pause: float = 0.0
 ) -> Load:
-    """Send requests over several connections for some seconds."""
+    """Send requests over several connections for a number of seconds."""
     result = Load()
     turns = itertools.cycle(requests)
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The processes to measure: the service, and bare endpoints of two frameworks."""
+"""Run the processes to measure: the service, and bare endpoints of two frameworks."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ async def nothing() -> None:
     return None
 """,
 }
-"""Endpoints that return nothing: the service's framework, and the yardstick of earlier figures."""
+"""Endpoints that return nothing: in the service's framework, and in that of earlier figures."""
 RUN = 'uvicorn.run(app, port=int(sys.argv[1]), access_log=False, log_level="error")\n'
 
 
-class Running:
-    """A process that listens on a port."""
+class Server:
+    """A running process that listens on a port."""
 
     def __init__(self, process: subprocess.Popen[str], port: int, seconds: float = 0.0) -> None:
         self._process = process
@@ -71,14 +71,14 @@ class Running:
 
 
 @contextmanager
-def service(folder: Path, *options: str) -> Iterator[Running]:
+def service(folder: Path, *options: str) -> Iterator[Server]:
     """Run ``clasher serve`` on a data folder and wait until it is ready."""
     command = [sys.executable, "-m", "clasher", "serve", "--data", str(folder), "--port", "0"]
     start = time.perf_counter()
     with _process([*command, *options]) as process:
         assert process.stderr is not None
         port = _port(process.stderr)
-        yield Running(process, port, time.perf_counter() - start)
+        yield Server(process, port, time.perf_counter() - start)
 
 
 def _port(lines: IO[str]) -> int:
@@ -91,14 +91,14 @@ def _port(lines: IO[str]) -> int:
 
 
 @contextmanager
-def bare(framework: str, port: int) -> Iterator[Running]:
+def bare(framework: str, port: int) -> Iterator[Server]:
     """Run an endpoint that returns nothing."""
     with _process([sys.executable, "-c", BARE[framework] + RUN, str(port)]) as process:
         for _ in range(100):
             time.sleep(0.1)
             if any(one.laddr.port == port for one in _listening(process.pid)):
                 break
-        yield Running(process, port)
+        yield Server(process, port)
 
 
 def _listening(pid: int) -> list[object]:

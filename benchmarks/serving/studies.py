@@ -1,4 +1,4 @@
-"""The studies of a service under load."""
+"""Studies of the service under load."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 
 from benchmarks.runner import say
 from benchmarks.serving.client import Load, load, request, send_all
-from benchmarks.serving.servers import Running, bare, service
+from benchmarks.serving.servers import Server, bare, service
 from support.corpora import Corpus
 
-TAUGHT = 20_000  # documents that the model learns before the measurement
+TAUGHT = 20_000  # documents that the model learns before a measurement
 CLIENTS = 64
 BATCH = 100
-TOGETHER = 500  # documents of a request that teaches
+TOGETHER = 500  # documents per request while teaching
 BARE_PORT = 18731
 LOGS = (1_000, 5_000, 20_000)  # documents after the last snapshot
 
@@ -41,16 +41,16 @@ class Plan:
             for at in range(0, len(documents) - size + 1, size)
         ]
 
-    def teach(self, running: Running, documents: int) -> None:
-        """Teach documents; fail unless the service has learnt them all."""
+    def teach(self, running: Server, documents: int) -> None:
+        """Teach documents; fail unless the service learns them all."""
         requests = self.batches("/v1/learn", self.documents[:documents], TOGETHER)
         asyncio.run(send_all(running.port, requests))
         if (learned := running.documents_learned()) != documents:
-            raise SystemExit(f"{documents:,} documents were taught, {learned:,} were learnt")
+            raise SystemExit(f"taught {documents:,} documents, but {learned:,} were learnt")
 
 
 def single(plan: Plan) -> dict[str, Any]:
-    """Compare single predictions with endpoints that return nothing, in turn."""
+    """Compare single predictions with endpoints that return nothing, taking turns."""
     requests = plan.batches("/v1/predict", plan.texts[:2000], 1)
     nothing = plan.batches("/", plan.texts[:2000], 1)
     with (
@@ -60,9 +60,9 @@ def single(plan: Plan) -> dict[str, Any]:
     ):
         rounds = [
             (
-                _loaded(fastapi.port, nothing, CLIENTS, plan.seconds),
-                _loaded(running.port, requests, CLIENTS, plan.seconds),
-                _loaded(starlette.port, nothing, CLIENTS, plan.seconds),
+                _load(fastapi.port, nothing, CLIENTS, plan.seconds),
+                _load(running.port, requests, CLIENTS, plan.seconds),
+                _load(starlette.port, nothing, CLIENTS, plan.seconds),
             )
             for _ in range(3)
         ]
@@ -103,7 +103,7 @@ def learning(plan: Plan) -> dict[str, Any]:
     with _taught(plan) as running:
         return {
             "clients": CLIENTS,
-            **_loaded(running.port, requests, CLIENTS, plan.seconds).figures(),
+            **_load(running.port, requests, CLIENTS, plan.seconds).figures(),
         }
 
 
@@ -113,7 +113,7 @@ def soak(plan: Plan) -> dict[str, Any]:
     learnt = plan.batches("/v1/learn", plan.documents, 1)
     memory: list[tuple[float, int]] = []
 
-    async def mixture(running: Running) -> tuple[Load, Load]:
+    async def mixture(running: Server) -> tuple[Load, Load]:
         seconds = 60 * plan.minutes
 
         async def look() -> None:
@@ -140,7 +140,7 @@ def soak(plan: Plan) -> dict[str, Any]:
 
 
 def recovery(plan: Plan) -> dict[str, Any]:
-    """Measure the start after a kill, by the length of the log since the last snapshot."""
+    """Measure the start after a kill, by length of the log since the last snapshot."""
     rows = []
     for documents in LOGS:
         if documents > len(plan.documents):
@@ -167,13 +167,13 @@ STUDIES: dict[str, Callable[[Plan], dict[str, Any]]] = {
 
 
 class _taught:  # noqa: N801 (a context manager)
-    """A service with a taught model, in its own folder."""
+    """A service with a taught model in a temporary folder."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._folder = tempfile.TemporaryDirectory()
 
-    def __enter__(self) -> Running:
+    def __enter__(self) -> Server:
         self._service = service(Path(self._folder.name, "data"))
         running = self._service.__enter__()
         self._plan.teach(running, min(TAUGHT, len(self._plan.documents) // TOGETHER * TOGETHER))
@@ -184,5 +184,5 @@ class _taught:  # noqa: N801 (a context manager)
         self._folder.cleanup()
 
 
-def _loaded(port: int, requests: list[bytes], clients: int, seconds: float) -> Load:
+def _load(port: int, requests: list[bytes], clients: int, seconds: float) -> Load:
     return asyncio.run(load(port, requests, clients, seconds))

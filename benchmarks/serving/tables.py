@@ -1,4 +1,4 @@
-"""The figures of the service as Markdown."""
+"""Make the table of the service."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from benchmarks.tables import markdown, provenance
 
 
 def table(study: dict[str, Any]) -> str:
-    """Format all figures, with the commands that measured them."""
+    """Show all figures, with the commands that measured them."""
     found = study["figures"]
     rows = [row for name, render in _ROWS.items() if name in found for row in render(found[name])]
     heads = ["load", "throughput", "p50", "p99", "p99.9"]
@@ -18,9 +18,9 @@ def table(study: dict[str, Any]) -> str:
 
 
 def _commands(found: dict[str, Any]) -> str:
-    """List the command of each study and the load of the machine before it."""
+    """List the command of each study, and the load of the machine before it."""
     return "\n".join(
-        f"- {name}: `{one['command']}`, {one['date']}, load before {one['load_before']}"
+        f"- {name}: `{one['command']}`, {one['date']}, load before the run {one['load_before']}"
         for name, one in found.items()
     )
 
@@ -31,22 +31,22 @@ def _latencies(figures: dict[str, Any]) -> list[str]:
 
 def _single(found: dict[str, Any]) -> list[list[str]]:
     clients = found["clients"]
-    bare = {"a FastAPI endpoint that returns nothing": found["bare"]}
+    bare = {"FastAPI endpoint that returns nothing": found["bare"]}
     if "starlette" in found:
-        bare["a Starlette endpoint that returns nothing"] = found["starlette"]
+        bare["Starlette endpoint that returns nothing"] = found["starlette"]
     return [
         [f"{name}, {clients} clients", f"{one['per_second']:,.0f} requests/s", *_latencies(one)]
         for name, one in bare.items()
     ] + [
         [f"single predictions, {clients} clients",
-         f"{found['predict']['per_second']:,.0f} requests/s, {found['ratio']:.2f} of FastAPI's",
+         f"{found['predict']['per_second']:,.0f} requests/s, {found['ratio']:.2f} × FastAPI",
          *_latencies(found["predict"])],
     ]  # fmt: skip
 
 
 def _batches(found: dict[str, Any]) -> list[list[str]]:
     return [
-        [f"predictions in batches of 100, beside {found['learnt_per_second']:,.0f} learnt/s",
+        [f"predictions in batches of 100, while learning {found['learnt_per_second']:,.0f}/s",
          f"{found['documents_per_second']:,.0f} documents/s", *_latencies(found)]
     ]  # fmt: skip
 
@@ -64,16 +64,16 @@ def _soak(found: dict[str, Any]) -> list[list[str]]:
     return [
         [f"soak of {found['minutes']:g} minutes, predictions",
          f"{found['predict']['per_second']:,.0f} requests/s", *_latencies(found["predict"])],
-        ["the same soak, learning beside", f"{found['learn']['per_second']:,.0f} documents/s",
+        ["the same soak, learning", f"{found['learn']['per_second']:,.0f} documents/s",
          *_latencies(found["learn"])],
-        ["memory after a tenth of the soak, at its end, at most (while a snapshot is written)",
+        ["memory after a tenth of the soak, at its end, at its peak (while writing a snapshot)",
          ", ".join(f"{size / 1e6:,.0f} MB" for size in sizes), "", "", ""],
     ]  # fmt: skip
 
 
 def _recovery(found: dict[str, Any]) -> list[list[str]]:
     empty = found["empty_seconds"]
-    return [["start of an empty folder", f"{empty:.1f} s", "", "", ""]] + [
+    return [["start with an empty folder", f"{empty:.1f} s", "", "", ""]] + [
         [f"start after a kill, {row['documents']:,} documents since the last snapshot",
          f"{row['seconds']:.1f} s", "", "", ""]
         for row in found["rows"]

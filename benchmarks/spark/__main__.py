@@ -1,7 +1,7 @@
-"""Measure Spark: one process, one executor and two, in turns, in one run.
+"""Compare one process with one and two Spark executors, taking turns in one run.
 
 python -m benchmarks.spark                 measures, then writes docs/reference/performance.md
-python -m benchmarks.spark --report        the tables from results/spark.json
+python -m benchmarks.spark --report        writes the tables from results/spark.json
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from support.spark_frames import table, write_parts
 LIBRARIES = ("clasher", "numpy", "numba", "pyarrow", "pyspark")
 STUDY = Study("spark", __doc__, "reference/performance.md", LIBRARIES)
 EXECUTORS = (1, 2)
-COPIES = (1, 2)  # of the stream: jobs of so many documents
-SMALL = 1_000  # documents of a job that takes hardly more than its fixed costs
+COPIES = (1, 2)  # of the stream in a job
+SMALL = 1_000  # documents of a job that takes little more than its fixed costs
 
 
 def main(arguments: list[str]) -> int:
     parser = STUDY.parser(160_000)
     parser.add_argument("--repeats", type=int, default=3, help="rounds (default 3)")
-    parser.add_argument("--report", action="store_true", help="measure nothing")
+    parser.add_argument("--report", action="store_true", help="only write the tables")
     given = parser.parse_args(arguments)
     if not given.report:
         save(measure(given, arguments), given.results)
@@ -59,7 +59,7 @@ def measure(given: argparse.Namespace, arguments: list[str]) -> dict[str, Any]:
 
 
 def _round(folder: Path) -> dict[str, Any]:
-    """Measure each of them once."""
+    """Measure one process and each number of executors once."""
     found = {"alone": _run("alone", str(folder))}
     say(f"    {json.dumps(found)}")
     with Cluster(workers=max(EXECUTORS), memory="3g", java="") as cluster:
@@ -71,7 +71,7 @@ def _round(folder: Path) -> dict[str, Any]:
 
 def _run(*arguments: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "benchmarks.spark.work", *arguments]
-    environment = {**os.environ, "PYSPARK_SUBMIT_ARGS": "pyspark-shell"}  # no flags of tests
+    environment = {**os.environ, "PYSPARK_SUBMIT_ARGS": "pyspark-shell"}  # without flags of tests
     done = subprocess.run(
         command, cwd=corpora.PROJECT, env=environment, capture_output=True, text=True, check=False
     )

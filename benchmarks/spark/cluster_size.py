@@ -1,14 +1,14 @@
 """Compute the size of a cluster for a number of documents and labels.
 
-A document is hashed once, in time h, into u buckets; every label then takes two multiplications and
-additions per bucket with the margin rule, so that predicting takes
+A document is hashed once, in time h, into u buckets. With the margin rule, every label then takes
+two multiplications and additions per bucket. So predicting a document takes
 
     t = h + s + u · (b + c · L · r)
 
 with b per bucket, c per bucket and label, s for Spark per document, and r the work of the rounds: 1
-if the model is in one piece, and 5/2 in shards, because prototypes are then multiplied three times
-and weights twice. Learning takes no more than predicting: it adds only a few labels.
-A model has m · L weights twice, and L² co-occurrences, in single precision.
+for a model in one piece, and 5/2 for shards, which multiply prototypes three times and weights
+twice. Learning takes no more time than predicting: it adds only a few labels. A model has 2 · m · L
+weights and L² co-occurrences, in single precision.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import math
 from dataclasses import dataclass
 
 DIMENSIONS = 65_536
-LARGEST = 4e9  # bytes of a model, or of a shard, beside each core
-ROUNDS = 3  # in which documents are sent to shards
+LARGEST = 4e9  # bytes of a model or shard per core
+ROUNDS = 3  # in each, documents are sent to all shards
 SHARDED_WORK = 2.5
-LABELLED = 0.03  # of the documents
+LABELLED = 0.03  # share of the documents
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Plan:
 
 
 def plan(constants: Constants, per_second: float, labels: int) -> Plan:
-    """Compute the cluster for a number of documents a second and of labels.
+    """Compute the cluster for a number of documents per second and of labels.
 
     >>> few = Constants(1e-5, 800, 100, 1e-10, 1e-8, 1e-5)
     >>> found = plan(few, 1000.0, 100)

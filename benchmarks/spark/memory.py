@@ -1,10 +1,10 @@
 """Measure how much memory a model takes in a Python worker.
 
-python -m benchmarks.spark.memory        peaks of a worker, and how many models they hold
+python -m benchmarks.spark.memory        prints the peaks of a worker, and how many models they hold
 
 The same job runs with a small and a large model, each in a new session of one core. The difference
-of the peaks over that of the models is in docs/how-to/spark.md, "Size a cluster". It does
-not depend on how busy the machine is.
+between the peaks, divided by that between the models, is the figure in docs/how-to/spark.md, "Size
+a cluster". It does not depend on how busy the machine is.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from clasher.model import Clasher
 
 SIZES = (50, 400)  # labels
 JOBS = ("predict", "fit")
-LOOK = 0.05  # seconds between two looks at the workers
+INTERVAL = 0.05  # seconds between two looks at the workers
 
 
 def model_of(labels: int) -> Clasher:
-    """Make a model of a number of labels, with the settings of the table of sizes."""
+    """Make a model with a number of labels, set as in the table of sizes."""
     model = Clasher(65536)
     names = [f"label {number}" for number in range(labels)]
     model.learn_many([f"word{number} and others" for number in range(labels)], [[n] for n in names])
@@ -46,18 +46,18 @@ def measure(job: str, labels: int) -> tuple[int, int]:
         else:
             predict(df.drop("labels"), model).write.format("noop").mode("overwrite").save()
 
-    peak = _watched(work)
+    peak = _peak_during(work)
     spark.stop()
     return peak, model.nbytes
 
 
-def _watched(work: Callable[[], Any]) -> int:
-    """Do some work, and return the highest peak among the workers meanwhile."""
+def _peak_during(work: Callable[[], Any]) -> int:
+    """Do some work; return the highest memory peak of a worker meanwhile."""
     peak, is_done = 0, threading.Event()
 
     def look() -> None:
         nonlocal peak
-        while not is_done.wait(LOOK):
+        while not is_done.wait(INTERVAL):
             peak = max([peak, *map(_peak, _workers())])
 
     thread = threading.Thread(target=look)
@@ -109,7 +109,7 @@ def main(arguments: list[str]) -> int:
             found.append([int(word) for word in done.stdout.split()])
         (low, small), (high, large) = found
         print(
-            f"{job}: a worker of {low / 1e6:,.0f} MB with a model of {small / 1e6:,.0f} MB, of "
+            f"{job}: a worker takes {low / 1e6:,.0f} MB with a model of {small / 1e6:,.0f} MB and "
             f"{high / 1e6:,.0f} MB with one of {large / 1e6:,.0f} MB: "
             f"{(high - low) / (large - small):.1f} models"
         )

@@ -1,4 +1,4 @@
-"""Tables of Spark: speeds, fixed costs, and the size of a cluster."""
+"""Make the tables of Spark: speeds, fixed costs, and cluster sizes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ TASKS = (
 )
 DAY = 86_400
 DEMANDS = ((10**7, 200), (10**8, 1_000), (10**9, 200), (10**9, 10_000), (10**9, 100_000))
-"""Documents a day, and labels."""
+"""Documents per day, and labels."""
 
 
 def speeds(study: dict[str, Any]) -> str:
-    """Compare documents a second with one process, without and beside the fixed costs."""
+    """Compare documents per second with one process; show fixed costs separately."""
     rounds = study["rounds"]
     body = []
     for task, title in TASKS:
@@ -37,7 +37,7 @@ def speeds(study: dict[str, Any]) -> str:
         cells.append(f"{_line(rounds, ('2', 'sizes'), task)[0]:.1f} s")
         body.append(cells)
     heads = ["", "one process, one core", "one process, all cores", "1 executor", "2 executors",
-             "fixed, 2 executors"]  # fmt: skip
+             "fixed cost, 2 executors"]  # fmt: skip
     return (
         f"{markdown(heads, body)}\n\n{study['corpus']}, {_documents(study):,} documents; "
         f"{provenance(study)}"
@@ -45,7 +45,7 @@ def speeds(study: dict[str, Any]) -> str:
 
 
 def overheads(study: dict[str, Any]) -> str:
-    """List costs per session, job or batch that do not depend on the number of documents."""
+    """Show costs that do not depend on the number of documents."""
     rounds, constants = study["rounds"], study["constants"]
 
     def taken(name: str) -> str:
@@ -56,14 +56,14 @@ def overheads(study: dict[str, Any]) -> str:
     few = f"{streamed[0]['documents']} documents"
     rates = constants["models"]
     rows = [
-        ["a session: the driver's Java, and executors asked for", taken("session")],
-        ["executors and their Python are up", taken("executors")],
-        ["the first fit: compiled kernels are loaded", taken("first fit")],
-        [f"a batch of a stream of {few}: predicted, learnt, kept", f"{batch:.1f} s"],
-        ["a model packed, unpacked, merged",
+        ["open a session: start the driver's Java, request executors", taken("session")],
+        ["start the executors and their Python", taken("executors")],
+        ["first fit: load the compiled kernels", taken("first fit")],
+        [f"stream a batch of {few}: predict, learn, save", f"{batch:.1f} s"],
+        ["pack, unpack, merge a model",
          ", ".join(f"{rates[name] / 1e6:,.0f} MB/s" for name in ("pack", "unpack", "merge"))],
     ]  # fmt: skip
-    return markdown(["what", "takes"], rows)
+    return markdown(["step", "time"], rows)
 
 
 def sizing(study: dict[str, Any]) -> str:
@@ -84,8 +84,8 @@ def sizing(study: dict[str, Any]) -> str:
                 f"{found.learn_cores:,.2f}",
             ]
         )
-    heads = ["documents a day", "labels", "a second", "model", "shards", "cores that predict",
-             "sent to shards", "cores that learn 3 %"]  # fmt: skip
+    heads = ["documents per day", "labels", "per second", "model", "shards", "cores to predict",
+             "sent to shards", "cores to learn 3 %"]  # fmt: skip
     return f"{markdown(heads, rows)}\n\n{_footnote(constants)}"
 
 
@@ -108,7 +108,7 @@ def measured(study: dict[str, Any]) -> Constants:
 
 
 def _line(rounds: list[dict[str, Any]], where: tuple[str, str], task: str) -> tuple[float, float]:
-    """Fit a line through the medians of all sizes: fixed seconds, and seconds per document."""
+    """Fit a line to the medians of all sizes; return fixed seconds and seconds per document."""
     rows = [one[where[0]][where[1]] for one in rounds]
     sizes = [row["documents"] for row in rows[0]]
     times = [median(one[at][task] for one in rows) for at in range(len(sizes))]

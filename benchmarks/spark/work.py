@@ -1,4 +1,4 @@
-"""Measure one process, or a driver with executors, each in its own process.
+"""Measure one process, or a driver with executors; each runs in a process of its own.
 
 python -m benchmarks.spark.work alone FOLDER
 python -m benchmarks.spark.work cluster FOLDER MASTER EXECUTORS
@@ -29,7 +29,7 @@ from support.spark_frames import SCHEMA, read_parts
 
 RULES = ("centroid", "margin")
 PARTS = 4  # partitions of every data frame
-STREAMED = (10, 200)  # batches of a stream, and documents of each
+STREAMED = (10, 200)  # batches of a stream, and documents per batch
 SHARDS = 2
 LABELS = (100, 1_000, 10_000)
 LABELLED = {"dimensions": 8192, "max_labels": 16_384}
@@ -53,7 +53,7 @@ def timed(found: dict[str, float], name: str) -> Iterator[None]:
 
 
 def alone(folder: Path) -> dict[str, Any]:
-    """Learn and predict in one process: on one core, and on all of them."""
+    """Learn and predict in one process, on one core and on all cores."""
     warm_up()
     found: dict[str, Any] = {}
     every = os.sched_getaffinity(0)
@@ -85,7 +85,7 @@ def _read(folder: Path) -> Iterator[pa.Table]:
 
 
 def cluster(folder: Path, master: str, executors: str) -> dict[str, Any]:
-    """Learn and predict on executors, and measure how long they take to be ready."""
+    """Learn and predict on executors, and measure how long they take to start."""
     from clasher.adapters.spark import fit, predict, session
 
     took: dict[str, Any] = {}
@@ -167,7 +167,7 @@ def _streamed(spark: Any, folder: Path, scratch: Path) -> dict[str, Any]:
 
 
 def constants(folder: Path) -> dict[str, Any]:
-    """Measure time per document and label on one core, and how fast models are sent."""
+    """Measure time per document and label on one core, and the speed of packing models."""
     from clasher.learning.model_file import packed, unpacked
 
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})

@@ -294,7 +294,7 @@ def test_a_system_is_judged_on_a_test_set(system: str, tmp_path: Path):
 @pytest.mark.parametrize("system", sorted(SYSTEMS.keys() - any_stream()))
 def test_a_system_that_needs_a_test_set_says_so(system: str, tmp_path: Path):
     failed = done(system, Task(stream(), tmp_path))["failed"]
-    assert failed.startswith(f"{system} needs a stream with a test set; say where one begins")
+    assert failed.startswith(f"{system} needs a stream with a test set; set where it begins")
 
 
 def test_a_failure_is_a_result_with_its_reason(small: Prepared):

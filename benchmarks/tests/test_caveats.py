@@ -24,7 +24,7 @@ WITHOUT_F1 = {"bounds", "clusters", "figure-1"}
 ABOUT_IT = {"rule-stream", "rule-test"}
 SEVERAL_SEEDS = {name for name in names() if read(name).seeds > 1}
 WITHDRAWN = {
-    "online IDF makes it 1 again",
+    "online IDF brings ρ back to 1",
     "The perceptron has a higher micro F1 than Mode 1",
     "The perceptron has a higher micro F1 than Mode 1 at the end",
     "Mode 1 has a higher macro F1 than the perceptron",
@@ -148,7 +148,7 @@ def test_a_withdrawn_claim_says_why():
     claim = Claim(says="A", better="clasher-margin", than="knn", withdrawn="it was unfair")
     *_, found, holds = claims.verdict(claim, "news", [row("clasher-margin", 0.9), row("knn", 0.1)])
     assert holds == claims.UNKNOWN
-    assert found == ".900 against .100; it was unfair"
+    assert found == ".900 vs .100; it was unfair"
 
 
 def test_decisions_without_a_safe_margin_are_not_known():

@@ -165,7 +165,7 @@ def test_clock_and_memory_are_those_of_java(tmp_path: Path):
 
 def test_the_output_of_java_is_recorded():
     record = Record(Task(three_topics(50), Path(), points=(20,)))
-    hoeffding_trees.hand_over("0 0 100 110\n20 0.5 120 130\n50 2.0 150 160\n", record)
+    hoeffding_trees.record_output("0 0 100 110\n20 0.5 120 130\n50 2.0 150 160\n", record)
     record.predicted(slice(0, 50), [["oil"]] * 50)
     figures = record.figures()
     assert (figures["seconds"], figures["peak_memory_bytes"]) == (2.0, 160)

@@ -49,7 +49,7 @@ def test_fixed_costs_are_separated_from_costs_per_document():
     assert "| `fit`, margin | 50 k/s | 100 k/s | 40 k/s, × 0.80 | 80 k/s, × 1.60 | 5.0 s |" in shown
     assert "python -m benchmarks.spark" in shown
     written = tables.overheads(study())
-    assert "| a batch of a stream of 200 documents: predicted, learnt, kept | 1.2 s |" in written
+    assert "| stream a batch of 200 documents: predict, learn, save | 1.2 s |" in written
     assert "1,000 MB/s, 500 MB/s, 2,000 MB/s" in written
 
 

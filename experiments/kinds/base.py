@@ -1,4 +1,4 @@
-"""The kinds of experiments: each defines cells, their measurement and their report."""
+"""A kind of experiment defines its cells, how to measure them and how to report them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from experiments.streams import Stream
 from support.corpora import PROJECT
 
 Cells = list[dict[str, Any]]
-"""The results: ``what``, ``stream``, and ``result`` or the reason it ``failed``, of each cell."""
+"""Stored cells: ``what``, ``stream``, and either ``result`` or the reason it ``failed``."""
 
 PRODUCT = PROJECT / "src" / "clasher"
 
@@ -37,14 +37,14 @@ class Kind(Protocol):
         """Draw its pictures, by name."""
 
     def verdicts(self, config: Config, cells: Cells) -> list[list[str]]:
-        """Test its claims: claim, stream, finding, whether it holds."""
+        """Test its claims; return claim, stream, result and whether it holds."""
 
 
 class Study:
-    """Experiments whose parts are functions of one module, from a stream to rows of figures.
+    """Experiments whose parts are functions of one module, each from a stream to rows of figures.
 
-    The module has ``blocks(found)``, which makes tables of the rows of all streams, by part. It may
-    have ``pictures(found)`` and ``verdicts(found)``.
+    The module has ``blocks(found)``, which makes tables from the rows of all streams by part, and
+    may have ``pictures(found)`` and ``verdicts(found)``.
     """
 
     def __init__(self, module: ModuleType) -> None:
@@ -85,7 +85,7 @@ class Study:
 
 
 def rows(cells: Cells) -> dict[str, list[dict[str, Any]]]:
-    """Join the rows of all streams, by part."""
+    """Join the rows of all streams by part."""
     found: dict[str, list[dict[str, Any]]] = {}
     for cell in cells:
         if "failed" in cell:

@@ -1,4 +1,4 @@
-"""The guarantees of the theorems, compared with hashing real text."""
+"""Compare the guarantees of the theorems with the hashing of real text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def distortions(stream: Corpus) -> list[dict[str, Any]]:
 
 
 def decided(stream: Corpus) -> list[dict[str, Any]]:
-    """Measure whether documents stay in their regions."""
+    """Measure how many documents stay in their regions."""
     return list(decisions.decisions(stream))
 
 
@@ -93,19 +93,19 @@ def pictures(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def verdicts(found: dict[str, Any]) -> list[list[str]]:
-    """Test whether the measurements lie inside the guarantees."""
+    """Test whether the measurements stay within the guarantees."""
     lines = []
     for name in _corpora(found["distortions"]):
         for what, says in (
-            ("lengths", "Lengths of 90 % of the documents (TF) lie inside second moments"),
-            ("counts", "63 % of the document frequencies lie inside Theorem 2"),
+            ("lengths", "Length errors of 90 % of the documents (TF) stay within second moments"),
+            ("counts", "Count errors of 63 % of the words stay within Theorem 2"),
         ):
             lines.append([says, name, *_inside(found["distortions"], name, what)])
     return lines + decisions.verdicts(found["decided"])
 
 
 def _inside(results: list[dict[str, Any]], name: str, what: str) -> list[str]:
-    """Find the largest part of a bound that was measured at any size."""
+    """Return the largest measured error at any size, as a share of its bound."""
     part, bound = {"lengths": ("q90", "spread"), "counts": ("q63", "counts")}[what]
     rows = [r for (_, corpus), r in _at(results, False).items() if corpus == name]
     parts = [r[what][part] / r["bounds"][bound] for r in rows if r["bounds"][bound] is not None]
@@ -143,14 +143,14 @@ def _samples(results: list[dict[str, Any]]) -> str:
                 f"{weighed['rarity']:,.0f}",
             ]
         )
-    heads = ["", "documents", "words", "words per document", "least ‖x‖∞ (TF)", "rarity ρ"]
+    heads = ["", "documents", "words", "words per document", "smallest ‖x‖∞ (TF)", "rarity ρ"]
     return markdown(heads, rows)
 
 
 def _table(results: list[dict[str, Any]], idf: bool, what: str, part: str, bound: Any) -> str:
-    """Make a table of one bound for all streams."""
+    """Make a table with one bound for all streams."""
     found, names = _at(results, idf), _corpora(results)
-    heads = ["m", *(["at most"] if bound else []), *names]
+    heads = ["m", *(["guarantee"] if bound else []), *names]
     rows = []
     for m in SIZES:
         cells = [found[m, name] for name in names]
@@ -160,7 +160,7 @@ def _table(results: list[dict[str, Any]], idf: bool, what: str, part: str, bound
 
 
 def _each(results: list[dict[str, Any]], what: str, part: str, bound: str) -> str:
-    """Make a table with a bound for each stream: guaranteed, then measured."""
+    """Make a table with a bound per stream: guaranteed / measured."""
     found, names = _at(results, True), _corpora(results)
     rows = []
     for m in SIZES:
@@ -181,5 +181,5 @@ def _theorem_1(results: list[dict[str, Any]]) -> str:
         bound, spread = Norms(m, CONFIDENCE), Spread(m, CONFIDENCE)
         words = NONE if bound.largest_weight is None else f"{bound.largest_weight**-2:,.0f}"
         rows.append([_power(m), _beside(bound.error), words, _beside(spread.error)])
-    heads = ["m", "Theorem 1", "if a document has at least … different words", "second moments"]
+    heads = ["m", "Theorem 1", "different words a document needs", "second moments"]
     return markdown(heads, rows)

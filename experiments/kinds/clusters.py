@@ -1,4 +1,4 @@
-"""Clusters of unlabelled text, beside mini-batch k-means."""
+"""Cluster unlabelled text with clasher and with mini-batch k-means."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 def clusters(stream: Corpus) -> list[dict[str, Any]]:
-    """Cluster the documents that have one label, and compare the clusters with it."""
+    """Cluster documents with a single label, and compare the clusters with the labels."""
     texts, truth = sample(stream)
     about = {"corpus": stream.name, "documents": len(truth), "labels": len(np.unique(truth))}
     return [
@@ -34,7 +34,7 @@ def clusters(stream: Corpus) -> list[dict[str, Any]]:
 
 
 def sample(stream: Corpus) -> tuple[list[str], Numbers]:
-    """Take every n-th document with one label, so that they span the stream, in its order."""
+    """Sample documents with a single label evenly over the stream, in its order."""
     labels = stream.labels.to_pylist()
     single = [at for at, own in enumerate(labels) if len(own) == 1]
     single = single[:: max(1, len(single) // DOCUMENTS)][:DOCUMENTS]
@@ -44,7 +44,7 @@ def sample(stream: Corpus) -> tuple[list[str], Numbers]:
 
 
 def ours(texts: list[str], truth: Numbers, k: int) -> list[dict[str, Any]]:
-    """Cluster each document as it arrives, and all of them again at the end."""
+    """Assign each document to a cluster as it arrives, and all of them again at the end."""
     Clusters(2, 2).learn_many(["compile the kernels"])
     results = []
     for name, settings in VARIANTS.items():
@@ -84,7 +84,7 @@ def score(found: npt.NDArray[Any], truth: Numbers) -> dict[str, float]:
 
 
 def purity(found: npt.NDArray[Any], truth: Numbers) -> float:
-    """Return the part of documents with the most common label of their cluster.
+    """Return the share of documents that have the most common label of their cluster.
 
     >>> purity(np.array([0, 0, 0, 1]), np.array([5, 5, 2, 2]))
     0.75

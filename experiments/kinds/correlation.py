@@ -1,4 +1,4 @@
-"""Section 6.2: inner products of documents before and after hashing."""
+"""Compare inner products of documents before and after hashing (section 6.2)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.corpora import SEED, Corpus
 
 PAIRS = 2_000_000
 POWERS = range(4, 19)
-READING = Analyzer(stop_words="english", stemmer="english")
+ANALYZER = Analyzer(stop_words="english", stemmer="english")
 CURVES = {
     "tf": ("TF and hashed TF", "#d62728"),
     "mixed": ("TF-IDF and hashed TF", "#2ca02c"),
@@ -32,14 +32,14 @@ Integers = npt.NDArray[np.int64]
 
 
 def correlations(stream: Corpus) -> Iterator[dict[str, Any]]:
-    """Compute Pearson's ρ of the inner products of random pairs of documents, for each size."""
+    """Compute Pearson's ρ between exact and hashed inner products of random pairs, for each m."""
     drawn = min(PAIRS, len(stream) ** 2)
     pairs = np.random.default_rng(SEED).integers(0, len(stream), (drawn, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    exact = [products(*rows, pairs) for rows in weighed(*Terms(READING).count(stream.texts))]
+    exact = [products(*rows, pairs) for rows in weigh(*Terms(ANALYZER).count(stream.texts))]
     for power in POWERS:
-        hashed = Hasher(2**power, analyzer=READING).hash_many(stream.texts)
-        found = weighed(hashed.indptr, hashed.buckets, hashed.counts)
+        hashed = Hasher(2**power, analyzer=ANALYZER).hash_many(stream.texts)
+        found = weigh(hashed.indptr, hashed.buckets, hashed.counts)
         tf, tfidf = (products(*rows, pairs) for rows in found)
         yield {
             "corpus": stream.name,
@@ -52,8 +52,8 @@ def correlations(stream: Corpus) -> Iterator[dict[str, Any]]:
         }
 
 
-def weighed(indptr: Integers, columns: Any, counts: Any) -> list[tuple[Integers, Integers, Floats]]:
-    """Make rows with raw counts, and with counts times log(n / n_k); columns ascend in each row."""
+def weigh(indptr: Integers, columns: Any, counts: Any) -> list[tuple[Integers, Integers, Floats]]:
+    """Return rows of counts, and of counts times log(n / n_k), with ascending columns."""
     documents = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     order = np.lexsort((columns, documents))
     columns, tf = columns[order].astype(np.int64), counts[order].astype(np.float64)
@@ -100,7 +100,7 @@ def correlation(one: Floats, other: Floats) -> float:
 
 
 def blocks(found: dict[str, Any]) -> dict[str, str]:
-    """Make a row for each size, three columns for each stream."""
+    """Make a row per size, three columns per stream."""
     rows = found["correlations"]
     corpora = distinct(row["corpus"] for row in rows)
     at = {(row["corpus"], row["dimensions"]): row for row in rows}
@@ -116,7 +116,7 @@ def blocks(found: dict[str, Any]) -> dict[str, str]:
 
 
 def pictures(found: dict[str, Any]) -> dict[str, Any]:
-    """Draw Figure 1, a panel for each stream."""
+    """Draw Figure 1, a panel per stream."""
     rows = found["correlations"]
     corpora = distinct(row["corpus"] for row in rows)
     picture, grid = plots.canvas(1, len(corpora), width=4.6, height=3.4)
@@ -126,13 +126,13 @@ def pictures(found: dict[str, Any]) -> dict[str, Any]:
             x = [row["dimensions"] for row in mine]
             y = [row[curve] for row in mine]
             axes.plot(x, y, marker="o", markersize=3, color=colour, label=title)
-        plots.label(axes, "dimensions", "correlation")
+        plots.label_axes(axes, "dimensions", "correlation")
         axes.set_title(corpus, loc="left")
-    return {"figure-1": plots.finished(picture, grid)}
+    return {"figure-1": plots.add_legend(picture, grid)}
 
 
 def verdicts(found: dict[str, Any]) -> list[list[str]]:
-    """Test the landmarks that the paper names."""
+    """Test the values that the paper names."""
     rows = found["correlations"]
     at = {(row["corpus"], row["dimensions"]): row for row in rows}
     largest = rows[-1]["dimensions"]
@@ -141,10 +141,10 @@ def verdicts(found: dict[str, Any]) -> list[list[str]]:
         end = at[corpus, largest]
         for says, value, holds in (
             ("TF: ρ is about 0.924 at m = 2^12", at[corpus, 2**12]["tf"], lambda v: v > 0.9),
-            ("TF: ρ is practically 1 after m = 2^14", at[corpus, 2**15]["tf"], lambda v: v > 0.985),
-            ("hashed TF goes to about 0.95 of TF-IDF", end["mixed"], lambda v: 0.9 <= v <= 0.98),
+            ("TF: ρ is practically 1 above m = 2^14", at[corpus, 2**15]["tf"], lambda v: v > 0.985),
+            ("hashed TF against TF-IDF: ρ nears 0.95", end["mixed"], lambda v: 0.9 <= v <= 0.98),
         ):
             lines.append([says, corpus, f"ρ = {value:.3f}", YES if holds(value) else NO])
-        measured = f"ρ = {end['tfidf']:.3f} with the IDF of the end of the stream, not online"
-        lines.append(["online IDF makes it 1 again", corpus, measured, UNKNOWN])
+        measured = f"ρ = {end['tfidf']:.3f}, but with the final IDF of the stream, not online"
+        lines.append(["online IDF brings ρ back to 1", corpus, measured, UNKNOWN])
     return lines

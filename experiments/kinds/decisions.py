@@ -1,4 +1,4 @@
-"""Section 4: how often the nearest prototype is the same before and after hashing."""
+"""Measure how often hashing keeps the nearest prototype of a document (section 4)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from experiments.claims import NO, UNKNOWN, YES
 from experiments.tables import distinct
 from support.corpora import Corpus
 
-DOCUMENTS = 4_000  # half of them make prototypes, half of them are decided on
+DOCUMENTS = 4_000  # half make the prototypes, half are decided on
 POWERS = range(6, 21)
 SEEDS = 3
 CONFIDENCE = 0.95
@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def decisions(stream: Corpus) -> Iterator[dict[str, Any]]:
-    """Documents of unit length (TF), a mean document for each label, Euclidean distance."""
+    """Compare the nearest label means before and after hashing (unit length, TF, Euclidean)."""
     stream = stream.head(DOCUMENTS)
     half = len(stream) // 2
     members = memberships(stream.labels[:half].to_pylist())
@@ -58,7 +58,7 @@ def decisions(stream: Corpus) -> Iterator[dict[str, Any]]:
 
 
 def memberships(sets: list[list[str]]) -> Any:
-    """A row for each label that makes the mean of its documents."""
+    """Return a matrix that turns documents into the mean of each label."""
     names = sorted({label for labels in sets for label in labels})
     numbers = {name: number for number, name in enumerate(names)}
     rows = [numbers[label] for labels in sets for label in labels]
@@ -68,7 +68,7 @@ def memberships(sets: list[list[str]]) -> Any:
 
 
 def distances(counts: Any, members: Any, half: int) -> Floats:
-    """‖x − p‖² of each document of the second half and each prototype of the first."""
+    """Return ‖x − p‖² of each document of the second half and each prototype of the first."""
     lengths = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).ravel())
     x = (diags_array(1.0 / np.maximum(lengths, 1e-12)) @ counts).tocsr()
     prototypes = members @ x[:half]
@@ -80,14 +80,14 @@ def distances(counts: Any, members: Any, half: int) -> Floats:
 
 
 def relative_margins(found: Floats) -> Floats:
-    """η̄: how much farther the second nearest prototype is, in parts of the farthest."""
+    """Return η̄: how much farther the second prototype is, as a share of the farthest."""
     nearest = np.partition(found, 1, axis=1)
     margins: Floats = (nearest[:, 1] - nearest[:, 0]) / found.max(axis=1)
     return margins
 
 
 def safe(same: npt.NDArray[np.bool_], margins: Floats, margin: float | None) -> dict[str, Any]:
-    """How many documents have a margin that is safe, and how many of these kept their region."""
+    """Return the share of documents with a safe margin, and the share of those that stayed."""
     chosen = margins >= (np.inf if margin is None else margin)
     kept = round(float(same[:, chosen].mean()), 4) if chosen.any() else None
     return {"margin": margin, "documents": round(float(chosen.mean()), 4), "agreement": kept}
@@ -97,7 +97,7 @@ def safe(same: npt.NDArray[np.bool_], margins: Floats, margin: float | None) -> 
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Agreement of all documents, and of those that second moments call safe."""
+    """Show the agreement of all documents, and of those that second moments call safe."""
     corpora = distinct(row["corpus"] for row in rows)
     at = {(row["corpus"], row["dimensions"]): row for row in rows}
     lines = []
@@ -115,22 +115,22 @@ def _cell(row: dict[str, Any]) -> str:
 
 
 def picture(rows: list[dict[str, Any]]) -> Any:
-    """Agreement against dimensions."""
+    """Draw agreement against dimensions."""
     drawn, grid = plots.canvas(1, 1, width=5.2, height=3.2)
     for corpus in distinct(row["corpus"] for row in rows):
         mine = [row for row in rows if row["corpus"] == corpus]
         x, y = [row["dimensions"] for row in mine], [row["agreement"] for row in mine]
         grid[0, 0].plot(x, y, marker="o", markersize=3, label=corpus)
-    plots.label(grid[0, 0], "dimensions", "agreement")
-    return plots.finished(drawn, grid)
+    plots.label_axes(grid[0, 0], "dimensions", "agreement")
+    return plots.add_legend(drawn, grid)
 
 
 def verdicts(rows: list[dict[str, Any]]) -> list[list[str]]:
-    """Decisions that are safe by Lemma 2 or by second moments are kept as often as promised."""
+    """Test whether safe decisions stay as often as Lemma 2 and second moments promise."""
     lines = []
     for corpus in distinct(row["corpus"] for row in rows):
         for bound, title in (
-            ("lemma_2", "Lemma 2, Eq. 6 left aside,"),
+            ("lemma_2", "Lemma 2 (ignoring Eq. 6)"),
             ("second_moments", "second moments"),
         ):
             kept = [
@@ -138,8 +138,8 @@ def verdicts(rows: list[dict[str, Any]]) -> list[list[str]]:
                 for row in rows
                 if row["corpus"] == corpus and row[bound]["agreement"] is not None
             ]
-            says = f"Decisions with a margin that is safe by {title} stay with probability 0.95"
-            found = f"at least {min(kept):.1%} of them did" if kept else "no margin is so large"
+            says = f"Decisions with a safe margin by {title} stay with probability 0.95"
+            found = f"at least {min(kept):.1%} stayed" if kept else "no margin is large enough"
             holds = UNKNOWN if not kept else YES if min(kept) >= CONFIDENCE else NO
             lines.append([says, corpus, found, holds])
     return lines

@@ -1,4 +1,4 @@
-"""Forgetting: F1 over time, its cost without drift, and how soon changes are found."""
+"""Measure forgetting: F1 over time, the cost without drift, and the delay of detectors."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ MADE_UP = {
 }
 PARTS = 10
 TENTHS = range(1, PARTS + 1)
-DOCUMENTS, LABELS, SEEDS = 12_000, 50, 2  # of the made-up streams
-TOLD = 12  # alarms that the page shows
+DOCUMENTS, LABELS, SEEDS = 12_000, 50, 2  # of the synthetic streams
+SHOWN_ALARMS = 12
 
 
 # ── a stream over time ───────────────────────────────────────────────────────────────────────────
 
 
 def over_time(stream: Corpus) -> Iterator[dict[str, Any]]:
-    """Test, then train in every way; return figures of the whole and of each tenth."""
+    """Test, then train with every setting; yield scores of the whole and of each tenth."""
     edges = [len(stream) * part // PARTS for part in range(PARTS + 1)]
     for rule in RULES:
         hashed = Clasher(rule=rule, words=True).hash_many(stream.texts)
@@ -68,7 +68,7 @@ def over_time(stream: Corpus) -> Iterator[dict[str, Any]]:
 def prequential_parts(
     model: Clasher, hashed: Hashed, labels: pa.ListArray, edges: list[int]
 ) -> list[Metrics]:
-    """Return the measures between the outer edges, and between all neighbouring edges."""
+    """Return the metrics of the whole stream, then those between neighbouring edges."""
     whole = Metrics()
     parts = []
     for first, last in pairwise(edges):
@@ -87,14 +87,14 @@ def _scores(metrics: Metrics) -> dict[str, float]:
     return {"macro_f1": round(metrics.macro_f1, 4), "micro_f1": round(metrics.micro_f1, 4)}
 
 
-# ── made-up streams ──────────────────────────────────────────────────────────────────────────────
+# ── synthetic streams ────────────────────────────────────────────────────────────────────────────
 
 
 class MadeUp(NamedTuple):
-    """A made-up stream in memory."""
+    """A synthetic stream in memory."""
 
     stream: Stream
-    hashed: dict[str, Hashed]  # by rule: they differ in what they read
+    hashed: dict[str, Hashed]  # by rule: rules read text differently
     labels: pa.ListArray
 
     @classmethod
@@ -105,13 +105,13 @@ class MadeUp(NamedTuple):
 
 
 def made_up(documents: int = DOCUMENTS) -> Iterator[dict[str, Any]]:
-    """Measure every way to forget on made-up streams of every kind."""
+    """Measure every setting on synthetic streams with every kind of drift."""
     for drift in DRIFTS:
-        yield from drifting(drift, documents)
+        yield from one_drift(drift, documents)
 
 
-def drifting(drift: str, documents: int) -> Iterator[dict[str, Any]]:
-    """Measure every way to forget on streams of one kind: the mean of several seeds."""
+def one_drift(drift: str, documents: int) -> Iterator[dict[str, Any]]:
+    """Measure every setting on streams with one kind of drift: the mean of several seeds."""
     streams = [Stream(documents, LABELS, drift, seed=seed) for seed in range(SEEDS)]
     kept = [MadeUp.of(stream) for stream in streams]
     for rule in RULES:
@@ -122,26 +122,26 @@ def drifting(drift: str, documents: int) -> Iterator[dict[str, Any]]:
 
 
 def _after(made: MadeUp, rule: str, how: dict[str, Any]) -> dict[str, Any]:
-    """Return F1 before and after the drift, and what the detector found."""
+    """Return F1 before and after the drift, and the delays and false alarms of the detector."""
     stream = made.stream
     start = stream.points[0] if stream.points else len(stream) // 2
     model = Clasher(rule=rule, **how)
     edges = [0, start, len(stream)]
     _, before, after = prequential_parts(model, made.hashed[rule], made.labels, edges)
-    rang = [alarm.document for alarm in model.alarms]
+    alarms = [alarm.document for alarm in model.alarms]
     turns = stream.points if stream.drift == "recurring" else stream.points[:1]
     ends = [*turns[1:], len(stream)][: len(turns)]
     delays = [
-        min(document - turn for document in rang if turn < document <= end)
+        min(document - turn for document in alarms if turn < document <= end)
         for turn, end in zip(turns, ends, strict=True)
-        if any(turn < document <= end for document in rang)
+        if any(turn < document <= end for document in alarms)
     ]
     return {
         "before": _scores(before),
         "after": _scores(after),
         "turns": len(turns),
         "delays": delays,
-        "false_alarms": sum(not stream.points or document <= start for document in rang),
+        "false_alarms": sum(not stream.points or document <= start for document in alarms),
     }
 
 
@@ -169,7 +169,7 @@ def blocks(found: dict[str, Any]) -> dict[str, str]:
     return {
         "overall": overall(real),
         **{f"time_{rule}": time_table(real, rule) for rule in RULES},
-        "rings": ring_table(real),
+        "rings": alarm_counts(real),
         "alarms": alarm_table(real),
         "synth": synth_table(synthetic),
         "detection": detection_table(synthetic),
@@ -185,13 +185,13 @@ def pictures(found: dict[str, Any]) -> dict[str, Any]:
         for measure, axes in zip(("macro_f1", "micro_f1"), line, strict=True):
             for row in (row for row in real if row["order"] == order):
                 axes.plot(TENTHS, [tenth[measure] for tenth in row["tenths"]], label=row["way"])
-            plots.label(axes, "tenth of the stream", measure)
+            plots.label_axes(axes, "tenth of the stream", measure)
         line[0].set_title(f"{real[0]['corpus']}, {order}", loc="left")
-    return {"drift": plots.finished(picture, grid)}
+    return {"drift": plots.add_legend(picture, grid)}
 
 
 def overall(real: list[dict[str, Any]]) -> str:
-    """Make the table of the whole stream, in its order and shuffled."""
+    """Show F1 of the whole stream, in its order and shuffled."""
     found = {(r["rule"], r["way"], r["order"]): r for r in real}
     orders = list(dict.fromkeys(r["order"] for r in real))
     return markdown(
@@ -203,8 +203,8 @@ def overall(real: list[dict[str, Any]]) -> str:
     )
 
 
-def ring_table(real: list[dict[str, Any]]) -> str:
-    """Count alarms: on a shuffled stream, each one is false."""
+def alarm_counts(real: list[dict[str, Any]]) -> str:
+    """Count the alarms; on a shuffled stream, every alarm is false."""
     found = {(r["rule"], r["way"], r["order"]): len(r["alarms"]) for r in real}
     orders = list(dict.fromkeys(r["order"] for r in real))
     return markdown(
@@ -218,7 +218,7 @@ def ring_table(real: list[dict[str, Any]]) -> str:
 
 
 def time_table(real: list[dict[str, Any]], rule: str) -> str:
-    """Make the table of the tenths of the stream in its own order."""
+    """Show F1 of each tenth of the stream, in its own order."""
     rows = [r for r in real if r["rule"] == rule and r["order"] == real[0]["order"]]
     return markdown(
         ["forgetting", *(f"{tenth}" for tenth in range(1, PARTS + 1))],
@@ -230,7 +230,7 @@ def alarm_table(real: list[dict[str, Any]]) -> str:
     """List the alarms of the built-in detector."""
     rows = [r for r in real if r["way"] == "detector window" and r["rule"] == "margin"]
     return markdown(
-        ["document", "label", "errors", "gained", "lost"],
+        ["document", "label", "error rate", "words gained", "words lost"],
         [
             [
                 f"{alarm['document']:,}",
@@ -239,13 +239,13 @@ def alarm_table(real: list[dict[str, Any]]) -> str:
                 ", ".join(alarm["gained"]) or NONE,
                 ", ".join(alarm["lost"]) or NONE,
             ]
-            for alarm in rows[0]["alarms"][:TOLD]
+            for alarm in rows[0]["alarms"][:SHOWN_ALARMS]
         ],
     )
 
 
 def synth_table(made: list[dict[str, Any]]) -> str:
-    """Make the table of F1 since the drift began."""
+    """Show F1 since the drift began."""
     return markdown(
         ["drift", "rule", *MADE_UP],
         [
@@ -263,15 +263,15 @@ def synth_table(made: list[dict[str, Any]]) -> str:
 
 
 def detection_table(made: list[dict[str, Any]]) -> str:
-    """List the changes that were found, how soon, and the false alarms."""
-    watching = [way for way, how in MADE_UP.items() if "detector" in how]
+    """Show how many changes were found, how soon, and the false alarms."""
+    detectors = [way for way, how in MADE_UP.items() if "detector" in how]
     heads = ["drift", "rule"]
-    for way in watching:
+    for way in detectors:
         heads += [f"{way}: found", "median delay", "false alarms"]
     return markdown(
         heads,
         [
-            [row["drift"], row["rule"], *(c for way in watching for c in _found(row["ways"][way]))]
+            [row["drift"], row["rule"], *(c for way in detectors for c in _found(row["ways"][way]))]
             for row in made
         ],
     )

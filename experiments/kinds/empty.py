@@ -1,4 +1,4 @@
-"""Documents without labels: whether to predict the best label if none passes the threshold."""
+"""Compare ways to predict documents without labels: force the best label, or not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from benchmarks.tables import both_f1, markdown
 from clasher import Clasher
 from clasher.evaluate import evaluate
-from experiments.kinds.margin import measured
+from experiments.kinds.margin import measure_variants
 from experiments.kinds.margin_kernel import ALWAYS, BY_EMPTY_F1, BY_F1, LEARNT, NEVER, Rule
 from support.corpora import Corpus
 
@@ -28,7 +28,7 @@ TRIED = {
     "best micro F1": BY_F1,
     "best micro F1, wrong labels of labelled documents not counted": BY_EMPTY_F1,
 }
-RARE = 1 / 16  # of the documents
+RARE = 1 / 16  # share of the documents
 NONSENSE = "qwzx vbnmk plokij"
 
 Sets = list[set[str]]
@@ -43,13 +43,13 @@ def everything(sets: Sets) -> Sets:
 
 
 def one_in_twenty(sets: Sets) -> Sets:
-    """Take the labels of one document in twenty away, drawn at random."""
+    """Remove the labels of one document in twenty, drawn at random."""
     taken = np.random.default_rng(0).random(len(sets)) < 1 / 20
     return [set() if empty else own for empty, own in zip(taken, sets, strict=True)]
 
 
 def half(sets: Sets) -> Sets:
-    """Take the most frequent labels away until half of the documents have none."""
+    """Remove the most frequent labels until half of the documents have none."""
     for label, _ in Counter(label for own in sets for label in own).most_common():
         if 2 * sum(not own for own in sets) >= len(sets):
             break
@@ -58,14 +58,14 @@ def half(sets: Sets) -> Sets:
 
 
 def one_label(sets: Sets) -> Sets:
-    """Keep the most frequent label that fewer than one document in 16 has."""
+    """Keep only the most frequent label among those of fewer than one document in 16."""
     counts = Counter(label for own in sets for label in own).most_common()
     kept = next((label for label, count in counts if count < RARE * len(sets)), counts[-1][0])
     return [own & {kept} for own in sets]
 
 
 def later(sets: Sets) -> Sets:
-    """Keep all labels of the first half, and one of the second."""
+    """Keep all labels in the first half and one in the second."""
     middle = len(sets) // 2
     return sets[:middle] + one_label(sets)[middle:]
 
@@ -90,7 +90,7 @@ def without(stream: Corpus, take: Callable[[Sets], Sets]) -> Corpus:
 
 
 def ways(stream: Corpus) -> list[dict[str, Any]]:
-    """Measure F1 of each way on each stream, the mean of several hash seeds."""
+    """Measure F1 of each setting on each stream, averaged over several hash seeds."""
     rows = []
     for name, take in STREAMS.items():
         given = without(stream, take)
@@ -112,13 +112,13 @@ def _mean(stream: Corpus, rule: str, at_least_one: bool | None) -> dict[str, Any
 
 
 def tried(stream: Corpus) -> list[dict[str, Any]]:
-    """Measure F1 of other ways to learn it, with seed 0."""
+    """Measure F1 of other ways to learn when to predict, with seed 0."""
     rows = []
     for name, take in STREAMS.items():
         given = without(stream, take)
-        reading = Clasher().settings.analyzer
-        variants = {way: (Rule(guess=guess), reading) for way, guess in TRIED.items()}
-        found = measured(given, variants)["variants"]
+        analyzer = Clasher().settings.analyzer
+        variants = {way: (Rule(guess=guess), analyzer) for way, guess in TRIED.items()}
+        found = measure_variants(given, variants)["variants"]
         rows.append({"corpus": stream.name, "stream": name, "ways": found})
     return rows
 
@@ -152,7 +152,7 @@ def _ways(rows: list[dict[str, Any]], rule: str) -> str:
 
 
 def _nonsense(rows: list[dict[str, Any]]) -> str:
-    """Count the models in which nonsense gets a label, by stream."""
+    """Count the models that predict a label for nonsense, by stream."""
     corpora = list(dict.fromkeys(row["corpus"] for row in rows))
     found = {(r["corpus"], r["stream"]): r["ways"] for r in rows if r["rule"] == "margin"}
     return markdown(

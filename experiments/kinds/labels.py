@@ -1,4 +1,4 @@
-"""Labels in practice: for few documents, late, or wrong at first."""
+"""Measure learning from few, late and wrong labels."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ RULES = ("margin", "centroid", "mistake", "perceptron")
 PROBABILITIES = (1.0, 0.25, 0.125, 0.0625, 0.03125)  # the last four are those of Figure 6
 LATE_RULES = ("margin", "centroid")
 DELAYS = (0, 100, 1_000, 4_000)
-WAITING = 5_000  # documents the model keeps
-MOST_LATE = 20_000  # documents of a stream, learnt one by one
+PENDING = 5_000  # documents that wait for labels in the model
+MOST_LATE = 20_000  # documents per stream, learnt one by one
 WRONG_RULES = ("margin", "centroid", "perceptron")
-WRONG = 0.2  # of the documents have the labels of another one
+WRONG = 0.2  # share of documents that get the labels of another one
 SEED = 0
 
 
 def few(stream: Corpus) -> list[dict[str, Any]]:
-    """Section 6.6: test, then train; show labels with a probability."""
+    """Test, then train; give each document its labels with a probability (section 6.6)."""
     rows = []
     for rule in RULES:
         for probability in PROBABILITIES:
@@ -40,13 +40,13 @@ def few(stream: Corpus) -> list[dict[str, Any]]:
 
 
 def late(stream: Corpus) -> list[dict[str, Any]]:
-    """Test, then train; labels come some documents after their document."""
+    """Test, then train; labels arrive a number of documents late."""
     stream = stream.head(MOST_LATE)
     texts, truth = stream.texts.to_pylist(), stream.labels.to_pylist()
     rows = []
     for rule in LATE_RULES:
         for delay in DELAYS:
-            model, metrics = Clasher(rule=rule, pending=WAITING), Metrics()
+            model, metrics = Clasher(rule=rule, pending=PENDING), Metrics()
             predicted = []
             for at, text in enumerate(texts):
                 predicted.append(model.predict(text))
@@ -60,7 +60,7 @@ def late(stream: Corpus) -> list[dict[str, Any]]:
 
 
 def wrong(stream: Corpus) -> list[dict[str, Any]]:
-    """Train on four fifths, test on the last: right labels, wrong labels, corrected labels."""
+    """Train on four fifths with right, wrong and corrected labels; test on the last fifth."""
     stream = stream.head(2 * MOST_LATE)
     cut = len(stream) * 4 // 5
     texts, right = stream.texts[:cut].to_pylist(), stream.labels[:cut].to_pylist()
@@ -113,11 +113,11 @@ def _late(rows: list[dict[str, Any]]) -> str:
 
 
 def _delay(delay: int) -> str:
-    return f"{delay:,} later" if delay else "at once"
+    return f"{delay:,} documents late" if delay else "at once"
 
 
 def _wrong(rows: list[dict[str, Any]]) -> str:
-    heads = ["stream", "rule", "documents, wrong", "right", "wrong", "wrong, then corrected"]
+    heads = ["stream", "rule", "documents, wrong ones", "right", "wrong", "wrong, then corrected"]
     body = [
         [row["corpus"], row["rule"], f"{row['documents']:,}, {row['wrong']:,}"]
         + [both_f1(row["scores"][name]) for name in ("right", "wrong", "corrected")]
@@ -127,7 +127,7 @@ def _wrong(rows: list[dict[str, Any]]) -> str:
 
 
 def _table(heads: list[str], rows: list[dict[str, Any]], key: tuple[str, ...], cell: Any) -> str:
-    """Make a row for each value of ``key``, its cells in order of measurement."""
+    """Make a row per value of ``key``, with cells in order of measurement."""
     body: dict[tuple[str, ...], list[str]] = {}
     for row in rows:
         names = tuple(row[name] for name in key)

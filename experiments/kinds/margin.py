@@ -1,4 +1,4 @@
-"""The margin rule: what each of its parts is worth, what else was tried, how it starts."""
+"""Measure the margin rule: the value of its parts, failed variants, and its first documents."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ SHOWN = ("before", "now")
 
 def parts(stream: Corpus) -> list[dict[str, Any]]:
     """Measure every variant on a stream."""
-    return [measured(stream, {**PARTS, **TRIED})]
+    return [measure_variants(stream, {**PARTS, **TRIED})]
 
 
 def other(stream: Corpus) -> list[dict[str, Any]]:
-    """Measure the first and the last version, on a stream that was not used to choose anything."""
-    return [measured(stream, {name: PARTS[name] for name in SHOWN})]
+    """Measure the first and the current version on a stream that no choice was based on."""
+    return [measure_variants(stream, {name: PARTS[name] for name in SHOWN})]
 
 
 def memory() -> list[dict[str, int]]:
@@ -65,16 +65,16 @@ def memory() -> list[dict[str, int]]:
 # ── one stream ───────────────────────────────────────────────────────────────────────────────────
 
 
-def measured(stream: Corpus, variants: dict[str, tuple[Rule, Analyzer]]) -> dict[str, Any]:
-    """Measure F1 at the points and at the end, and the calibration error, of each variant."""
+def measure_variants(stream: Corpus, variants: dict[str, tuple[Rule, Analyzer]]) -> dict[str, Any]:
+    """Measure F1 along the stream and the calibration error of each variant."""
     ids, indptr = truth_of(stream)
     labels = int(ids.max(initial=-1)) + 1
     points = tuple(point for point in POINTS if point < len(stream))
     found = {}
-    for reading in dict.fromkeys(analyzer for _, analyzer in variants.values()):
-        hashed = Hasher(DIMENSIONS, analyzer=reading).hash_many(stream.texts)
-        for name, (rule, analyzer) in variants.items():
-            if analyzer == reading:
+    for analyzer in dict.fromkeys(analyzer for _, analyzer in variants.values()):
+        hashed = Hasher(DIMENSIONS, analyzer=analyzer).hash_many(stream.texts)
+        for name, (rule, own) in variants.items():
+            if own == analyzer:
                 arrays = walk(hashed, ids, indptr, labels, DIMENSIONS, rule, points)
                 found[name] = figures(arrays, points)
     return {
@@ -131,13 +131,13 @@ def _f1(hits: npt.NDArray[np.int64]) -> dict[str, float]:
 
 
 def calibration_error(shades: npt.NDArray[np.float64]) -> float:
-    """Compute ECE: the distance between mean probability and share of true labels."""
+    """Compute the expected calibration error: |mean probability − share of true labels|."""
     probability, true, count = shades
     return float(np.abs(probability - true).sum() / max(count.sum(), 1.0))
 
 
 def memory_of(before: bool, labels: int = 173) -> int:
-    """Return the bytes of a model; the first version had an AdaGrad sum for each weight."""
+    """Return the bytes of a model; the first version kept an AdaGrad sum per weight."""
     model = Clasher(max_labels=labels)
     bytes_ = model.max_nbytes
     if before:
@@ -163,7 +163,7 @@ def blocks(found: dict[str, Any]) -> dict[str, str]:
 
 
 def variants(streams: list[dict[str, Any]], names: Any) -> str:
-    """Make a row for each variant, a column for each stream, the mean last."""
+    """Make a row per variant, a column per stream, and the mean last."""
     return markdown(
         ["", *(_title(stream) for stream in streams), "mean"],
         [
@@ -178,7 +178,7 @@ def variants(streams: list[dict[str, Any]], names: Any) -> str:
 
 
 def start(streams: list[dict[str, Any]]) -> str:
-    """F1 after the first documents."""
+    """Show F1 after the first documents."""
     points = list(streams[0]["variants"]["now"]["early"])
     return markdown(
         ["", *(f"{stream['corpus']}, {name}" for stream in streams for name in SHOWN)],
@@ -197,7 +197,7 @@ def start(streams: list[dict[str, Any]]) -> str:
 
 
 def others(streams: list[dict[str, Any]]) -> str:
-    """Compare the first and the last version on other streams."""
+    """Compare the first and the current version on other streams."""
     return markdown(
         ["", *SHOWN],
         [
@@ -211,7 +211,7 @@ def others(streams: list[dict[str, Any]]) -> str:
 
 
 def calibration(streams: list[dict[str, Any]]) -> str:
-    """The calibration error of σ(z), and of the probabilities that ``probabilities`` gives."""
+    """Show the calibration error of σ(z) and of calibrated probabilities."""
     return markdown(
         ["", *(stream["corpus"] for stream in streams)],
         [
@@ -222,7 +222,7 @@ def calibration(streams: list[dict[str, Any]]) -> str:
 
 
 def megabytes(found: dict[str, int]) -> str:
-    """The memory of a model of arxiv."""
+    """Show the memory of a model of arxiv."""
     return markdown(list(found), [[f"{bytes_ / 1e6:,.0f} MB" for bytes_ in found.values()]])
 
 

@@ -1,7 +1,7 @@
 """The margin rule with switches for its parts.
 
-Complete labels, cosines and TF-IDF only. ``Rule()`` is the rule of ``Clasher()``, ``BEFORE`` that
-of its first version. A test compares both with the product.
+It supports only complete labels, cosines and TF-IDF. ``Rule()`` is the rule of ``Clasher()``,
+``BEFORE`` that of its first version. A test compares ``Rule()`` with the product.
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ SHADES = 20  # bins of probabilities
 
 
 class Rule(NamedTuple):
-    """The switches."""
+    """The switches of the rule."""
 
     step: float = float(STEP)
     slack: float = SLACK
     rare: float = RARE
-    growing: bool = True  # larger steps of larger weights
-    by_weight: bool = False  # an AdaGrad sum for each weight
-    regions: bool = True  # the fractions of three regions instead of one
+    growing: bool = True  # larger weights take larger steps
+    by_weight: bool = False  # one AdaGrad sum per weight
+    regions: bool = True  # label fractions of three regions instead of one
     look: bool = True  # the second look
     lead: bool = True  # first words weigh more
-    early: bool = True  # a first threshold after 100 documents
+    early: bool = True  # choose the first threshold after 100 documents
     telling: bool = False  # words of few labels weigh more
-    own_cuts: bool = False  # a threshold for each label
+    own_cuts: bool = False  # one threshold per label
     replay: bool = False  # learn an earlier document again with each one
-    root: bool = False  # the prototypes' sums as signed square roots
+    root: bool = False  # keep prototype sums as signed square roots
     guess: int = LEARNT  # when to predict the best label below the threshold
 
 
@@ -77,7 +77,7 @@ BEFORE = Rule(
 
 
 class Arrays(NamedTuple):
-    """The learnt arrays, and scratch space."""
+    """Learnt arrays and scratch space."""
 
     frequencies: Any  # float64[m]
     rows: Any  # float32[m, 2, L]
@@ -117,7 +117,7 @@ def walk(
     rule: Rule,
     points: tuple[int, ...] = (),
 ) -> Arrays:
-    """Test, then train; ``hits`` has a row for each point and one for the end."""
+    """Test, then train; ``hits`` has a row per point and one for the end."""
     width = -(-labels // VECTOR) * VECTOR
     matrix = dimensions if rule.by_weight else 0
     arrays = Arrays(
@@ -157,7 +157,7 @@ def walk(
 
 @kernel
 def stream(indptr, buckets, counts, label_indptr, ids, rule, a, ends, draws):
-    """One document after the other."""
+    """Predict and learn one document after the other."""
     labels, cut, point = 0, 0.0, 0
     for d in range(indptr.shape[0] - 1):
         own = buckets[indptr[d] : indptr[d + 1]]
@@ -196,7 +196,7 @@ def stream(indptr, buckets, counts, label_indptr, ids, rule, a, ends, draws):
 
 @kernel
 def weigh(buckets, counts, documents, rule, a):
-    """TF-IDF with what the rule adds to it; returns the length."""
+    """Compute unit TF-IDF weights with the extras of the rule; return the length, 0 or 1."""
     total, squared = math.log(documents + 1.0), 0.0
     for at in range(buckets.shape[0]):
         weight = np.float64(counts[at])
@@ -220,7 +220,7 @@ def weigh(buckets, counts, documents, rule, a):
 
 @kernel
 def clash(buckets, length, documents, labels, rule, a):
-    """Score every label; returns the nearest region."""
+    """Score every label; return the nearest region."""
     width = (labels + VECTOR - 1) // VECTOR * VECTOR
     add_rows(a.rows, 0, width, buckets, a.x, a.products)
     add_rows(a.rows, 1, width, buckets, a.x, a.linear)
@@ -255,7 +255,7 @@ def clash(buckets, length, documents, labels, rule, a):
 
 @kernel
 def look_twice(documents, labels, a):
-    """The second look at each label, beside the best of the others."""
+    """Adjust each score by how often the label occurs with the best of the others."""
     best, second = -1, -1
     for j in range(labels):
         if a.counts[j] > 0.0:
@@ -277,7 +277,7 @@ def look_twice(documents, labels, a):
 
 @kernel
 def judge(length, labels, cut, rule, a, hits):
-    """Count hits and errors of the prediction, and how well probabilities fit."""
+    """Count hits and errors of the prediction, and bin the probabilities."""
     for j in range(labels):
         hits[2, j] += a.truth[j]
         if rule.own_cuts:
@@ -302,12 +302,12 @@ def judge(length, labels, cut, rule, a, hits):
 
 @kernel
 def choose(length, labels, documents, cut, rule, a):
-    """Note the scores; return the threshold, which is chosen again periodically."""
+    """Record the scores; return the threshold, chosen periodically."""
     for j in range(labels):
         z = a.scores[j]
         if length > 0.0 and a.counts[j] > 0.0 and (z > LOWEST or a.truth[j]):
             a.margins[a.truth[j], bin_of(z, LOWEST)] += 1.0
-            if rule.own_cuts:  # up after a false alarm, down after a label that was missed
+            if rule.own_cuts:  # up after a false alarm, down after a miss
                 predicted = z - a.offsets[j] > cut
                 if predicted and not a.truth[j]:
                     a.offsets[j] += 0.01
@@ -329,7 +329,7 @@ def choose(length, labels, documents, cut, rule, a):
 
 @kernel
 def choose_floor(length, labels, documents, cut, rule, a):
-    """Note the best score, and choose the floor periodically."""
+    """Record the best score; choose the floor periodically."""
     best, empty = -1, True
     for j in range(labels):
         empty &= not a.truth[j]
@@ -347,7 +347,7 @@ def choose_floor(length, labels, documents, cut, rule, a):
 
 @kernel
 def micro_floor(margins, bests, cut, strict):
-    """The edge below ``cut`` with the best micro F1 of all labels, the lowest on ties.
+    """Return the edge below ``cut`` with the best micro F1 of all labels, the lowest on ties.
 
     Unless ``strict``, a wrong best label counts only if the document has no label.
     """
@@ -370,7 +370,7 @@ def micro_floor(margins, bests, cut, strict):
 
 @kernel
 def learn(buckets, region, labels, rule, a):
-    """A gradient step for every label that is not yet clear."""
+    """Take a gradient step for every label whose score is not clear enough."""
     quiet = math.log(rule.slack / (1.0 - rule.slack))
     total, moved = TINY, 0.0
     for j in range(labels):
@@ -401,7 +401,7 @@ def learn(buckets, region, labels, rule, a):
 
 @kernel
 def follow(label, buckets, slope, part, rule, a):
-    """AdaGrad on the weights of one label."""
+    """Update the weights of one label by AdaGrad."""
     floor = FLOOR / np.float32(max(buckets.shape[0], 1))
     step, one = np.float32(rule.step), np.float32(1.0)
     for at in range(buckets.shape[0]):
@@ -419,7 +419,7 @@ def follow(label, buckets, slope, part, rule, a):
 
 @kernel
 def feed(buckets, ids, rule, a):
-    """Algorithm 5."""
+    """Add the document to the prototypes of its labels (Algorithm 5)."""
     for label in ids:
         change = 0.0
         for at in range(buckets.shape[0]):

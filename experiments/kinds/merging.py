@@ -1,4 +1,4 @@
-"""Merged models of the parts of a stream, compared with one model of the whole."""
+"""Compare merged models of the parts of a stream with one model of the whole."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ PARTS = (2, 4, 8)
 THREADED = ("centroid", "margin")
 THREADS = (1, 2, 4)
 ROUNDS = 3
-MOST = 60_000  # documents of a stream
+MOST = 60_000  # documents per stream
 
 
 def parts(stream: Corpus) -> list[dict[str, Any]]:
-    """Learn four fifths of a stream in one pass and in parts, and test on the last fifth."""
+    """Learn four fifths of a stream in one pass and in parts; test on the last fifth."""
     stream = stream.head(MOST)
     cut = len(stream) * 4 // 5
     labels, truth = LabelSets.of(stream.labels[:cut]), LabelSets.of(stream.labels[cut:])
 
-    def learnt(settings: dict[str, Any], hashed: Hashed, start: int, stop: int) -> Clasher:
+    def learn(settings: dict[str, Any], hashed: Hashed, start: int, stop: int) -> Clasher:
         model = Clasher(**settings)
         model.learn_many(hashed.part(start, stop), labels[start:stop])
         return model
@@ -41,22 +41,22 @@ def parts(stream: Corpus) -> list[dict[str, Any]]:
     rows = []
     for way, settings in WAYS.items():
         about = {"corpus": stream.name, "way": way, "documents": cut}
-        hasher = Clasher(**settings)  # rules differ in what they read
+        hasher = Clasher(**settings)  # rules read text differently
         hashed, test = hasher.hash_many(stream.texts[:cut]), hasher.hash_many(stream.texts[cut:])
-        rows.append(about | {"parts": 1} | scores(learnt(settings, hashed, 0, cut), test, truth))
+        rows.append(about | {"parts": 1} | scores(learn(settings, hashed, 0, cut), test, truth))
         for count in PARTS:
             bounds = [cut * part // count for part in range(count + 1)]
-            model = learnt(settings, hashed, *bounds[:2])
+            model = learn(settings, hashed, *bounds[:2])
             alone = scores(model, test, truth)
             for part in range(1, count):
-                model.merge(learnt(settings, hashed, *bounds[part : part + 2]))
+                model.merge(learn(settings, hashed, *bounds[part : part + 2]))
             found = scores(model, test, truth)
             rows.append(about | {"parts": count} | found | {"first_alone": alone})
     return rows
 
 
 def threads(stream: Corpus) -> list[dict[str, Any]]:
-    """Learn four fifths of a stream from text in threads, and test on the last fifth."""
+    """Learn four fifths of a stream from text in threads; test on the last fifth."""
     stream = stream.head(MOST)
     cut = len(stream) * 4 // 5
     texts, labels = stream.texts[:cut], LabelSets.of(stream.labels[:cut])
@@ -109,11 +109,11 @@ def _parts(rows: list[dict[str, Any]]) -> str:
         body.setdefault(key, list(key)).append(both_f1(row))
         if row["parts"] == PARTS[-1]:
             body[key].append(both_f1(row["first_alone"]))
-    return markdown([*heads, f"one of {PARTS[-1]} alone"], list(body.values()))
+    return markdown([*heads, f"first of {PARTS[-1]} alone"], list(body.values()))
 
 
 def _mean(rows: list[dict[str, Any]]) -> str:
-    """Compute the change of macro and micro F1 by merging, the mean over all streams."""
+    """Show how merging changes macro and micro F1, averaged over all streams."""
     one = {(row["corpus"], row["way"]): row for row in rows if row["parts"] == 1}
     body = []
     for way in WAYS:

@@ -1,4 +1,4 @@
-"""How much the seed of the hash matters: F1 of each rule over several seeds."""
+"""Measure F1 of each rule over several hash seeds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MEASURES = ("macro_f1", "micro_f1")
 def spread(
     stream: Corpus, seeds: int = SEEDS, dimensions: int | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Test, then train: every rule of the benchmark with the seeds 0, 1, …"""
+    """Test, then train every rule of the benchmark with the seeds 0, 1, …"""
     smaller = {} if dimensions is None else {"dimensions": dimensions}
     for rule, settings in RULES.items():
         for seed in range(seeds):
@@ -32,7 +32,7 @@ def spread(
 
 
 def blocks(found: dict[str, Any]) -> dict[str, str]:
-    """A row for each rule, a column for each stream."""
+    """Make a row per rule, a column per stream."""
     rows = found["spread"]
     corpora = distinct(row["corpus"] for row in rows)
     lines = [
@@ -43,7 +43,7 @@ def blocks(found: dict[str, Any]) -> dict[str, str]:
 
 
 def summary(rows: list[dict[str, Any]], corpus: str, rule: str) -> str:
-    """Mean ± standard deviation over the seeds: macro F1 / micro F1."""
+    """Return macro F1 / micro F1, each as mean ± standard deviation over the seeds."""
     own = [row for row in rows if (row["corpus"], row["rule"]) == (corpus, rule)]
     values = [[row[measure] for row in own] for measure in MEASURES]
     return " / ".join(f"{f1(mean(each))} ± {f1(stdev(each))}" for each in values)

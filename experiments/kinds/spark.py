@@ -1,4 +1,4 @@
-"""Fits on Spark, compared with one process: the effect of parallel parts and of rounds."""
+"""Compare fits on Spark with one process: the effect of partitions and rounds."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ COUNTED = ("frequencies", "counts", "together")
 
 
 def centroids(stream: Corpus, partitions: list[int]) -> Iterator[dict[str, Any]]:
-    """Fit with and without counting words first; compare sums and predictions with one process."""
-    train, test, truth = _cut(stream)
+    """Fit with and without counting words first; compare models with that of one process."""
+    train, test, truth = _split(stream)
     for way, settings in CENTROIDS.items():
-        one = _alone(train, settings)
+        one = _one_process(train, settings)
         about = {"corpus": stream.name, "way": way, "documents": len(train)}
         yield about | {"partitions": 1} | scores(one, test, truth)
         for parts in partitions:
@@ -36,24 +36,24 @@ def centroids(stream: Corpus, partitions: list[int]) -> Iterator[dict[str, Any]]
 
 
 def margins(stream: Corpus, partitions: list[int], rounds: list[int]) -> Iterator[dict[str, Any]]:
-    """Fit the margin rule with more or fewer rounds."""
-    train, test, truth = _cut(stream)
+    """Fit the margin rule with different numbers of partitions and rounds."""
+    train, test, truth = _split(stream)
     about = {"corpus": stream.name, "documents": len(train)}
-    yield about | {"partitions": 1, "rounds": 0} | scores(_alone(train, {}), test, truth)
+    yield about | {"partitions": 1, "rounds": 0} | scores(_one_process(train, {}), test, truth)
     for parts in partitions:
         for often in rounds:
             model = _fitted(train, parts, {"rounds": often})
             yield about | {"partitions": parts, "rounds": often} | scores(model, test, truth)
 
 
-def _cut(stream: Corpus) -> tuple[Corpus, Any, LabelSets]:
+def _split(stream: Corpus) -> tuple[Corpus, Any, LabelSets]:
     """Return four fifths to learn, and the texts and labels of the last fifth."""
     stream = stream.head(MOST)
     cut = len(stream) * 4 // 5
     return stream.head(cut), stream.texts[cut:], LabelSets.of(stream.labels[cut:])
 
 
-def _alone(train: Corpus, settings: dict[str, Any]) -> Clasher:
+def _one_process(train: Corpus, settings: dict[str, Any]) -> Clasher:
     model = Clasher(**settings)
     model.learn_many(train.texts, train.labels)
     return model
@@ -117,8 +117,8 @@ def _centroids(rows: list[dict[str, Any]]) -> str:
                 f"{row['others']:,}",
             ]
         )
-    heads = ["stream", "rule", "learnt by", "words counted first", "F1", "change", "counts", "sums",
-             "predictions that differ"]  # fmt: skip
+    heads = ["stream", "rule", "learnt in", "words counted first", "F1", "change", "counts", "sums",
+             "different predictions"]  # fmt: skip
     return markdown(heads, body)
 
 

@@ -1,4 +1,4 @@
-"""Systems on streams: clasher and its peers, test-then-train or on a test set."""
+"""Compare clasher and its peers, test-then-train or on a test set."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from support.corpora import SEED
 IMPORTED = re.compile(r"^\s*from benchmarks\.peers\.(\w+) import", re.MULTILINE)
 
 TASKS = ("fraction",)
-"""Names that ``vary`` accepts besides the options of a system."""
+"""Names that ``vary`` accepts in addition to the options of a system."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class What:
 
 
 class Systems:
-    """Runs every system on every stream, with every value of what varies."""
+    """Run every system on every stream with every value of the varied options."""
 
     def cells(self, config: Config) -> Iterator[Cell]:
         ways = [
@@ -60,7 +60,7 @@ class Systems:
         if name not in SYSTEMS:
             known = ", ".join(SYSTEMS)
             raise SystemExit(
-                f"{config.name}.toml: there is no system {name!r}; there are: {known}."
+                f"{config.name}.toml: there is no system {name!r}; choose from: {known}."
             )
         what = What(
             system=name,
@@ -88,7 +88,7 @@ class Systems:
         if test_from is None:
             corpus = corpus.head(what.limit)
         if system.max_labels is not None and len(corpus.label_names) > system.max_labels:
-            raise SystemExit(f"is spared streams of more than {system.max_labels} labels")
+            raise SystemExit(f"does not run on streams with more than {system.max_labels} labels")
         name = (
             f"{cell.stream.title}-{cell.stream.order}-{len(corpus)}-{cell.stream.digest(data)[:8]}"
         )
@@ -141,7 +141,7 @@ class Systems:
 
 
 def modules(path: Path) -> list[Path]:
-    """Return a module of the peers, and the modules it imports."""
+    """Return a module of the peers and all peer modules it imports."""
     found = [path]
     for module in found:
         names = IMPORTED.findall(module.read_text(encoding="utf-8"))

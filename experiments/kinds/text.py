@@ -1,4 +1,4 @@
-"""Text analysis: the value and cost of each step; the words behind buckets."""
+"""Measure the value and cost of each text-analysis step, and the words kept for buckets."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ STEPS: dict[str, dict[str, Any]] = {
     "marks, letters, pairs of short texts": {"marks": True, "min_length": 1, "pairs": 40},
 }
 RULES = ("margin", "centroid")
-MOST = 40_000  # documents of a corpus: of arxiv, the first ones
+MOST = 40_000  # documents per corpus, from the start
 TIMED = 10_000  # documents whose hashing is timed
 ROUNDS = 5
-LABELS, WORDS = 5, 6  # the most frequent labels, and what they are about
+LABELS, WORDS = 5, 6  # most frequent labels, and words of each
 
 
 def scores(stream: Corpus) -> Iterator[dict[str, Any]]:
@@ -44,7 +44,7 @@ def scores(stream: Corpus) -> Iterator[dict[str, Any]]:
 
 
 def costs(stream: Corpus) -> Iterator[dict[str, Any]]:
-    """Measure buckets per document, and the time of hashing relative to the plain scan."""
+    """Measure buckets per document, and hashing time relative to the plain scan."""
     texts = stream.head(TIMED).texts
     hashers = {step: Hasher(65536, 0, Analyzer(**how)) for step, how in STEPS.items()}
     for hasher in hashers.values():
@@ -68,7 +68,7 @@ def _seconds(hasher: Hasher, texts: Any) -> float:
 
 
 def words(stream: Corpus) -> Iterator[dict[str, Any]]:
-    """Find the words of labels, how reliable the words of buckets are, and their cost."""
+    """Find the words of labels, how reliable kept words are, and what they cost."""
     stream = stream.head(MOST)
     model = Clasher(words=True)
     model.learn_many(stream.texts, stream.labels)
@@ -89,7 +89,7 @@ def words(stream: Corpus) -> Iterator[dict[str, Any]]:
 
 
 def _time_of_words(stream: Corpus) -> float:
-    """Compare the processor time of testing and training with words with that without."""
+    """Return the processor time of test-then-train with words, relative to that without."""
     ratios = []
     for _ in range(ROUNDS):
         seconds = {}
@@ -111,7 +111,7 @@ def blocks(found: dict[str, Any]) -> dict[str, str]:
     names = list(sizes)
     heads = [f"{name} ({documents:,})" for name, documents in sizes.items()]
     tables = {
-        rule: markdown(["step", *heads, "average"], list(_score_rows(found["scores"], names, rule)))
+        rule: markdown(["step", *heads, "mean"], list(_score_rows(found["scores"], names, rule)))
         for rule in RULES
     }
     return tables | {
@@ -140,8 +140,8 @@ def _cost_rows(costs: list[dict[str, Any]], names: list[str]) -> Iterator[list[s
 
 def _kept_rows(tables: list[dict[str, Any]]) -> Iterator[list[str]]:
     yield ["buckets with a word", *(f"{table['buckets']:.0%}" for table in tables)]
-    yield ["occurrences of the word that is kept", *(f"{table['kept']:.0%}" for table in tables)]
-    yield ["processor time, 1 without words", *(f"{table['time']:.2f}" for table in tables)]
+    yield ["occurrences of the kept word", *(f"{table['kept']:.0%}" for table in tables)]
+    yield ["processor time (1 = without words)", *(f"{table['time']:.2f}" for table in tables)]
 
 
 def _label_rows(tables: list[dict[str, Any]]) -> Iterator[list[str]]:

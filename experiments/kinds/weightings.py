@@ -1,7 +1,7 @@
-"""Weightings beyond TF-IDF (section 3.6) and sketches of several rows (Theorem 2).
+"""Measure weightings beyond TF-IDF (section 3.6) and sketches with several rows (Theorem 2).
 
-Four questions: how close online weights are to those of exact counts, the value of each weighting,
-its cost, and the value of deeper sketches.
+Four questions: how close online weights are to those of exact counts, what each weighting
+contributes, what it costs, and what deeper sketches contribute.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from support.reference.weightings import Classes, batch_factor
 WEIGHTINGS = tuple(name for name in CHOICES["weighting"] if name != GIVEN)  # of text
 RULES = ("margin", "centroid", "mistake")
 WIDTHS = tuple(2**i for i in range(10, 19, 2))
-LEAST = 3  # documents of a word whose weight is compared
+LEAST = 3  # compare words with at least this many documents
 DEPTHS = ((1, False), (2, False), (2, True), (4, False), (4, True))
 NARROW = (2**12, 2**14, 2**16)
 ROUNDS = 3
@@ -59,7 +59,7 @@ class Vocabulary:
         return np.array([self.classes.with_word[key] for key in self.keys], np.float64)
 
     def weights(self, weighting: str) -> Floats:
-        """Compute the weight of a single occurrence of each word by the exact formula."""
+        """Compute the exact weight of one occurrence of each word."""
         found = np.ones(len(self.keys))
         if weighting in MEASURES:
             labels = len(self.classes.with_label)
@@ -71,7 +71,7 @@ class Vocabulary:
 
 
 def correlations(stream: Corpus) -> Iterator[dict[str, Any]]:
-    """Correlate the exact weights of words at the end of the stream with those of the model."""
+    """Correlate the model's weights of words at the end of the stream with exact ones."""
     vocabulary = Vocabulary(stream)
     truth = LabelSets.of(stream.labels)
     for weighting in [name for name in WEIGHTINGS if name != "tf"]:
@@ -89,7 +89,7 @@ def correlations(stream: Corpus) -> Iterator[dict[str, Any]]:
 
 
 def online_weights(model: Clasher, keys: list[int]) -> Floats:
-    """Return the weight of a single occurrence of each word in the model."""
+    """Return the model's weight of one occurrence of each word."""
     buckets = _buckets(model, keys, 0)
     found = np.ones(len(keys))
     if model.settings.weighting in MEASURES:
@@ -102,7 +102,7 @@ def online_weights(model: Clasher, keys: list[int]) -> Floats:
 def staleness(model: Clasher, keys: list[int]) -> float | None:
     """Correlate the cached factors of words with fresh ones."""
     if model.settings.weighting not in MEASURES or model.settings.weighting == "icf":
-        return None  # which need no pass
+        return None  # they need no pass over the labels
     buckets = _buckets(model, keys, 0)
     measure = MEASURES[model.settings.weighting]
     now = np.array([term(model.state, measure, bucket) for bucket in buckets])
@@ -144,9 +144,9 @@ def scores(stream: Corpus) -> Iterator[dict[str, Any]]:
 
 
 def costs(stream: Corpus) -> Iterator[dict[str, Any]]:
-    """Measure bytes and time relative to TF-IDF, which runs in turn with each of the others.
+    """Measure bytes and time relative to TF-IDF, which takes turns with each of the others.
 
-    Documents are hashed first: hashing is the same for all.
+    Documents are hashed before: hashing is the same for all.
     """
     truth = LabelSets.of(stream.labels)
     for rule in RULES:
@@ -178,7 +178,7 @@ def _seconds(model: Clasher, hashed: Hashed, truth: LabelSets) -> float:
 
 
 def depths(stream: Corpus) -> Iterator[dict[str, Any]]:
-    """Measure errors of document frequencies, and F1, of sketches with one to four rows."""
+    """Measure F1 and the errors of document frequencies with sketches of one to four rows."""
     vocabulary = Vocabulary(stream)
     truth = vocabulary.frequencies
     for m in NARROW:
@@ -228,7 +228,7 @@ def _correlation_table(rows: list[dict[str, Any]]) -> str:
             stale = "–" if mine[-1]["staleness"] is None else f"{mine[-1]['staleness']:.3f}"
             cells = [f"{r['pearson']:.2f} / {r['spearman']:.2f}" for r in mine]
             lines.append([corpus, weighting, *cells, stale])
-    heads = ["corpus", "weighting", *(f"m = {m:,}" for m in widths), "kept and fresh"]
+    heads = ["corpus", "weighting", *(f"m = {m:,}" for m in widths), "cached vs fresh"]
     return markdown(heads, lines)
 
 

@@ -41,14 +41,14 @@ SMALL = Stream("synthetic", documents=120, labels=5)
 def test_a_page_shows_its_results(name: str):
     config = read(name)
     results = report.load(config)
-    assert report.filled(config, results) == config.page.read_text(encoding="utf-8"), (
+    assert report.fill_page(config, results) == config.page.read_text(encoding="utf-8"), (
         f"stale: run python -m experiments {name} --report"
     )
 
 
 def test_the_page_of_all_shows_all_results():
     assert report.readme() == report.README.read_text(encoding="utf-8")
-    pages = [report.README, *(config.page for config, _ in report.known())]
+    pages = [report.README, *(config.page for config, _ in report.with_results())]
     assert html.index(pages) == (report.HERE / "index.html").read_text(encoding="utf-8")
 
 
@@ -96,7 +96,7 @@ def test_a_small_run_leaves_out_whole_corpora(name: str):
 
 
 def test_an_unknown_experiment_lists_the_known_ones():
-    with pytest.raises(SystemExit, match=r"no experiment 'figure-9'; there are: .*figure-1"):
+    with pytest.raises(SystemExit, match=r"no experiment 'figure-9'; choose from: .*figure-1"):
         read("figure-9")
 
 
@@ -118,7 +118,7 @@ def test_an_unknown_system_lists_the_known_ones(tmp_path: Path):
     (tmp_path / "mine.toml").write_text(
         "title = 'a'\nkind = 'systems'\nstreams = ['synthetic']\nsystems = ['nobody']"
     )
-    with pytest.raises(SystemExit, match=r"no system 'nobody'; there are: clasher-margin"):
+    with pytest.raises(SystemExit, match=r"no system 'nobody'; choose from: clasher-margin"):
         runner.cells_of(read("mine", folder=tmp_path), Place(tmp_path, tmp_path))
 
 
@@ -130,7 +130,7 @@ def test_a_missing_corpus_says_what_to_do(tmp_path: Path):
 def test_a_broken_corpus_says_what_to_do(tmp_path: Path):
     path = tmp_path / "arxiv.parquet"
     path.write_bytes(b"PAR1 and not much more")
-    with pytest.raises(SystemExit, match=r"not a whole Parquet file: get or make it again"):
+    with pytest.raises(SystemExit, match=r"not a complete Parquet file: download or make it again"):
         main(["figure-5", "--data", str(tmp_path)])
     pq.write_table(pa.table({"text": ["a"], "tags": [["x"]]}), path)
     with pytest.raises(SystemExit, match=r"figure-5 needs labels in .*, which has no such columns"):
@@ -327,15 +327,15 @@ def row(system: str, macro: float, micro: float = 0.5, **more: Any) -> Row:
 def test_a_claim_is_judged_by_the_figures():
     rows = [row("knn", 0.5), row("vw-hinge", 0.4, 0.6)]
     claim = Claim(says="A", better="knn", than="vw-hinge")
-    assert claims.verdict(claim, "news", rows) == ["A", "news", ".500 against .400", "yes"]
+    assert claims.verdict(claim, "news", rows) == ["A", "news", ".500 vs .400", "yes"]
     claim = Claim(says="A", better="knn", than="vw-hinge", measure="micro_f1")
-    assert claims.verdict(claim, "news", rows)[2:] == [".500 against .600", "no"]
+    assert claims.verdict(claim, "news", rows)[2:] == [".500 vs .600", "no"]
 
 
 def test_a_system_that_was_stopped_is_compared_on_what_it_did():
     rows = [row("knn", 0.5), row("vw-hinge", 0.3, complete=False, documents=40)]
     claim = Claim(says="A", better="knn", than="vw-hinge")
-    found = ".200 against .300 (40 documents in 60 s)"
+    found = ".200 vs .300 (40 documents in 60 s)"
     assert claims.verdict(claim, "news", rows)[2:] == [found, "no"]
 
 
@@ -353,7 +353,7 @@ def test_labels_that_a_system_did_not_reach_count_too():
 def test_a_claim_on_the_first_half_takes_the_mean_of_its_points():
     rows = [row("knn", 0.5), row("vw-hinge", 0.4)]
     claim = Claim(says="A", better="knn", than="vw-hinge", over="first half")
-    assert claims.verdict(claim, "news", rows)[2:] == [".150 against .120", "yes"]
+    assert claims.verdict(claim, "news", rows)[2:] == [".150 vs .120", "yes"]
 
 
 def test_a_claim_about_a_missing_system_is_not_known():
@@ -388,12 +388,12 @@ def test_f1_falls_or_keeps_its_level():
             assert claims.verdict(asked, "news", [rising, falling])[3] == holds
 
 
-def test_the_best_is_compared_on_the_documents_that_both_did():
+def test_the_best_is_compared_on_the_documents_that_both_processed():
     mine, stopped = row("clasher-margin", 0.5), row("knn", 0.3, complete=False, documents=40)
     claim = Claim(says="A", best="clasher-margin")
-    near = "nearest is Vowpal Wabbit hinge, .500 against .400"
+    near = "closest is Vowpal Wabbit hinge, .500 vs .400"
     assert claims.verdict(claim, "news", [mine, row("vw-hinge", 0.4)])[2:] == [near, "yes"]
-    near = "nearest is kNN, .200 against .300 (40 documents in 60 s)"
+    near = "closest is kNN, .200 vs .300 (40 documents in 60 s)"
     assert claims.verdict(claim, "news", [mine, row("vw-hinge", 0.4), stopped])[2:] == [near, "no"]
     assert claims.verdict(claim, "news", [mine])[3] == "not known"
 
@@ -479,7 +479,7 @@ def test_a_run_has_the_given_points():
 
 def test_the_margin_rule_without_switches_equals_the_product():
     stream = corpora.synthetic(1500, 30, words=20)
-    found = margin.measured(stream, {"now": margin.PARTS["now"]})["variants"]["now"]
+    found = margin.measure_variants(stream, {"now": margin.PARTS["now"]})["variants"]["now"]
     points = tuple(map(int, found["early"]))
     scores = prequential(Clasher(), stream, points)
     assert {name: found[name] for name in ("macro_f1", "micro_f1")} == scores.to_dict()
@@ -504,7 +504,7 @@ def test_probabilities_equal_those_of_the_product():
 def test_every_variant_of_the_margin_rule_learns(name):
     stream = corpora.synthetic(250, 5, words=20)
     variant = {**margin.PARTS, **margin.TRIED}[name]
-    found = margin.measured(stream, {name: variant})["variants"][name]
+    found = margin.measure_variants(stream, {name: variant})["variants"][name]
     assert found["micro_f1"] > 0.4
     assert found["early"]["100"]["micro_f1"] < found["micro_f1"]
 

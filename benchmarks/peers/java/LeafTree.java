@@ -8,20 +8,20 @@ import moa.classifiers.Classifier;
 import moa.classifiers.multilabel.MultilabelHoeffdingTree;
 
 /**
- * MOA's multi-label Hoeffding tree, with the learner that its option -a names at the leaves.
+ * MOA's multi-label Hoeffding tree, with the learner of option -a at the leaves.
  *
- * <p>The tree itself has pruned sets there, whatever is asked for.
+ * <p>MOA's own tree ignores the option and always has pruned sets there.
  */
 public class LeafTree extends MultilabelHoeffdingTree {
   private static final long serialVersionUID = 1L;
 
-  /** A first leaf; those of a split start with a copy of their parent's learner, as in MOA. */
+  /** Makes the first leaf; as in MOA, leaves of a split copy the learner of their parent. */
   @Override
   protected LearningNode newLearningNode(double[] observations) {
     return newLearningNode(observations, (Classifier) getPreparedClassOption(learnerOption));
   }
 
-  /** A leaf that no split would improve goes on learning: MOA cannot predict from it otherwise. */
+  /** Keeps a leaf active even if no split improves it: MOA cannot predict from it otherwise. */
   @Override
   protected void deactivateLearningNode(ActiveLearningNode leaf, SplitNode parent, int branch) {}
 
@@ -34,7 +34,7 @@ public class LeafTree extends MultilabelHoeffdingTree {
     return ((MultilabelLearningNodeClassifier) leaf).getPredictionForInstance(document, this);
   }
 
-  /** The vote for each label; MOA has those for and against the first one of some learners. */
+  /** Returns a vote per label; for some learners, MOA returns votes on the first label only. */
   @Override
   public double[] getVotesForInstance(Instance document) {
     Prediction prediction = getPredictionForInstance((MultiLabelInstance) document);

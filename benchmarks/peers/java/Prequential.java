@@ -16,33 +16,33 @@ import moa.options.ClassOption;
 import moa.streams.MultiTargetArffFileStream;
 
 /**
- * Predicts each document of a stream, then learns from it where it comes with labels.
+ * Predicts each document of a stream, then learns it if it has labels.
  *
- * <p>Writes the numbers of the predicted labels, a line a document ("2,10"), and tells on standard
- * output what it took: documents, seconds, bytes of memory now and at the peak, a line a point. The
- * first line is that of no documents, before the clock starts.
+ * <p>Writes the numbers of the predicted labels to a file, one line per document ("2,10"). Prints
+ * one line per point: documents, seconds, current and peak bytes of memory. The first line is for
+ * zero documents, before the clock starts.
  */
 public final class Prequential {
-  private final PrintStream told;
+  private final PrintStream out;
   private final long began;
 
-  private Prequential(PrintStream told) {
-    this.told = told;
-    tell(0, 0);
+  private Prequential(PrintStream out) {
+    this.out = out;
+    report(0, 0);
     this.began = System.nanoTime();
   }
 
   /**
    * Runs a learner.
    *
-   * @param given the learner as MOA writes it, the stream, the number of labels, a file with a byte
-   *     a document (0: comes without labels), where to write predictions, when time is up in
+   * @param given the learner in MOA's notation, the stream, the number of labels, a file with one
+   *     byte per document (0: no labels to learn), the file for predictions, the time limit in
    *     seconds, and the points
    */
   public static void main(String[] given) throws Exception {
-    PrintStream told = System.out;
-    System.setOut(System.err); // MOA and MEKA talk
-    // nobody waits for the answer once the process that asked has ended
+    PrintStream out = System.out;
+    System.setOut(System.err); // MOA and MEKA print messages
+    // stop when the parent process ends
     ProcessHandle.current().parent().ifPresent(
         parent -> parent.onExit().thenRun(() -> Runtime.getRuntime().halt(1)));
     MultiTargetArffFileStream stream = new MultiTargetArffFileStream(given[1], "1-" + given[2]);
@@ -58,7 +58,7 @@ public final class Prequential {
       points.add(Integer.valueOf(given[i]));
     }
     try (PrintWriter predictions = new PrintWriter(given[4])) {
-      new Prequential(told).run(stream, learner, learnt, predictions, limit, points);
+      new Prequential(out).run(stream, learner, learnt, predictions, limit, points);
     }
   }
 
@@ -80,7 +80,7 @@ public final class Prequential {
       double seconds = (System.nanoTime() - began) / 1e9;
       going = seconds <= limit;
       if (points.contains(documents) || !going) {
-        tell(documents, seconds);
+        report(documents, seconds);
       }
     }
   }
@@ -93,11 +93,11 @@ public final class Prequential {
     return votes;
   }
 
-  private void tell(int documents, double seconds) {
-    told.println(documents + " " + seconds + " " + memory("VmRSS:") + " " + memory("VmHWM:"));
+  private void report(int documents, double seconds) {
+    out.println(documents + " " + seconds + " " + memory("VmRSS:") + " " + memory("VmHWM:"));
   }
 
-  /** Bytes of this process, by their name in Linux; those of Java's heap elsewhere. */
+  /** Returns bytes of this process by their name in Linux; elsewhere, those of the heap. */
   private static long memory(String name) {
     try {
       for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {

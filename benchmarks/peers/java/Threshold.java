@@ -5,8 +5,8 @@ import java.util.ArrayList;
 import meka.core.ThresholdUtils;
 
 /**
- * The vote from which on a label is predicted: the one that would have given the documents of the
- * last window as many labels as they had (Read et al., 2012; "PCut1" in MEKA).
+ * The vote that a label needs. It is chosen so that the documents of the last window would have had
+ * the right number of labels (Read et al., 2012; "PCut1" in MEKA).
  */
 final class Threshold {
   private static final int WINDOW = 500;
@@ -15,7 +15,7 @@ final class Threshold {
   private double labels = 0;
   private double threshold = 0.5;
 
-  /** The numbers of the predicted labels, as they are written. */
+  /** Formats the numbers of the predicted labels. */
   String labels(double[] votes) {
     StringBuilder numbers = new StringBuilder();
     for (int label = 0; label < votes.length; label++) {
@@ -26,7 +26,7 @@ final class Threshold {
     return numbers.toString();
   }
 
-  /** Counts a document with its votes and its true labels. */
+  /** Adds the votes and true labels of a document. */
   void learn(double[] votes, Instance document) {
     window.add(votes);
     for (int label = 0; label < votes.length; label++) {
