@@ -15,10 +15,10 @@ from benchmarks.peers import SYSTEMS
 from benchmarks.report import stale, update
 from benchmarks.runner import header, run_all, save
 from benchmarks.studies import STUDIES, Plan
-from support import corpora
+from support.corpora import DATA, PROJECT
 
 HERE = Path(__file__).parent
-DOCUMENTS = [corpora.PROJECT / "README.md", HERE / "README.md"]
+DOCUMENTS = [PROJECT / "README.md", HERE / "README.md"]
 HELP = {
     "table": "F1 and speed of every system on every corpus",
     "flat": "time per document and memory along a stream",
@@ -31,15 +31,13 @@ def main(arguments: list[str]) -> int:
     given = _parser().parse_args(arguments)
     if given.what == "report":
         return _report(given)
+    corpora, systems = tuple(given.corpora), tuple(given.systems)
+    plan = Plan(given.data, given.work, corpora, systems, given.limit)
     for study in STUDIES if given.what == "all" else [given.what]:
         about = header(study, arguments, given.repeats)
-        jobs = STUDIES[study](_plan(given))
+        jobs = STUDIES[study](plan)
         save(about | {"runs": run_all(jobs, given.repeats, given.timeout)}, given.results)
     return _report(given)
-
-
-def _plan(given: argparse.Namespace) -> Plan:
-    return Plan(given.data, given.work, tuple(given.corpora), tuple(given.systems), given.limit)
 
 
 def _report(given: argparse.Namespace) -> int:
@@ -75,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_study_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--data", type=Path, default=corpora.DATA, help="folder with the corpora")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder with the corpora")
     parser.add_argument("--work", type=Path, default=HERE / "streams", help="folder for streams")
     parser.add_argument("--corpora", nargs="+", default=[], metavar="NAME")
     parser.add_argument("--systems", nargs="+", default=[], choices=SYSTEMS, metavar="NAME",

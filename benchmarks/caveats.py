@@ -6,15 +6,13 @@ The figures in these caveats come from experiments too, so a command makes every
 from __future__ import annotations
 
 import json
-from statistics import mean, stdev
 from textwrap import fill
 from typing import Any
 
-from benchmarks.tables import f1
+from benchmarks.tables import both_f1, distinct, f1_spread
 from support.corpora import PROJECT
 
 RESULTS = PROJECT / "experiments" / "results"
-MEASURES = ("macro_f1", "micro_f1")
 WIDTH = 120
 
 WARNING = "**Single runs.**"
@@ -67,12 +65,10 @@ def _wrap(text: str) -> str:
 def _seeds(rule: str) -> dict[str, str]:
     """Compute mean ± standard deviation over seeds, by corpus."""
     rows = [row for cell in _results("seeds")["cells"] for row in cell["result"]]
-    found: dict[str, str] = {}
-    for corpus in dict.fromkeys(row["corpus"] for row in rows):
-        own = [row for row in rows if (row["corpus"], row["rule"]) == (corpus, rule)]
-        values = [[row[measure] for row in own] for measure in MEASURES]
-        found[corpus] = " / ".join(f"{f1(mean(each))} ± {f1(stdev(each))}" for each in values)
-    return found
+    return {
+        corpus: f1_spread([row for row in rows if (row["corpus"], row["rule"]) == (corpus, rule)])
+        for corpus in distinct(row["corpus"] for row in rows)
+    }
 
 
 def _pair(experiment: str, corpus: str, without: str, with_rule: str) -> str:
@@ -84,7 +80,7 @@ def _scores(experiment: str, corpus: str, system: str) -> str:
     """Find macro F1 / micro F1 of a system in the results of an experiment."""
     for cell in _results(experiment)["cells"]:
         if (cell["stream"]["name"], cell["what"]["system"]) == (corpus, system):
-            return " / ".join(f1(cell["result"][measure]) for measure in MEASURES)
+            return both_f1(cell["result"])
     raise SystemExit(f"no {system} on {corpus}: run python -m experiments {experiment}")
 
 

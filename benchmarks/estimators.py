@@ -35,7 +35,7 @@ ROUNDS = 3
 LEARNT = 0.7  # share of a corpus
 DIMENSIONS = 65536
 LIBRARIES = ("clasher", "numpy", "scipy", "numba", "scikit-learn")
-STUDY = Study("estimators", __doc__, "reference/performance.md", LIBRARIES)
+STUDY = Study("estimators", __doc__, LIBRARIES)
 
 
 class Split(NamedTuple):
@@ -119,9 +119,8 @@ def _labels(classifier: Any, parts: Split) -> Run:
 def _quality(truth: Any, predicted: Any) -> tuple[float, float]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return f1_score(truth, predicted, average="macro"), f1_score(
-            truth, predicted, average="micro"
-        )
+        macro, micro = (f1_score(truth, predicted, average=own) for own in ("macro", "micro"))
+        return macro, micro
 
 
 def _measure(ways: dict[str, Callable[[], Run]], peer: str, documents: int) -> dict[str, Any]:

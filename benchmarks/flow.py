@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count, cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -43,7 +43,9 @@ GROUP, STREAM = "desk", "news"
 PARTITIONS = 4
 PATIENCE = 60.0  # seconds
 LIBRARIES = ("clasher", "numpy", "numba", "msgspec", "redis", "confluent-kafka")
-STUDY = Study("flow", __doc__, "reference/performance.md", LIBRARIES)
+STUDY = Study("flow", __doc__, LIBRARIES)
+
+Server = TypeVar("Server", RedisServer, KafkaServer)
 
 
 class Plan:
@@ -56,7 +58,7 @@ class Plan:
 def redis(plan: Plan) -> dict[str, Any]:
     """Compare short texts through Redis, with and without a group, with loops that only read."""
     lines = _lines(plan.short, plan.documents)
-    with _folder() as here, _redis_server(here) as server:
+    with _folder() as here, _running(RedisServer(here / "redis")) as server:
         _fill(server, lines)
         ways: dict[str, Callable[[], float]] = {
             "bare group": lambda: _bare_group(server, len(lines)),
@@ -97,7 +99,7 @@ def files(plan: Plan) -> dict[str, Any]:
 def kafka(plan: Plan) -> dict[str, Any]:
     """Measure short texts through Kafka: from a position, in a group, in transactions."""
     lines = _lines(plan.short, plan.documents)
-    with _folder() as here, _kafka_server(here) as broker:
+    with _folder() as here, _running(_kafka_server(here)) as broker:
         _fill_topic(broker, lines)
         numbers = count()
 
@@ -274,22 +276,16 @@ def _folder() -> Iterator[Path]:
 
 
 @contextmanager
-def _redis_server(here: Path) -> Iterator[RedisServer]:
-    server = RedisServer(here / "redis")
+def _running(server: Server) -> Iterator[Server]:
     try:
         yield server
     finally:
         server.stop()
 
 
-@contextmanager
-def _kafka_server(here: Path) -> Iterator[KafkaServer]:
+def _kafka_server(here: Path) -> KafkaServer:
     """Start a broker with Java's defaults, which are the fastest."""
-    server = KafkaServer(here / "kafka", java=["java", "-Xmx2g"])
-    try:
-        yield server
-    finally:
-        server.stop()
+    return KafkaServer(here / "kafka", java=["java", "-Xmx2g"])
 
 
 def _fill_topic(broker: KafkaServer, lines: Sequence[bytes]) -> None:

@@ -23,7 +23,7 @@ STREAMS = ("goemotions", "reuters21578", "arxiv")
 OURS = ("text", "features", "batches")
 WAYS = (*OURS, *(f"river-{rate}" for rate in RATES))
 Stream = list[tuple[str, dict[str, bool]]]
-STUDY = Study("river", __doc__, "reference/performance.md", ("clasher", "numpy", "numba", "river"))
+STUDY = Study("river", __doc__, ("clasher", "numpy", "numba", "river"))
 
 
 def compare(corpus: Corpus) -> dict[str, Any]:

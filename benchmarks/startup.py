@@ -20,9 +20,7 @@ WAYS = {
     "from clasher import Clasher": ["-c", "from clasher import Clasher"],
     "clasher --help": ["-m", "clasher", "--help"],
 }
-STUDY = Study(
-    "startup", __doc__, "reference/performance.md", ("clasher", "numpy", "numba", "pyarrow")
-)
+STUDY = Study("startup", __doc__, ("clasher", "numpy", "numba", "pyarrow"))
 
 
 def main(arguments: list[str]) -> int:

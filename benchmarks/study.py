@@ -15,6 +15,7 @@ from benchmarks.runner import header, save, saved_figures, say
 from support import corpora
 
 RESULTS = Path(__file__).parent / "results"
+PAGE = corpora.PROJECT / "docs" / "reference" / "performance.md"
 
 
 @dataclass(frozen=True)
@@ -27,15 +28,12 @@ class Study:
         The name of its module and of its results file.
     about : str | None
         The help of its command line.
-    page : str
-        The page of the documentation with its tables.
     libraries : tuple of str
         The libraries whose versions matter.
     """
 
     name: str
     about: str | None
-    page: str
     libraries: tuple[str, ...]
 
     def parser(
@@ -61,8 +59,7 @@ class Study:
             )
             parser.add_argument("--limit", type=int, default=limit, help="documents per stream")
         parser.add_argument("--results", type=Path, default=RESULTS)
-        page = corpora.PROJECT / "docs" / self.page
-        parser.add_argument("--into", type=Path, default=page, metavar="FILE")
+        parser.add_argument("--into", type=Path, default=PAGE, metavar="FILE")
         return parser
 
     def header(self, arguments: list[str], repeats: int) -> dict[str, Any]:

@@ -6,14 +6,16 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import median
-from typing import Any
+from statistics import mean, median, stdev
+from typing import Any, TypeVar
 
 from benchmarks.peers import SYSTEMS, TABLE
 
 BASE = "vw-hinge"
 END_TO_END = "-end-to-end"
 NONE = "–"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def cells(runs: Iterable[dict[str, Any]]) -> dict[tuple[Any, ...], Cell]:
 def overview(study: dict[str, Any]) -> str:
     """Make a row per system, a column per corpus."""
     found = cells(study["runs"])
-    corpora = _distinct(corpus for corpus, *_ in found)
+    corpora = distinct(corpus for corpus, *_ in found)
     heads = [_corpus_head(corpus, found) for corpus in corpora]
     rows = []
     for system in _systems(found):
@@ -99,7 +101,7 @@ def table(study: dict[str, Any]) -> str:
     """Make a table per corpus: F1, speed, speed ratio and memory of every system."""
     found = cells(study["runs"])
     parts = []
-    for corpus in _distinct(corpus for corpus, *_ in found):
+    for corpus in distinct(corpus for corpus, *_ in found):
         order = next(cell.runs[0]["order"] for key, cell in found.items() if key[0] == corpus)
         rows = [
             _table_row(system, cell, found)
@@ -216,7 +218,7 @@ def scaling(study: dict[str, Any]) -> str:
     """Show speed, state and F1 by number of labels and by number of dimensions."""
     rows = []
     for (corpus, system, _, options), cell in cells(study["runs"]).items():
-        dimensions = f"2^{int(json.loads(options)['dimensions']).bit_length() - 1}"
+        dimensions = power_of_two(json.loads(options)["dimensions"])
         names = [corpus, SYSTEMS[system].title, dimensions]
         if cell.failed:
             rows.append([*names, f"failed: {cell.failed}", *[NONE] * 4])
@@ -271,6 +273,21 @@ def both_f1(scores: Mapping[str, Any]) -> str:
     return f"{f1(scores['macro_f1'])} / {f1(scores['micro_f1'])}"
 
 
+def f1_spread(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Format macro F1 / micro F1 of several runs, each as mean ± standard deviation."""
+    values = ([run[name] for run in runs] for name in ("macro_f1", "micro_f1"))
+    return " / ".join(f"{f1(mean(each))} ± {f1(stdev(each))}" for each in values)
+
+
+def f1_change(runs: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> str:
+    """Format the mean change of macro F1 / micro F1 from others to runs: +.012 / -.003."""
+    changes = (
+        mean(run[name] - other[name] for run, other in zip(runs, others, strict=True))
+        for name in ("macro_f1", "micro_f1")
+    )
+    return " / ".join(f"{change:+.3f}".replace("0.", ".") for change in changes)
+
+
 def f1(value: float) -> str:
     """Format an F1 score: .526."""
     return f"{value:.3f}".removeprefix("0")
@@ -289,6 +306,11 @@ def thousands(value: float) -> str:
 
 def megabytes(value: float) -> str:
     return f"{value / 1e6:,.0f} MB"
+
+
+def power_of_two(value: int) -> str:
+    """Format a power of two: 2^12."""
+    return f"2^{value.bit_length() - 1}"
 
 
 def _title(cell: Cell) -> str:
@@ -311,5 +333,6 @@ def of_system(found: dict[tuple[Any, ...], Cell], corpus: str, system: str) -> C
     return max(mine, key=lambda pair: pair[0] or float("inf"))[1] if mine else None
 
 
-def _distinct(values: Iterable[str]) -> list[str]:
+def distinct(values: Iterable[T]) -> list[T]:
+    """Return each value once, in order of appearance."""
     return list(dict.fromkeys(values))

@@ -48,7 +48,7 @@ def _better(claim: Claim, rows: list[Row]) -> tuple[str, str]:
     if one is None or other is None or one.failed is not None or other.failed is not None:
         return "a system is missing or failed", UNKNOWN
     if claim.over == "end":
-        pair = _beside(one, other, claim), _beside(other, one, claim)
+        pair = _measure(one, other, claim), _measure(other, one, claim)
     else:
         pair = one.mean(claim.measure, 0.0, 0.5), other.mean(claim.measure, 0.0, 0.5)
     if pair[0] is None or pair[1] is None:
@@ -57,7 +57,7 @@ def _better(claim: Claim, rows: list[Row]) -> tuple[str, str]:
     return found, _leads(pair[0], pair[1])
 
 
-def _beside(row: Row, other: Row, claim: Claim) -> float | None:
+def _measure(row: Row, other: Row, claim: Claim) -> float | None:
     """Return the measure of a system after the documents that both processed."""
     if other.cut and other.result["documents"] < row.result["documents"]:
         there = row.after(other.result["documents"])
@@ -72,7 +72,7 @@ def _best(claim: Claim, rows: list[Row]) -> tuple[str, str]:
     leads = []
     for row in rows:
         if row.system != mine.system and row.failed is None:
-            own, other = _beside(mine, row, claim), _beside(row, mine, claim)
+            own, other = _measure(mine, row, claim), _measure(row, mine, claim)
             if own is not None and other is not None:
                 leads.append((own, other, row))
     if not leads:

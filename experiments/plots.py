@@ -15,9 +15,9 @@ try:
 except ModuleNotFoundError:
     raise MissingExtraError.of("A picture", "experiments") from None
 
+from benchmarks.tables import distinct
 from experiments.config import Figure
 from experiments.rows import Row
-from experiments.tables import distinct
 
 STYLE = {
     "svg.hashsalt": "clasher",  # makes the files reproducible

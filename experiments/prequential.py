@@ -21,9 +21,14 @@ class Scores:
     micro_f1: float
     curve: list[dict[str, float]]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, float]:
         """Return plain values for JSON, without the curve."""
-        return {"macro_f1": round(self.macro_f1, 4), "micro_f1": round(self.micro_f1, 4)}
+        return rounded(self)
+
+
+def rounded(scores: Any) -> dict[str, float]:
+    """Return macro and micro F1 of scores or metrics, rounded for JSON."""
+    return {name: round(getattr(scores, name), 4) for name in ("macro_f1", "micro_f1")}
 
 
 def prequential(model: Clasher, stream: Corpus, points: tuple[int, ...] = ()) -> Scores:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from benchmarks.peers import SYSTEMS
-from benchmarks.tables import NONE, both_f1, f1, markdown, thousands
+from benchmarks.tables import NONE, both_f1, distinct, f1, markdown, power_of_two, thousands
 from experiments.rows import Row, benchmark
 
 MEASURES = {
@@ -137,7 +136,7 @@ def format_value(name: str, value: Any) -> str:
     ('2^12', '0.25')
     """
     if name == "dimensions":
-        return f"2^{int(value).bit_length() - 1}"
+        return power_of_two(value)
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
@@ -160,8 +159,3 @@ def settings(rows: list[Row]) -> str:
     chosen = (SYSTEMS[name] for name in distinct(row.system for row in rows))
     lines = [[system.title, f"`{system.settings}`"] for system in chosen]
     return markdown(["system", "settings"], lines)
-
-
-def distinct(values: Iterable[Any]) -> list[Any]:
-    """Return each value once, in order of appearance."""
-    return list(dict.fromkeys(values))

@@ -26,7 +26,7 @@ LIBRARIES = (
     "uvloop",
     "apsw",
 )
-STUDY = Study("serving", __doc__, "reference/performance.md", LIBRARIES)
+STUDY = Study("serving", __doc__, LIBRARIES)
 
 
 def main(arguments: list[str]) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,11 @@ class Plan:
             for at in range(0, len(documents) - size + 1, size)
         ]
 
-    def teach(self, running: Server, documents: int) -> None:
+    def teach(self, server: Server, documents: int) -> None:
         """Teach documents; fail unless the service learns them all."""
         requests = self.batches("/v1/learn", self.documents[:documents], TOGETHER)
-        asyncio.run(send_all(running.port, requests))
-        if (learned := running.documents_learned()) != documents:
+        asyncio.run(send_all(server.port, requests))
+        if (learned := server.documents_learned()) != documents:
             raise SystemExit(f"taught {documents:,} documents, but {learned:,} were learnt")
 
 
@@ -54,14 +55,14 @@ def single(plan: Plan) -> dict[str, Any]:
     requests = plan.batches("/v1/predict", plan.texts[:2000], 1)
     nothing = plan.batches("/", plan.texts[:2000], 1)
     with (
-        _taught(plan) as running,
+        _taught(plan) as server,
         bare("starlette", BARE_PORT) as starlette,
         bare("fastapi", BARE_PORT + 1) as fastapi,
     ):
         rounds = [
             (
                 _load(fastapi.port, nothing, CLIENTS, plan.seconds),
-                _load(running.port, requests, CLIENTS, plan.seconds),
+                _load(server.port, requests, CLIENTS, plan.seconds),
                 _load(starlette.port, nothing, CLIENTS, plan.seconds),
             )
             for _ in range(3)
@@ -88,22 +89,22 @@ def batches(plan: Plan) -> dict[str, Any]:
             load(port, predicted, 4, plan.seconds), load(port, learnt, 8, plan.seconds)
         )
 
-    with _taught(plan) as running:
-        own, beside = asyncio.run(both(running.port))
+    with _taught(plan) as server:
+        predictions, lessons = asyncio.run(both(server.port))
     return {
-        "documents_per_second": BATCH * own.per_second,
-        "learnt_per_second": beside.per_second,
-        **own.figures(),
+        "documents_per_second": BATCH * predictions.per_second,
+        "learnt_per_second": lessons.per_second,
+        **predictions.figures(),
     }
 
 
 def learning(plan: Plan) -> dict[str, Any]:
     """Learn durably, one document per request."""
     requests = plan.batches("/v1/learn", plan.documents, 1)
-    with _taught(plan) as running:
+    with _taught(plan) as server:
         return {
             "clients": CLIENTS,
-            **_load(running.port, requests, CLIENTS, plan.seconds).figures(),
+            **_load(server.port, requests, CLIENTS, plan.seconds).figures(),
         }
 
 
@@ -113,28 +114,28 @@ def soak(plan: Plan) -> dict[str, Any]:
     learnt = plan.batches("/v1/learn", plan.documents, 1)
     memory: list[tuple[float, int]] = []
 
-    async def mixture(running: Server) -> tuple[Load, Load]:
+    async def mixture(server: Server) -> tuple[Load, Load]:
         seconds = 60 * plan.minutes
 
         async def look() -> None:
             start = time.perf_counter()
             while time.perf_counter() - start < seconds:
-                memory.append((time.perf_counter() - start, running.memory))
+                memory.append((time.perf_counter() - start, server.memory))
                 await asyncio.sleep(max(1.0, seconds / 100))
 
         loads = await asyncio.gather(
-            load(running.port, predicted, 16, seconds, pause=0.05),
-            load(running.port, learnt, 4, seconds, pause=0.05),
+            load(server.port, predicted, 16, seconds, pause=0.05),
+            load(server.port, learnt, 4, seconds, pause=0.05),
             look(),
         )
         return loads[0], loads[1]
 
-    with _taught(plan) as running:
-        own, beside = asyncio.run(mixture(running))
+    with _taught(plan) as server:
+        predictions, lessons = asyncio.run(mixture(server))
     return {
         "minutes": plan.minutes,
-        "predict": own.figures(),
-        "learn": beside.figures(),
+        "predict": predictions.figures(),
+        "learn": lessons.figures(),
         "memory": memory,
     }
 
@@ -146,14 +147,14 @@ def recovery(plan: Plan) -> dict[str, Any]:
         if documents > len(plan.documents):
             break
         with tempfile.TemporaryDirectory() as folder:
-            with service(Path(folder, "data")) as running:
-                plan.teach(running, documents)
-                running.kill()
-            with service(Path(folder, "data")) as running:
-                rows.append({"documents": documents, "seconds": running.ready_seconds})
+            with service(Path(folder, "data")) as server:
+                plan.teach(server, documents)
+                server.kill()
+            with service(Path(folder, "data")) as server:
+                rows.append({"documents": documents, "seconds": server.ready_seconds})
         say(f"    {rows[-1]}")
-    with tempfile.TemporaryDirectory() as folder, service(Path(folder, "data")) as running:
-        empty = running.ready_seconds
+    with tempfile.TemporaryDirectory() as folder, service(Path(folder, "data")) as server:
+        empty = server.ready_seconds
     return {"empty_seconds": empty, "rows": rows}
 
 
@@ -166,22 +167,12 @@ STUDIES: dict[str, Callable[[Plan], dict[str, Any]]] = {
 }
 
 
-class _taught:  # noqa: N801 (a context manager)
-    """A service with a taught model in a temporary folder."""
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._folder = tempfile.TemporaryDirectory()
-
-    def __enter__(self) -> Server:
-        self._service = service(Path(self._folder.name, "data"))
-        running = self._service.__enter__()
-        self._plan.teach(running, min(TAUGHT, len(self._plan.documents) // TOGETHER * TOGETHER))
-        return running
-
-    def __exit__(self, *exception: Any) -> None:
-        self._service.__exit__(*exception)
-        self._folder.cleanup()
+@contextmanager
+def _taught(plan: Plan) -> Iterator[Server]:
+    """Run a service with a taught model in a temporary folder."""
+    with tempfile.TemporaryDirectory() as folder, service(Path(folder, "data")) as server:
+        plan.teach(server, min(TAUGHT, len(plan.documents) // TOGETHER * TOGETHER))
+        yield server
 
 
 def _load(port: int, requests: list[bytes], clients: int, seconds: float) -> Load:

@@ -25,7 +25,7 @@ from support.spark_cluster import Cluster
 from support.spark_frames import table, write_parts
 
 LIBRARIES = ("clasher", "numpy", "numba", "pyarrow", "pyspark")
-STUDY = Study("spark", __doc__, "reference/performance.md", LIBRARIES)
+STUDY = Study("spark", __doc__, LIBRARIES)
 EXECUTORS = (1, 2)
 COPIES = (1, 2)  # of the stream in a job
 SMALL = 1_000  # documents of a job that takes little more than its fixed costs

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.tables import NONE, markdown
+from benchmarks.tables import NONE, distinct, markdown, power_of_two
 from clasher.cli.format import significant
 from clasher.theory import CountMin, Idf, Norms, Spread, TfIdf, TfIdfSpread
 from clasher.theory.distortion import Distortion, Sample, measure
@@ -73,7 +73,7 @@ def blocks(found: dict[str, Any]) -> dict[str, str]:
     results = found["distortions"]
     return {
         "samples": _samples(results),
-        "tf": _table(results, False, "lengths", "q90", lambda b: _beside(b["spread"])),
+        "tf": _table(results, False, "lengths", "q90", lambda b: _below_one(b["spread"])),
         "tfidf": _each(results, "lengths", "q90", "spread"),
         "cosines": _table(results, True, "cosines", "q90", None),
         "counts": _table(results, False, "counts", "q63", lambda b: significant(b["counts"])),
@@ -112,21 +112,17 @@ def _inside(results: list[dict[str, Any]], name: str, what: str) -> list[str]:
     return [f"at most {max(parts):.0%} of the bound", YES if max(parts) <= 1 else NO]
 
 
-def _beside(error: float | None) -> str:
+def _below_one(error: float | None) -> str:
     return NONE if error is None or error >= 1 else significant(error)
 
 
 def _corpora(results: list[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(result["corpus"] for result in results))
+    return distinct(result["corpus"] for result in results)
 
 
 def _at(results: list[dict[str, Any]], idf: bool) -> dict[tuple[int, str], dict[str, Any]]:
     kind = "tfidf" if idf else "tf"
     return {(r["dimensions"], r["corpus"]): r for r in results if r["weighting"] == kind}
-
-
-def _power(m: int) -> str:
-    return f"2^{m.bit_length() - 1}"
 
 
 def _samples(results: list[dict[str, Any]]) -> str:
@@ -155,7 +151,7 @@ def _table(results: list[dict[str, Any]], idf: bool, what: str, part: str, bound
     for m in SIZES:
         cells = [found[m, name] for name in names]
         first = [bound(cells[0]["bounds"])] if bound else []
-        rows.append([_power(m), *first, *(significant(cell[what][part]) for cell in cells)])
+        rows.append([power_of_two(m), *first, *(significant(cell[what][part]) for cell in cells)])
     return markdown(heads, rows)
 
 
@@ -171,7 +167,7 @@ def _each(results: list[dict[str, Any]], what: str, part: str, bound: str) -> st
             f"{significant(cell[what][part])}"
             for cell in cells
         ]
-        rows.append([_power(m), *texts])
+        rows.append([power_of_two(m), *texts])
     return markdown(["m", *names], rows)
 
 
@@ -180,6 +176,6 @@ def _theorem_1(results: list[dict[str, Any]]) -> str:
     for m in SIZES:
         bound, spread = Norms(m, CONFIDENCE), Spread(m, CONFIDENCE)
         words = NONE if bound.largest_weight is None else f"{bound.largest_weight**-2:,.0f}"
-        rows.append([_power(m), _beside(bound.error), words, _beside(spread.error)])
+        rows.append([power_of_two(m), _below_one(bound.error), words, _below_one(spread.error)])
     heads = ["m", "Theorem 1", "different words a document needs", "second moments"]
     return markdown(heads, rows)

@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.peers.terms import Terms
-from benchmarks.tables import markdown
+from benchmarks.tables import distinct, markdown, power_of_two
 from clasher import Analyzer
 from clasher.kernels import kernel
 from clasher.text.hashing import Hasher
 from experiments import plots
 from experiments.claims import NO, UNKNOWN, YES
-from experiments.tables import distinct
 from support.corpora import SEED, Corpus
 
 PAIRS = 2_000_000
@@ -107,7 +106,7 @@ def blocks(found: dict[str, Any]) -> dict[str, str]:
     heads = ["m", *(f"{corpus}: {title}" for corpus in corpora for title, _ in CURVES.values())]
     lines = [
         [
-            f"2^{m.bit_length() - 1}",
+            power_of_two(m),
             *(f"{at[c, m][curve]:.3f}" for c in corpora for curve in CURVES),
         ]
         for m in distinct(row["dimensions"] for row in rows)

@@ -10,13 +10,12 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, diags_array
 
 from benchmarks.peers.terms import Terms
-from benchmarks.tables import NONE, markdown
+from benchmarks.tables import NONE, distinct, markdown, power_of_two
 from clasher import Analyzer
 from clasher.text.hashing import Hasher
 from clasher.theory import Decision
 from experiments import plots
 from experiments.claims import NO, UNKNOWN, YES
-from experiments.tables import distinct
 from support.corpora import Corpus
 
 DOCUMENTS = 4_000  # half make the prototypes, half are decided on
@@ -103,7 +102,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     lines = []
     for m in distinct(row["dimensions"] for row in rows):
         cells = [_cell(at[corpus, m]) for corpus in corpora]
-        lines.append([f"2^{m.bit_length() - 1}", *cells])
+        lines.append([power_of_two(m), *cells])
     return markdown(["m", *corpora], lines)
 
 

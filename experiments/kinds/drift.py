@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from benchmarks.tables import NONE, both_f1, f1, markdown
+from benchmarks.tables import NONE, both_f1, distinct, f1, markdown
 from clasher import Clasher, LabelSets
 from clasher.datasets.synthetic import DRIFTS, Stream
 from clasher.metrics import Metrics
 from clasher.text.hashing import Hashed
 from experiments import plots
-from experiments.prequential import BATCH
-from experiments.tables import distinct
+from experiments.prequential import BATCH, rounded
 from support.corpora import Corpus
 
 RULES = ("margin", "centroid")
@@ -59,8 +58,8 @@ def over_time(stream: Corpus) -> Iterator[dict[str, Any]]:
                 "documents": len(stream),
                 "rule": rule,
                 "way": way,
-                **_scores(whole),
-                "tenths": [_scores(part) for part in parts],
+                **rounded(whole),
+                "tenths": [rounded(part) for part in parts],
                 "alarms": [alarm.to_dict() for alarm in model.alarms],
             }
 
@@ -81,10 +80,6 @@ def prequential_parts(
             part.update_many(truth, predicted)
         parts.append(part)
     return [whole, *parts]
-
-
-def _scores(metrics: Metrics) -> dict[str, float]:
-    return {"macro_f1": round(metrics.macro_f1, 4), "micro_f1": round(metrics.micro_f1, 4)}
 
 
 # ── synthetic streams ────────────────────────────────────────────────────────────────────────────
@@ -137,8 +132,8 @@ def _after(made: MadeUp, rule: str, how: dict[str, Any]) -> dict[str, Any]:
         if any(turn < document <= end for document in alarms)
     ]
     return {
-        "before": _scores(before),
-        "after": _scores(after),
+        "before": rounded(before),
+        "after": rounded(after),
         "turns": len(turns),
         "delays": delays,
         "false_alarms": sum(not stream.points or document <= start for document in alarms),
@@ -193,7 +188,7 @@ def pictures(found: dict[str, Any]) -> dict[str, Any]:
 def overall(real: list[dict[str, Any]]) -> str:
     """Show F1 of the whole stream, in its order and shuffled."""
     found = {(r["rule"], r["way"], r["order"]): r for r in real}
-    orders = list(dict.fromkeys(r["order"] for r in real))
+    orders = distinct(r["order"] for r in real)
     return markdown(
         ["forgetting", *(f"{rule}, {order}" for rule in RULES for order in orders)],
         [
@@ -206,7 +201,7 @@ def overall(real: list[dict[str, Any]]) -> str:
 def alarm_counts(real: list[dict[str, Any]]) -> str:
     """Count the alarms; on a shuffled stream, every alarm is false."""
     found = {(r["rule"], r["way"], r["order"]): len(r["alarms"]) for r in real}
-    orders = list(dict.fromkeys(r["order"] for r in real))
+    orders = distinct(r["order"] for r in real)
     return markdown(
         ["alarms", *(f"{rule}, {order}" for rule in RULES for order in orders)],
         [

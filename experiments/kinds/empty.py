@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.tables import both_f1, markdown
+from benchmarks.tables import both_f1, distinct, markdown
 from clasher import Clasher
 from clasher.evaluate import evaluate
 from experiments.kinds.margin import measure_variants
@@ -153,7 +153,7 @@ def _ways(rows: list[dict[str, Any]], rule: str) -> str:
 
 def _nonsense(rows: list[dict[str, Any]]) -> str:
     """Count the models that predict a label for nonsense, by stream."""
-    corpora = list(dict.fromkeys(row["corpus"] for row in rows))
+    corpora = distinct(row["corpus"] for row in rows)
     found = {(r["corpus"], r["stream"]): r["ways"] for r in rows if r["rule"] == "margin"}
     return markdown(
         ["labels", *(f"{corpus}, {way}" for corpus in corpora for way in ("always", "learnt"))],

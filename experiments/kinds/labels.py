@@ -10,6 +10,7 @@ from benchmarks.tables import both_f1, markdown
 from clasher import Clasher, LabelSets
 from clasher.evaluate import evaluate
 from clasher.metrics import Metrics
+from experiments.prequential import rounded
 from support.corpora import Corpus
 
 RULES = ("margin", "centroid", "mistake", "perceptron")
@@ -35,7 +36,7 @@ def few(stream: Corpus) -> list[dict[str, Any]]:
                 seed=SEED,
             )
             about = {"corpus": stream.name, "rule": rule, "probability": probability}
-            rows.append(about | scores(result) | {"taught": result.taught})
+            rows.append(about | rounded(result) | {"taught": result.taught})
     return rows
 
 
@@ -55,7 +56,7 @@ def late(stream: Corpus) -> list[dict[str, Any]]:
                     model.learn_later(at - delay, truth[at - delay])
             metrics.update_many(stream.labels, predicted)
             about = {"corpus": stream.name, "rule": rule, "delay": delay}
-            rows.append(about | scores(metrics))
+            rows.append(about | rounded(metrics))
     return rows
 
 
@@ -86,11 +87,7 @@ def held_out(model: Clasher, stream: Corpus, cut: int) -> dict[str, float]:
     """Return macro and micro F1 on the documents from ``cut`` on."""
     metrics = Metrics()
     metrics.update_many(LabelSets.of(stream.labels[cut:]), model.predict_many(stream.texts[cut:]))
-    return scores(metrics)
-
-
-def scores(measured: Any) -> dict[str, float]:
-    return {name: round(getattr(measured, name), 4) for name in ("macro_f1", "micro_f1")}
+    return rounded(metrics)
 
 
 # ── the page ─────────────────────────────────────────────────────────────────────────────────────
@@ -98,22 +95,12 @@ def scores(measured: Any) -> dict[str, float]:
 
 def blocks(results: dict[str, Any]) -> dict[str, str]:
     """The tables of labels.md."""
-    return {"few": _few(results["few"]), "late": _late(results["late"]),
-            "wrong": _wrong(results["wrong"])}  # fmt: skip
-
-
-def _few(rows: list[dict[str, Any]]) -> str:
-    heads = ["stream", "rule", *(f"p = {p:g}" for p in PROBABILITIES)]
-    return _table(heads, rows, ("corpus", "rule"), both_f1)
-
-
-def _late(rows: list[dict[str, Any]]) -> str:
-    heads = ["stream", "rule", *(_delay(delay) for delay in DELAYS)]
-    return _table(heads, rows, ("corpus", "rule"), both_f1)
-
-
-def _delay(delay: int) -> str:
-    return f"{delay:,} documents late" if delay else "at once"
+    delays = [f"{delay:,} documents late" if delay else "at once" for delay in DELAYS]
+    return {
+        "few": _table([f"p = {p:g}" for p in PROBABILITIES], results["few"]),
+        "late": _table(delays, results["late"]),
+        "wrong": _wrong(results["wrong"]),
+    }
 
 
 def _wrong(rows: list[dict[str, Any]]) -> str:
@@ -126,10 +113,10 @@ def _wrong(rows: list[dict[str, Any]]) -> str:
     return markdown(heads, body)
 
 
-def _table(heads: list[str], rows: list[dict[str, Any]], key: tuple[str, ...], cell: Any) -> str:
-    """Make a row per value of ``key``, with cells in order of measurement."""
-    body: dict[tuple[str, ...], list[str]] = {}
+def _table(heads: list[str], rows: list[dict[str, Any]]) -> str:
+    """Make a row per stream and rule, with F1 in order of measurement."""
+    body: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        names = tuple(row[name] for name in key)
-        body.setdefault(names, list(names)).append(cell(row))
-    return markdown(heads, list(body.values()))
+        key = row["corpus"], row["rule"]
+        body.setdefault(key, list(key)).append(both_f1(row))
+    return markdown(["stream", "rule", *heads], body.values())

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.tables import NONE, both_f1, markdown
+from benchmarks.tables import NONE, both_f1, markdown, megabytes
 from clasher import Analyzer, Clasher, LabelSets
 from clasher.labels import LabelIndex
 from clasher.text.hashing import Hasher
@@ -158,7 +158,7 @@ def blocks(found: dict[str, Any]) -> dict[str, str]:
         "start": start(found["parts"]),
         "other": others(found["other"]),
         "calibration": calibration(found["parts"]),
-        "memory": megabytes(found["memory"][0]),
+        "memory": memory_table(found["memory"][0]),
     }
 
 
@@ -221,9 +221,9 @@ def calibration(streams: list[dict[str, Any]]) -> str:
     )
 
 
-def megabytes(found: dict[str, int]) -> str:
+def memory_table(found: dict[str, int]) -> str:
     """Show the memory of a model of arxiv."""
-    return markdown(list(found), [[f"{bytes_ / 1e6:,.0f} MB" for bytes_ in found.values()]])
+    return markdown(list(found), [list(map(megabytes, found.values()))])
 
 
 def _title(stream: dict[str, Any]) -> str:

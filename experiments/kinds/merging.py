@@ -7,10 +7,11 @@ import time
 from statistics import median
 from typing import Any
 
-from benchmarks.tables import both_f1, markdown
+from benchmarks.tables import both_f1, f1_change, markdown, megabytes
 from clasher import Clasher, LabelSets
 from clasher.metrics import Metrics
 from clasher.text.hashing import Hashed
+from experiments.prequential import rounded
 from support.corpora import Corpus
 
 WAYS: dict[str, dict[str, Any]] = {
@@ -86,7 +87,7 @@ def threads(stream: Corpus) -> list[dict[str, Any]]:
 def scores(model: Clasher, test: Any, truth: LabelSets) -> dict[str, float]:
     metrics = Metrics()
     metrics.update_many(truth, model.predict_many(test))
-    return {"macro_f1": round(metrics.macro_f1, 4), "micro_f1": round(metrics.micro_f1, 4)}
+    return rounded(metrics)
 
 
 # ── the page ─────────────────────────────────────────────────────────────────────────────────────
@@ -120,11 +121,7 @@ def _mean(rows: list[dict[str, Any]]) -> str:
         cells = [way]
         for count in PARTS:
             own = [row for row in rows if row["way"] == way and row["parts"] == count]
-            changes = [
-                sum(row[name] - one[row["corpus"], way][name] for row in own) / len(own)
-                for name in ("macro_f1", "micro_f1")
-            ]
-            cells.append(" / ".join(f"{change:+.3f}".replace("0.", ".") for change in changes))
+            cells.append(f1_change(own, [one[row["corpus"], way] for row in own]))
         body.append(cells)
     return markdown(["rule", *(f"{count} parts" for count in PARTS)], body)
 
@@ -137,7 +134,7 @@ def _threads(rows: list[dict[str, Any]]) -> str:
     speed: dict[tuple[str, str], float] = {}
     for row in rows:
         key = row["corpus"], row["rule"]
-        cells = body.setdefault(key, [*key, f"{row['nbytes'] / 1e6:,.0f} MB"])
+        cells = body.setdefault(key, [*key, megabytes(row["nbytes"])])
         base = speed.setdefault(key, row["documents_per_second"])
         times = "" if row["threads"] == 1 else f", × {row['documents_per_second'] / base:.2f}"
         cells.append(f"{both_f1(row)}, {row['documents_per_second'] / 1000:,.0f} k/s{times}")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from statistics import mean, stdev
 from typing import Any
 
 from benchmarks.peers.clasher_rules import RULES, TITLES, build
-from benchmarks.tables import f1, markdown
+from benchmarks.tables import distinct, f1_spread, markdown
 from experiments.prequential import prequential
-from experiments.tables import distinct
 from support.corpora import Corpus
 
 SEEDS = 8
-MEASURES = ("macro_f1", "micro_f1")
 
 
 def spread(
@@ -44,6 +41,4 @@ def blocks(found: dict[str, Any]) -> dict[str, str]:
 
 def summary(rows: list[dict[str, Any]], corpus: str, rule: str) -> str:
     """Return macro F1 / micro F1, each as mean ± standard deviation over the seeds."""
-    own = [row for row in rows if (row["corpus"], row["rule"]) == (corpus, rule)]
-    values = [[row[measure] for row in own] for measure in MEASURES]
-    return " / ".join(f"{f1(mean(each))} ± {f1(stdev(each))}" for each in values)
+    return f1_spread([row for row in rows if (row["corpus"], row["rule"]) == (corpus, rule)])

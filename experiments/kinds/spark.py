@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.tables import both_f1, markdown
+from benchmarks.tables import both_f1, f1_change, markdown
 from clasher import Clasher, LabelSets
 from experiments.kinds.merging import MOST, scores
 from support.corpora import Corpus
@@ -111,7 +111,7 @@ def _centroids(rows: list[dict[str, Any]]) -> str:
                 f"{row['partitions']} partitions",
                 "yes" if row["exact"] else "no",
                 both_f1(row),
-                _change(row, one[key]),
+                f1_change([row], [one[key]]),
                 "equal" if row["counted"] else "differ",
                 f"{row['sums']:.0e}",
                 f"{row['others']:,}",
@@ -131,15 +131,7 @@ def _margins(rows: list[dict[str, Any]]) -> str:
             key = row["corpus"], row["partitions"]
             alone = one[row["corpus"]]
             cells = body.setdefault(key, [key[0], str(key[1]), both_f1(alone)])
-            cells.append(f"{both_f1(row)} ({_change(row, alone)})")
+            cells.append(f"{both_f1(row)} ({f1_change([row], [alone])})")
     heads = ["stream", "partitions", "one process"]
-    return markdown([*heads, *(_times(count) for count in often)], list(body.values()))
-
-
-def _times(count: int) -> str:
-    return f"{count} round{'' if count == 1 else 's'}"
-
-
-def _change(row: dict[str, Any], one: dict[str, Any]) -> str:
-    changes = [row[name] - one[name] for name in ("macro_f1", "micro_f1")]
-    return " / ".join(f"{change:+.3f}".replace("0.", ".") for change in changes)
+    heads += [f"{count} round{'' if count == 1 else 's'}" for count in often]
+    return markdown(heads, body.values())

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.tables import both_f1, markdown
+from benchmarks.tables import NONE, both_f1, distinct, markdown
 from clasher import Clasher, LabelSets
 from clasher.kernels.classes import term
 from clasher.kernels.hashing import row_bucket
@@ -215,17 +215,17 @@ def blocks(found: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _distinct(rows: list[dict[str, Any]], name: str) -> list[Any]:
-    return list(dict.fromkeys(row[name] for row in rows))
+def _values(rows: list[dict[str, Any]], name: str) -> list[Any]:
+    return distinct(row[name] for row in rows)
 
 
 def _correlation_table(rows: list[dict[str, Any]]) -> str:
-    widths = _distinct(rows, "m")
+    widths = _values(rows, "m")
     lines = []
-    for corpus in _distinct(rows, "corpus"):
-        for weighting in _distinct(rows, "weighting"):
+    for corpus in _values(rows, "corpus"):
+        for weighting in _values(rows, "weighting"):
             mine = [r for r in rows if (r["corpus"], r["weighting"]) == (corpus, weighting)]
-            stale = "–" if mine[-1]["staleness"] is None else f"{mine[-1]['staleness']:.3f}"
+            stale = NONE if mine[-1]["staleness"] is None else f"{mine[-1]['staleness']:.3f}"
             cells = [f"{r['pearson']:.2f} / {r['spearman']:.2f}" for r in mine]
             lines.append([corpus, weighting, *cells, stale])
     heads = ["corpus", "weighting", *(f"m = {m:,}" for m in widths), "cached vs fresh"]
@@ -233,10 +233,10 @@ def _correlation_table(rows: list[dict[str, Any]]) -> str:
 
 
 def _score_table(rows: list[dict[str, Any]]) -> str:
-    corpora = _distinct(rows, "corpus")
+    corpora = _values(rows, "corpus")
     lines = []
-    for rule in _distinct(rows, "rule"):
-        for weighting in _distinct(rows, "weighting"):
+    for rule in _values(rows, "rule"):
+        for weighting in _values(rows, "weighting"):
             mine = [r for r in rows if (r["rule"], r["weighting"]) == (rule, weighting)]
             mean = {k: float(np.mean([r[k] for r in mine])) for k in ("macro_f1", "micro_f1")}
             lines.append([rule, weighting, *map(both_f1, mine), both_f1(mean)])
@@ -244,10 +244,10 @@ def _score_table(rows: list[dict[str, Any]]) -> str:
 
 
 def _cost_table(rows: list[dict[str, Any]]) -> str:
-    corpora = _distinct(rows, "corpus")
+    corpora = _values(rows, "corpus")
     lines = []
-    for rule in _distinct(rows, "rule"):
-        for weighting in _distinct(rows, "weighting"):
+    for rule in _values(rows, "rule"):
+        for weighting in _values(rows, "weighting"):
             mine = [r for r in rows if (r["rule"], r["weighting"]) == (rule, weighting)]
             cells = [f"{r['memory']:.2f} / {r['time']:.1f}" for r in mine]
             lines.append([rule, weighting, *cells])
@@ -255,12 +255,12 @@ def _cost_table(rows: list[dict[str, Any]]) -> str:
 
 
 def _depth_table(rows: list[dict[str, Any]], what: str) -> str:
-    corpora = _distinct(rows, "corpus")
+    corpora = _values(rows, "corpus")
     lines = []
-    for m in _distinct(rows, "m"):
+    for m in _values(rows, "m"):
         for depth, conservative in DEPTHS:
-            wanted = m, depth, conservative
-            mine = [r for r in rows if (r["m"], r["depth"], r["conservative"]) == wanted]
+            key = m, depth, conservative
+            mine = [r for r in rows if (r["m"], r["depth"], r["conservative"]) == key]
             name = f"{depth}, conservative" if conservative else str(depth)
             errors = [f"{r['error']:.2f} ({r['idf_error']:.2f})" for r in mine]
             lines.append([f"{m:,}", name, *(errors if what == "error" else map(both_f1, mine))])
