@@ -47,17 +47,17 @@ def test_tables_of_all_systems_have_other_seeds_and_the_decision_rule_beside_the
 
 
 def test_the_caveat_has_the_figures_of_its_commands():
-    said = " ".join(caveats.full().split())
+    caveat = " ".join(caveats.full().split())
     rows = [row for cell in _cells("seeds") for row in cell["result"]]
-    assert seeds.summary(rows, "reuters21578", "margin") in said
+    assert seeds.summary(rows, "reuters21578", "margin") in caveat
     for experiment, system in [
         ("rule-stream", "vw-hinge-decided"),
         ("rule-test", "svm-full-tuned-decided"),
     ]:
-        assert f"python -m experiments {experiment}" in said
+        assert f"python -m experiments {experiment}" in caveat
         assert any(cell["what"]["system"] == system for cell in _cells(experiment))
     for verdict in caveats.WITHDRAWN:
-        assert verdict in said
+        assert verdict in caveat
 
 
 def _cells(name: str):
@@ -75,7 +75,7 @@ def test_withdrawn_verdicts_are_stated_nowhere():
     assert found == WITHDRAWN
     readme = (PROJECT / "experiments/README.md").read_text(encoding="utf-8")
     for stated in re.findall(r"\*\*(?:Holds|Does not hold)[^*]*\*\*: ([^*|]*)", readme):
-        assert not WITHDRAWN & {said.strip(" .") for said in stated.split(";")}
+        assert not WITHDRAWN & {claim.strip(" .") for claim in stated.split(";")}
 
 
 def test_the_balanced_svm_is_not_said_to_have_a_lower_micro_f1():
@@ -117,7 +117,7 @@ def test_a_speed_is_the_median_of_the_benchmark():
 
 
 def test_a_run_that_the_benchmark_lacks_keeps_its_own_speed():
-    """Shuffled, on a test set, or with options of its own."""
+    """It is shuffled, on a test set, or has other options."""
     (margin, *_) = (row for row in Row.all(_cells("figure-5")) if "shuffled" in row.stream)
     assert margin.benchmarked is None
     assert thousands(margin.speed) in read("figure-5").page.read_text(encoding="utf-8")
@@ -167,7 +167,7 @@ scores = st.integers(1, 250).flatmap(
 
 
 @given(scores)
-def test_a_best_label_is_always_named(z):
+def test_the_best_label_is_always_predicted(z):
     found = decide(z)
     assert (found.sum(axis=1) >= 1).all()
     assert (found[z > 0] == 1).all()

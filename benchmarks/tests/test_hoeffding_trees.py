@@ -1,4 +1,4 @@
-"""Hoeffding trees of MOA, and the Java that we add to them."""
+"""Test the Hoeffding trees of MOA and our Java additions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.compiled  # they run in Java: once is enough
 
 @pytest.fixture
 def program(tmp_path: Path) -> Callable[[str, str], Program]:
-    """Makes programs of one class each."""
+    """Return a function that makes programs of one class."""
     needs(hoeffding_trees.LIBRARY)
 
     def make(name: str, text: str) -> Program:
@@ -52,7 +52,7 @@ def program(tmp_path: Path) -> Callable[[str, str], Program]:
 
 
 def three_topics(documents: int) -> Corpus:
-    """Half of oil, the rest of gas and of oil with rain."""
+    """Make a stream: half about oil, the rest about gas and about oil with rain."""
     kinds = [(OIL, ["oil"]), (GAS, ["gas"]), (OIL, ["oil"]), (f"{OIL} {RAIN}", ["oil", "rain"])]
     return corpus(*[kinds[i % 4] for i in range(documents)])
 
@@ -76,7 +76,7 @@ def test_the_leaf_of_ht_ps_classifies_label_sets_once_its_buffer_is_full(tmp_pat
 
 
 def test_ht_ps_is_the_tree_of_moa(tmp_path: Path):
-    """Which has pruned sets at its leaves, though it does not do what its option says."""
+    """MOA's tree has pruned sets at its leaves, whatever its option says."""
     stream = three_topics(1500)
     ours = run("ht-ps", Task(stream, tmp_path))[1]
     upstream = {"learner": "multilabel.MultilabelHoeffdingTree -a multilabel.MajorityLabelset"}
@@ -85,7 +85,7 @@ def test_ht_ps_is_the_tree_of_moa(tmp_path: Path):
 
 
 def test_rare_label_sets_are_pruned(tmp_path: Path):
-    """Of eleven label sets MEKA keeps ten, but for those who ask for more."""
+    """MEKA keeps ten of eleven label sets, unless the options ask for more."""
     words = ["oil", "gas", "rain", "wheat", "gold", "ship", "rice", "tin", "zinc", "palm", "jute"]
     kinds = [(word, [word]) for word in words[:10] for _ in range(3)] + [(words[10], words[10:])]
     stream = corpus(*[kinds[i % 31] for i in range(1240)])
@@ -99,7 +99,7 @@ def test_rare_label_sets_are_pruned(tmp_path: Path):
 
 @pytest.mark.parametrize("system", ["ht-ml", "ht-ps", "ea-ht-ml"])
 def test_a_tree_learns_from_one_word_among_others(system: str, tmp_path: Path):
-    """A split brings it there, after MOA's 200 documents; the first leaf knows the majority."""
+    """The first leaf knows only the majority; the tree splits after MOA's 200 documents."""
     random = np.random.default_rng(0)
     noise = [" ".join(f"word{i}" for i in random.integers(40, size=8)) for _ in range(600)]
     kinds = [("oil", ["oil"]), ("", ["gas"])]
@@ -113,16 +113,16 @@ def test_a_tree_learns_from_one_word_among_others(system: str, tmp_path: Path):
 
 
 def test_a_bag_replaces_the_worst_tree_when_errors_grow(tmp_path: Path):
-    """One tree would go on until it has seen as much of the new as of the old."""
+    """A single tree changes only after as many new documents as old ones."""
     stream = corpus(*[(OIL, ["oil"])] * 1000 + [(OIL, ["gas"])] * 100)
     assert run("ht-ml", Task(stream, tmp_path))[1][1:] == [["oil"]] * 1099
     together = run("ea-ht-ml", Task(stream, tmp_path))[1]
     assert together[500:1000] == [["oil"]] * 500
-    assert together[-1] == []  # not all say so any more
+    assert together[-1] == []  # the trees disagree
 
 
 def test_the_threshold_follows_the_number_of_labels(tmp_path: Path):
-    """No label is likelier than not; from the second window on the likeliest is named."""
+    """No label has a probability above one half; later windows predict the likeliest label."""
     kinds = [["oil"], ["oil"], ["gas"], ["rain"], ["tin"]]
     stream = corpus(*[(OIL, kinds[i % 5]) for i in range(600)])
     bayes = "BRUpdateable -W weka.classifiers.bayes.NaiveBayesUpdateable"

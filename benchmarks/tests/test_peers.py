@@ -1,4 +1,4 @@
-"""The peers of the benchmark equal plain computations of their algorithms."""
+"""Compare the peers of the benchmark with plain computations of their algorithms."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def stream(documents: int = 90) -> Corpus:
 
 
 def with_changed_end(corpus: Corpus, start: int) -> Corpus:
-    """The same stream up to a document; other words and labels from there on."""
+    """Return the same stream up to a document, with other words and labels after it."""
     texts = corpus.texts.to_pylist()[:start] + ["all of this is new"] * (len(corpus) - start)
     labels = corpus.labels.to_pylist()[:start] + [["topic0000"]] * (len(corpus) - start)
     return Corpus("changed", pa.array(texts), pa.array(labels), "")
@@ -57,7 +57,7 @@ TEXTS = ["Oil, oil & GAS?", "", "gas ☂ a 小麦粉", "no oil! " * 30]
 
 
 def plain_terms(text: str, analyzer: Analyzer) -> Counter[Any]:
-    """Words as text, pairs as two of them, in the order of their first appearance."""
+    """Return words as text and pairs as two words, in order of first appearance."""
     words = [word for word, _, _ in plain.words(text, analyzer.min_length, analyzer.marks)]
     counts: Counter[Any] = Counter(words)
     if len(words) < analyzer.pairs:
@@ -92,7 +92,7 @@ def test_terms_without_a_column_are_left_out():
 
 
 def test_terms_refuse_n_grams():
-    with pytest.raises(ValueError, match="n-grams are not counted"):
+    with pytest.raises(ValueError, match="counts no n-grams"):
         Terms(Analyzer(ngrams=2))
 
 
@@ -107,7 +107,7 @@ def oracle_of(rule: str) -> tuple[Any, Analyzer]:
 
 @pytest.mark.parametrize("rule", exact.WITHOUT_HASHING)
 def test_a_rule_without_hashing_equals_the_paper_on_exact_counts(rule: str):
-    """Documents on which a decision hangs on rounding are left out of the stream."""
+    """The stream leaves out documents whose decision depends on rounding."""
     oracle, analyzer = oracle_of(rule)
     numbers: dict[Any, int] = {}
     kept, expected = [], []
@@ -138,7 +138,7 @@ def test_with_room_for_all_hashing_changes_nothing(rule: str):
 
 def test_a_vocabulary_too_large_for_memory_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(exact, "MOST_BYTES", 1e4)
-    with pytest.raises(MemoryError, match=r"[\d,]+ terms × 5 labels .* give it fewer documents"):
+    with pytest.raises(MemoryError, match=r"[\d,]+ terms × 5 labels .* use fewer documents"):
         predictions("exact-margin", stream())
 
 
@@ -153,7 +153,7 @@ def test_the_analysis_is_that_of_the_rule():
 
 
 def by_brute_force(corpus: Corpus, learn: Any, test_from: int) -> list[dict[int, float]]:
-    """The cosine of each document with each one before it that is kept."""
+    """Return the cosine of each document with each kept document before it."""
     frequencies: Counter[str] = Counter()
     vectors: list[dict[str, float]] = []
     found = []
@@ -202,7 +202,7 @@ RETRAINING = {"first": 20, "every": 15, "until": 50, "then": 30}
 
 
 def by_hand(corpus: Corpus, learn: Any, trained_at: int) -> tuple[TfidfVectorizer, dict[str, Any]]:
-    """The features of a training, and the SVM of each label that has documents."""
+    """Return the features of a training, and the SVM of each label with documents."""
     vectorizer = TfidfVectorizer(sublinear_tf=True, token_pattern=r"[^\W_]{2,}")
     features = vectorizer.fit_transform(corpus.texts.to_pylist()[:trained_at])[learn[:trained_at]]
     labels = [own for own, known in zip(corpus.labels.to_pylist(), learn, strict=True) if known]

@@ -1,4 +1,4 @@
-"""Online peers, and fastText, which is retrained."""
+"""Test the online peers, and fastText, which is retrained."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchmarks.tests.runs import GAS, OIL, RAIN, corpus, needs, run
 
 
 def test_vowpal_wabbit_does_not_learn_from_lines_without_labels(tmp_path: Path):
-    """Learnt as "none of the labels", they would make it forget what oil is."""
+    """If it learnt them as "none of the labels", it would forget what oil is."""
     learn = np.array([True] * 20 + [False] * 200)
     stream = corpus(*[(OIL, ["oil"]), (GAS, ["gas"])] * 10, *[(OIL, ["oil"])] * 200)
     _, predicted = run("vw-hinge", Task(stream, tmp_path, learn))
@@ -27,7 +27,7 @@ def test_vowpal_wabbit_does_not_learn_from_lines_without_labels(tmp_path: Path):
 
 
 def test_vowpal_wabbit_learns_labels_in_any_order(tmp_path: Path):
-    """Given out of order, it would take a document for one of its first label only."""
+    """With labels out of order, it would learn only the first label of a document."""
     stream = corpus(*[(OIL, ["oil", "gas", "coal"]), (RAIN, ["weather", "crop"])] * 20)
     _, predicted = run("vw-hinge", Task(stream, tmp_path))
     assert predicted[-2:] == [["coal", "gas", "oil"], ["crop", "weather"]]
@@ -47,7 +47,7 @@ def test_fasttext_is_trained_at_set_times_and_predicts_nothing_before(tmp_path: 
 
 
 def test_fasttext_learns_from_given_labels_only(tmp_path: Path):
-    """Gas is never labelled, so that it cannot be known."""
+    """No document about gas has a label, so the model cannot know gas."""
     learn = np.array([True, False, True] * 20)
     _, predicted = run("fasttext", Task(corpus(*THREE * 20), tmp_path, learn, options=OFTEN))
     assert {label for labels in predicted for label in labels} == {"oil", "weather report"}
@@ -75,7 +75,7 @@ def test_fasttext_stops_at_its_time_limit(tmp_path: Path):
 
 
 def test_a_chain_sees_the_labels_before_it(tmp_path: Path):
-    """Its second label follows from the first alone: words say nothing of it."""
+    """The second label depends on the first alone, not on words."""
     needs("river")
     model = river_pipeline.build("ClassifierChain", 8)
     for text, label in [(OIL, True), (RAIN, False)] * 30:
@@ -95,7 +95,7 @@ def test_a_chain_grows_with_its_labels(tmp_path: Path):
 
 
 def test_online_logistic_regression_is_adagrad_one_versus_the_rest():
-    """Against the same in plain numbers, a weight at a time."""
+    """Compare it with the same computation in plain numbers, one weight at a time."""
     rate, bias = 0.3, -2.0
     random = np.random.default_rng(0)
     vectors = random.normal(size=(40, 3)).astype(np.float32)
@@ -131,7 +131,7 @@ def encode() -> Any:
 
 
 def test_embeddings_are_those_of_the_original(encode: Any):
-    """The similarities that the documentation of sentence-transformers gives for this model."""
+    """The documentation of sentence-transformers gives these similarities for the model."""
     one = encode(["The cat sits outside", "A man is playing guitar", "The new movie is awesome"])
     other = encode(
         ["The dog plays in the garden", "A woman watches TV", "The new movie is so great"]

@@ -1,4 +1,4 @@
-"""Every way to start is in the table, beside its peers."""
+"""The table shows every way to start, and its peers."""
 
 from benchmarks.startup import WAYS, main
 

@@ -1,4 +1,4 @@
-"""The pages show the results, every experiment runs, and no cell is measured twice."""
+"""Pages match the results, every experiment runs, and no cell is measured twice."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_pictures_are_drawn_from_the_results(name: str, tmp_path: Path):
 
 
 def _shape(svg: str) -> tuple[int, int]:
-    """How many lines and marks there are: fonts and versions may move them a little."""
+    """Count lines and marks: fonts and versions may move them a little."""
     return svg.count("<path"), svg.count("<use")
 
 
@@ -276,7 +276,7 @@ def test_the_code_of_a_system_includes_its_imports():
 
 
 def test_an_interrupted_run_continues_where_it_stopped(tmp_path: Path):
-    """Ctrl-C ends the cells under way, and the next run starts with those that were done."""
+    """Ctrl-C ends the running cells, and the next run keeps the finished ones."""
     program = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "  # in any shell
         "import sys, experiments.config as c; from pathlib import Path; "
