@@ -15,7 +15,6 @@ from __future__ import annotations
 import http.client
 import io
 import ipaddress
-import ssl
 import threading
 import time
 import urllib.error
@@ -26,13 +25,12 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
-from functools import partial
 from hashlib import blake2b
 from html.parser import HTMLParser
 from http import HTTPStatus
 from pathlib import Path
 from socket import SHUT_RDWR, socket
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import feedparser
@@ -58,12 +56,14 @@ DAY: Final = 86400.0
 BREAKS: Final = frozenset(("p", "br", "div", "li", "tr", "td", "h1", "h2", "h3", "blockquote"))
 UNREAD: Final = frozenset(("script", "style"))
 
+Item: TypeAlias = Mapping[str, Any]
+
 
 class FeedError(StreamError):
     """A feed cannot be read now; ``after``: seconds that its server wants to be left alone."""
 
     def __init__(self, problem: str, after: float = 0.0, *, is_gone: bool = False) -> None:
-        super().__init__(problem)
+        super().__init__(printable(problem))
         self.after, self.is_gone = after, is_gone
 
 
@@ -81,8 +81,8 @@ class FeedSource(Source):
         urls = _listed(address.path) if address.scheme == "feeds" else [address.target]
         self._feeds = {url: Feed(url, every) for url in urls}
         self._decoder = Decoder(self.name, fields)
-        # To deliver; the last item of an answer comes with it.
-        self._waiting: deque[tuple[Feed, Item, Answer | None]] = deque()
+        # To deliver; the last item of an answer comes with its request.
+        self._waiting: deque[tuple[Feed, Item, Request | None]] = deque()
         self._free_at: dict[str, float] = {}  # when hosts may be asked again
         self._requests: list[Request] = []
         self._done = threading.Condition()
@@ -115,7 +115,7 @@ class FeedSource(Source):
             if now < until:
                 self._send()
             with self._done:
-                if not any(request.result for request in self._requests):
+                if all(request.result is None for request in self._requests):
                     self._done.wait(min(SLEEP, left))
 
     def _send(self) -> None:
@@ -147,42 +147,40 @@ class FeedSource(Source):
         for request in list(self._requests):
             result = request.result
             if result is None and time.monotonic() >= request.until:
-                request.line.cut()
-                url = hidden(request.feed.url)
-                result = FeedError(f"{url}: took longer than {SECONDS:g} s")
+                request.cut()
+                result = FeedError(f"took longer than {SECONDS:g} s")
             if result is not None:
                 self._requests.remove(request)
-                self._take(request.feed, result)
+                self._take(request, result)
 
-    def _take(self, feed: Feed, result: Found | FeedError) -> None:
-        failures = feed.failures
+    def _take(self, request: Request, result: list[Item] | FeedError) -> None:
+        feed, failures = request.feed, request.feed.failures
         self._free_at[feed.host] = time.monotonic() + (0.0 if feed.is_here else APART)
         if isinstance(result, FeedError):
             feed.fail(result)
             if not failures or feed.is_gone:
-                self._caller.tell(f"{result}; asking less often from now on")
+                self._caller.tell(f"{feed.shown}: {result}; asking less often from now on")
             return
         if failures:
-            self._caller.tell(f"{hidden(feed.url)} answers again")
-        items, answer = result
-        new = feed.take(items, answer)
+            self._caller.tell(f"{feed.shown} answers again")
+        new = feed.take(result, request.fresh)
         if not new:
-            feed.accept(answer)
-        self._waiting.extend((feed, item, answer if item is new[-1] else None) for item in new)
+            feed.accept(request)
+        self._waiting.extend((feed, item, request if item is new[-1] else None) for item in new)
 
     def _deliver(self, most: int) -> Chunk:
         taken = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
-        for feed, item, answer in taken:
-            feed.remember(item.key)
-            if answer is not None:
-                feed.accept(answer)
+        for feed, item, request in taken:
+            feed.remember(_digest(item["id"]))
+            if request is not None:
+                feed.accept(request)
         position = {"feeds": {url: feed.position() for url, feed in self._feeds.items()}}
-        records = [item.record for _, item, _ in taken]
-        return self._decoder.chunk(records, [item.id for _, item, _ in taken], position)
+        items = [item for _, item, _ in taken]
+        return self._decoder.chunk(items, [item["id"] for item in items], position)
 
     def close(self) -> None:
         for request in self._requests:
-            request.line.cut()
+            request.cut()
         self._requests.clear()
 
 
@@ -190,7 +188,7 @@ class Feed:
     """A feed: its known items, and when to ask for it again."""
 
     def __init__(self, url: str, every: float) -> None:
-        self.url = url
+        self.url, self.shown = url, hidden(url)
         self.host = urlsplit(url).hostname or ""
         self.is_here = _is_here(self.host)
         self.every = every if self.is_here else max(every, SOONEST)
@@ -199,7 +197,7 @@ class Feed:
     def begin(self, known: Mapping[str, Any]) -> None:
         self.etag, self.modified = known.get("etag"), known.get("modified")
         self.at: str = known.get("at", self.url)
-        self.seen = dict.fromkeys(known.get("seen", ()))
+        self.seen = dict.fromkeys(known.get("seen", ()))  # digests of ids
         self.failures, self.due, self.is_gone = 0, 0.0, False
         self.request: Request | None = None
 
@@ -213,60 +211,26 @@ class Feed:
         wait = min(self.every * 2.0 ** min(self.failures, 10), DAY)
         self.due = time.monotonic() + max(wait, error.after)
 
-    def take(self, items: list[Item], answer: Answer) -> list[Item]:
+    def take(self, items: list[Item], fresh: float) -> list[Item]:
         """Return the new items, the oldest first."""
         self.failures = 0
-        self.due = time.monotonic() + max(self.every, answer.fresh)
-        for item in items:  # forget items last that are still in the feed
-            if item.key in self.seen:
-                self.remember(item.key)
+        self.due = time.monotonic() + max(self.every, fresh)
+        keys = [_digest(item["id"]) for item in items]
+        for key in keys:  # forget items last that are still in the feed
+            if key in self.seen:
+                self.remember(key)
         while len(self.seen) > max(SEEN, 2 * len(items)):
             del self.seen[next(iter(self.seen))]
-        return [item for item in items if item.key not in self.seen]
+        return [item for item, key in zip(items, keys, strict=True) if key not in self.seen]
 
     def remember(self, key: str) -> None:
         self.seen.pop(key, None)
         self.seen[key] = None
 
-    def accept(self, answer: Answer) -> None:
+    def accept(self, request: Request) -> None:
         """Note that all items of an answer were delivered."""
-        self.etag, self.modified = answer.etag, answer.modified
-        self.at = answer.moved or self.at
-
-
-class Item(NamedTuple):
-    """An item of a feed; it is recognized by its key."""
-
-    id: str
-    key: str
-    record: Mapping[str, Any]
-
-
-class Request:
-    """A request for a feed, in a thread; ``result`` is None while it is under way."""
-
-    def __init__(self, feed: Feed, done: threading.Condition) -> None:
-        self.feed, self._done, self.line = feed, done, Line()
-        self.result: Found | FeedError | None = None
-        self.until = time.monotonic() + SECONDS
-        self.thread = threading.Thread(target=self._run, name="clasher feed", daemon=True)
-        self.thread.start()
-
-    def _run(self) -> None:
-        result: Found | FeedError
-        feed = self.feed  # read here, changed by the reader's thread alone
-        try:
-            answer = fetch(feed.at, feed.etag, feed.modified, self.line)
-            items, ttl = ([], 0.0) if answer.content is None else parsed(feed.url, answer)
-            result = items, answer._replace(fresh=max(answer.fresh, ttl))
-        except FeedError as error:
-            result = error
-        except BaseException as error:  # the reader reports it
-            what = f"{type(error).__name__}: {error}"
-            result = FeedError(f"{hidden(feed.url)}: {printable(what)}")
-        with self._done:
-            self.result = result
-            self._done.notify_all()
+        self.etag, self.modified = request.etag, request.modified
+        self.at = request.moved or self.at
 
 
 def _listed(path: str) -> list[str]:
@@ -303,27 +267,21 @@ def _is_here(host: str) -> bool:
 # ── HTTP ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Answer(NamedTuple):
-    """The answer of a server."""
+class Request:
+    """A request for a feed if it changed, in a thread; another thread may cut its connection."""
 
-    content: bytes | None  # None if the feed did not change
-    etag: str | None  # for the next request
-    modified: str | None
-    kind: str  # the content type
-    fresh: float  # seconds for which asking again is useless
-    moved: str | None  # the new address of the feed
-
-
-Found: TypeAlias = tuple[list[Item], Answer]
-
-
-class Line:
-    """The connection of a request, which another thread may cut."""
-
-    def __init__(self) -> None:
-        self._socket: socket | None = None
+    def __init__(self, feed: Feed, done: threading.Condition) -> None:
+        self.feed, self._done = feed, done
+        self.etag, self.modified = feed.etag, feed.modified  # for this request, then for the next
+        self.moved: str | None = None  # the new address of the feed
+        self.fresh = 0.0  # seconds for which asking again is useless
+        self.result: list[Item] | FeedError | None = None  # None while it is under way
         self.responses: list[http.client.HTTPResponse] = []
+        self._socket: socket | None = None
         self._is_cut = False
+        self.until = time.monotonic() + SECONDS
+        self.thread = threading.Thread(target=self._run, name="clasher feed", daemon=True)
+        self.thread.start()
 
     def hold(self, connected: socket) -> None:
         self._socket = connected
@@ -337,92 +295,102 @@ class Line:
             with suppress(OSError):  # it has ended by itself
                 socket.shutdown(self._socket, SHUT_RDWR)  # not that of TLS, which would wait
 
+    def _run(self) -> None:
+        result: list[Item] | FeedError
+        try:
+            result = self._fetch()
+        except FeedError as error:
+            result = error
+        except BaseException as error:  # the reader reports it
+            result = FeedError(f"{type(error).__name__}: {error}")
+        with self._done:
+            self.result = result
+            self._done.notify_all()
 
-def fetch(url: str, etag: str | None, modified: str | None, line: Line) -> Answer:
-    """Request a feed if it changed; raise ``FeedError`` for whatever goes wrong."""
-    redirects = _Redirects(may_move="@" not in url)  # a password is not for another address
-    opener = urllib.request.build_opener(redirects, *_handlers(line))
-    try:
-        with opener.open(_request(url, etag, modified), timeout=SILENCE) as answer:
-            content, headers = _content(answer), answer.headers
-            etag = modified = None
-    except urllib.error.HTTPError as error:
-        content, headers = None, error.headers
-        if error.code != HTTPStatus.NOT_MODIFIED:
-            what = f"{hidden(url)}: {error.code} {printable(error.reason)}"
-            after, is_gone = _seconds(headers.get("Retry-After")), error.code == HTTPStatus.GONE
-            raise FeedError(what, after, is_gone=is_gone) from error
-    except Exception as error:  # a server may send anything
-        reason = getattr(error, "reason", None) or error
-        if not isinstance(reason, (OSError, ValueError, str)):
-            reason = f"{type(reason).__name__}: {reason}"
-        what = printable(reason) or type(error).__name__
-        raise FeedError(f"{hidden(url)}: {what}") from error
-    finally:
-        for response in line.responses:
-            response.close()
-    etag, modified = headers.get("ETag", etag), headers.get("Last-Modified", modified)
-    kind, fresh = headers.get("Content-Type", ""), _max_age(headers.get("Cache-Control", ""))
-    return Answer(content, etag, modified, kind, fresh, redirects.moved)
+    def _fetch(self) -> list[Item]:
+        try:
+            opener = urllib.request.build_opener(_Handler(self))
+            with opener.open(self._headed(), timeout=SILENCE) as answer:
+                content, headers = _content(answer), answer.headers
+                self.etag = self.modified = None
+        except urllib.error.HTTPError as error:
+            content, headers = None, error.headers
+            if error.code != HTTPStatus.NOT_MODIFIED:
+                after, is_gone = _seconds(headers.get("Retry-After")), error.code == HTTPStatus.GONE
+                raise FeedError(f"{error.code} {error.reason}", after, is_gone=is_gone) from error
+        except Exception as error:  # a server may send anything
+            reason = getattr(error, "reason", None) or error
+            if not isinstance(reason, (OSError, ValueError, str)):
+                reason = f"{type(reason).__name__}: {reason}"
+            raise FeedError(str(reason).strip() or type(error).__name__) from error
+        finally:
+            for response in self.responses:
+                response.close()
+        self.etag = headers.get("ETag", self.etag)
+        self.modified = headers.get("Last-Modified", self.modified)
+        self.fresh = _max_age(headers.get("Cache-Control", ""))
+        if content is None:
+            return []
+        items, ttl = parsed(self.feed.shown, content, headers.get("Content-Type", ""))
+        self.fresh = max(self.fresh, ttl)
+        return items
 
-
-def _request(url: str, etag: str | None, modified: str | None) -> urllib.request.Request:
-    headers = {"Accept-Encoding": "gzip", "Accept": "application/xml, */*"}
-    headers["User-Agent"] = f"clasher/{__version__} (feed reader)"
-    if etag is not None:
-        headers["If-None-Match"] = etag
-    if modified is not None:
-        headers["If-Modified-Since"] = modified
-    parts = urlsplit(url)
-    user, at, host = parts.netloc.rpartition("@")
-    request = urllib.request.Request(urlunsplit(parts._replace(netloc=host)), headers=headers)
-    if at:
-        # Not sent to another server that this one redirects to.
-        secret = b64encode(unquote(user).encode()).decode()
-        request.add_unredirected_header("Authorization", f"Basic {secret}")
-    return request
-
-
-def _handlers(line: Line) -> list[urllib.request.BaseHandler]:
-    """Make handlers whose connections and responses the line holds."""
-
-    class Held(http.client.HTTPConnection):
-        def connect(self) -> None:
-            super().connect()
-            line.hold(self.sock)
-
-        def getresponse(self) -> http.client.HTTPResponse:
-            line.responses.append(super().getresponse())
-            return line.responses[-1]
-
-    class HeldSecure(Held, http.client.HTTPSConnection):
-        pass
-
-    class Http(urllib.request.HTTPHandler):
-        def http_open(self, req: Any) -> Any:
-            return self.do_open(Held, req)
-
-    class Https(urllib.request.HTTPSHandler):
-        def https_open(self, req: Any) -> Any:
-            return self.do_open(partial(HeldSecure, context=ssl.create_default_context()), req)
-
-    return [Http(), Https()]
+    def _headed(self) -> urllib.request.Request:
+        headers = {"Accept-Encoding": "gzip", "Accept": "application/xml, */*"}
+        headers["User-Agent"] = f"clasher/{__version__} (feed reader)"
+        if self.etag is not None:
+            headers["If-None-Match"] = self.etag
+        if self.modified is not None:
+            headers["If-Modified-Since"] = self.modified
+        parts = urlsplit(self.feed.at)
+        user, at, host = parts.netloc.rpartition("@")
+        request = urllib.request.Request(urlunsplit(parts._replace(netloc=host)), headers=headers)
+        if at:
+            # Not sent to another server that this one redirects to.
+            secret = b64encode(unquote(user).encode()).decode()
+            request.add_unredirected_header("Authorization", f"Basic {secret}")
+        return request
 
 
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    def __init__(self, may_move: bool) -> None:
-        self.moved: str | None = None
-        self._is_permanent = may_move
+class _Handler(
+    urllib.request.HTTPSHandler, urllib.request.HTTPHandler, urllib.request.HTTPRedirectHandler
+):
+    """Has a request hold its connections and responses, and notes permanent redirects."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__()
+        self._request = request
+        self._is_permanent = "@" not in request.feed.at  # a password is not for another address
+
+    def http_open(self, req: Any) -> Any:
+        return self.do_open(self._holding(http.client.HTTPConnection), req)
+
+    def https_open(self, req: Any) -> Any:
+        return self.do_open(self._holding(http.client.HTTPSConnection), req)
+
+    def _holding(self, kind: Any) -> Any:
+        request = self._request
+
+        class Held(kind):  # type: ignore[misc]
+            def connect(self) -> None:
+                super().connect()
+                request.hold(self.sock)
+
+            def getresponse(self) -> http.client.HTTPResponse:
+                request.responses.append(super().getresponse())
+                return request.responses[-1]
+
+        return Held
 
     def redirect_request(
         self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> Any:
         if not newurl.startswith(("http://", "https://")):
-            raise FeedError(f"{req.full_url}: leads to {printable(newurl)}, no web address")
+            raise ValueError(f"leads to {newurl}, no web address")
         fp.close()  # its body may have no end
         self._is_permanent = self._is_permanent and code in (301, 308)
         if self._is_permanent:
-            self.moved = newurl
+            self._request.moved = newurl
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -483,23 +451,21 @@ def printable(text: object) -> str:
 # ── items ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def parsed(url: str, answer: Answer) -> tuple[list[Item], float]:
+def parsed(url: str, content: bytes, kind: str) -> tuple[list[Item], float]:
     """Return the items of a feed, the oldest first, and its ``ttl`` in seconds."""
-    assert answer.content is not None
-    url = hidden(url)
     try:
         # As a stream: feedparser takes text for an address or the name of a file.
         found = feedparser.parse(
-            io.BytesIO(answer.content),
-            response_headers={"content-type": answer.kind},
+            io.BytesIO(content),
+            response_headers={"content-type": kind},
             resolve_relative_uris=False,  # ids may look like addresses
         )
         items = [_item(entry, url) for entry in reversed(found.entries)]
     except Exception as error:  # feedparser may raise anything
         what = f"{type(error).__name__}: {error}"
-        raise FeedError(f"{url}: cannot be read as a feed: {printable(what)}") from error
+        raise FeedError(f"cannot be read as a feed: {what}") from error
     if not found.get("version") and not items:
-        raise FeedError(f"{url}: is neither RSS nor Atom")
+        raise FeedError("is neither RSS nor Atom")
     ttl = found.feed.get("ttl")
     minutes = float(ttl) if isinstance(ttl, str) and ttl.strip().isdecimal() else 0.0
     return items, min(60.0 * minutes, DAY)
@@ -512,12 +478,11 @@ def _item(entry: Any, url: str) -> Item:
     link = _valid(entry.get("link") or "") or None
     own = _valid(entry.get("id") or "") or link or _digest(f"{title}\n{body}")
     labels = [_valid(tag["term"]).strip() for tag in entry.get("tags", ()) if tag.get("term")]
-    record = {
+    return {
         "id": own, "title": title, "text": f"{title}\n\n{body}".strip(), "link": link,
         "published": _valid(entry.get("published") or "") or None, "feed": url,
         "labels": list(dict.fromkeys(filter(None, labels))) or None,
     }  # fmt: skip
-    return Item(own, _digest(own), record)
 
 
 def _valid(text: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from clasher.errors import StreamError
 from clasher.io.connectors.redis.group import RedisGroupSource
-from clasher.io.connectors.redis.server import StreamState
+from clasher.io.connectors.redis.stream import StreamState
 from tests.flow import plain
 from tests.flow.plain import records
 from tests.flow.runs import flow, run

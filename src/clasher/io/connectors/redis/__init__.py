@@ -12,8 +12,7 @@ from typing import Final
 
 from clasher.io.connectors.redis import scripts
 from clasher.io.connectors.redis.group import RedisGroupSource
-from clasher.io.connectors.redis.server import OPTIONS, RedisServer
-from clasher.io.connectors.redis.stream import FIELD, StreamSource
+from clasher.io.connectors.redis.stream import FIELD, OPTIONS, RedisServer, StreamSource
 from clasher.io.protocol import Caller, Output, Position, Sink, Source, portions
 from clasher.io.records import Fields
 from clasher.io.registry import Address
@@ -60,4 +59,4 @@ class RedisSink(Sink):
         """Do nothing: the server has everything."""
 
     def close(self) -> None:
-        self._server.close()
+        self._server.client.close()

@@ -13,51 +13,37 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 import redis
 
 from clasher.errors import CommitRefusedError, StreamError, UnreachableError
 from clasher.io import protocol
 from clasher.io.connectors.redis import scripts
-from clasher.io.connectors.redis.server import (
-    OPTIONS,
-    ZERO,
-    GroupState,
-    RedisServer,
-    StreamState,
-    identity_of,
-    is_same,
-    order,
-)
-from clasher.io.connectors.redis.stream import READ_OPTIONS, Entries, Entry, entries_of
-from clasher.io.protocol import Caller, Chunk, Party, Poison, Position, Source, set_back
+from clasher.io.connectors.redis.stream import ZERO, Entry, StreamSource, StreamState, order
+from clasher.io.protocol import Caller, Chunk, Party, Poison, Position, set_back
 from clasher.io.records import Fields
 from clasher.io.registry import Address
 
 CLAIM: Final = 600.0  # seconds after which entries left pending by others are claimed
 
 
-class RedisGroupSource(Source, Party):
+class RedisGroupSource(StreamSource, Party):
     """Entries of a group; each model folder is a consumer.
 
     Options: ``group=`` its name; ``claim=SECONDS`` after which entries that others left pending
     are claimed (600); and those of ``StreamSource``.
     """
 
+    options = (*StreamSource.options, "group", "claim")
+    _group: str
+
     def __init__(self, address: Address, fields: Fields) -> None:
-        address.check_options(["group", "claim", *READ_OPTIONS, *OPTIONS])
-        self._server = RedisServer(address)
-        self._key, self._group = self._server.key, address.options["group"]
-        self.name = f"{self._server.name}, group {self._group}"
-        self.fields, self.party = fields, self
+        super().__init__(address, fields)
+        self.party, self._lag = self, None
         self._claim = address.number("claim", CLAIM)
-        self._begins_at_end, self._skips = address.begins_at_end, address.skips_losses
-        self._entries = Entries(self.name, fields, address)
         self._markers = f"clasher:{{{self._key}}}:{self._group}"
         self._lock = threading.Lock()  # pending entries are not read while they are acknowledged
-        self._lag: int | None = None
-        self._end = ZERO
         self._begin(None, "")
 
     def _begin(self, position: Position, consumer: str) -> None:
@@ -109,22 +95,31 @@ class RedisGroupSource(Source, Party):
             about, groups = self._server.together(
                 ["XINFO STREAM", self._key], ["XINFO GROUPS", self._key]
             )
-            state, group = StreamState.of(about, self.name), GroupState.of(groups, self._group)
-            state = state or StreamState()
+            state, group, gone = self._states(about, groups)
             if group is not None:
-                if order(group.last) < order(self._last):
-                    raise set_back(self.name, self._last, group.last)
-                self._accept(state.trimmed_from(group), protocol.TRIMMED)
+                last = group["last-delivered-id"].decode()
+                if order(last) < order(self._last):
+                    raise set_back(self.name, self._last, last)
+                self._accept(gone)
             elif not self._create(state, position):
                 self.open(position, caller)
                 return
             client.xgroup_createconsumer(self._key, self._group, self._consumer)
 
+    def _states(self, about: Any, groups: Any) -> tuple[StreamState, dict[str, Any] | None, int]:
+        """Return the stream, the group if it exists, and how many entries it lost unread."""
+        state = StreamState.of(about, self.name) or StreamState()
+        for group in [] if isinstance(groups, redis.ResponseError) else groups:
+            if group["name"] == self._group.encode():
+                read = group.get("entries-read")
+                last = group["last-delivered-id"].decode()
+                return state, group, 0 if read is None else state.trimmed(last, read)
+        return state, None, 0
+
     def _create(self, state: StreamState, position: Position) -> bool:
         """Create the group, or recreate a deleted one; False if somebody else was faster."""
         if position is None:
-            last = state.last if self._begins_at_end else ZERO
-            read = state.added if self._begins_at_end else state.added - state.length
+            last, read = state.start(at_end=self._begins_at_end)
         else:
             last, read = self._last, self._read
             others = set(self._server.client.hkeys(self._markers)) - {self._consumer.encode()}
@@ -151,13 +146,7 @@ class RedisGroupSource(Source, Party):
 
     def read(self, most: int, seconds: float) -> Chunk | None:
         try:
-            with self._server.answering() as client:
-                chunk = self._next(most)
-                if chunk is None and seconds:
-                    milliseconds = max(1, int(seconds * 1000))
-                    client.xread({self._key: self._end}, count=1, block=milliseconds)
-                    chunk = self._next(most)
-                return chunk
+            return super().read(most, seconds)
         except UnreachableError:
             # A lost answer may have delivered something, which is pending now.
             self._pending_after = ZERO
@@ -174,7 +163,7 @@ class RedisGroupSource(Source, Party):
         """Read entries that were delivered before, and that we do not hold."""
         while self._pending_after is not None:
             arguments = [most, self._pending_after, self._group, self._consumer]
-            page = entries_of(self._server.run(scripts.READ, [self._key], arguments))
+            page = self._entries(self._server.run(scripts.READ, [self._key], arguments))
             self._pending_after = page[-1][0].decode() if page else None
             in_hand = set(self._unacknowledged)
             found = [entry for entry in page if entry[0] not in in_hand]
@@ -209,20 +198,19 @@ class RedisGroupSource(Source, Party):
             ["XINFO STREAM", self._key], ["XINFO GROUPS", self._key],
             ["EVAL", scripts.READ, 1, self._key, most, ">", self._group, self._consumer],
         )  # fmt: skip
-        entries = entries_of(answer)
-        state, group = StreamState.of(about, self.name), GroupState.of(groups, self._group)
-        assert state is not None  # it has a group
+        entries = self._entries(answer)
+        state, group, gone = self._states(about, groups)
         assert group is not None
-        gone = state.trimmed_from(group)
-        self._accept(gone, protocol.TRIMMED)
+        self._accept(gone)
         if gone:
             self._server.run(scripts.REBASE, [self._key], [self._group, gone])
+        lag, read, last = group.get("lag"), group.get("entries-read"), group["last-delivered-id"]
         self._end = state.last
-        self._lag = None if group.lag is None else max(0, group.lag - len(entries))
-        self._read = None if group.read is None else group.read + gone + len(entries)
+        self._lag = None if lag is None else max(0, lag - len(entries))
+        self._read = None if read is None else read + gone + len(entries)
         if not entries and not gone:
             return None
-        letters = [protocol.lost_letter(self.name, group.last, gone)] if gone else []
+        letters = [protocol.lost_letter(self.name, last.decode(), gone)] if gone else []
         return self._delivered(entries, [], letters)
 
     def _delivered(
@@ -233,27 +221,13 @@ class RedisGroupSource(Source, Party):
         self._unacknowledged.extend(ids)
         self._through += len(ids)
         if ids:
-            newest = max(ids[-1], gone[-1] if gone else ids[-1], key=order).decode()
+            newest = max([*gone[-1:], ids[-1]], key=order).decode()
             self._in_order = self._in_order and not gone and order(ids[0]) > order(self._last)
             self._last = max(self._last, newest, key=order)
-        position = {"last": self._last, "read": self._read, "through": self._through}
-        return self._entries.chunk(entries, position, letters)
+        return self._chunk(entries, letters)
 
-    def lag(self) -> int | None:
-        return self._lag
-
-    def close(self) -> None:
-        self._server.close()
-
-    def identity(self) -> str | None:
-        return identity_of(self._server, self._group)
-
-    def same(self, identity: str) -> bool:
-        return is_same(self._server, identity, self._group)
-
-    def _accept(self, gone: int, what: str) -> None:
-        if gone and not self._skips:
-            raise protocol.lost(self.name, gone, what)
+    def _position(self) -> Position:
+        return super()._position() | {"through": self._through}
 
     def _trimmed_letters(self, gone: Sequence[bytes]) -> list[Poison]:
         return [
