@@ -220,10 +220,10 @@ def _own(module: str, source: str, sink: str | None = None, extra: str | None = 
 
 
 _FEEDS: Final = _own("feeds", "FeedSource", extra="feeds")
-_REDIS: Final = _own("redis", "redis_source", "RedisSink", extra="redis")
+_REDIS: Final = _own("redis.stream", "redis_source", "RedisSink", extra="redis")
 
 CONNECTORS: Final[Mapping[str, Connector]] = {
-    "-": _own("standard", "StandardInput", "StandardOutput"),
+    "-": _own("files", "StandardInput", "StandardOutput"),
     "file": _own("files", "file_source", "FileSink"),
     "feeds": _FEEDS,
     "http": _FEEDS,

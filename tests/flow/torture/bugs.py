@@ -11,7 +11,7 @@ from clasher.flow.folder import FlowFolder
 from clasher.flow.state import FlowState
 from clasher.io.connectors.files import FileSink
 from clasher.io.connectors.redis import scripts
-from clasher.io.connectors.redis.group import RedisGroupSource
+from clasher.io.connectors.redis.stream import RedisGroupSource
 
 
 def forget_positions() -> None:

@@ -187,7 +187,7 @@ def test_a_table_that_got_shorter_is_refused(tmp_path, opened):
     path.write_text("text\n" + "wheat\n" * 2500)
     position = drain(opened(str(path)))[1].position
     path.write_text("text\n" + "wheat\n" * 500)
-    with pytest.raises(StreamError, match="1,999 records of it were read, and it has 500 now"):
+    with pytest.raises(StreamError, match="1,999 records were read, and it has 500 now"):
         drain(opened(str(path), position))
 
 

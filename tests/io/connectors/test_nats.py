@@ -204,10 +204,10 @@ def test_messages_removed_in_the_middle_of_an_answer_are_never_skipped(
 
 
 def test_a_reader_that_skips_is_caught(server, folder, monkeypatch):
-    async def nothing(self, jetstream, numbers):
+    async def nothing(self, numbers):
         return []
 
-    monkeypatch.setattr(connector.NatsSource, "_count_lost", lambda self, state: None)
+    monkeypatch.setattr(connector.NatsSource, "_accept", lambda self, gone: None)
     monkeypatch.setattr(connector.NatsSource, "_letters", nothing)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         test_messages_removed_before_they_were_read_are_never_skipped(server, folder)

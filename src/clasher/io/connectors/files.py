@@ -1,36 +1,37 @@
-"""Files and folders: read to their end, followed as they grow, or watched; written line by line.
+"""Files, folders and standard input: read to their end, followed or watched; written line by line.
 
 A watched folder reads each file once, in the order of names. Rename a file into it when it is
 complete; hidden files and those of an unknown extension are ignored. The position holds the names
 of files that were read, as long as they are there.
 
 A resumed run cuts its output file back to its snapshot, so that each output is in it once.
+
+Standard input and output hold JSON lines. A pipe cannot be read again: a killed run loses what it
+read since its last snapshot, unless that is sent once more.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import select
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import BinaryIO, Final
 
 from clasher.errors import StreamError, UnreachableError
-from clasher.io.connectors.resumed_file import (
-    ChangedError,
-    Followed,
-    Resumed,
-    content_identity,
-    resumed,
-)
-from clasher.io.formats import LONGEST_RECORD, InputFile
+from clasher.io.connectors import resumed_file
+from clasher.io.connectors.resumed_file import POLL, ChangedError, Lines, Resumed, resumed
+from clasher.io.formats import LONGEST_RECORD, InputFile, compression_of
+from clasher.io.jsonl import Decoder
 from clasher.io.label_cells import DoubtfulLabelsError
 from clasher.io.lines import sniffed
 from clasher.io.protocol import Caller, Chunk, Output, Poison, Position, Sink, Source
 from clasher.io.records import Batch, Fields
 from clasher.io.registry import Address
-from clasher.io.writers import failure
+from clasher.io.writers import failure, print_lines
 
 FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
@@ -65,20 +66,22 @@ class FileSource(Source):
         if not self._follow:
             self._reading = resumed(file, fields, position)
         elif file.kind == "jsonl" and file.compression is None and file.encoding is None:
-            self._reading = Followed(file, fields, position, caller.tell, skips=self._skips)
+            self._reading = resumed_file.Followed(
+                file, fields, position, caller.tell, skips=self._skips
+            )
         else:
             raise StreamError(
                 f"{file.name}: only JSON lines in UTF-8, not compressed, can be followed"
             )
 
     def identity(self) -> str | None:
-        return None if self._follow else content_identity(self._file.name)
+        return None if self._follow else resumed_file.content_identity(self._file.name)
 
     def same(self, identity: str) -> bool:
         length = identity.removeprefix("sha256:").partition(":")[0]
         if self._follow or not length.isdecimal():
             return False
-        return content_identity(self._file.name, int(length)) == identity
+        return resumed_file.content_identity(self._file.name, int(length)) == identity
 
     def read(self, most: int, seconds: float) -> Chunk | None:
         assert self._reading is not None
@@ -161,7 +164,6 @@ class FileSink(Sink):
 
 
 SETTLE: Final = 1.0  # seconds without a change before a file is read
-POLL: Final = 0.2  # seconds between two looks at the folder
 
 
 class FolderSource(Source):
@@ -244,7 +246,7 @@ class FolderSource(Source):
 
     def _opened(self, name: str) -> Resumed:
         file = InputFile.of(os.path.join(self.name, name), None, *self._how)
-        return resumed(file, self.fields, self._at, above=self._above)
+        return resumed(file, self.fields, self._at, self._above)
 
     def _finish(self) -> None:
         self.close()
@@ -263,3 +265,67 @@ def _is_stream(entry: os.DirEntry[str]) -> bool:
     with suppress(StreamError):
         return not entry.name.startswith(".") and entry.is_file() and bool(InputFile.of(entry.name))
     return False
+
+
+PIPE: Final = 1 << 18  # bytes read at a time
+
+
+class StandardInput(Source):
+    """JSON lines as they arrive."""
+
+    def __init__(self, address: Address, fields: Fields) -> None:
+        address.check_options([])
+        self.name, self.fields = "standard input", fields
+        self._lines: Lines | None = None
+
+    def open(self, position: Position, caller: Caller) -> None:
+        if sys.stdin is None:
+            raise StreamError("there is no standard input to read; name a file instead of -")
+        at = position or {"records": 0}
+        self._lines = Lines(self._blocks, at, Decoder(self.name, self.fields))
+
+    def read(self, most: int, seconds: float) -> Chunk | None:
+        assert self._lines is not None
+        chunk = self._lines.read(most, seconds)
+        self.is_over = self._lines.is_over
+        return chunk
+
+    def close(self) -> None:
+        """Leave standard input open."""
+
+    def _blocks(self, seconds: Callable[[], float]) -> Iterator[bytes]:
+        descriptor, is_first = sys.stdin.fileno(), True
+        while True:
+            if not select.select([descriptor], [], [], seconds())[0]:
+                yield b""
+                continue
+            block = os.read(descriptor, PIPE)
+            if not block:
+                return
+            if is_first and (compression := compression_of(block)) is not None:
+                raise StreamError(
+                    f"standard input holds {compression} data, and run reads JSON lines from it; "
+                    f"decompress it first, or name a file"
+                )
+            is_first = False
+            yield block
+
+
+class StandardOutput(Sink):
+    """JSON lines, flushed with each write."""
+
+    def __init__(self, address: Address) -> None:
+        self.name = "standard output"
+
+    def open(self, position: Position, caller: Caller) -> None:
+        if sys.stdout is None:
+            raise StreamError("there is no standard output to write to; name a file instead of -")
+
+    def write(self, outputs: Sequence[Output]) -> None:
+        print_lines(b"".join([output.value + b"\n" for output in outputs]))
+
+    def flush(self) -> Position:
+        """Do nothing: everything is flushed."""
+
+    def close(self) -> None:
+        """Leave standard output open."""

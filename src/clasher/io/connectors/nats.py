@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, Final, TypeVar
@@ -51,10 +51,16 @@ class NatsServer:
         self._thread = threading.Thread()
         self._client: Any = None
 
-    @contextmanager
-    def answering(self) -> Iterator[None]:
+    def run(self, work: Coroutine[Any, Any, T], seconds: float = ANSWER) -> T:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(
+                target=self._loop.run_forever, name="clasher nats", daemon=True
+            )
+            self._thread.start()
         try:
-            yield
+            limited = asyncio.wait_for(work, seconds)
+            return asyncio.run_coroutine_threadsafe(limited, self._loop).result()
         except (nats.errors.AuthorizationError, nats.errors.MaxPayloadError, ValueError) as error:
             raise StreamError(f"{self.name}: {error}") from error
         except (errors.NotFoundError, errors.NoStreamResponseError) as error:
@@ -69,16 +75,6 @@ class NatsServer:
             reason = str(error) or type(error).__name__
             raise UnreachableError(f"{self.name}: does not answer ({reason})") from error
 
-    def run(self, work: Coroutine[Any, Any, T], seconds: float = ANSWER) -> T:
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(
-                target=self._loop.run_forever, name="clasher nats", daemon=True
-            )
-            self._thread.start()
-        limited = asyncio.wait_for(work, seconds)
-        return asyncio.run_coroutine_threadsafe(limited, self._loop).result()
-
     async def client(self) -> Any:
         if self._client is None:
             self._client = await nats.connect(
@@ -89,6 +85,9 @@ class NatsServer:
 
     async def jetstream(self) -> Any:
         return (await self.client()).jetstream(timeout=ANSWER)
+
+    async def stream(self) -> Any:
+        return await (await self.jetstream()).stream_info(self.path)
 
     def close(self) -> None:
         loop, client = self._loop, self._client
@@ -226,12 +225,10 @@ class NatsSource(Source):
         self._is_beginning = position is None and self._begins_at_end
         at = position or {"seq": 0, "digest": ""}
         self._seq, self._digest = at["seq"], at["digest"]
-        with self._server.answering():
-            self._server.run(self._look(position))
+        self._server.run(self._look(position))
 
     async def _look(self, position: Position) -> None:
-        jetstream = await self._server.jetstream()
-        state = (await jetstream.stream_info(self._server.path)).state
+        state = (await self._server.stream()).state
         if position is None:
             self._seq = state.last_seq if self._begins_at_end else max(0, state.first_seq - 1)
             return
@@ -239,15 +236,15 @@ class NatsSource(Source):
             raise protocol.set_back(self.name, self._seq, state.last_seq)
         if self._digest and state.first_seq <= self._seq:
             with suppress(errors.NotFoundError):  # deleted by itself
+                jetstream = await self._server.jetstream()
                 message = await jetstream.get_msg(self._server.path, self._seq)
                 if _digest(message.data) != self._digest:
                     now = f"another message {self._seq}"
                     raise protocol.set_back(self.name, self._seq, now)
-        self._count_lost(state)
+        self._accept(int(state.first_seq) - self._seq - 1)
 
-    def _count_lost(self, state: Any) -> None:
-        gone = max(0, int(state.first_seq) - self._seq - 1)
-        if gone and not self._skips:
+    def _accept(self, gone: int) -> None:
+        if gone > 0 and not self._skips:
             raise protocol.lost(self.name, gone)
 
     def read(self, most: int, seconds: float) -> Chunk | None:
@@ -255,8 +252,7 @@ class NatsSource(Source):
             self._is_beginning = False
             return Chunk(Batch.empty(), self._position())
         try:
-            with self._server.answering():
-                return self._server.run(self._fetch(most, seconds), 2 * ANSWER + seconds)
+            return self._server.run(self._fetch(most, seconds), 2 * ANSWER + seconds)
         except UnreachableError:
             self._pull = None
             raise
@@ -274,22 +270,21 @@ class NatsSource(Source):
         if not messages:
             return None
         numbers = [message.metadata.sequence.stream for message in messages]
-        letters = await self._letters(client.jetstream(timeout=ANSWER), numbers)
+        letters = await self._letters(numbers)
         self._seq, self._digest = numbers[-1], _digest(messages[-1].data)
         self._lag = messages[-1].metadata.num_pending
         values = [message.data for message in messages]
         return self._decoder.chunk(values, numbers, self._position(), lost=letters)
 
-    async def _letters(self, jetstream: Any, numbers: Sequence[int]) -> list[Poison]:
+    async def _letters(self, numbers: Sequence[int]) -> list[Poison]:
         """Report messages that were removed before others; single deletions do not count."""
         if numbers[-1] - self._seq == len(numbers):
             return []
-        first = (await jetstream.stream_info(self._server.path)).state.first_seq
+        first = (await self._server.stream()).state.first_seq
         pairs = pairwise([self._seq, *numbers])
         gone = {before: min(first, after) - before - 1 for before, after in pairs}
         gone = {before: count for before, count in gone.items() if count > 0}
-        if gone and not self._skips:
-            raise protocol.lost(self.name, sum(gone.values()))
+        self._accept(sum(gone.values()))
         return [protocol.lost_letter(self.name, before, count) for before, count in gone.items()]
 
     def _position(self) -> Position:
@@ -303,12 +298,7 @@ class NatsSource(Source):
         self._server.close()
 
     def identity(self) -> str | None:
-        async def created() -> Any:
-            jetstream = await self._server.jetstream()
-            return (await jetstream.stream_info(self._server.path)).created
-
-        with self._server.answering():
-            time = self._server.run(created())
+        time = self._server.run(self._server.stream()).created
         return None if time is None else f"nats:{self._server.path}:{time.isoformat()}"
 
 
@@ -326,8 +316,7 @@ class NatsSink(Sink):
     def open(self, position: Position, caller: Caller) -> None:
         self._caller = caller
         self._written = 0 if position is None else position["written"]
-        with self._server.answering():
-            self._room = self._server.run(self._look())
+        self._room = self._server.run(self._look())
 
     async def _look(self) -> int:
         client = await self._server.client()
@@ -354,8 +343,7 @@ class NatsSink(Sink):
             )
         number = self._written
         for some in protocol.portions(outputs, IN_FLIGHT, IN_FLIGHT_BYTES):
-            with self._server.answering():
-                self._server.run(self._publish(some, number))
+            self._server.run(self._publish(some, number))
             number += len(some)
         self._written = number
 

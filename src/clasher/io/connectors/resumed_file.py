@@ -37,19 +37,20 @@ from clasher.io.writers import BadRecords
 RECORDS: Final = 1000  # per batch of a file that is read again: batches must not change
 LOOK: Final = 4096  # bytes before a position that must not change
 TAIL: Final = 256  # bytes at the end of what was read that must not change in a growing file
-POLL: Final = 0.2  # seconds between two looks at a growing file
+POLL: Final = 0.2  # seconds between two looks at a growing file or a watched folder
+RESTORE: Final = "restore the file, or give the new one another name"
 
 
 class ChangedError(StreamError):
     """A file is not the one that was read before."""
 
 
-def resumed(file: InputFile, fields: Fields, position: Position, *, above: int = 0) -> Resumed:
+def resumed(file: InputFile, fields: Fields, position: Position, above: int = 0) -> Resumed:
     """Open a file at a position; ``above`` records of the stream came before the file."""
     file = sniffed(file)
     if file.kind == "jsonl" and file.compression is None and file.encoding is None:
-        return ResumedLines(file, fields, position, above=above)
-    return Reread(file, fields, position, above=above)
+        return ResumedLines(file, fields, position, above, follow=False)
+    return Reread(file, fields, position, above)
 
 
 def content_identity(path: str, length: int = LOOK) -> str | None:
@@ -85,7 +86,7 @@ class Lines:
             blocks(lambda: self._wait), LONGEST_RECORD, is_beginning=not self.offset
         )
 
-    def read(self, most: int, seconds: float, position: Callable[[], Position]) -> Chunk | None:
+    def read(self, most: int, seconds: float) -> Chunk | None:
         while len(self._pending) < most:
             self._wait = 0.0 if self._pending else seconds
             lines = next(self._lines, None)
@@ -113,23 +114,19 @@ class Lines:
         if not taken:
             return None
         ids = range(first, self.records + 1)
-        return self._decoder.chunk(values, numbers, position(), ids)
+        return self._decoder.chunk(values, numbers, self._position(), ids)
+
+    def _position(self) -> Position:
+        return {"records": self.records}
 
 
-class ResumedLines:
+class ResumedLines(Lines):
     """JSON lines from a byte to the end, or as they are added."""
 
     def __init__(
-        self,
-        file: InputFile,
-        fields: Fields,
-        position: Position,
-        *,
-        above: int,
-        follow: bool = False,
+        self, file: InputFile, fields: Fields, position: Position, above: int = 0, *, follow: bool
     ) -> None:
-        self._follows = follow
-        self.may_grow = follow  # wait for more at the end
+        self._follows = self.may_grow = follow  # wait for more at the end
         self.is_cut_off = False  # the file no longer holds what was read
         try:
             self._file = open(file.name, "rb", buffering=0)  # noqa: SIM115
@@ -145,14 +142,7 @@ class ResumedLines:
         except BaseException:
             self._file.close()
             raise
-        self.lines = Lines(self._blocks, at, Decoder(file.name, fields))
-
-    @property
-    def is_over(self) -> bool:
-        return self.lines.is_over
-
-    def read(self, most: int, seconds: float) -> Chunk | None:
-        return self.lines.read(most, seconds, self._position)
+        super().__init__(self._blocks, at, Decoder(file.name, fields))
 
     def close(self) -> None:
         self._file.close()
@@ -179,10 +169,10 @@ class ResumedLines:
 
     def _position(self) -> Position:
         if self.is_cut_off:  # next is the beginning of the file
-            return {"offset": 0, "line": 0, "records": self.lines.records}
+            return {"offset": 0, "line": 0, "records": self.records}
         # The last line of a file may lack its line feed.
-        offset = min(self.lines.offset, self.stat().st_size)
-        position = {"offset": offset, "line": self.lines.line, "records": self.lines.records}
+        offset = min(self.offset, self.stat().st_size)
+        position = {"offset": offset, "line": self.line, "records": self.records}
         # The inode tells files apart that begin alike; a copy has another one.
         inode = {"inode": self.stat().st_ino} if self._follows else {}
         return {**position, "before": self._digest(offset), **inode}
@@ -191,10 +181,7 @@ class ResumedLines:
         offset, size = at["offset"], self.stat().st_size
         if "before" in at and (size < offset or self._digest(offset) != at["before"]):
             what = f"has {size:,} bytes" if size < offset else "holds something else before it"
-            raise ChangedError(
-                f"{name}: was read up to byte {offset:,}, and {what} now; restore the file, or "
-                f"give the new one another name"
-            )
+            raise ChangedError(f"{name}: was read up to byte {offset:,}, and {what} now; {RESTORE}")
 
     def _digest(self, offset: int) -> str:
         return hashlib.blake2b(self._before(offset, LOOK), digest_size=8).hexdigest()
@@ -207,7 +194,7 @@ class ResumedLines:
 class Reread:
     """Records of any format, read from the beginning; those before a position are skipped."""
 
-    def __init__(self, file: InputFile, fields: Fields, position: Position, *, above: int) -> None:
+    def __init__(self, file: InputFile, fields: Fields, position: Position, above: int) -> None:
         self.is_over = False
         self._name, self._above = file.name, above
         self._known = above if position is None else position["records"]
@@ -220,14 +207,14 @@ class Reread:
     def read(self, most: int, seconds: float) -> Chunk | None:
         """Read the next batch, whatever ``most`` is: batches must stay the same."""
         while (batch := next(self._batches, None)) is not None:
-            poison = [Poison(self._name, e.position, e.problem, e.raw) for e in self._bad.take()]
+            bad, self._bad.found = self._bad.found, []
+            poison = [Poison(self._name, e.position, e.problem, e.raw) for e in bad]
             if self._reading.records > self._known and (batch.ids or poison):
                 return Chunk(batch, {"records": self._reading.records}, poison)
         if self._reading.records < self._known:
             known, there = self._known - self._above, self._reading.records - self._above
             raise ChangedError(
-                f"{self._name}: {known:,} records of it were read, and it has {there:,} now; "
-                f"restore the file, or give the new one another name"
+                f"{self._name}: {known:,} records were read, and it has {there:,} now; {RESTORE}"
             )
         self.is_over = True
         return None
@@ -237,18 +224,14 @@ class Reread:
 
 
 class Collected(BadRecords):
-    """Bad records, kept until they are taken."""
+    """Bad records, kept until somebody takes them."""
 
     def __init__(self) -> None:
         super().__init__("skip")
-        self._found: list[RecordError] = []
+        self.found: list[RecordError] = []
 
     def handle(self, error: RecordError) -> None:
-        self._found.append(error)
-
-    def take(self) -> list[RecordError]:
-        found, self._found = self._found, []
-        return found
+        self.found.append(error)
 
 
 NUMBER: Final = r"[.-]\d[\d.T:_-]*"  # a number or a date
@@ -270,7 +253,7 @@ class Followed:
         position: Position,
         tell: Callable[[str], object],
         *,
-        skips: bool = False,
+        skips: bool,
     ) -> None:
         self._file, self._fields, self._tell = file, fields, tell
         self._at: Position = position  # of the last chunk
@@ -293,13 +276,11 @@ class Followed:
         self._part.close()
 
     def _begin(self, position: Position, skips: bool) -> ResumedLines:
+        name = self._file.name
         if position is None:
-            return self._opened(self._file.name, None, is_live=True)
-        part = self._find(position, [self._file.name, *self._rotated()])
-        if part is not None:
-            return part
+            return self._opened(name, None)
         try:
-            return self._opened(self._file.name, position, is_live=True)
+            return self._find(position, [name, *self._rotated()]) or self._opened(name, position)
         except ChangedError as error:
             if not skips:
                 raise ChangedError(
@@ -307,22 +288,21 @@ class Followed:
                     f"on_loss=skip to begin with the new one"
                 ) from error
             self._tell(f"{error.args[0].partition(';')[0]}; beginning at its first byte")
-            at = {"offset": 0, "line": 0, "records": position["records"]}
-            return self._opened(self._file.name, at, is_live=True)
+            return self._opened(name, {"offset": 0, "line": 0, "records": position["records"]})
 
     def _find(self, position: Position, names: Sequence[str]) -> ResumedLines | None:
         """Open the file that holds what was read before a position, preferably the same inode."""
         inodes = {name: getattr(_stat(name), "st_ino", None) for name in names}
         for name in sorted(names, key=lambda name: inodes[name] != position.get("inode")):
             with suppress(StreamError):  # another file, or one that is gone
-                return self._opened(name, position, is_live=name == self._file.name)
+                return self._opened(name, position)
         return None
 
     def _go_on(self) -> bool:
-        at = {"offset": 0, "line": 0, "records": self._part.lines.records}
+        at = {"offset": 0, "line": 0, "records": self._part.records}
         for name in self._next_names():
             try:
-                part = self._opened(name, at, is_live=name == self._file.name)
+                part = self._opened(name, at)
             except StreamError:
                 continue
             self._part.close()
@@ -353,9 +333,9 @@ class Followed:
             return []
         return [os.path.join(folder, found) for found in names if pattern.fullmatch(found)]
 
-    def _opened(self, name: str, position: Position, *, is_live: bool) -> ResumedLines:
+    def _opened(self, name: str, position: Position) -> ResumedLines:
         part = InputFile(name, self._file.kind)
-        return ResumedLines(part, self._fields, position, above=0, follow=is_live)
+        return ResumedLines(part, self._fields, position, follow=name == self._file.name)
 
     def _look(self) -> None:
         if not self._part.may_grow:

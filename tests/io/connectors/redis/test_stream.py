@@ -121,7 +121,7 @@ def test_a_key_that_is_no_stream_is_reported(server, folder):
 
 
 def test_large_outputs_are_added_a_few_at_a_time_and_dead_letters_cut(server, folder, monkeypatch):
-    connector = importlib.import_module("clasher.io.connectors.redis")
+    connector = importlib.import_module("clasher.io.connectors.redis.stream")
     monkeypatch.setattr(connector, "PIECE_BYTES", 1000)
     rows, raw = records(60), b"no record" * 1000
     add(server, rows[:30])

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from clasher.errors import StreamError
-from clasher.io.connectors.redis.group import RedisGroupSource
-from clasher.io.connectors.redis.stream import StreamState
+from clasher.io.connectors.redis.stream import RedisGroupSource, StreamState
 from tests.flow import plain
 from tests.flow.plain import records
 from tests.flow.runs import flow, run

@@ -8,9 +8,8 @@ import pytest
 
 from clasher.errors import StreamError
 from clasher.flow.folder import FlowFolder
-from clasher.io.connectors.redis import group, stream
-from clasher.io.connectors.redis.group import RedisGroupSource
-from clasher.io.connectors.redis.stream import StreamSource
+from clasher.io.connectors.redis import stream
+from clasher.io.connectors.redis.stream import RedisGroupSource, StreamSource
 from clasher.io.records import Fields
 from support.servers.proxy import Proxy
 from tests.flow import plain
@@ -60,7 +59,7 @@ def test_a_server_that_was_set_back_on_the_way_is_noticed(server, folder, copy):
 
 def test_a_start_that_believes_any_server_is_caught(server, folder, copy, monkeypatch):
     monkeypatch.setattr(FlowFolder, "_compare", lambda *given: None)
-    monkeypatch.setattr(group, "set_back", lambda *given: KeyError())
+    monkeypatch.setattr(stream, "set_back", lambda *given: KeyError())
     with pytest.raises((KeyError, pytest.fail.Exception)):
         test_a_server_that_was_set_back_is_noticed(server, folder, copy, {"group": "desk"})
 

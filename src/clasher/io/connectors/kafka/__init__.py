@@ -1,8 +1,7 @@
 """Kafka topics: read from a position or in a group; written message by message.
 
-Without ``group=`` a runner reads all partitions, and the model alone keeps the position
-(``source``); with it, runners share them (``group``). Sinks write at once, or in one transaction
-with the snapshot (``transactional``, ``transactions``).
+Without ``group=`` a runner reads all partitions; with it, runners share them (``source``). Sinks
+write at once, or in one transaction with the snapshot (``transactional``, ``transactions``).
 """
 
 from __future__ import annotations
@@ -11,10 +10,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from clasher.errors import SettingError
-from clasher.io.connectors.kafka.cluster import ANSWER, Cluster, check_options
-from clasher.io.connectors.kafka.group import KafkaGroupSource
-from clasher.io.connectors.kafka.source import TopicSource
-from clasher.io.connectors.kafka.transactions import TOPIC, WAITING, Outbox, Parcel, Transactions
+from clasher.io.connectors.kafka.cluster import ANSWER, Cluster
+from clasher.io.connectors.kafka.source import KafkaGroupSource, TopicSource
+from clasher.io.connectors.kafka.transactions import TOPIC, WAITING, Outbox, Transactions
 from clasher.io.protocol import Caller, Output, Position, Sink, Source
 from clasher.io.records import Fields
 from clasher.io.registry import Address
@@ -36,62 +34,50 @@ class KafkaSink(Sink):
     """
 
     def __init__(self, address: Address) -> None:
-        check_options(address, ["commits"])
-        self.cluster = Cluster(address)
+        self.cluster = Cluster(address, "commits")
         self.name = f"kafka:{self.cluster.topic}"
         self.commits = address.options.get("commits")
-        headers = {
-            name.removeprefix(HEADER): value.encode()
+        self._headers = [
+            (name.removeprefix(HEADER), value.encode())
             for name, value in address.options.items()
             if name.startswith(HEADER)
-        }
-        self._parcel = Parcel(self.cluster.topic, list(headers.items()))
-        self._outbox: Outbox | None = None
+        ]
+        self._way: Outbox | Transactions | None = None
         self._room: int | None = None
-        self.transactions: Transactions | None = None
 
     def join(self, transactions: Transactions) -> None:
-        self.party = self.transactions = transactions
+        self.party = self._way = transactions
         transactions.holds_outputs = True
 
     def open(self, position: Position, caller: Caller) -> None:
-        if self.transactions is not None:
-            self.transactions.start(caller)
+        if isinstance(self._way, Transactions):
+            self._way.start(caller)
             return
         self.close()
         producer = self.cluster.producer(message_timeout_ms=0, queue_buffering_max_kbytes=WAITING)
         with self.cluster.answering(producer.poll):
             producer.list_topics(self.cluster.topic, timeout=ANSWER)
-        self._outbox = Outbox(self.cluster, producer)
+        self._way = Outbox(self.cluster, producer, raises=True)
 
     def write(self, outputs: Sequence[Output]) -> None:
-        if self.transactions is not None:
-            self.transactions.put(self._parcel, outputs)
-            return
-        assert self._outbox is not None
-        self._outbox.put(self._parcel, outputs)
-        self._outbox.check()
+        assert self._way is not None
+        self._way.put(outputs, topic=self.cluster.topic, headers=self._headers)
 
     def room(self) -> int | None:
         if self._room is None:
-            headers = sum(len(name) + len(value or b"") for name, value in self._parcel.headers)
+            headers = sum(len(name) + len(value) for name, value in self._headers)
             self._room = self.cluster.largest_message() - headers - AROUND
         return self._room
 
     def flush(self) -> Position:
-        if self.transactions is not None:
-            self.transactions.flush()
-            return
-        assert self._outbox is not None
-        self._outbox.flush()
-        self._outbox.check()
+        assert self._way is not None
+        self._way.flush()
 
     def close(self) -> None:
-        if self.transactions is not None:
-            self.transactions.close()
-        if self._outbox is not None:
-            self._outbox.close()
-            self._outbox = None
+        if self._way is not None:
+            self._way.close()
+        if self.party is None:
+            self._way = None
 
 
 def transactional(documents: Source, sinks: Sequence[Sink]) -> None:

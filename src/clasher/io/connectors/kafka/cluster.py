@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicCollection
@@ -57,7 +58,7 @@ class Topic(NamedTuple):
 class Cluster:
     """Makes clients of a topic, and explains their errors.
 
-    Options of the address: names with a dot are settings of librdkafka, such as
+    Options of the address, beside ``options``: names with a dot are settings of librdkafka, such as
     ``security.protocol=SASL_SSL``; ``config=FILE`` reads more of them from the lines of a file;
     user and password are those of SASL.
 
@@ -68,7 +69,10 @@ class Cluster:
     ('one:9092', 'b', 'sasl_ssl')
     """
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, *options: str) -> None:
+        # The client checks options with a dot.
+        plain = {name: value for name, value in address.options.items() if "." not in name}
+        replace(address, options=plain).check_options([*options, "config"])
         self.topic, self.servers = address.path, address.server
         if not self.topic or "/" in self.topic or not address.host:
             raise SettingError(
@@ -178,9 +182,9 @@ class Cluster:
         """Return the topic as it is now; for a client that does not read yet."""
         found, own = self._metadata(client, poll=client.poll), None
         if has_controller(found):
-            admin, wanted = self.admin(), TopicCollection([self.topic])
+            wanted = TopicCollection([self.topic])
             with self.answering():
-                futures = admin.describe_topics(wanted, request_timeout=ANSWER)
+                futures = self.admin().describe_topics(wanted, request_timeout=ANSWER)
                 own = str(futures[self.topic].result().topic_id)
         return Topic(str(found.cluster_id), own, sorted(found.topics[self.topic].partitions))
 
@@ -190,12 +194,15 @@ class Cluster:
     def largest_message(self) -> int:
         """Return the size of message that client and topic take, or the default if unknown."""
         own = int(self.settings.get("message.max.bytes", LARGEST))
-        admin, topic = self.admin(), ConfigResource(ConfigResource.Type.TOPIC, self.topic)
         try:
-            futures = admin.describe_configs([topic], request_timeout=ANSWER)
-            return min(own, int(futures[topic].result()["max.message.bytes"].value))
+            return min(own, int(self.setting(self.admin(), "max.message.bytes")))
         except (KafkaException, KeyError, TypeError, ValueError):
             return min(own, LARGEST)
+
+    def setting(self, admin: AdminClient, name: str) -> Any:
+        """Return a setting of the topic."""
+        topic = ConfigResource(ConfigResource.Type.TOPIC, self.topic)
+        return admin.describe_configs([topic], request_timeout=ANSWER)[topic].result()[name].value
 
     def _metadata(self, client: Consumer, **options: Any) -> Any:
         with self.answering(**options):
@@ -253,21 +260,10 @@ def _settings(address: Address) -> dict[str, str]:
 
 def _read_settings(path: str) -> dict[str, str]:
     try:
-        with open(path, encoding="utf-8") as file:
-            lines = [line.strip() for line in file]
+        lines = [line.strip() for line in Path(path).read_text(encoding="utf-8").split("\n")]
     except (OSError, UnicodeDecodeError) as error:
         raise SettingError(f"config={path}: cannot be read: {error}") from error
-    settings = {}
-    for line in lines:
-        if line and not line.startswith("#"):
-            name, equals, value = line.partition("=")
-            if not equals:
-                raise SettingError(f"config={path}: a line is not name=value")
-            settings[name.strip()] = value.strip()
-    return settings
-
-
-def check_options(address: Address, known: Collection[str]) -> None:
-    """Refuse unknown options; the client checks those with a dot."""
-    plain = {name: value for name, value in address.options.items() if "." not in name}
-    replace(address, options=plain).check_options([*known, "config"])
+    pairs = [line.partition("=") for line in lines if line and not line.startswith("#")]
+    if not all(equals for _, equals, _ in pairs):
+        raise SettingError(f"config={path}: a line is not name=value")
+    return {name.strip(): value.strip() for name, _, value in pairs}

@@ -1,4 +1,4 @@
-"""A Kafka topic: the model alone keeps the position.
+"""A Kafka topic, read alone or with the other runners of a group.
 
 A message is JSON, or what the user's decoder makes of it. The fields ``kafka.key``,
 ``kafka.headers.NAME``, ``kafka.timestamp``, ``kafka.partition`` and ``kafka.offset`` are those of
@@ -8,6 +8,11 @@ Partitions are merged in an order that depends on them alone: next is the messag
 time among the first ones of all partitions; of equals, that of the lower partition. The merge waits
 for a partition of which nothing is known yet, but not for one that has nothing now. So a backlog is
 read in the same order every time, from any position.
+
+Without a group, the model alone keeps the position. A group assigns partitions to its runners, of
+which one learns each; the topic of commits (``transactions.Commits``) has their offsets, not the
+group itself. A runner commits what it got of partitions before it gives them up; if somebody else
+has them already, the commit is refused and the runner goes back to the snapshot before.
 """
 
 from __future__ import annotations
@@ -15,15 +20,16 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from heapq import heappop, heappush
+from contextlib import closing, suppress
+from heapq import heappop, heappush, heapreplace
 from typing import Any, Final, Generic, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from clasher.errors import StreamError, UnreachableError
+from clasher.errors import CommitRefusedError, SettingError, StreamError, UnreachableError
 from clasher.io import protocol
-from clasher.io.connectors.kafka.cluster import ANSWER, Cluster, Topic, check_options, fetch
+from clasher.io.connectors.kafka.cluster import ANSWER, Cluster, Topic, fetch
+from clasher.io.connectors.kafka.transactions import TOPIC, Claim, Scan, Transactions
 from clasher.io.jsonl import Decoder, Value, decode_object
 from clasher.io.protocol import Caller, Chunk, Poison, Position, Source
 from clasher.io.records import FaultError, Fields, invalid_utf8
@@ -63,7 +69,7 @@ class Messages:
             return FaultError("it has no value: it deletes what has its key")
         if self._decode is None and not self._looks_at_message:
             return raw
-        found: Any = {}
+        found: Mapping[str, Any] = {}
         if self._decode is not None:
             try:
                 found = self._decode(raw)
@@ -74,21 +80,20 @@ class Messages:
         try:
             if self._decode is None and not self._is_text:
                 found = decode_object(raw)
-            about = {"value": raw.decode()} if self._is_text else {}
+            about: dict[str, Any] = {"value": raw.decode()} if self._is_text else {}
         except FaultError as fault:
             return fault
         except UnicodeDecodeError:
             return invalid_utf8(raw)
-        return {**found, ABOUT: about | _about(message)} if self._looks_at_message else found
-
-
-def _about(message: Message) -> dict[str, Any]:
-    headers: Any = message.headers() or []
-    return {
-        "partition": message.partition(), "offset": message.offset(),
-        "timestamp": message.timestamp()[1], "key": _text(message.key()),
-        "headers": {name: _text(value) for name, value in headers},
-    }  # fmt: skip
+        if not self._looks_at_message:
+            return found
+        headers: Any = message.headers() or []
+        about |= {
+            "partition": message.partition(), "offset": message.offset(),
+            "timestamp": message.timestamp()[1], "key": _text(message.key()),
+            "headers": {name: _text(value) for name, value in headers},
+        }  # fmt: skip
+        return {**found, ABOUT: about}
 
 
 def _text(raw: bytes | str | None) -> str | None:
@@ -133,22 +138,17 @@ class Merge(Generic[T]):
     def take(self, most: int) -> list[T]:
         taken: list[T] = []
         while self._heads and not self.awaited and len(taken) < most:
-            partition = heappop(self._heads)[1]
+            partition = self._heads[0][1]
             waiting = self._waiting[partition]
-            # Stay in a partition as long as no other comes before it.
-            limit = self._heads[0] if self._heads else None
-            while len(taken) < most:
-                _, size, item = waiting.popleft()
-                taken.append(item)
-                self.held[partition] -= size
-                if not waiting:
-                    if partition not in self._ended:
-                        self.awaited.add(partition)
-                    break
-                if limit is not None and (waiting[0][0], partition) > limit:
-                    break
+            _, size, item = waiting.popleft()
+            taken.append(item)
+            self.held[partition] -= size
             if waiting:
-                heappush(self._heads, (waiting[0][0], partition))
+                heapreplace(self._heads, (waiting[0][0], partition))
+            else:
+                heappop(self._heads)
+                if partition not in self._ended:
+                    self.awaited.add(partition)
         return taken
 
 
@@ -156,6 +156,9 @@ KNOW: Final = 1.0  # seconds for a broker to say whether there is anything
 SILENT: Final = 10.0  # seconds after which a silent partition is reported
 REFRESH: Final = 30.0  # seconds between two looks for new partitions
 HELD: Final = 8_000_000  # bytes of a partition that wait for others before it is paused
+SCAN: Final = 0.5  # seconds of reading commits between two polls of the group
+LEAVE: Final = 1.0  # seconds that leaving a group may take
+HEAR: Final = 0.1  # seconds until an assignment of partitions is noticed
 
 
 class TopicSource(Source):
@@ -169,8 +172,7 @@ class TopicSource(Source):
     options: tuple[str, ...] = ("decoder", "on_loss", "start")
 
     def __init__(self, address: Address, fields: Fields) -> None:
-        check_options(address, self.options)
-        self._cluster = Cluster(address)
+        self._cluster = Cluster(address, *self.options)
         self.name, self.fields = f"kafka:{self._cluster.topic}", fields
         self._begins_at_end, self._skips = address.begins_at_end, address.skips_losses
         decoder = address.options.get("decoder")
@@ -201,10 +203,8 @@ class TopicSource(Source):
         topic = self._cluster.look(self.consumer)
         if position is None:
             return topic
-        for what, known, now in (
-            ("cluster", position["cluster"], topic.cluster),
-            ("topic", position["topic"], topic.id),
-        ):
+        for what, now in (("cluster", topic.cluster), ("topic", topic.id)):
+            known = position[what]
             if known is not None and now is not None and known != now:
                 raise StreamError(
                     f"{self._cluster.shown}: is not the {what} that was read before ({known}, and "
@@ -374,6 +374,169 @@ class TopicSource(Source):
     def _look(self) -> Topic:
         with closing(self._cluster.consumer()) as consumer:
             return self._cluster.look(consumer)
+
+
+class KafkaGroupSource(TopicSource):
+    """The partitions that a group assigns to this runner; each model folder is a static member.
+
+    A runner that is killed and restarts within the session gets its partitions back at once. One
+    that stops leaves the group.
+
+    Options: ``group=`` its name; ``commits=`` the topic of commits; and those of ``TopicSource``.
+    """
+
+    options = (*TopicSource.options, "commits", "group")
+
+    def __init__(self, address: Address, fields: Fields) -> None:
+        super().__init__(address, fields)
+        self._group = address.options["group"]
+        if not self._group:
+            raise SettingError(f"{address.shown}: group= must name a group")
+        commits = self._cluster.beside(address.options.get("commits", TOPIC))
+        self.party = self.transactions = Transactions(commits)
+        self.transactions.claim, self.transactions.settled = self.claim, self.settled
+        self._committed: dict[int, int] | None = None
+        self._given: list[int] | None = None
+        self._generation: Any = None
+        self._scan: Scan | None = None
+        self._changes = 0
+        self._is_leaving = self._is_lost = False
+
+    def open(self, position: Position, caller: Caller) -> None:
+        self._let_go()
+        self._begin(position)
+        self._caller, self._is_new = caller, position is None
+        self._committed, self._generation = dict(self._places), None
+        self._is_leaving = self._is_lost = False
+        self._consumer = self._cluster.consumer(
+            isolation_level="read_committed", auto_offset_reset="error", group_id=self._group,
+            group_instance_id=caller.id, partition_assignment_strategy="range",
+        )  # fmt: skip
+        self._topic = self._identify(position)
+        self._consumer.subscribe(
+            [self._cluster.topic],
+            on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost,
+        )  # fmt: skip
+
+    def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        if self._is_leaving:  # called while the consumer closes
+            return
+        consumer.assign([])
+        self._generation = consumer.consumer_group_metadata()
+        self._given = sorted(one.partition for one in partitions)
+        self._changes += 1
+
+    def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        """Commit what came of partitions before the group takes them."""
+        if not self._is_leaving:
+            self._caller.settle()
+            self._give_back()
+
+    def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        """Note that the group took partitions: what came of them is not ours."""
+        self._is_lost = self._places != self._committed
+        self._give_back()
+
+    def _give_back(self) -> None:
+        self._fetched, self._merge, self._paused = {}, Merge(), set()
+        self._forget_scan()
+        self._given = None
+        self._changes += 1
+
+    def _forget_scan(self) -> None:
+        if self._scan is not None:
+            self._scan.close()
+            self._scan = None
+
+    def read(self, most: int, seconds: float) -> Chunk | None:
+        chunk = super().read(most, seconds)
+        if self._is_lost:
+            raise self._refused()
+        return chunk
+
+    def _refused(self) -> CommitRefusedError:
+        what = f"the group {self._group!r} gave the partitions to others"
+        return CommitRefusedError(f"{self._cluster.shown}: {what}")
+
+    def _fetch(self, most: int, seconds: float) -> None:
+        super()._fetch(most, seconds)
+        if self._given is not None and self._find_places(self._given):
+            self._given = None
+
+    def _find_places(self, partitions: list[int]) -> bool:
+        """Find the offsets of partitions, after open transactions of others have ended."""
+        if self._scan is None:
+            self._scan = Scan(self.transactions.commits)
+        if not self._scan.step(SCAN):
+            return False
+        for own in partitions:
+            note = self._scan.found.get(self._key(own))
+            if note is not None:
+                self._places[own] = max(note["next"], self._places.get(own, 0))
+        self._take_up(partitions, is_new=self._is_new)
+        self._committed = dict(self._places)
+        self._forget_scan()
+        return True
+
+    @property
+    def knows_end(self) -> bool:
+        return self._generation is not None and self._given is None and super().knows_end
+
+    def _poll(self, most: int, seconds: float) -> list[Message]:
+        changes = self._changes
+        # A poll does not return for an assignment, only for messages.
+        found = super()._poll(most, seconds if self._fetched else min(seconds, HEAR))
+        # Messages that came with a new assignment may be of partitions that are not ours.
+        return found if changes == self._changes else []
+
+    def _assign(self, partitions: list[TopicPartition]) -> None:
+        self.consumer.assign(partitions)
+
+    def _look_around(self) -> None:
+        """Do nothing: the group assigns new partitions."""
+
+    def _judge(self, error: KafkaError, partition: int) -> None:
+        if error.code() != KafkaError._MAX_POLL_EXCEEDED:  # ``_on_lost`` is called too
+            super()._judge(error, partition)
+
+    def close(self) -> None:
+        self._is_leaving = True
+        # A static member does not leave when its consumer closes: the group would wait for the end
+        # of its session.
+        if self._consumer is not None:
+            with suppress(KafkaException, StreamError):
+                self._consumer.unsubscribe()
+                until = time.monotonic() + LEAVE
+                while time.monotonic() < until and self._consumer.assignment():
+                    self._poll(1, HEAR)
+                self._poll(1, HEAR)  # sends the request
+        self._let_go()
+        self.transactions.close()
+
+    def _let_go(self) -> None:
+        self._is_leaving = True
+        self._forget_scan()
+        super().close()
+
+    def claim(self, position: Position) -> Claim | None:
+        if self._committed is None:
+            return None  # nothing was read yet
+        places = places_of(position)
+        moved = {own: place for own, place in places.items() if self._committed.get(own) != place}
+        if not moved:
+            return None
+        if self._is_lost or not moved.keys() <= self._fetched.keys():
+            raise self._refused()
+        notes = {self._key(own): {"next": at} for own, at in moved.items()}
+        offsets = [TopicPartition(self._cluster.topic, own, at) for own, at in moved.items()]
+        return Claim(notes, offsets, self._generation)
+
+    def settled(self, position: Position) -> None:
+        if self._committed is not None:
+            self._committed = self._committed | places_of(position)
+
+    def _key(self, partition: int) -> str:
+        return f"group/{self._group}/{self._cluster.topic}/{partition}"
 
 
 def places_of(position: Position) -> dict[int, int]:

@@ -13,12 +13,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from contextlib import closing
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from clasher.errors import CommitRefusedError, SettingError, StreamError, UnreachableError
 from clasher.io.connectors.kafka.cluster import (
@@ -30,50 +31,41 @@ from clasher.io.connectors.kafka.cluster import (
     has_controller,
     raising_fatal_errors,
 )
-from clasher.io.protocol import Caller, Output, Party, Position
+from clasher.io.protocol import Caller, Output, Party, Position, set_back
 
 WAITING: Final = 65_536  # kB of messages in the queue of a producer
 FOR_GOOD: Final = (KafkaError.MSG_SIZE_TOO_LARGE, *DENIED, *NO_TOPIC)
 SERVE: Final = 0.1  # seconds between two attempts to queue a message
 
 
-class Parcel(NamedTuple):
-    """The topic and headers of outputs; by default their keys decide on partitions."""
-
-    topic: str
-    headers: list[tuple[str, str | bytes | None]]
-    partition: int = -1
-
-
 class Outbox:
-    """Gives messages to a producer in order, each once, and none after one that failed for good."""
+    """Gives messages to a producer in order, each once, and none after one that failed for good.
 
-    def __init__(self, cluster: Cluster, producer: Producer) -> None:
+    ``raises``: report such a failure at once, not only in ``failed``.
+    """
+
+    def __init__(self, cluster: Cluster, producer: Producer, *, raises: bool = False) -> None:
         self.producer = producer
-        self._cluster = cluster
+        self._cluster, self._raises = cluster, raises
         self._given: tuple[Sequence[Output], int] = ((), 0)
         self.failed: KafkaError | None = None
 
-    def put(self, parcel: Parcel, outputs: Sequence[Output]) -> None:
+    def put(self, outputs: Sequence[Output], **how: Any) -> None:
         """Queue outputs; after an ``UnreachableError``, call again with the same ones."""
         known, start = self._given
         for at in range(start if known is outputs else 0, len(outputs)):
-            if not self._put_one(parcel, outputs[at]):
+            if not self._put_one(outputs[at], how):
                 self._given = outputs, at
-                raise UnreachableError(
-                    f"{self._cluster.shown}: takes nothing; {len(self.producer):,} messages wait"
-                )
+                raise self._full(len(self.producer))
         self._given = (), 0
         self._call(self.producer.poll, 0)
+        self._check()
 
-    def _put_one(self, parcel: Parcel, output: Output) -> bool:
-        until = time.monotonic() + ANSWER
+    def _put_one(self, output: Output, how: Mapping[str, Any]) -> bool:
+        until, key = time.monotonic() + ANSWER, str(output.id)
         while self.failed is None:
             try:
-                self.producer.produce(
-                    parcel.topic, output.value, str(output.id), parcel.partition,
-                    headers=parcel.headers, on_delivery=self._report,
-                )  # fmt: skip
+                self.producer.produce(value=output.value, key=key, on_delivery=self._report, **how)
             except BufferError:
                 self._call(self.producer.poll, SERVE)
                 if time.monotonic() > until:
@@ -96,14 +88,18 @@ class Outbox:
         """Wait until everything is delivered, or failed for good."""
         left = self._call(self.producer.flush, ANSWER)
         if self.failed is None and left:
-            raise UnreachableError(f"{self._cluster.shown}: takes nothing; {left:,} messages wait")
+            raise self._full(left)
+        self._check()
+
+    def _full(self, waiting: int) -> UnreachableError:
+        return UnreachableError(f"{self._cluster.shown}: takes nothing; {waiting:,} messages wait")
 
     def _report(self, error: KafkaError | None, message: Message | None) -> None:
         if error is not None and self.failed is None:
             self.failed = error
 
-    def check(self) -> None:
-        if self.failed is not None:
+    def _check(self) -> None:
+        if self._raises and self.failed is not None:
             raise self._cluster.failure(self.failed)
 
     def close(self) -> None:
@@ -149,14 +145,12 @@ class Commits:
         self._is_there = True
 
     def _check(self, admin: AdminClient) -> None:
-        resource = ConfigResource(ConfigResource.Type.TOPIC, self.cluster.topic)
         try:
-            found = admin.describe_configs([resource], request_timeout=ANSWER)[resource].result()
+            policy = self.cluster.setting(admin, "cleanup.policy")
         except KafkaException as error:
             if error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 return  # it cannot be checked
             raise
-        policy = found["cleanup.policy"].value
         if "compact" not in policy:
             raise StreamError(
                 f"{self.cluster.shown}: its cleanup.policy is {policy}, so commits would be lost; "
@@ -233,19 +227,17 @@ class Claim(NamedTuple):
     generation: Any  # of the group in which everything was delivered
 
 
-class GroupMember(Protocol):
-    """A source that shares partitions with others."""
-
-    def claim(self, position: Position) -> Claim | None: ...
-    def settled(self, position: Position) -> None: ...
-
-
 class Transactions(Party):
-    """The transactions of one runner."""
+    """The transactions of one runner.
+
+    If its source is in a group, ``claim`` and ``settled`` are those of the source.
+    """
+
+    claim: Callable[[Position], Claim | None] = staticmethod(lambda position: None)
+    settled: Callable[[Position], None] = staticmethod(lambda position: None)
 
     def __init__(self, cluster: Cluster) -> None:
         self.name, self.cluster = f"kafka:{cluster.topic}", cluster
-        self.group: GroupMember | None = None  # the source whose offsets are committed too
         self.holds_outputs = False  # sinks take part
         self.commits = Commits(cluster)
         self._producer: Producer | None = None
@@ -301,10 +293,10 @@ class Transactions(Party):
         self._outbox = self._producer = None
         self._is_alone = False
 
-    def put(self, parcel: Parcel, outputs: Sequence[Output]) -> None:
+    def put(self, outputs: Sequence[Output], **how: Any) -> None:
         assert self._outbox is not None
         self._begin(self._outbox)
-        self._outbox.put(parcel, outputs)
+        self._outbox.put(outputs, **how)
 
     def flush(self) -> None:
         assert self._outbox is not None
@@ -322,16 +314,11 @@ class Transactions(Party):
         outbox = self.start(caller)
         if self._failure is None and self._last != number:
             if self._last != after:
-                raise StreamError(
-                    f"{self.name}: was set back: it knows snapshot {self._last} of this model, "
-                    f"which has gone on to {after}. Restore the topic, or begin a new folder with "
-                    f"this model: --initial-model"
-                )
+                raise set_back(self.name, f"snapshot {after}", f"snapshot {self._last}")
             self._try(outbox, caller, number, position)
         if self._failure is not None:
             self._look_again(self._failure, caller, number)
-        if self.group is not None:
-            self.group.settled(position)
+        self.settled(position)
 
     def _try(self, outbox: Outbox, caller: Caller, number: int, position: Position) -> None:
         """Take the steps of a commit, or repeat the one without an answer."""
@@ -341,48 +328,43 @@ class Transactions(Party):
                 self._note(outbox, caller, number, position)
                 # Only now, so that the next owner of the partitions finds the notes.
                 if self._claim is not None:
-                    offsets, generation = self._claim.offsets, self._claim.generation
                     send = outbox.producer.send_offsets_to_transaction
-                    self._ask(send, offsets, generation, ANSWER)
+                    self._ask(send, self._claim.offsets, self._claim.generation, ANSWER)
                 self._ending = number
             self._ask(outbox.producer.commit_transaction, ANSWER)
             self._is_open, self._last = False, number
         except KafkaException as error:
             reason: KafkaError = error.args[0]
             if reason.retriable() and not reason.txn_requires_abort() and not reason.fatal():
-                raise UnreachableError(
-                    f"{self.cluster.shown}: does not answer ({reason.str()})"
-                ) from error
+                shown = self.cluster.shown
+                raise UnreachableError(f"{shown}: does not answer ({reason.str()})") from error
             self._failure = reason
             self._drop()
 
     def _ask(self, call: Callable[..., object], *arguments: Any) -> None:
         # librdkafka may wait for a forgotten broker, whatever its timeout (issue 5511): abandon it.
-        raised: list[BaseException] = []
+        answer: Future[object] = Future()
 
         def ask() -> None:
             try:
-                call(*arguments)
+                answer.set_result(call(*arguments))
             except BaseException as error:
-                raised.append(error)
+                answer.set_exception(error)
 
-        thread = threading.Thread(target=ask, name="clasher commit", daemon=True)
-        thread.start()
-        thread.join(STUCK)
-        if thread.is_alive():
+        threading.Thread(target=ask, name="clasher commit", daemon=True).start()
+        if not wait([answer], STUCK).done:
             self._outbox = self._producer = None  # closing them would wait as well
             reason = KafkaError(KafkaError._TIMED_OUT, "the client does not answer", fatal=True)
             raise KafkaException(reason)
-        if raised:
-            raise raised[0]
+        answer.result()
 
     def _note(self, outbox: Outbox, caller: Caller, number: int, position: Position) -> None:
         if self._noted != number:
-            self._claim = None if self.group is None else self.group.claim(position)
+            self._claim = self.claim(position)
             places = {} if self._claim is None else self._claim.notes
             notes = {**places, f"runner/{caller.id}": {"snapshot": number}}
             outputs = [Output(key, msgspec.json.encode(value)) for key, value in notes.items()]
-            outbox.put(Parcel(self.cluster.topic, [], PARTITION), outputs)
+            outbox.put(outputs, topic=self.cluster.topic, partition=PARTITION)
             self._noted = number
         outbox.flush()
         if outbox.failed is not None:

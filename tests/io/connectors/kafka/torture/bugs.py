@@ -9,8 +9,7 @@ from typing import Any
 from confluent_kafka import TopicPartition
 
 from clasher.io.connectors import kafka
-from clasher.io.connectors.kafka.group import KafkaGroupSource
-from clasher.io.connectors.kafka.source import Merge, TopicSource
+from clasher.io.connectors.kafka.source import KafkaGroupSource, Merge, TopicSource
 from clasher.io.connectors.kafka.transactions import Outbox, Transactions
 from tests.flow.torture import bugs as flows
 
@@ -89,10 +88,10 @@ def skip_what_is_gone() -> None:
 def drop_what_is_too_much() -> None:
     """Lose outputs while a broker takes none."""
 
-    def once(self: Outbox, parcel: Any, outputs: Any) -> None:
+    def once(self: Outbox, outputs: Any, topic: str, **how: Any) -> None:
         for output in outputs:
             with suppress(BufferError):
-                self.producer.produce(parcel.topic, output.value, str(output.id))
+                self.producer.produce(topic, output.value, str(output.id))
 
     Outbox.put = once  # type: ignore[method-assign]
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from clasher.errors import StreamError
-from clasher.io.connectors.redis import group
-from clasher.io.connectors.redis.group import RedisGroupSource
+from clasher.io.connectors.redis import scripts
+from clasher.io.connectors.redis.stream import RedisGroupSource
 from tests.flow import plain
 from tests.flow.plain import records
 from tests.flow.runs import flow, run
@@ -64,8 +64,8 @@ def test_what_another_has_learnt_is_not_learnt_here(server, folder):
 
 
 def test_a_commit_of_entries_of_others_is_caught(server, folder, monkeypatch):
-    script = group.scripts.COMMIT.replace("if at <= #ids then", "if false then")
-    monkeypatch.setattr(group.scripts, "COMMIT", script)
+    script = scripts.COMMIT.replace("if at <= #ids then", "if false then")
+    monkeypatch.setattr(scripts, "COMMIT", script)
     with pytest.raises(AssertionError):
         test_what_another_has_learnt_is_not_learnt_here(server, folder)
 

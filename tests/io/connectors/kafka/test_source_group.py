@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException, TopicPartition
 
 from clasher.errors import CommitRefusedError, StoppedError, UnreachableError
 from clasher.io.connectors.kafka import transactions
-from clasher.io.connectors.kafka.group import KafkaGroupSource
+from clasher.io.connectors.kafka.source import KafkaGroupSource
 from clasher.io.protocol import Caller
 from clasher.io.registry import source_at
 from support.servers.kafka_messages import admin, create, fill
