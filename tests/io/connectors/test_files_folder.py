@@ -202,7 +202,7 @@ def test_a_file_may_be_followed(tmp_path, opened):
         file.write('"corn"}\n')
     assert seen([source.read(10, 0.0)])[0] == [(2, "corn")]
     source.close()
-    with pytest.raises(StreamError, match="only JSON lines in UTF-8, not compressed, can be"):
+    with pytest.raises(StreamError, match="only uncompressed JSON lines in UTF-8 can be"):
         opened(f"file:{tmp_path}/news.csv?follow=yes")
 
 

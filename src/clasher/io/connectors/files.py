@@ -17,7 +17,7 @@ import os
 import select
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import BinaryIO, Final
 
@@ -41,47 +41,10 @@ def file_source(address: Address, fields: Fields) -> Source:
     return (FolderSource if address.is_folder else FileSource)(address, fields)
 
 
-class FileSource(Source):
-    """A file of records, in any format that ``clasher.io.files`` knows.
+class Reader(Source):
+    """A source that has a file open."""
 
-    Options: ``format=EXT`` for a file with another extension; ``follow=yes`` waits for more at the
-    end of JSON lines, and ``on_loss=skip`` then goes on if a rotated file is gone; ``delimiter``
-    and ``encoding`` as in ``open_stream``.
-    """
-
-    def __init__(self, address: Address, fields: Fields) -> None:
-        address.check_options(["format", "follow", "on_loss", "delimiter", "encoding"])
-        self.name, self.fields = os.path.realpath(address.path), fields
-        given = address.options
-        self._file = InputFile.of(
-            address.path, given.get("format"), given.get("delimiter"), given.get("encoding")
-        )
-        self._follow = address.flag("follow")
-        self._skips = address.skips_losses
-        self._reading: Resumed | None = None
-
-    def open(self, position: Position, caller: Caller) -> None:
-        self.close()
-        file, fields = sniffed(self._file), self.fields
-        if not self._follow:
-            self._reading = resumed(file, fields, position)
-        elif file.kind == "jsonl" and file.compression is None and file.encoding is None:
-            self._reading = resumed_file.Followed(
-                file, fields, position, caller.tell, skips=self._skips
-            )
-        else:
-            raise StreamError(
-                f"{file.name}: only JSON lines in UTF-8, not compressed, can be followed"
-            )
-
-    def identity(self) -> str | None:
-        return None if self._follow else resumed_file.content_identity(self._file.name)
-
-    def same(self, identity: str) -> bool:
-        length = identity.removeprefix("sha256:").partition(":")[0]
-        if self._follow or not length.isdecimal():
-            return False
-        return resumed_file.content_identity(self._file.name, int(length)) == identity
+    _reading: Lines | Resumed | None = None
 
     def read(self, most: int, seconds: float) -> Chunk | None:
         assert self._reading is not None
@@ -93,6 +56,41 @@ class FileSource(Source):
         if self._reading is not None:
             self._reading.close()
             self._reading = None
+
+
+class FileSource(Reader):
+    """A file of records, in any format that ``clasher.io.files`` knows.
+
+    Options: ``format=EXT`` for a file with another extension; ``follow=yes`` waits for more at the
+    end of JSON lines, and ``on_loss=skip`` then goes on if a rotated file is gone; ``delimiter``
+    and ``encoding`` as in ``open_stream``.
+    """
+
+    def __init__(self, address: Address, fields: Fields) -> None:
+        address.check_options(["format", "follow", "on_loss", "delimiter", "encoding"])
+        self.name, self.fields = os.path.realpath(address.path), fields
+        how = map(address.options.get, ("format", "delimiter", "encoding"))
+        self._file = InputFile.of(address.path, *how)
+        self._follow, self._skips = address.flag("follow"), address.skips_losses
+
+    def open(self, position: Position, caller: Caller) -> None:
+        self.close()
+        file, fields = sniffed(self._file), self.fields
+        if not self._follow:
+            self._reading = resumed(file, fields, position)
+        elif file.kind == "jsonl" and file.compression is None and file.encoding is None:
+            self._reading = resumed_file.Followed(file, fields, position, caller, skips=self._skips)
+        else:
+            raise StreamError(f"{file.name}: only uncompressed JSON lines in UTF-8 can be followed")
+
+    def identity(self) -> str | None:
+        return None if self._follow else resumed_file.content_identity(self._file.name)
+
+    def same(self, identity: str) -> bool:
+        length = identity.removeprefix("sha256:").partition(":")[0]
+        if self._follow or not length.isdecimal():
+            return False
+        return resumed_file.content_identity(self._file.name, int(length)) == identity
 
 
 class FileSink(Sink):
@@ -166,7 +164,7 @@ class FileSink(Sink):
 SETTLE: Final = 1.0  # seconds without a change before a file is read
 
 
-class FolderSource(Source):
+class FolderSource(Reader):
     """The files of a folder, as they appear.
 
     Options: ``settle=SECONDS`` without a change before a file is read (1); ``delimiter`` and
@@ -178,7 +176,6 @@ class FolderSource(Source):
         self._how = address.options.get("delimiter"), address.options.get("encoding")
         self.name, self.fields = os.path.realpath(address.path), fields
         self._settle = address.number("settle", SETTLE)
-        self._reading: Resumed | None = None
         self._begin(None)
 
     def _begin(self, position: Position) -> None:
@@ -211,11 +208,6 @@ class FolderSource(Source):
             if chunk is not None or time.monotonic() >= until:
                 return chunk
             time.sleep(min(POLL, max(0.0, until - time.monotonic())))
-
-    def close(self) -> None:
-        if self._reading is not None:
-            self._reading.close()
-            self._reading = None
 
     def _read(self, most: int) -> Chunk | None:
         while True:
@@ -270,43 +262,31 @@ def _is_stream(entry: os.DirEntry[str]) -> bool:
 PIPE: Final = 1 << 18  # bytes read at a time
 
 
-class StandardInput(Source):
+class StandardInput(Reader):
     """JSON lines as they arrive."""
 
     def __init__(self, address: Address, fields: Fields) -> None:
         address.check_options([])
         self.name, self.fields = "standard input", fields
-        self._lines: Lines | None = None
 
     def open(self, position: Position, caller: Caller) -> None:
         if sys.stdin is None:
             raise StreamError("there is no standard input to read; name a file instead of -")
         at = position or {"records": 0}
-        self._lines = Lines(self._blocks, at, Decoder(self.name, self.fields))
+        self._reading = Lines(self._blocks, at, Decoder(self.name, self.fields))
 
-    def read(self, most: int, seconds: float) -> Chunk | None:
-        assert self._lines is not None
-        chunk = self._lines.read(most, seconds)
-        self.is_over = self._lines.is_over
-        return chunk
-
-    def close(self) -> None:
-        """Leave standard input open."""
-
-    def _blocks(self, seconds: Callable[[], float]) -> Iterator[bytes]:
+    def _blocks(self, lines: Lines) -> Iterator[bytes]:
         descriptor, is_first = sys.stdin.fileno(), True
         while True:
-            if not select.select([descriptor], [], [], seconds())[0]:
+            if not select.select([descriptor], [], [], lines.wait)[0]:
                 yield b""
                 continue
             block = os.read(descriptor, PIPE)
             if not block:
                 return
             if is_first and (compression := compression_of(block)) is not None:
-                raise StreamError(
-                    f"standard input holds {compression} data, and run reads JSON lines from it; "
-                    f"decompress it first, or name a file"
-                )
+                what = f"standard input holds {compression} data, not JSON lines"
+                raise StreamError(f"{what}; decompress it first, or name a file")
             is_first = False
             yield block
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from itertools import pairwise
+from threading import Thread
 from typing import Any, Final, TypeVar
 
 import nats
@@ -48,15 +48,13 @@ class NatsServer:
         self._url = f"nats://{address.host or 'localhost'}:{address.port or 4222}"
         self._who = {"user": address.user, "password": address.password}
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = threading.Thread()
+        self._thread = Thread()
         self._client: Any = None
 
     def run(self, work: Coroutine[Any, Any, T], seconds: float = ANSWER) -> T:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(
-                target=self._loop.run_forever, name="clasher nats", daemon=True
-            )
+            self._thread = Thread(target=self._loop.run_forever, name="clasher nats", daemon=True)
             self._thread.start()
         try:
             limited = asyncio.wait_for(work, seconds)
@@ -129,8 +127,8 @@ class Pull:
         self._status: dict[str, str] = {}
         self._most = 0
         self._is_answered = asyncio.Event()
-        self.is_sure = True  # the server itself answered that there is no more
-        self.is_lost = False  # the consumer is gone: make another one after the last message
+        # The consumer is gone, or the server did not say that there is no more: make another one.
+        self.is_lost = False
 
     @classmethod
     async def after(cls, client: Any, stream: str, seq: int, subject: str | None) -> Pull:
@@ -159,14 +157,14 @@ class Pull:
             self._is_answered.set()
 
     async def fetch(self, most: int, seconds: float) -> list[Any]:
-        found = await self._ask({"batch": most, "no_wait": True}, most, SILENCE)
+        found = await self._ask({"batch": most, "no_wait": True}, SILENCE)
         if not found and seconds and not self.is_lost:
             request = {"batch": 1, "expires": int(seconds * 1e9)}
-            found = await self._ask(request, 1, seconds + SILENCE)
+            found = await self._ask(request, seconds + SILENCE)
         return found
 
-    async def _ask(self, request: dict[str, Any], most: int, seconds: float) -> list[Any]:
-        self._found, self._most, self._status = [], most, {}
+    async def _ask(self, request: dict[str, Any], seconds: float) -> list[Any]:
+        self._found, self._most, self._status = [], request["batch"], {}
         self._is_answered.clear()
         await self._client.publish(self._next, json.dumps(request).encode(), self.inbox.subject)
         try:
@@ -176,11 +174,10 @@ class Pull:
             if not self._found:
                 await self._explain_silence()
             # The rest may still arrive: a new inbox will not get it.
-            self.is_sure, self.is_lost = False, True
+            self.is_lost = True
         else:
             status = self._status.get(api.Header.STATUS)
             self.is_lost = status == "409"  # the consumer was deleted, or moves to another server
-            self.is_sure = not self.is_lost
             # 404: no messages; 408: no more messages, or none in time
             if status not in (None, "404", "408", "409"):
                 reason = self._status.get(api.Header.DESCRIPTION) or "no reason given"
@@ -263,7 +260,7 @@ class NatsSource(Source):
             self._pull = await Pull.after(client, self._server.path, self._seq, self._subject)
         pull = self._pull
         messages = await pull.fetch(most, seconds)
-        self.knows_end = pull.is_sure
+        self.knows_end = not pull.is_lost
         if pull.is_lost:
             self._pull = None
             await pull.inbox.unsubscribe()

@@ -30,7 +30,7 @@ from clasher.io.files import READERS
 from clasher.io.formats import LONGEST_RECORD, InputFile, Reading
 from clasher.io.jsonl import Decoder, Value
 from clasher.io.lines import BLOCK, BOM, Overlong, sniffed, split_lines, too_long
-from clasher.io.protocol import Chunk, Poison, Position
+from clasher.io.protocol import Caller, Chunk, Poison, Position
 from clasher.io.records import FaultError, Fields
 from clasher.io.writers import BadRecords
 
@@ -68,27 +68,22 @@ def content_identity(path: str, length: int = LOOK) -> str | None:
 class Lines:
     """Cuts blocks, which may be slow to arrive, into lines; counts bytes, lines and records.
 
-    ``blocks`` yields bytes, or none if nothing arrives within the seconds that it asks for.
+    ``blocks`` yields bytes, or none if nothing arrives within ``wait`` seconds.
     """
 
     def __init__(
-        self,
-        blocks: Callable[[Callable[[], float]], Iterator[bytes]],
-        at: Mapping[str, int],
-        decoder: Decoder,
+        self, blocks: Callable[[Lines], Iterator[bytes]], at: Mapping[str, int], decoder: Decoder
     ) -> None:
         self.offset, self.line, self.records = at.get("offset", 0), at.get("line", 0), at["records"]
         self.is_over = False
         self._decoder = decoder
         self._pending: list[bytes] = []
-        self._wait = 0.0
-        self._lines = split_lines(
-            blocks(lambda: self._wait), LONGEST_RECORD, is_beginning=not self.offset
-        )
+        self.wait = 0.0
+        self._lines = split_lines(blocks(self), LONGEST_RECORD, is_beginning=not self.offset)
 
     def read(self, most: int, seconds: float) -> Chunk | None:
         while len(self._pending) < most:
-            self._wait = 0.0 if self._pending else seconds
+            self.wait = 0.0 if self._pending else seconds
             lines = next(self._lines, None)
             if lines is None:
                 self.is_over = not self._pending
@@ -116,6 +111,9 @@ class Lines:
         ids = range(first, self.records + 1)
         return self._decoder.chunk(values, numbers, self._position(), ids)
 
+    def close(self) -> None:
+        """Leave the origin of blocks open."""
+
     def _position(self) -> Position:
         return {"records": self.records}
 
@@ -142,7 +140,7 @@ class ResumedLines(Lines):
         except BaseException:
             self._file.close()
             raise
-        super().__init__(self._blocks, at, Decoder(file.name, fields))
+        super().__init__(lambda _: self._blocks(), at, Decoder(file.name, fields))
 
     def close(self) -> None:
         self._file.close()
@@ -154,7 +152,7 @@ class ResumedLines(Lines):
         """Whether the end of what was read is unchanged."""
         return self._before(self._file.tell()) == self._tail
 
-    def _blocks(self, seconds: Callable[[], float]) -> Iterator[bytes]:
+    def _blocks(self) -> Iterator[bytes]:
         while not self.is_cut_off:
             block = self._file.read(BLOCK)
             if block:
@@ -164,7 +162,7 @@ class ResumedLines(Lines):
             elif not self.may_grow:
                 return
             else:
-                time.sleep(min(POLL, seconds()))
+                time.sleep(min(POLL, self.wait))
                 yield b""
 
     def _position(self) -> Position:
@@ -240,22 +238,16 @@ NUMBER: Final = r"[.-]\d[\d.T:_-]*"  # a number or a date
 class Followed:
     """Reads a file as it grows, through rotations.
 
-    ``tell`` shows a line about each truncation; ``skips`` begins with the present file if the one
-    that was read is gone.
+    It tells the caller of each truncation; ``skips`` begins with the present file if the one that
+    was read is gone.
     """
 
     is_over = False
 
     def __init__(
-        self,
-        file: InputFile,
-        fields: Fields,
-        position: Position,
-        tell: Callable[[str], object],
-        *,
-        skips: bool,
+        self, file: InputFile, fields: Fields, position: Position, caller: Caller, *, skips: bool
     ) -> None:
-        self._file, self._fields, self._tell = file, fields, tell
+        self._file, self._fields, self._tell = file, fields, caller.tell
         self._at: Position = position  # of the last chunk
         self._part = self._begin(position, skips)
 
@@ -356,10 +348,9 @@ class Followed:
 
 
 def _stat(name: str) -> os.stat_result | None:
-    try:
+    with suppress(OSError):
         return os.stat(name)
-    except OSError:
-        return None
+    return None
 
 
 Resumed: TypeAlias = ResumedLines | Reread | Followed

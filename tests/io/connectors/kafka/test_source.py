@@ -129,7 +129,7 @@ def refuses_what_is_gone(server, topic):
     try:
         opened(server.url(topic), chunk.position).close()
     except StreamError as error:
-        return "at 5, and begins at 9: messages were deleted" in str(error)
+        return "messages 5 to 8 of partition 0 were deleted unread" in str(error)
     return False
 
 

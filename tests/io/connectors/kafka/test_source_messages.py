@@ -28,7 +28,7 @@ def message(value, offset=7, key=None, headers=None):
 
 
 def chunk_of(found, fields=None, decode=None):
-    return Messages("kafka:news", fields or Fields(), decode).chunk(found, position=None)
+    return Messages("kafka:news", fields or Fields(), decode).chunk(found, None, [])
 
 
 def test_a_value_is_json_and_a_record_without_an_id_is_known_by_its_place():

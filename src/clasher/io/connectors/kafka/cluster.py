@@ -40,6 +40,7 @@ AWAY: Final = (
 )  # fmt: skip
 QUEUE: Final = 50  # milliseconds without fetching while the queue is full; default: a second
 NO_TOPIC: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC)
+FOR_GOOD: Final = (KafkaError.MSG_SIZE_TOO_LARGE, *DENIED, *NO_TOPIC)
 
 T = TypeVar("T")
 
@@ -76,7 +77,7 @@ class Cluster:
         self.topic, self.servers = address.path, address.server
         if not self.topic or "/" in self.topic or not address.host:
             raise SettingError(
-                f"{address.shown}: write kafka://broker/topic, several brokers with commas"
+                f"{address.shown}: write kafka://broker/topic or kafka://one,two/topic"
             )
         self.settings = _settings(address)
         self._denied: str | None = None
@@ -94,10 +95,8 @@ class Cluster:
 
     def agree(self, other: Cluster) -> None:
         if other.servers != self.servers:
-            raise SettingError(
-                f"{other.shown}: cannot be in one transaction with {self.shown}: name the same "
-                f"brokers in both"
-            )
+            what = f"cannot be in one transaction with {self.shown}"
+            raise SettingError(f"{other.shown}: {what}: name the same brokers in both")
         for name, value in other.settings.items():
             if self.settings.setdefault(name, value) != value:
                 raise SettingError(f"{other.shown}: {name} differs from that of {self.shown}")
@@ -181,12 +180,26 @@ class Cluster:
     def look(self, client: Consumer) -> Topic:
         """Return the topic as it is now; for a client that does not read yet."""
         found, own = self._metadata(client, poll=client.poll), None
-        if has_controller(found):
-            wanted = TopicCollection([self.topic])
+        if self.has_controller(found):
+            admin, wanted = self.admin(), TopicCollection([self.topic])  # futures need the admin
             with self.answering():
-                futures = self.admin().describe_topics(wanted, request_timeout=ANSWER)
+                futures = admin.describe_topics(wanted, request_timeout=ANSWER)
                 own = str(futures[self.topic].result().topic_id)
         return Topic(str(found.cluster_id), own, sorted(found.topics[self.topic].partitions))
+
+    @staticmethod
+    def has_controller(metadata: Any) -> bool:
+        """Whether there is a controller, which creates and describes topics; a mock has none."""
+        return metadata.controller_id in metadata.brokers
+
+    def fetch(self, client: Consumer, most: int, seconds: float) -> list[Message]:
+        """Return the messages that are there, or wait for one."""
+        with self.answering(), raising_fatal_errors():
+            found = client.consume(most, 0)
+            if found or not seconds:
+                return found
+            first = client.poll(seconds)
+            return [] if first is None else [first, *client.consume(most - 1, 0)]
 
     def partitions(self, client: Consumer) -> list[int]:
         return sorted(self._metadata(client).topics[self.topic].partitions)
@@ -223,21 +236,6 @@ def raising_fatal_errors() -> Iterator[None]:
             raise error.__cause__ from None
         fatal = KafkaError(KafkaError._FATAL, "the client has failed for good", fatal=True)
         raise KafkaException(fatal) from error
-
-
-def has_controller(metadata: Any) -> bool:
-    """Whether there is a controller, which creates and describes topics; a mock has none."""
-    return metadata.controller_id in metadata.brokers
-
-
-def fetch(consumer: Consumer, most: int, seconds: float) -> list[Message]:
-    """Return the messages that are there, or wait for one."""
-    with raising_fatal_errors():
-        found = consumer.consume(most, 0)
-        if found or not seconds:
-            return found
-        first = consumer.poll(seconds)
-        return [] if first is None else [first, *consumer.consume(most - 1, 0)]
 
 
 def _settings(address: Address) -> dict[str, str]:

@@ -19,19 +19,18 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from heapq import heappop, heappush, heapreplace
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from clasher.errors import CommitRefusedError, SettingError, StreamError, UnreachableError
-from clasher.io import protocol
-from clasher.io.connectors.kafka.cluster import ANSWER, Cluster, Topic, fetch
+from clasher.io.connectors.kafka.cluster import ANSWER, Cluster, Topic
 from clasher.io.connectors.kafka.transactions import TOPIC, Claim, Scan, Transactions
 from clasher.io.jsonl import Decoder, Value, decode_object
-from clasher.io.protocol import Caller, Chunk, Poison, Position, Source
+from clasher.io.protocol import Caller, Chunk, Poison, Position, Source, set_back
 from clasher.io.records import FaultError, Fields, invalid_utf8
 from clasher.io.registry import Address, load_function
 
@@ -51,10 +50,8 @@ class Messages:
         self._looks_at_message = any(name.startswith(f"{ABOUT}.") for name in wanted)
         self._is_text = VALUE in wanted
 
-    def chunk(
-        self, messages: Sequence[Message], position: Position, lost: Sequence[Poison] = ()
-    ) -> Chunk:
-        values: list[Value] = [self._value(message) for message in messages]
+    def chunk(self, messages: list[Message], position: Position, lost: list[Poison]) -> Chunk:
+        values = [self._value(message) for message in messages]
         places = [f"{message.partition()}:{message.offset()}" for message in messages]
         chunk = self._decoder.chunk(values, places, position)
         if not chunk.poison and not lost:
@@ -100,14 +97,16 @@ def _text(raw: bytes | str | None) -> str | None:
     return raw.decode("utf-8", "backslashreplace") if isinstance(raw, bytes) else raw
 
 
-T = TypeVar("T")
+def kafka_source(address: Address, fields: Fields) -> Source:
+    """Make a source of a topic, or of the group that the address names."""
+    return (KafkaGroupSource if "group" in address.options else TopicSource)(address, fields)
 
 
-class Merge(Generic[T]):
+class Merge:
     """Merges partitions in the order of time."""
 
     def __init__(self) -> None:
-        self._waiting: dict[int, deque[tuple[int, int, T]]] = {}  # time, size, item
+        self._waiting: dict[int, deque[tuple[int, int, Any]]] = {}  # time, size, item
         self._heads: list[tuple[int, int]] = []  # time and partition of the first in each
         self._ended: set[int] = set()
         self.awaited: set[int] = set()  # partitions whose next message is unknown
@@ -118,7 +117,7 @@ class Merge(Generic[T]):
         self.held[partition] = 0
         self.awaited.add(partition)
 
-    def add(self, partition: int, time: int, item: T, size: int = 0) -> None:
+    def add(self, partition: int, time: int, item: Any, size: int = 0) -> None:
         waiting = self._waiting[partition]
         if not waiting:
             heappush(self._heads, (time, partition))
@@ -135,8 +134,8 @@ class Merge(Generic[T]):
     def is_at_end(self) -> bool:
         return not self._heads and not self.awaited
 
-    def take(self, most: int) -> list[T]:
-        taken: list[T] = []
+    def take(self, most: int) -> list[Any]:
+        taken: list[Any] = []
         while self._heads and not self.awaited and len(taken) < most:
             partition = self._heads[0][1]
             waiting = self._waiting[partition]
@@ -194,7 +193,7 @@ class TopicSource(Source):
     def _begin(self, position: Position) -> None:
         self._places = places_of(position)
         self._fetched: dict[int, int] = {}
-        self._merge: Merge[Message] = Merge()
+        self._merge = Merge()
         self._paused: set[int] = set()
         self._lost: list[Poison] = []
         self._moved_at = time.monotonic()
@@ -234,16 +233,17 @@ class TopicSource(Source):
         if place is None:  # a new partition is read from its beginning
             return high if is_new and self._begins_at_end else low
         if place > high:
-            raise set_back(self._cluster.shown, partition, place, high)
+            raise self._set_back(partition, place, high)
         if place < low:
             self._note_loss(partition, place, low)
         return max(place, low)
 
+    def _set_back(self, partition: int, known: int, high: int) -> StreamError:
+        name = f"{self._cluster.shown}, partition {partition}"
+        return set_back(name, f"{known:,}", f"{high:,}")
+
     def _note_loss(self, partition: int, place: int, low: int) -> None:
-        what = (
-            f"partition {partition} was to continue at {place:,}, and begins at {low:,}: messages "
-            f"were deleted before they were read"
-        )
+        what = f"messages {place:,} to {low - 1:,} of partition {partition} were deleted unread"
         if not self._skips:
             raise StreamError(
                 f"{self._cluster.shown}: {what}; keep them for longer (retention.ms), or add the "
@@ -311,15 +311,14 @@ class TopicSource(Source):
                 self._judge(error, partition)
 
     def _poll(self, most: int, seconds: float) -> list[Message]:
-        with self._cluster.answering():
-            return fetch(self.consumer, most, seconds)
+        return self._cluster.fetch(self.consumer, most, seconds)
 
     def _judge(self, error: KafkaError, partition: int) -> None:
         if error.code() != KafkaError._AUTO_OFFSET_RESET:
             raise self._cluster.failure(error)
         low, high = self._ends(partition)
         if not self._fetched[partition] < low:
-            raise set_back(self._cluster.shown, partition, self._fetched[partition], high)
+            raise self._set_back(partition, self._fetched[partition], high)
         self._note_loss(partition, self._fetched[partition], low)
         self._fetched[partition], self._paused = low, set()
         self.consumer.assign([self._at(own) for own in self._fetched])
@@ -341,11 +340,8 @@ class TopicSource(Source):
         lost, self._lost = self._lost, []
         for partition, last in {message.partition(): message for message in taken}.items():
             self._places[partition or 0] = (last.offset() or 0) + 1
-        position = {
-            "cluster": self._topic.cluster,
-            "topic": self._topic.id,
-            "next": {str(own): place for own, place in sorted(self._places.items())},
-        }
+        places = {str(own): place for own, place in sorted(self._places.items())}
+        position = {"cluster": self._topic.cluster, "topic": self._topic.id, "next": places}
         return self._messages.chunk(taken, position, lost)
 
     def lag(self) -> int | None:
@@ -542,8 +538,3 @@ class KafkaGroupSource(TopicSource):
 def places_of(position: Position) -> dict[int, int]:
     """Return the next offset of each partition."""
     return {} if position is None else {int(own): at for own, at in position["next"].items()}
-
-
-def set_back(shown: str, partition: int, known: int, high: int) -> StreamError:
-    """Return the error for a partition that ends before what was read of it."""
-    return protocol.set_back(f"{shown}, partition {partition}", f"{known:,}", f"{high:,}")

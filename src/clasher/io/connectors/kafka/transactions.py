@@ -1,5 +1,6 @@
-"""One Kafka transaction per snapshot: its number, the offsets of the group, and the outputs.
+"""Kafka topics, written at once or in one transaction per snapshot.
 
+A transaction holds the number of the snapshot, the offsets of the group, and the outputs.
 The broker refuses the offsets if partitions were given to somebody else meanwhile. The transaction
 counts as a whole, or not at all. A topic of commits keeps the last values for good, since it is
 compacted; brokers delete the offsets of a group that is unused for a while:
@@ -22,20 +23,14 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer, Topic
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from clasher.errors import CommitRefusedError, SettingError, StreamError, UnreachableError
-from clasher.io.connectors.kafka.cluster import (
-    ANSWER,
-    DENIED,
-    NO_TOPIC,
-    Cluster,
-    fetch,
-    has_controller,
-    raising_fatal_errors,
-)
-from clasher.io.protocol import Caller, Output, Party, Position, set_back
+from clasher.io.connectors.kafka.cluster import ANSWER, FOR_GOOD, Cluster, raising_fatal_errors
+from clasher.io.protocol import Caller, Output, Party, Position, Sink, Source, set_back
+from clasher.io.registry import Address
 
 WAITING: Final = 65_536  # kB of messages in the queue of a producer
-FOR_GOOD: Final = (KafkaError.MSG_SIZE_TOO_LARGE, *DENIED, *NO_TOPIC)
 SERVE: Final = 0.1  # seconds between two attempts to queue a message
+HEADER: Final = "header."
+AROUND: Final = 2048  # bytes of a message for its key and its share of the batch
 
 
 class Outbox:
@@ -131,7 +126,7 @@ class Commits:
         with self.cluster.answering(admin.poll):
             # Asking for a topic by name may create it.
             found = admin.list_topics(timeout=ANSWER)
-            if not has_controller(found):
+            if not self.cluster.has_controller(found):
                 admin.list_topics(name, timeout=ANSWER)
             elif name in found.topics:
                 self._check(admin)
@@ -196,9 +191,7 @@ class Scan:
         until = time.monotonic() + seconds
         while not self._is_done and (left := until - time.monotonic()) > 0:
             self._cluster.check(self._consumer)
-            with self._cluster.answering():
-                found = fetch(self._consumer, PIECE, left)
-            for message in found:
+            for message in self._cluster.fetch(self._consumer, PIECE, left):
                 error, key, value = message.error(), message.key(), message.value()
                 if error is None:
                     if key is not None and value is not None:
@@ -378,3 +371,75 @@ class Transactions(Party):
                 raise self.cluster.failure(reason)
             raise CommitRefusedError(f"{self.name}: the transaction was refused ({reason.str()})")
         self._failure = None
+
+
+class KafkaSink(Sink):
+    """Writes a message for each output: a JSON text, with the id of the document as its key.
+
+    Options: ``header.NAME=VALUE`` adds a header to each message; ``commits=`` names the topic of
+    commits of transactions; and those of ``Cluster``.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self.cluster = Cluster(address, "commits")
+        self.name = f"kafka:{self.cluster.topic}"
+        self.commits = address.options.get("commits")
+        self._headers = [
+            (name.removeprefix(HEADER), value.encode())
+            for name, value in address.options.items()
+            if name.startswith(HEADER)
+        ]
+        self._way: Outbox | Transactions | None = None
+        self._room: int | None = None
+
+    def join(self, transactions: Transactions) -> None:
+        self.party = self._way = transactions
+        transactions.holds_outputs = True
+
+    def open(self, position: Position, caller: Caller) -> None:
+        if isinstance(self._way, Transactions):
+            self._way.start(caller)
+            return
+        self.close()
+        producer = self.cluster.producer(message_timeout_ms=0, queue_buffering_max_kbytes=WAITING)
+        with self.cluster.answering(producer.poll):
+            producer.list_topics(self.cluster.topic, timeout=ANSWER)
+        self._way = Outbox(self.cluster, producer, raises=True)
+
+    def write(self, outputs: Sequence[Output]) -> None:
+        assert self._way is not None
+        self._way.put(outputs, topic=self.cluster.topic, headers=self._headers)
+
+    def room(self) -> int | None:
+        if self._room is None:
+            headers = sum(len(name) + len(value) for name, value in self._headers)
+            self._room = self.cluster.largest_message() - headers - AROUND
+        return self._room
+
+    def flush(self) -> Position:
+        assert self._way is not None
+        self._way.flush()
+
+    def close(self) -> None:
+        if self._way is not None:
+            self._way.close()
+        if self.party is None:
+            self._way = None
+
+
+def transactional(documents: Source, sinks: Sequence[Sink]) -> None:
+    """Have the Kafka sinks of a flow, and its source if it is in a group, commit as one."""
+    kafka = [sink for sink in sinks if isinstance(sink, KafkaSink)]
+    if not kafka:
+        raise SettingError("transactions need a Kafka sink: write to kafka://broker/topic")
+    named = {sink.commits for sink in kafka if sink.commits is not None}
+    if isinstance(documents.party, Transactions):
+        transactions = documents.party
+        named.add(transactions.cluster.topic)
+    else:
+        transactions = Transactions(kafka[0].cluster.beside(next(iter(named), TOPIC)))
+    if len(named) > 1:
+        raise SettingError(f"commits= names several topics: {', '.join(sorted(named))}; say one")
+    for sink in kafka:
+        transactions.cluster.agree(sink.cluster)
+        sink.join(transactions)

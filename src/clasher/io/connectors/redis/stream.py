@@ -98,6 +98,8 @@ class RedisServer:
         except _DENIED as error:
             raise StreamError(f"{self.name}: denies access: {error}") from error
         except (*_AWAY, redis.ResponseError) as error:
+            if str(error).startswith("NOGROUP"):
+                raise CommitRefusedError(f"{self.name}: the group was deleted") from error
             busy = ("LOADING", "MASTERDOWN", "CLUSTERDOWN", "BUSY ")
             if not isinstance(error, _AWAY) and not str(error).startswith(busy):
                 raise StreamError(f"{self.name}: {error}") from error
@@ -369,11 +371,8 @@ class RedisGroupSource(StreamSource, Party):
             mine = list(islice(self._unacknowledged, through - self._acknowledged))
             ascending = mine if self._in_order else sorted(mine, key=order)
             arguments = [self._group, caller.id, number, after, b" ".join(ascending)]
-            try:
-                keys = [self._key, self._markers]
-                outcome, detail = self._server.run(scripts.COMMIT, keys, arguments)
-            except redis.ResponseError as error:
-                raise self._without_group(error) from error
+            keys = [self._key, self._markers]
+            outcome, detail = self._server.run(scripts.COMMIT, keys, arguments)
             if outcome == b"lost":
                 what = f"entry {detail.decode()} was given to another consumer"
                 raise CommitRefusedError(f"{self.name}: {what}")
@@ -456,10 +455,7 @@ class RedisGroupSource(StreamSource, Party):
 
     def _next(self, most: int) -> Chunk | None:
         with self._lock:
-            try:
-                return self._pending(most) or self._left_by_others(most) or self._new(most)
-            except redis.ResponseError as error:
-                raise self._without_group(error) from error
+            return self._pending(most) or self._left_by_others(most) or self._new(most)
 
     def _pending(self, most: int) -> Chunk | None:
         """Read entries that were delivered before, and that we do not hold."""
@@ -515,9 +511,7 @@ class RedisGroupSource(StreamSource, Party):
         letters = [protocol.lost_letter(self.name, last.decode(), gone)] if gone else []
         return self._delivered(entries, [], letters)
 
-    def _delivered(
-        self, entries: Sequence[Entry], gone: Sequence[bytes], letters: Sequence[Poison]
-    ) -> Chunk:
+    def _delivered(self, entries: list[Entry], gone: list[bytes], letters: list[Poison]) -> Chunk:
         """Note the ids to acknowledge, also those of entries that are gone."""
         ids = [*gone, *(own for own, _ in entries)]
         self._unacknowledged.extend(ids)
@@ -535,11 +529,6 @@ class RedisGroupSource(StreamSource, Party):
         return [
             Poison(self.name, own.decode(), "it was trimmed before it was learnt") for own in gone
         ]
-
-    def _without_group(self, error: redis.ResponseError) -> Exception:
-        if not str(error).startswith("NOGROUP"):
-            return error
-        return CommitRefusedError(f"{self.name}: the group was deleted")
 
 
 class RedisSink(Sink):

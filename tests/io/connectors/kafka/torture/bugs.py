@@ -17,7 +17,7 @@ from tests.flow.torture import bugs as flows
 def as_they_come() -> None:
     """Wait for no partition."""
 
-    def hasty(self: Merge[Any], most: int) -> Any:
+    def hasty(self: Merge, most: int) -> Any:
         self.awaited.clear()
         return take(self, most)
 
