@@ -345,17 +345,16 @@ class NatsSink(Sink):
         self._written = number
 
     async def _publish(self, outputs: Sequence[Output], first: int) -> None:
-        publish, subject = (await self._server.jetstream()).publish, self._server.path
-        ids = [{"Nats-Msg-Id": self._name(output, n)} for n, output in enumerate(outputs, first)]
-        sent = [publish(subject, o.value, headers=own) for o, own in zip(outputs, ids, strict=True)]
-        await asyncio.gather(*sent)
-
-    def _name(self, output: Output, number: int) -> str:
         # After a crash a run writes the same outputs in the same order, so their numbers identify
         # them; ids of documents may repeat. The subject is part of it because a stream may keep
         # several, and the content because two streams read at once may interleave differently.
-        what = f"{self._server.path}\0{number}\0{output.id}\0".encode()
-        return f"{self._caller.id}/{_digest(what + output.value)}"
+        publish, subject = (await self._server.jetstream()).publish, self._server.path
+        sent = []
+        for number, output in enumerate(outputs, first):
+            what = f"{subject}\0{number}\0{output.id}\0".encode()
+            own = f"{self._caller.id}/{_digest(what + output.value)}"
+            sent.append(publish(subject, output.value, headers={"Nats-Msg-Id": own}))
+        await asyncio.gather(*sent)
 
     def flush(self) -> Position:
         return {"written": self._written}

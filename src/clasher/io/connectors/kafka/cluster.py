@@ -243,8 +243,15 @@ def _settings(address: Address) -> dict[str, str]:
     if address.user is not None:
         settings |= {"security.protocol": "sasl_ssl", "sasl.mechanism": "PLAIN"}
         settings |= {"sasl.username": address.user, "sasl.password": address.password or ""}
-    if "config" in address.options:
-        settings |= _read_settings(address.options["config"])
+    if (path := address.options.get("config")) is not None:
+        try:
+            lines = [line.strip() for line in Path(path).read_text(encoding="utf-8").split("\n")]
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingError(f"config={path}: cannot be read: {error}") from error
+        pairs = [line.partition("=") for line in lines if line and not line.startswith("#")]
+        if not all(equals for _, equals, _ in pairs):
+            raise SettingError(f"config={path}: a line is not name=value")
+        settings |= {name.strip(): value.strip() for name, _, value in pairs}
     settings |= {
         name: value
         for name, value in address.options.items()
@@ -254,14 +261,3 @@ def _settings(address: Address) -> dict[str, str]:
         if name in OURS:
             raise SettingError(f"{address.shown}: clasher sets {name} itself; leave it out")
     return settings
-
-
-def _read_settings(path: str) -> dict[str, str]:
-    try:
-        lines = [line.strip() for line in Path(path).read_text(encoding="utf-8").split("\n")]
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingError(f"config={path}: cannot be read: {error}") from error
-    pairs = [line.partition("=") for line in lines if line and not line.startswith("#")]
-    if not all(equals for _, equals, _ in pairs):
-        raise SettingError(f"config={path}: a line is not name=value")
-    return {name.strip(): value.strip() for name, _, value in pairs}

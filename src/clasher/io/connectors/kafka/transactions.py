@@ -309,8 +309,14 @@ class Transactions(Party):
             if self._last != after:
                 raise set_back(self.name, f"snapshot {after}", f"snapshot {self._last}")
             self._try(outbox, caller, number, position)
-        if self._failure is not None:
-            self._look_again(self._failure, caller, number)
+        if (reason := self._failure) is not None:
+            self.start(caller)  # asks the broker whether the commit came through
+            if self._last != number:
+                if reason.code() in FOR_GOOD:  # the same message would fail again
+                    raise self.cluster.failure(reason)
+                why = f"the transaction was refused ({reason.str()})"
+                raise CommitRefusedError(f"{self.name}: {why}")
+            self._failure = None
         self.settled(position)
 
     def _try(self, outbox: Outbox, caller: Caller, number: int, position: Position) -> None:
@@ -362,15 +368,6 @@ class Transactions(Party):
         outbox.flush()
         if outbox.failed is not None:
             raise KafkaException(outbox.failed)
-
-    def _look_again(self, reason: KafkaError, caller: Caller, number: int) -> None:
-        """Ask the broker whether a commit that failed came through."""
-        self.start(caller)
-        if self._last != number:
-            if reason.code() in FOR_GOOD:  # the same message would fail again
-                raise self.cluster.failure(reason)
-            raise CommitRefusedError(f"{self.name}: the transaction was refused ({reason.str()})")
-        self._failure = None
 
 
 class KafkaSink(Sink):

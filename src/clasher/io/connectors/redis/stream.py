@@ -89,7 +89,6 @@ class RedisServer:
             socket_connect_timeout=CONNECT, socket_timeout=ANSWER, retry=Retry(NoBackoff(), 0),
             client_name="clasher", protocol=2, **tls,
         )  # fmt: skip
-        self._scripts: dict[str, Any] = {}
 
     @contextmanager
     def answering(self) -> Iterator[Any]:
@@ -118,9 +117,7 @@ class RedisServer:
         return answers
 
     def run(self, script: str, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
-        if script not in self._scripts:
-            self._scripts[script] = self.client.register_script(script)
-        return self._scripts[script](keys=keys, args=arguments)
+        return self.client.register_script(script)(keys=keys, args=arguments)
 
 
 class StreamState(NamedTuple):
@@ -205,11 +202,10 @@ class StreamSource(Source):
             state = self._state()
             self._is_beginning = position is None and self._begins_at_end
             if position is None:
-                state = state or StreamState()
-                self._last, self._read = state.start(at_end=self._begins_at_end)
-                return
-            self._last, self._read = position["last"], position["read"]
-            self._check_count(self._checked(state))
+                self._last, self._read = (state or StreamState()).start(at_end=self._begins_at_end)
+            else:
+                self._last, self._read = position["last"], position["read"]
+                self._check_count(self._checked(state))
 
     def _state(self) -> StreamState | None:
         (answer,) = self._server.together(["XINFO STREAM", self._key])
