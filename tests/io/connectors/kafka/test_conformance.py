@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from confluent_kafka import TopicPartition
 
@@ -41,6 +43,9 @@ class TopicCase(SourceCase):
         client = admin(self._broker)
         client.delete_topics([self._topic])[self._topic].result(PATIENCE)
         create(self._broker, self._topic)
+        until = time.monotonic() + PATIENCE
+        while client.list_topics(self._topic).topics[self._topic].error is not None:
+            assert time.monotonic() < until, "the broker does not show the new topic"
 
 
 class TestTopic(SourceChecks):
