@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from clasher.model import Clasher
-from clasher.server.routes.models import LESSONS, PIECE
+from clasher.server.routes import LESSONS, PIECE
 from clasher.service.export import TOGETHER, read_folder, replay
 from clasher.service.log import PAGE
 from clasher.service.state import ServiceState

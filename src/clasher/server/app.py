@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import hashlib
 import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from importlib.resources import files
 from importlib.util import find_spec
 
 import msgspec
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.routing import BaseRoute, Mount, Router
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route, Router
 
 from clasher.errors import SettingError, StoppedError
-from clasher.server.files import static_file, static_files
-from clasher.server.limits import Bounded, bounded_protocol
+from clasher.server.limits import JSON, Bounded, bounded_protocol
 from clasher.server.openapi import document
 from clasher.server.problems import unrouted
 from clasher.server.routes import OPERATIONS
@@ -30,6 +33,8 @@ from clasher.service.engine import Engine
 STOP_SECONDS = 10  # for open requests when the service stops
 SWITCH_SECONDS = 0.001  # a thread yields to the event loop after this long (default: 0.005)
 BACKLOG = 1024
+PAGES = {"index.html": "/", "docs.html": "/docs"}  # all other files are at ``/pages/NAME``
+TYPES = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml", "json": JSON}
 
 
 class Server(uvicorn.Server):
@@ -43,8 +48,10 @@ class Server(uvicorn.Server):
         self.failure: BaseException | None = None  # prevented recovery
         setup = service.setup
         routes: list[BaseRoute] = [one.route() for one in OPERATIONS]
-        described = msgspec.json.encode(document(OPERATIONS, setup.root_path))
-        routes += [*static_files(), static_file("/openapi.json", "json", described)]
+        pages = files("clasher.server").joinpath("pages").iterdir()  # no request reads files
+        contents = {PAGES.get(one.name, f"/pages/{one.name}"): one.read_bytes() for one in pages}
+        contents["/openapi.json"] = msgspec.json.encode(document(OPERATIONS, setup.root_path))
+        routes += [static_file(path, content) for path, content in contents.items()]
         if setup.root_path:  # the proxy may keep or remove it
             inner = Router(routes, redirect_slashes=False)
             routes = [Mount(setup.root_path, inner), *routes]
@@ -88,6 +95,20 @@ class Server(uvicorn.Server):
             if not (isinstance(error, StoppedError) and self._service.is_stopping()):
                 self.failure = error
             self.should_exit = True
+
+
+def static_file(path: str, content: bytes) -> Route:
+    """Make the route of a file in memory; a browser that has it gets 304."""
+    tag = f'"{hashlib.blake2b(content, digest_size=8).hexdigest()}"'
+    headers = {"etag": tag, "cache-control": "no-cache"}
+    media_type = TYPES.get(path.rpartition(".")[2], "text/html")
+
+    async def send(request: Request) -> Response:
+        if tag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        return Response(content, headers=headers, media_type=media_type)
+
+    return Route(path, send)
 
 
 def bind(host: str, port: int) -> socket.socket:

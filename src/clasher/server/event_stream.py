@@ -12,7 +12,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -28,35 +28,6 @@ GATHER_SECONDS = 0.1  # the engine combines what it learns in this time into one
 _encoder = msgspec.json.Encoder()
 
 
-class _Line(NamedTuple):
-    number: int
-    whole: bytes
-    nameless: bytes  # without the name of a person
-
-
-class _Watcher:
-    def __init__(self, *, sees_people: bool) -> None:
-        self.has_lines = asyncio.Event()
-        self.is_late = False
-        self._sees_people = sees_people
-        self._lines: list[bytes] = []
-
-    def visible(self, line: _Line) -> bytes:
-        return line.whole if self._sees_people else line.nameless
-
-    def put(self, line: _Line) -> None:
-        if len(self._lines) >= BUFFER:
-            self.is_late = True
-        else:
-            self._lines.append(self.visible(line))
-        self.has_lines.set()
-
-    def take(self) -> bytes:
-        lines, self._lines = self._lines, []
-        self.has_lines.clear()
-        return b"".join(lines)
-
-
 class Hub:
     """Sends the events of an engine, and metrics every second, to all watchers."""
 
@@ -65,8 +36,8 @@ class Hub:
         self._heartbeat = heartbeat
         self._process = secrets.token_hex(4)  # distinguishes event ids of different processes
         self._number = 0
-        self._kept: deque[_Line] = deque(maxlen=KEPT)
-        self.watchers: set[_Watcher] = set()
+        self._kept: deque[tuple[int, bytes, bytes]] = deque(maxlen=KEPT)  # number, nameless, whole
+        self.watchers: dict[asyncio.Queue[bytes], bool] = {}  # and whether they see people
         self._is_closed = False
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -103,10 +74,12 @@ class Hub:
         if isinstance(data, dict) and "who" in data:
             others = {name: value for name, value in data.items() if name != "who"}
             nameless = self._encode(kind, at, others)
-        line = _Line(self._number, whole, nameless)
-        self._kept.append(line)
-        for watcher in list(self.watchers):
-            watcher.put(line)
+        self._kept.append((self._number, nameless, whole))
+        for queue, sees_people in list(self.watchers.items()):
+            try:
+                queue.put_nowait(whole if sees_people else nameless)
+            except asyncio.QueueFull:
+                del self.watchers[queue]  # too late; it reconnects
 
     def _encode(self, kind: str, at: float, data: Any) -> bytes:
         event = Event(number=self._number, at=at, kind=kind, data=data)
@@ -121,32 +94,34 @@ class Hub:
         """
         if len(self.watchers) >= WATCHERS:
             raise busy(f"{WATCHERS} clients are watching already", "close other pages", 5.0)
-        return self._stream(last, _Watcher(sees_people=sees_people))
+        return self._stream(last, sees_people)
 
-    async def _stream(self, last: str | None, watcher: _Watcher) -> AsyncIterator[bytes]:
-        self.watchers.add(watcher)
+    async def _stream(self, last: str | None, sees_people: bool) -> AsyncIterator[bytes]:
+        queue = asyncio.Queue[bytes](BUFFER)
+        self.watchers[queue] = sees_people
         process, _, number = (last or "").partition("-")
         is_known = process == self._process and number.isascii() and number.isdigit()
         after = int(number[:18]) if is_known else self._number
         try:
-            missed = [watcher.visible(line) for line in self._kept if line.number > after]
+            missed = [line[1 + sees_people] for line in self._kept if line[0] > after]
             yield b"retry: 2000\n\n" + b"".join(missed)
-            while not self._is_closed and not watcher.is_late:
+            while not self._is_closed and (queue in self.watchers or not queue.empty()):
                 try:
                     async with asyncio.timeout(self._heartbeat):
-                        await watcher.has_lines.wait()
+                        lines = [await queue.get()]
                 except TimeoutError:
-                    yield b": still here\n\n"
-                    continue
-                if lines := watcher.take():
-                    yield lines
+                    lines = [b": still here\n\n"]
+                while not queue.empty():
+                    lines.append(queue.get_nowait())
+                yield b"".join(lines)
         finally:
-            self.watchers.discard(watcher)
+            self.watchers.pop(queue, None)
 
     def close(self) -> None:
         """End all streams."""
         self._is_closed = True
-        for watcher in self.watchers:
-            watcher.has_lines.set()
+        for queue in self.watchers:
+            with contextlib.suppress(asyncio.QueueFull):
+                queue.put_nowait(b"")  # wakes it
         for task in self._tasks:
             task.cancel()

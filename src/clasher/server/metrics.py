@@ -6,9 +6,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from clasher.server.schemas import Point, ServiceMetrics
 from clasher.service.structs import LabelInfo
@@ -33,16 +35,15 @@ class Meters:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self.registry = CollectorRegistry()
-        self._requests = Counter(
+        requests = Counter(
             "clasher_requests", "Requests by operation and status.", ["operation", "status"],
             registry=self.registry,
         )  # fmt: skip
-        self._seconds = Histogram(
+        seconds = Histogram(
             "clasher_request_seconds", "Duration of requests.", ["operation"],
             buckets=BUCKETS, registry=self.registry,
         )  # fmt: skip
-        self._counters: dict[tuple[str, int], Counter] = {}
-        self._histograms: dict[str, Histogram] = {}
+        self._meters = cache(lambda name, code: (requests.labels(name, code), seconds.labels(name)))
         self.requests = 0
         self._latencies: dict[str, deque[tuple[float, float]]] = {
             operation: deque(maxlen=KEPT) for operation in ("predict", "learn")
@@ -51,12 +52,9 @@ class Meters:
 
     def add_request(self, operation: str, status: int, seconds: float) -> None:
         self.requests += 1
-        key = (operation, status)
-        if (counter := self._counters.get(key)) is None:
-            counter = self._counters[key] = self._requests.labels(operation, str(status))
-            self._histograms[operation] = self._seconds.labels(operation)
+        counter, histogram = self._meters(operation, status)
         counter.inc()
-        self._histograms[operation].observe(seconds)
+        histogram.observe(seconds)
         if operation in self._latencies:
             self._latencies[operation].append((self._clock(), seconds))
 
@@ -151,13 +149,11 @@ def exposition(
     registry: CollectorRegistry, metrics: ServiceMetrics, top: Sequence[LabelInfo]
 ) -> bytes:
     """Encode all metrics for Prometheus, with the most frequent labels only."""
-    own = CollectorRegistry()
-    own.register(_Moment(metrics, top))
-    return bytes(generate_latest(registry)) + bytes(generate_latest(own))
+    return bytes(generate_latest(registry)) + bytes(generate_latest(_Moment(metrics, top)))
 
 
-@dataclass(eq=False)  # registries hash collectors
-class _Moment:
+@dataclass
+class _Moment(Collector):
     metrics: ServiceMetrics
     top: Sequence[LabelInfo]
 

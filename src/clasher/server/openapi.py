@@ -85,10 +85,8 @@ def _with_example(schema: dict[str, Any], example: Any) -> dict[str, Any]:
 
 
 def _parameters(one: Operation) -> Iterator[dict[str, Any]]:
-    for place, shape in (("path", one.path_type), ("query", one.query)):
-        if shape is None:
-            continue
-        described = msgspec.json.schema_components([shape])[1][shape.__name__]
+    for place, shape in one.parameters.items():
+        described = msgspec.json.schema_components([shape])[1][place]
         for name, schema in described["properties"].items():
             required = name in described.get("required", ())
             yield {"name": name, "in": place, "required": required, "schema": schema}
@@ -102,7 +100,8 @@ def _responses(one: Operation, schemas: Schemas) -> dict[str, Any]:
     success: dict[str, Any] = {"description": title(one.status)}
     if one.answer is not None:
         schema = schemas[one.answer]
-        success["content"] = {one.answer_type: _with_example(schema, one.example_answer)}
+        example = one.example_answer and msgspec.convert(one.example_answer, one.answer)
+        success["content"] = {one.answer_type: _with_example(schema, example)}
     if one.answer_line is not None:
         success["content"][LINES] = {"schema": schemas[one.answer_line]}
     statuses = {*one.problems, 403, 421}  # another site, an unknown host
@@ -112,7 +111,7 @@ def _responses(one: Operation, schemas: Schemas) -> dict[str, Any]:
         statuses.add(503)
     if one.body is not None:
         statuses.update((400, 408, 413, 415, 422))
-    if one.query is not None or one.path_type is not None:
+    if one.parameters:
         statuses.add(422)
     problem = {MEDIA_TYPE: {"schema": schemas[Problem]}}
     return {str(one.status): success} | {

@@ -1,6 +1,6 @@
 """Operations: a method and a path with their scope, request and answer.
 
-A handler's annotations declare its request (``path``, ``query``, ``body``) and its answer. The
+A handler's annotations declare its body, the parameters of its path and query, and its answer. The
 operation checks the token, decodes the request, calls the handler and encodes the answer.
 """
 
@@ -11,11 +11,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mutabl
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import lru_cache
+from inspect import signature
 from time import perf_counter
 from typing import Any, TypeVar, get_type_hints
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
+from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -80,8 +82,7 @@ class Operation:
     path: str
     handler: Callable[..., Awaitable[Any]]
     scope: Scope | None  # of the token; None: no token needed
-    path_type: Any = None
-    query: Any = None
+    parameters: dict[str, Any]  # structs of the path and of the query
     body: Any = None
     body_type: str = JSON
     line: Any = None  # the type of a line, if the body may be JSON lines
@@ -122,11 +123,11 @@ class Operation:
 
     async def _decode(self, call: Call) -> dict[str, Any]:
         request, values = call.request, {}
-        if self.path_type is not None:
-            values["path"] = _convert(request.path_params, self.path_type, "path")
-        if self.query is not None:
-            query = dict(request.query_params) if request.scope["query_string"] else {}
-            values["query"] = _convert(query, self.query, "query")
+        for place, shape in self.parameters.items():
+            given = request.path_params
+            if place == "query":
+                given = dict(request.query_params) if request.scope["query_string"] else {}
+            values |= asdict(_convert(given, shape, place))
         if self.body_type == FORM:
             values["body"] = await _read_form(call, self.body)
         elif self.line is not None:
@@ -144,12 +145,22 @@ def operation(
     """Make an operation from a handler, whose annotations and docstring describe it."""
 
     def make(handler: Callable[..., Awaitable[Any]]) -> Operation:
-        hints = get_type_hints(handler)
-        declared = {name: hints.get(name) for name in ("query", "body")}
+        hints = get_type_hints(handler, include_extras=True)
+        declared = {"body": hints.get("body")}
         if not issubclass(hints["return"], Response):
             declared["answer"] = hints["return"]
+        places: dict[str, list[Any]] = {}
+        for name, one in signature(handler).parameters.items():
+            if name not in ("call", "body"):
+                default = () if one.default is one.empty else (one.default,)
+                fields = places.setdefault("path" if f"{{{name}}}" in path else "query", [])
+                fields.append((name, hints[name], *default))
         return Operation(
-            method=method, path=path, handler=handler, scope=scope, path_type=hints.get("path"),
+            method=method, path=path, handler=handler, scope=scope,
+            parameters={
+                place: msgspec.defstruct(place, fields, frozen=True, forbid_unknown_fields=True)
+                for place, fields in places.items()
+            },
             **{**declared, **more},
         )  # fmt: skip
 

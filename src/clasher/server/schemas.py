@@ -114,51 +114,6 @@ class LabelChange(Request, frozen=True, kw_only=True):
     into: Name | None = None
 
 
-class LabelPath(Struct, frozen=True, kw_only=True):
-    """The number of a label, which it keeps when renamed."""
-
-    id: Whole
-
-
-class DocumentPath(Struct, frozen=True, kw_only=True):
-    """The id of a document, sent by the client or made by the service."""
-
-    id: Id
-
-
-class PredictQuery(Request, frozen=True, kw_only=True):
-    """``top``: number of probabilities to return; ``keep``: keep the text for feedback."""
-
-    top: Top = 5
-    keep: bool = True
-
-
-class LabelsQuery(Request, frozen=True, kw_only=True):
-    """A page of the labels whose names contain ``query``, with ``words`` top words each.
-
-    Without an ``order``, names ascend and numbers descend.
-    """
-
-    query: Annotated[str, Meta(max_length=limits.LONGEST_LABEL)] = ""
-    sort: Literal["support", "name", "precision", "recall", "f1", "unseen"] = "support"
-    order: Literal["asc", "desc"] | None = None
-    start: Whole = 0
-    most: Annotated[int, Meta(ge=1, le=10_000)] = 100
-    words: Annotated[int, Meta(ge=0, le=100)] = 5
-
-
-class RecentQuery(Request, frozen=True, kw_only=True):
-    """How many recent documents to return."""
-
-    most: Annotated[int, Meta(ge=1, le=1000)] = 50
-
-
-class LogQuery(Request, frozen=True, kw_only=True):
-    """Return lessons after this version."""
-
-    after: Whole = 0
-
-
 class Predictions(Struct, frozen=True, kw_only=True):
     """The predictions, in the order of the documents."""
 

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar
 
 import msgspec
 
@@ -168,8 +168,8 @@ class Service:
         self.meters, self.history = Meters(), History()
         self.workers, self.bridge = Workers(), Bridge()
         self.hub = Hub(self.metrics)
+        self.predictor: Predictor
         self._engine: Engine | None = None
-        self._predictor: Predictor | None = None
         self._opening: asyncio.Task[Engine] | None = None
         self._recording: asyncio.Task[None] | None = None
         self._stopping = threading.Event()
@@ -179,7 +179,7 @@ class Service:
         """Open the engine; until then, requests get 503."""
         self._opening = asyncio.create_task(asyncio.to_thread(self._open_engine))
         engine = await asyncio.shield(self._opening)
-        self._predictor = Predictor(engine, self.workers)
+        self.predictor = Predictor(engine, self.workers)
         self._engine = engine
         self.hub.attach(engine)
         self._recording = asyncio.create_task(self._record())
@@ -199,12 +199,10 @@ class Service:
         return self._engine
 
     @property
-    def predictor(self) -> Predictor:
-        return self._predictor or Predictor(self.engine, self.workers)
-
-    @property
-    def is_ready(self) -> bool:
-        return self._engine is not None and not self.is_stopping()
+    def status(self) -> Literal["ok", "recovering", "stopping"]:
+        if self.is_stopping():
+            return "stopping"
+        return "recovering" if self._engine is None else "ok"
 
     async def metrics(self) -> ServiceMetrics:
         known = msgspec.structs.asdict(await self.workers.run(self.engine.metrics))
