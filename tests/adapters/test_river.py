@@ -172,12 +172,12 @@ def test_labels_that_are_not_named_or_not_known_stay_unknown():
 @pytest.mark.parametrize(
     ("y", "problem"),
     [
-        ({"grain": True, 3: False}, "label 3 is not text as those before it"),
-        ({"grain", 3.5}, r"a label must be text or an integer. Got 3.5 instead"),
-        ({"grain": "yes"}, "label 'grain' must be True or False, or None if it is unknown"),
-        ({True: True}, "a label must be text or an integer. Got True instead"),
-        ("grain", "labels must be a mapping label → bool, a set of labels or None. Got 'grain'"),
-        ({1: True}, "label 1 is not text as those before it; convert them to text"),
+        ({"grain": True, 3: False}, "label 3 is not text, as those before it"),
+        ({"grain", 3.5}, r"a label must be text or an integer. Got 3.5"),
+        ({"grain": "yes"}, "label 'grain' must be True, False or None"),
+        ({True: True}, "a label must be text or an integer. Got True"),
+        ("grain", "labels must be a mapping to bool, a set or None. Got 'grain'"),
+        ({1: True}, "label 1 is not text, as those before it; use str"),
     ],
 )
 def test_bad_labels_are_refused(y, problem):
@@ -192,8 +192,8 @@ def test_bad_labels_are_refused(y, problem):
 @pytest.mark.parametrize(
     ("first", "then", "problem"),
     [
-        ("wheat", {"wheat": 1}, "document 0 must be text, as the first one was. Got dict instead."),
-        ({"wheat": 1}, "wheat", "document 0 must be a mapping of features, as the first one was."),
+        ("wheat", {"wheat": 1}, "document 0 must be text, as the first one. Got dict instead."),
+        ({"wheat": 1}, "wheat", "document 0 must be a mapping, as the first one."),
         ({"wheat": 1}, {"wheat": [1]}, "feature 'wheat' must be a number, text or None. Got list"),
         ({"wheat": 1}, {"wheat": float("inf")}, "must be a number of 32 bits at most, and finite"),
     ],
@@ -208,7 +208,7 @@ def test_documents_of_another_kind(first, then, problem):
 
 
 def test_a_bad_batch_is_refused():
-    with pytest.raises(TextError, match="a batch must be a data frame, a column or a list of"):
+    with pytest.raises(TextError, match="a batch must be a data frame, a column or a list"):
         ClasherClassifier().learn_many("wheat", [{"grain"}])
 
 

@@ -4,8 +4,6 @@ The labels of the model are the URIs of subjects. Annif has a fixed table of bac
 adds ``clasher`` to it for this process.
 """
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ if find_spec("annif") is None:
 import annif.backend
 from annif.backend.backend import AnnifLearningBackend
 from annif.exception import (
+    AnnifException,
     ConfigurationException,
     NotInitializedException,
     NotSupportedException,
@@ -31,9 +30,7 @@ from annif.suggestion import SubjectSuggestion, SuggestionBatch
 
 __all__ = ["ClasherBackend", "register"]
 
-SETTINGS = ("dimensions", "max_labels", "rule", "weighting", "half_life", "seed")
-"""The settings that a project may have."""
-MODEL_FILE = "model.clasher"
+SETTINGS = ("dimensions", "max_labels", "rule", "weighting", "half_life", "seed")  # of a project
 
 
 class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
@@ -45,26 +42,27 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
     @property
     def path(self) -> Path:
         """The model file."""
-        return Path(self.datadir, MODEL_FILE)
+        return Path(self.datadir, "model.clasher")
 
     def initialize(self, parallel: bool = False) -> None:
         """Load the model, once."""
         if self._model is not None:
             return
         if not self.path.exists():
-            raise NotInitializedException(
-                f"there is no model {self.path}; train it first", project_id=self.project.project_id
-            )
+            message = f"there is no model {self.path}; train it first"
+            raise self._error(NotInitializedException, message)
         try:
             self._model = Clasher.load(self.path)
         except ClasherError as error:
-            raise self._failure(error) from error
+            raise self._error(OperationFailedException, error) from error
 
     def _train(self, corpus: Any, params: dict[str, Any], jobs: int = 0) -> None:
         if corpus == "cached":
-            self._refuse("keeps no documents to train from again; leave out --cached")
+            message = "backend clasher keeps no documents to train from again; leave out --cached"
+            raise self._error(NotSupportedException, message)
         if corpus.is_empty():
-            self._refuse("cannot be trained with no documents")
+            message = "backend clasher cannot be trained with no documents"
+            raise self._error(NotSupportedException, message)
         self._learn_into(self._new(params), corpus)
 
     def _learn(self, corpus: Any, params: dict[str, Any]) -> None:
@@ -84,8 +82,7 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
         probabilities = model.probabilities_many([document.text for document in documents])
         suggestions = []
         for row in probabilities.tolist():
-            pairs = zip(numbers, row, strict=True)
-            known = [(number, score) for number, score in pairs if number is not None]
+            known = [pair for pair in zip(numbers, row, strict=True) if pair[0] is not None]
             suggestions.append([SubjectSuggestion(subject_id=n, score=score) for n, score in known])
         return SuggestionBatch.from_sequence(suggestions, subjects, limit=int(params["limit"]))
 
@@ -98,7 +95,7 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
             self.path.parent.mkdir(parents=True, exist_ok=True)
             model.save(self.path)
         except ClasherError as error:
-            raise self._failure(error) from error
+            raise self._error(OperationFailedException, error) from error
         self._model = model
 
     def _new(self, params: dict[str, Any]) -> Clasher:
@@ -109,22 +106,15 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
                 given["analyzer"] = Analyzer.rich(stemmer=params["stemmer"])
             return Clasher(**given)
         except ValueError as error:  # SettingError is one
-            raise ConfigurationException(
-                f"backend clasher: {error}", project_id=self.project.project_id
-            ) from error
+            raise self._error(ConfigurationException, f"backend clasher: {error}") from error
 
-    def _failure(self, error: ClasherError) -> OperationFailedException:
-        return OperationFailedException(str(error), project_id=self.project.project_id)
-
-    def _refuse(self, why: str) -> None:
-        raise NotSupportedException(f"backend clasher {why}", project_id=self.project.project_id)
+    def _error(self, kind: type[AnnifException], message: object) -> AnnifException:
+        return kind(str(message), project_id=self.project.project_id)
 
 
 def register() -> None:
     """Add ``backend=clasher`` to Annif in this process."""
     table = getattr(annif.backend, "_backend_fns", None)
     if not isinstance(table, dict):
-        raise MissingExtraError(
-            "this version of Annif is not supported; install 1.4: pip install 'clasher[annif]'"
-        )
+        raise MissingExtraError("this Annif is not supported: pip install 'clasher[annif]'")
     table[ClasherBackend.name] = lambda: ClasherBackend

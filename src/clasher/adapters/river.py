@@ -1,7 +1,5 @@
 """A multi-label classifier for River (extra ``river``)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -13,7 +11,6 @@ import pyarrow as pa
 
 from clasher.errors import LabelError, MissingExtraError, TextError
 from clasher.labels import Labels
-from clasher.learning.model_file import packed, unpacked
 from clasher.model import Clasher
 from clasher.settings import LearningSettings, Settings
 from clasher.text.analyzer import Analyzer
@@ -54,8 +51,7 @@ def read_labels(labels: Any, kind: Kind) -> tuple[Labels, Kind]:
         return normal_states(known), kind
     if isinstance(labels, str) or not isinstance(labels, Iterable):
         raise LabelError(
-            f"labels must be a mapping label → bool, a set of labels or None. Got {labels!r} "
-            f"instead."
+            f"labels must be a mapping to bool, a set or None. Got {labels!r} instead."
         )
     names = list(labels)
     return {str(name) for name in names}, _kind(names, kind)
@@ -64,17 +60,11 @@ def read_labels(labels: Any, kind: Kind) -> tuple[Labels, Kind]:
 def _kind(names: Iterable[Any], kind: Kind) -> Kind:
     for name in names:
         if not isinstance(name, str) and (not isinstance(name, Integral) or isinstance(name, bool)):
-            raise LabelError(
-                f"a label must be text or an integer. Got {name!r} instead; convert it to text: "
-                f"str(label)"
-            )
+            raise LabelError(f"a label must be text or an integer. Got {name!r}; use str(label)")
         own: Kind = str if isinstance(name, str) else int
         if kind is not None and own is not kind:
-            expected = "an integer" if kind is int else "text"
-            raise LabelError(
-                f"labels must be all integers or all text, and label {name!r} is not {expected} as "
-                f"those before it; convert them to text: str(label)"
-            )
+            before = "an integer" if kind is int else "text"
+            raise LabelError(f"label {name!r} is not {before}, as those before it; use str(label)")
         kind = own
     return kind
 
@@ -86,7 +76,7 @@ def _state(name: Any, state: Any) -> bool | None:
     if state in (0, 1):  # also NumPy's booleans
         return bool(state)
     raise LabelError(
-        f"label {name!r} must be True or False, or None if it is unknown. Got {state!r} instead."
+        f"label {name!r} must be True, False or None (unknown). Got {state!r} instead."
     )
 
 
@@ -99,10 +89,8 @@ def rows(batch: Any) -> list[Any]:
     if isinstance(batch, pa.Table | pa.RecordBatch | pa.Array | pa.ChunkedArray):
         return list(batch.to_pylist())
     if isinstance(batch, str | bytes | dict) or not isinstance(batch, Iterable):
-        raise TextError(
-            f"a batch must be a data frame, a column or a list of documents. "
-            f"Got {type(batch).__name__} instead."
-        )
+        got = type(batch).__name__
+        raise TextError(f"a batch must be a data frame, a column or a list. Got {got} instead.")
     return list(batch)
 
 
@@ -124,7 +112,6 @@ def _of(value: Any, library: str) -> bool:
 
 
 Document: TypeAlias = str | Mapping[Any, Any]  # a text, or features: names with values
-OF_FEATURES = {"weighting": "tf", "tf": "count"}  # the defaults: take features as they are
 
 
 class Decisions(dict[Any, bool]):
@@ -191,8 +178,7 @@ class ClasherClassifier(  # type: ignore[misc, unused-ignore]
 
     def learn_one(self, x: Document, y: Any) -> None:
         """Learn from one document; labels of None only count its words."""
-        labels, kind = read_labels(y, self._kind)
-        self._learn([x], [labels], kind)
+        self._learn([x], [y])
 
     def predict_one(self, x: Document, **kwargs: Any) -> Decisions:
         """Return whether the document has each label seen so far; changes nothing."""
@@ -220,11 +206,7 @@ class ClasherClassifier(  # type: ignore[misc, unused-ignore]
         ``X`` is a data frame of features, or a column or list of texts or mappings; ``y`` is a
         data frame with a column per label, or a column or list of labels as for ``learn_one``.
         """
-        kind, read = self._kind, []
-        for entry in rows(y):
-            labels, kind = read_labels(entry, kind)
-            read.append(labels)
-        self._learn(rows(X), read, kind)
+        self._learn(rows(X), rows(y))
 
     def predict_many(self, X: Any) -> Any:
         """Return the labels of each document, as a data frame if ``X`` is of pandas or polars."""
@@ -247,10 +229,13 @@ class ClasherClassifier(  # type: ignore[misc, unused-ignore]
         names = [] if self._model is None else self._model.labels
         return [int(name) if self._kind is int else name for name in names]
 
-    def _learn(self, documents: list[Any], labels: list[Any], kind: Kind) -> None:
-        if not documents and not labels:
+    def _learn(self, documents: list[Any], given: list[Any]) -> None:
+        if not documents and not given:
             return
-        model = self._model
+        model, kind, labels = self._model, self._kind, []
+        for entry in given:
+            read, kind = read_labels(entry, kind)
+            labels.append(read)
         if model is None:
             model = self._new(any(isinstance(document, Mapping) for document in documents))
         model.learn_many(_hashed(model, documents), labels)
@@ -259,30 +244,20 @@ class ClasherClassifier(  # type: ignore[misc, unused-ignore]
     def _new(self, of_features: bool) -> Clasher:
         settings = self._settings()
         if of_features:
-            settings = {**OF_FEATURES, **settings, "analyzer": Analyzer(features=True)}
+            given = {"weighting": "tf", "tf": "count"} | settings  # take features as they are
+            settings = given | {"analyzer": Analyzer(features=True)}
         return Clasher(**settings)
 
     def _settings(self) -> dict[str, Any]:
         return {name: value for name, value in self._get_params().items() if value is not None}
-
-    def __getstate__(self) -> dict[str, Any]:
-        model = None if self._model is None else packed(self._model)
-        return {**self.__dict__, "_model": model}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        if state["_model"] is not None:
-            tokenizer = None if self.analyzer is None else self.analyzer.tokenizer
-            self._model = unpacked(state["_model"], Clasher.load, tokenizer=tokenizer)
 
 
 def _hashed(model: Clasher, documents: list[Any]) -> Hashed:
     of_features = model.settings.analyzer.features
     for number, document in enumerate(documents):
         if not isinstance(document, Mapping if of_features else str):
-            expected = "a mapping of features" if of_features else "text"
+            first, got = "a mapping" if of_features else "text", type(document).__name__
             raise TextError(
-                f"document {number} must be {expected}, as the first one was. "
-                f"Got {type(document).__name__} instead."
+                f"document {number} must be {first}, as the first one. Got {got} instead."
             )
     return model.hash_features(documents) if of_features else model.hash_many(documents)

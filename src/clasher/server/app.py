@@ -1,7 +1,5 @@
 """The application, and the server process that runs it: start, recover, serve, stop."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import hashlib

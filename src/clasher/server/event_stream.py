@@ -4,8 +4,6 @@ The last events are kept, so a client that reconnects with a ``Last-Event-ID`` m
 watcher has a bounded buffer; one that falls behind is disconnected and reconnects.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import secrets
@@ -36,7 +34,7 @@ class Hub:
         self._heartbeat = heartbeat
         self._process = secrets.token_hex(4)  # distinguishes event ids of different processes
         self._number = 0
-        self._kept: deque[tuple[int, bytes, bytes]] = deque(maxlen=KEPT)  # number, nameless, whole
+        self._kept: deque[tuple[int, tuple[bytes, bytes]]] = deque(maxlen=KEPT)
         self.watchers: dict[asyncio.Queue[bytes], bool] = {}  # and whether they see people
         self._is_closed = False
         self._tasks: list[asyncio.Task[None]] = []
@@ -74,10 +72,11 @@ class Hub:
         if isinstance(data, dict) and "who" in data:
             others = {name: value for name, value in data.items() if name != "who"}
             nameless = self._encode(kind, at, others)
-        self._kept.append((self._number, nameless, whole))
+        lines = nameless, whole
+        self._kept.append((self._number, lines))
         for queue, sees_people in list(self.watchers.items()):
             try:
-                queue.put_nowait(whole if sees_people else nameless)
+                queue.put_nowait(lines[sees_people])
             except asyncio.QueueFull:
                 del self.watchers[queue]  # too late; it reconnects
 
@@ -103,7 +102,7 @@ class Hub:
         is_known = process == self._process and number.isascii() and number.isdigit()
         after = int(number[:18]) if is_known else self._number
         try:
-            missed = [line[1 + sees_people] for line in self._kept if line[0] > after]
+            missed = [lines[sees_people] for at, lines in self._kept if at > after]
             yield b"retry: 2000\n\n" + b"".join(missed)
             while not self._is_closed and (queue in self.watchers or not queue.empty()):
                 try:

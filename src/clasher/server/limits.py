@@ -4,8 +4,6 @@ Clients that send too slowly, too much, or a little that expands to a lot are cu
 all request bodies together is bounded.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import zlib

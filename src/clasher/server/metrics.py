@@ -1,7 +1,5 @@
 """Metrics of requests, their history for charts, and the text format of Prometheus."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence

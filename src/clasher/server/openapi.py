@@ -1,7 +1,5 @@
 """The OpenAPI document, made from the operations and the types that they declare."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from inspect import cleandoc
 from typing import Any, TypeAlias

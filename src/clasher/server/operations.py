@@ -4,8 +4,6 @@ A handler's annotations declare its body, the parameters of its path and query, 
 operation checks the token, decodes the request, calls the handler and encodes the answer.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
 from concurrent.futures import Future
@@ -13,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from inspect import signature
 from time import perf_counter
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
@@ -122,7 +120,8 @@ class Operation:
         await response(scope, receive, send)
 
     async def _decode(self, call: Call) -> dict[str, Any]:
-        request, values = call.request, {}
+        request = call.request
+        values: dict[str, Any] = {}
         for place, shape in self.parameters.items():
             given = request.path_params
             if place == "query":
@@ -134,7 +133,8 @@ class Operation:
             values["body"] = await _read_documents(call, self.body, self.line)
         elif self.body is not None and self.body_type == JSON:
             if call.media_type == LINES:
-                raise unsupported(f"{LINES} is not supported here", JSON)
+                detail = f"{LINES} is not supported here"
+                raise HttpError(415, "unsupported-type", detail, f"send {JSON}")
             values["body"] = _decode(await request.body() or b"{}", self.body)
         return values
 
@@ -145,31 +145,26 @@ def operation(
     """Make an operation from a handler, whose annotations and docstring describe it."""
 
     def make(handler: Callable[..., Awaitable[Any]]) -> Operation:
-        hints = get_type_hints(handler, include_extras=True)
-        declared = {"body": hints.get("body")}
-        if not issubclass(hints["return"], Response):
-            declared["answer"] = hints["return"]
+        declared: dict[str, Any] = {}
         places: dict[str, list[Any]] = {}
-        for name, one in signature(handler).parameters.items():
-            if name not in ("call", "body"):
+        own = signature(handler, eval_str=True)
+        if not issubclass(own.return_annotation, Response):
+            declared["answer"] = own.return_annotation
+        for name, one in own.parameters.items():
+            if name == "body":
+                declared["body"] = one.annotation
+            elif name != "call":
                 default = () if one.default is one.empty else (one.default,)
                 fields = places.setdefault("path" if f"{{{name}}}" in path else "query", [])
-                fields.append((name, hints[name], *default))
-        return Operation(
-            method=method, path=path, handler=handler, scope=scope,
-            parameters={
-                place: msgspec.defstruct(place, fields, frozen=True, forbid_unknown_fields=True)
-                for place, fields in places.items()
-            },
-            **{**declared, **more},
-        )  # fmt: skip
+                fields.append((name, one.annotation, *default))
+        declared["parameters"] = {
+            place: msgspec.defstruct(place, fields, forbid_unknown_fields=True)
+            for place, fields in places.items()
+        }
+        declared |= more
+        return Operation(method=method, path=path, handler=handler, scope=scope, **declared)
 
     return make
-
-
-def unsupported(detail: str, remedy: str) -> HttpError:
-    """Refuse a media type (415)."""
-    return HttpError(415, "unsupported-type", detail, f"send {remedy}")
 
 
 @lru_cache(maxsize=64)
@@ -194,7 +189,7 @@ def _convert(values: dict[str, Any], shape: Any, where: str) -> Any:
 async def _read_form(call: Call, shape: Any) -> Any:
     """Read a form; of repeated fields the last counts."""
     if call.media_type != FORM:
-        raise unsupported("this path takes a form", FORM)
+        raise HttpError(415, "unsupported-type", "this path takes a form", f"send {FORM}")
     try:
         fields = parse_qsl(
             (await call.request.body()).decode(), keep_blank_values=True, errors="strict",

@@ -1,7 +1,5 @@
 """Errors as clients see them: RFC 9457 problem details, never a traceback."""
 
-from __future__ import annotations
-
 import math
 import re
 from http import HTTPStatus
@@ -37,15 +35,9 @@ class HttpError(errors.ClasherError):
     """An error that becomes a problem response."""
 
     def __init__(
-        self,
-        status: int,
-        kind: str,
-        detail: str,
-        remedy: str | None = None,
-        *,
-        field: str | None = None,
-        headers: dict[str, str] | None = None,
-    ) -> None:
+        self, status: int, kind: str, detail: str, remedy: str | None = None, *,
+        field: str | None = None, headers: dict[str, str] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(detail)
         self.problem = Problem(
             type=f"urn:clasher:problem:{kind}", title=title(status), status=status, detail=detail,

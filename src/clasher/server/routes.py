@@ -1,7 +1,5 @@
 """All operations of the service, in the order of the OpenAPI document."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import tempfile
@@ -22,14 +20,7 @@ from clasher.errors import ClasherError, LabelError
 from clasher.server import limits, schemas
 from clasher.server.limits import BYTES, FORM, LINES, LONGEST_EXPLAINED, MOST_EXPLAINED
 from clasher.server.metrics import exposition
-from clasher.server.operations import (
-    Call,
-    Operation,
-    json_response,
-    lines_response,
-    operation,
-    unsupported,
-)
+from clasher.server.operations import Call, Operation, json_response, lines_response, operation
 from clasher.server.problems import HttpError, as_http
 from clasher.server.schemas import Id, Top, Whole
 from clasher.service import structs
@@ -471,7 +462,7 @@ async def download_model(call: Call) -> Response:
 async def replace_model(call: Call) -> Receipt:
     """Replace the model with a file written by clasher."""
     if call.media_type != BYTES:
-        raise unsupported("a model is a binary file", BYTES)
+        raise HttpError(415, "unsupported-type", "a model is a binary file", f"send {BYTES}")
     with tempfile.TemporaryFile(dir=call.engine.folder.path) as file:
         async for piece in call.request.stream():
             await call.run(file.write, piece)

@@ -3,8 +3,6 @@
 Limits are part of the types: the decoder enforces them and the OpenAPI document shows them.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct

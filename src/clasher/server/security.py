@@ -7,8 +7,6 @@ snapshot). Pages, the OpenAPI document and the health checks stay open to links 
 Unknown host names are refused, because anybody can make a name point here (DNS rebinding).
 """
 
-from __future__ import annotations
-
 import ipaddress
 import logging
 import socket

@@ -1,7 +1,5 @@
 """Share the engine, worker threads, combined predictions, metrics and events among operations."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import threading

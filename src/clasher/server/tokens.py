@@ -4,8 +4,6 @@ A token has 256 random bits, so nobody can guess it or look its hash up: a fast 
 safe here as a slow one for passwords, and slows no request down.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import os
@@ -108,10 +106,8 @@ class TokenFile:
                 continue
             fields = line.split()
             if len(fields) != 3 or fields[1] not in SCOPES or not HASH.fullmatch(fields[2]):
-                raise StreamError(
-                    f"{self.path}, line {number}: expected a name, a scope and a hash; make tokens "
-                    f"with clasher token"
-                )
+                expected = "expected a name, a scope and a hash; make tokens with clasher token"
+                raise StreamError(f"{self.path}, line {number}: {expected}")
             holders[fields[2]] = Holder(fields[0], fields[1])
         return holders
 

@@ -149,7 +149,7 @@ def test_sets_of_labels():
     [
         (["a", 1, "b", 2], "labels must be of one kind. Got text .* and integers"),
         ([{"a"}, {1}, {"b"}, {2}], "labels must be of one kind. Got text .* and integers"),
-        ([{"a"}, "b", {"a"}, {"b"}], "among them, 'b'; write {'b'}"),
+        ([{"a"}, "b", {"a"}, {"b"}], "'b' among sets; write {'b'}"),
         ([[0, 2], [1, 0], [1, 0], [1, 1]], "Unknown label type: a matrix of labels"),
         ([0.5, 1.5, 2.5, 3.5], "Unknown label type"),
         (["a", "b"], "inconsistent numbers of samples"),

@@ -137,9 +137,9 @@ def test_counted_learnt_and_merged_partitions_are_one_pass(corpus, monkeypatch):
         monkeypatch.setattr(fit_module, "partition", lambda number=number: number)
         rows = [batch(corpus, part)]
         learnt += fit_module.learn_part(start, Columns(), None, fit_module.ALL, rows)
-    with fit_module.ReceivedModels(fit_module.merge_parts(4, None, learnt)) as received:
-        assert received.numbers == [0]
-        model.add_difference(received.take(0))
+    with fit_module.received_models(fit_module.merge_parts(4, None, learnt)) as paths:
+        assert list(paths) == [0]
+        model.add_difference(fit_module.take_model(paths[0]))
     check_equal(model, one_pass(corpus, rule="centroid"))
 
 
@@ -158,9 +158,10 @@ def test_the_rows_of_models_may_come_in_any_order(corpus, monkeypatch):
     models = {number: one_pass(corpus.head(20 * number)) for number in (1, 2)}
     rows = [row for number, model in models.items() for row in fit_module.model_rows(number, model)]
     np.random.default_rng(0).shuffle(rows)
-    with fit_module.ReceivedModels(rows) as received:
+    with fit_module.received_models(rows) as paths:
+        assert list(paths) == [1, 2]
         for number, model in models.items():
-            assert file_bytes(received.take(number)) == file_bytes(model)
+            assert file_bytes(fit_module.take_model(paths[number])) == file_bytes(model)
 
 
 # ── errors, in one line ─────────────────────────────────────────────────────────────────────────

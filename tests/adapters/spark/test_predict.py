@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 
 from clasher.errors import SettingError
-from clasher.learning.model_file import packed
 from support.environment import optional
 from tests.adapters.spark.frames import TRIAL, Broadcast, cut, in_partitions, table
 from tests.adapters.spark.test_fit import one_pass
@@ -55,7 +54,7 @@ def test_the_task_labels_rows(corpus):
     rows = pa.RecordBatch.from_arrays(
         [pa.array(["a", None, "b"]), pa.array([corpus.texts[0].as_py(), None, ""])], ["id", "text"]
     )
-    sent = Broadcast(predict_module.PackedModel(packed(model), None))
+    sent = Broadcast(model)
     how = ("text", "predicted", "probabilities", False)
     (found,) = predict_module.label_rows(sent, *how, [rows])
     labels, scores = (found.column(at).to_pylist() for at in (2, 3))

@@ -10,7 +10,6 @@ import pytest
 
 from clasher import Clasher
 from clasher.errors import FolderError, LabelCapacityError, SettingError
-from clasher.learning.model_file import packed
 from support.environment import optional
 from tests.adapters.spark import inbox
 from tests.adapters.spark.frames import TRIAL, Broadcast, batch
@@ -179,7 +178,7 @@ def test_bad_rows_are_counted_and_skipped(spark, tmp_path):
 
 def test_the_task_hashes_rows_for_the_driver(corpus):
     model = one_pass(corpus.head(100))
-    sent = Broadcast(predict_module.PackedModel(packed(model), None))
+    sent = Broadcast(model)
     how = (sent, "text", "predicted", None)
     found = list(predict_module.label_rows(*how, True, [batch(corpus)]))
     hashed = columns.hashed_rows(pa.Table.from_batches(found), model.hash_many([]).analysis)
@@ -196,7 +195,7 @@ def test_a_checkpoint_of_another_query_is_refused(spark, corpus, box, tmp_path):
     """Deleted, so that Spark would begin again with the first batch."""
     run(spark, box, tmp_path / "m", **SMALL)
     shutil.rmtree(tmp_path / "m" / "checkpoint")
-    with pytest.raises(FolderError, match="is not the checkpoint that the model was learnt with"):
+    with pytest.raises(FolderError, match="is that of another model"):
         run(spark, box, tmp_path / "m")
 
 

@@ -1,7 +1,5 @@
 """A model as a scikit-learn classifier."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
@@ -93,10 +91,7 @@ class ClasherClassifier(ClassifierMixin, Fitted, LearningSettings):  # type: ign
 
     def _learnt(self, X: Any, y: Any, classes: Any, *, reset: bool, times: int) -> Self:
         if y is None:
-            raise LabelError(
-                f"requires y to be passed, but the target y is None: {type(self).__name__} learns "
-                f"from labels"
-            )
+            raise LabelError("requires y to be passed, but the target y is None")
         documents = self._read(X, reset=reset)
         targets = inputs.read_targets(y)
         if documents.documents != len(targets.sets):
@@ -117,15 +112,11 @@ class ClasherClassifier(ClassifierMixin, Fitted, LearningSettings):  # type: ign
 
     def _check_kind(self, targets: Targets) -> None:
         if targets.kind != self._kind:
-            raise LabelError(
-                f"y is {_FORMS[targets.kind]}, and was {_FORMS[self._kind]} before; give it in "
-                f"the same form, or fit another {type(self).__name__}"
-            )
+            now, before = _FORMS[targets.kind], _FORMS[self._kind]
+            raise LabelError(f"y is {now}, and was {before}; give it as before, or fit another one")
         if self._kind == MATRIX and len(targets.values) < len(self.classes_):
-            raise LabelError(
-                f"y has {len(targets.values)} columns, and had {len(self.classes_)} before; a "
-                f"matrix of labels may get more columns, never fewer"
-            )
+            now, before = str(len(targets.values)), str(len(self.classes_))
+            raise LabelError(f"y has {now} columns, and had {before} before; it may only get more")
 
     def _new_core(self, texts: Buffers | None) -> Clasher:
         given = {f.name: plain(getattr(self, f.name)) for f in fields(LearningSettings)}

@@ -6,8 +6,6 @@ booleans or whole floats, sorted in ``classes_``. Labels of mixed kinds are refu
 sorted.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -23,7 +21,6 @@ from sklearn.utils.validation import validate_data
 
 from clasher.errors import LabelError, SettingError, TextError
 from clasher.labels import LabelSets
-from clasher.learning.model_file import packed, unpacked
 from clasher.model import Clasher
 from clasher.text.hashing import Hashed
 from clasher.text.label_names import check_name
@@ -96,8 +93,7 @@ class Targets(NamedTuple):
 
 def read_targets(y: Any) -> Targets:
     """Read y in any form."""
-    readers = {SINGLE: _read_single, MATRIX: _read_matrix, SETS: _read_sets}
-    return readers[_kind_of(y)](y)
+    return {SINGLE: _read_single, MATRIX: _read_matrix, SETS: _read_sets}[_kind_of(y)](y)
 
 
 def name_of(value: Any) -> str:
@@ -111,10 +107,8 @@ def united(known: Values, values: Values) -> Values:
         return known if len(known) else values
     before, now = (_KINDS[labels.dtype.kind] for labels in (known, values))
     if before != now:
-        raise LabelError(
-            f"labels were {before} so far ({known[0]!r}) and now are {now} ({values[0]!r}); give "
-            f"them all in one kind, as text for example: str(label)"
-        )
+        shown = f"were {before} so far ({known[0]!r}) and now are {now} ({values[0]!r})"
+        raise LabelError(f"labels {shown}; give them all as text for example: str(label)")
     return np.unique(np.concatenate([known, values]))
 
 
@@ -126,15 +120,10 @@ def as_values(labels: Iterable[Any]) -> Values:
     kinds = {_KINDS.get(np.asarray(label).dtype.kind, "objects"): label for label in found}
     if len(kinds) > 1:
         shown = " and ".join(f"{kind} ({label!r})" for kind, label in kinds.items())
-        raise LabelError(
-            f"labels must be of one kind. Got {shown} instead; give them all as text for example: "
-            f"str(label)"
-        )
+        raise LabelError(f"labels must be of one kind. Got {shown} instead; use str(label) for all")
     for label in found:
         if np.ndim(label) or not isinstance(label, str | bool | int | float | np.generic):
-            raise LabelError(
-                f"Unknown label type: a label must be text or a number. Got {label!r} instead."
-            )
+            raise LabelError(f"Unknown label type: {label!r} must be text or a number.")
     return np.unique(np.array(found)) if found else np.zeros(0, np.int64)
 
 
@@ -179,8 +168,7 @@ def _read_matrix(y: Any) -> Targets:
     rows.eliminate_zeros()
     if rows.data.size and (rows.dtype.kind not in "biuf" or not (rows.data == 1).all()):
         raise LabelError(
-            "Unknown label type: a matrix of labels has a column for each label, with 1 where a "
-            "document has it and 0 where it has not. Got other values; give sets of labels instead"
+            "Unknown label type: a matrix of labels holds 0 and 1 only; give sets of labels instead"
         )
     values = np.arange(rows.shape[1])
     names = [str(value) for value in range(rows.shape[1])]
@@ -194,10 +182,7 @@ def _read_sets(y: Any) -> Targets:
         return Targets(SETS, sets, as_values(sets.names))
     for entry in y:
         if isinstance(entry, str | bytes) or not isinstance(entry, Iterable | None):
-            raise LabelError(
-                f"Unknown label type: y has sets of labels and, among them, {entry!r}; write "
-                f"{{{entry!r}}}"
-            )
+            raise LabelError(f"Unknown label type: {entry!r} among sets; write {{{entry!r}}}")
     values = as_values(label for entry in y if entry is not None for label in entry)
     if values.dtype.kind not in "UTO":
         y = [_named(entry) for entry in y]
@@ -216,6 +201,7 @@ class Fitted(BaseEstimator, ABC):  # type: ignore[misc]
 
     _core: ClassVar[str]
     column: str | None
+    takes_text_: bool
 
     @abstractmethod
     def _new_core(self, texts: Buffers | None) -> Clasher | HashedTfidf:
@@ -223,7 +209,13 @@ class Fitted(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _read(self, X: Any, *, reset: bool = False) -> Buffers | Hashed:
         """Return X as the core takes it; ``reset`` makes a new core for X."""
-        texts = self._texts(X, reset)
+        name = type(self).__name__
+        texts = texts_of(X, self.column, name)
+        if not reset and self.takes_text_ and texts is None:
+            texts = as_buffers(X)  # raises the error, unless X is empty
+        elif not reset and not self.takes_text_ and texts is not None:
+            fitted = f"this {name} was fitted with {self.n_features_in_} features"
+            raise TextError(f"{fitted}. Got text instead; give features, or fit another one")
         if texts is None:
             X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float32)
         if reset:
@@ -234,21 +226,9 @@ class Fitted(BaseEstimator, ABC):  # type: ignore[misc]
         rows = csr_array(X, copy=issparse(X))  # sorted in place: columns in order, without zeros
         rows.sum_duplicates()
         rows.eliminate_zeros()
-        arrays = ((rows.indptr, np.int64), (rows.indices, np.int32), (rows.data, np.float32))
         core: Clasher | HashedTfidf = getattr(self, self._core)
-        return core.take_rows(*(array.astype(kind) for array, kind in arrays))
-
-    def _texts(self, X: Any, reset: bool) -> Buffers | None:
-        name = type(self).__name__
-        texts = texts_of(X, self.column, name)
-        if reset or (texts is not None) is self.takes_text_:
-            return texts
-        if self.takes_text_:
-            return as_buffers(X)  # raises the error, unless X is empty
-        raise TextError(
-            f"this {name} was fitted with {self.n_features_in_} features. Got text instead; turn "
-            f"it into features as before, or fit another one with text"
-        )
+        indptr, indices = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
+        return core.take_rows(indptr, indices, rows.data.astype(np.float32))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, self._core)
@@ -258,24 +238,6 @@ class Fitted(BaseEstimator, ABC):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.sparse = True
         return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = {**super().__getstate__()}
-        if self._core in state:
-            core = state[self._core]
-            given = {"tokenizer": core.settings.analyzer.tokenizer}
-            if isinstance(core, HashedTfidf):
-                given["lead"] = core.lead
-            state[self._core] = packed(core), given
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = {**state}
-        if self._core in state:
-            content, given = state[self._core]
-            kind = HashedTfidf if "lead" in given else Clasher
-            state[self._core] = unpacked(content, kind.load, **given)
-        super().__setstate__(state)
 
 
 def plain(value: Any) -> Any:

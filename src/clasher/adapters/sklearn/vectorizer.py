@@ -1,8 +1,6 @@
 """Hashed TF-IDF, learnt online, as a scikit-learn transformer."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -100,24 +98,22 @@ class HashedTfidfVectorizer(
         """Return a name for each bucket, with its word if kept; a matrix keeps its names."""
         check_is_fitted(self)
         if not self.takes_text_:
-            names: npt.NDArray[np.object_] = super().get_feature_names_out(input_features)
-            return names
-        return np.array([self._name(k) for k in range(self.vectors_.settings.dimensions)], object)
-
-    def _name(self, bucket: int) -> str:
-        word = self.vectors_.word_of(bucket) if self.vectors_.settings.words else None
-        return f"bucket{bucket}" if word is None else f"bucket{bucket}:{word}"
+            return np.asarray(super().get_feature_names_out(input_features))
+        settings, names = self.vectors_.settings, []
+        for bucket in range(settings.dimensions):
+            word = self.vectors_.word_of(bucket) if settings.words else None
+            names.append(f"bucket{bucket}" if word is None else f"bucket{bucket}:{word}")
+        return np.array(names, object)
 
     def _count(self, X: Any, reset: bool) -> Hashed:
-        read = self._read(X, reset=reset)
+        read = self._read(X, reset=reset)  # makes the vectors
         documents: Hashed = self.vectors_.hash_many(read)
         self.vectors_.partial_fit(documents)
         return documents
 
     def _new_core(self, texts: Buffers | None) -> HashedTfidf:
-        given = {name: plain(value) for name, value in self.get_params(deep=False).items()}
-        for name in ("sparse_output", "column"):
-            del given[name]
+        names = [*(f.name for f in fields(VectorSettings)), "lead"]
+        given = {name: plain(getattr(self, name)) for name in names}
         if texts is None:
             for name in ("words", "lead"):
                 if given[name]:

@@ -1,10 +1,8 @@
 """Documents in the columns of a data frame: text, labels and id, and hashed words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +20,10 @@ from clasher.text.label_names import INVISIBLE
 
 LABELS = types.ArrayType(types.StringType(), containsNull=False)
 BUCKETS, COUNTS = "_clasher_buckets", "_clasher_counts"
-HASHED: dict[str, types.DataType] = {
+HASHED: dict[str, types.DataType] = {  # the columns of hashed documents
     BUCKETS: types.ArrayType(types.IntegerType(), containsNull=False),
     COUNTS: types.ArrayType(types.FloatType(), containsNull=False),
 }
-"""The columns of hashed documents."""
-
 _VISIBLE = f"(?U)[^\\s{INVISIBLE}]"  # a regular expression of Java
 
 
@@ -60,18 +56,20 @@ class Columns:
         found = {field.name: field.dataType for field in df.schema}
         for name in self.names:
             if name not in found:
+                known = listing(df.columns)
+                raise SettingError(f"the data frame has no column {name!r}; it has {known}")
+        if not isinstance(text := found[self.text], types.StringType):
+            raise SettingError(f"column {self.text!r} must be text. Got {text.simpleString()}.")
+        match None if self.labels is None else found[self.labels]:
+            case None | types.ArrayType(elementType=types.StringType()):
+                pass
+            case types.MapType(keyType=types.StringType(), valueType=types.BooleanType()):
+                pass
+            case kind:
                 raise SettingError(
-                    f"the data frame has no column {name!r}; it has {listing(df.columns)}"
+                    f"column {self.labels!r} must be an array of text, or a map from text to "
+                    f"boolean. Got {kind.simpleString()}; pyspark.sql.functions.split makes arrays"
                 )
-        if not isinstance(found[self.text], types.StringType):
-            kind = found[self.text].simpleString()
-            raise SettingError(f"column {self.text!r} must be text. Got {kind}.")
-        if self.labels is not None and not _holds_labels(found[self.labels]):
-            raise SettingError(
-                f"column {self.labels!r} must be an array of text, or a map from text to boolean. "
-                f"Got {found[self.labels].simpleString()}; pyspark.sql.functions.split turns "
-                f"separated text into an array"
-            )
 
     def is_valid(self, df: DataFrame) -> Column:
         """Test rows: a row that can be learnt has text and no null or blank label."""
@@ -84,27 +82,15 @@ class Columns:
         named = sf.forall(names, lambda name: name.isNotNull() & name.rlike(_VISIBLE))
         return has_text & (labels.isNull() | named)
 
-
-class Documents(NamedTuple):
-    """The documents of some rows."""
-
-    texts: pa.Array
-    labels: LabelSets
-    ids: list[str | None] | None
-
-    @classmethod
-    def of(cls, rows: pa.RecordBatch, columns: Columns) -> Documents:
-        texts = rows.column(columns.text)
+    def documents(self, rows: pa.RecordBatch) -> tuple[pa.Array, LabelSets, list[Any] | None]:
+        """Return the texts, labels and ids of some rows."""
+        texts = rows.column(self.text)
         if texts.null_count:
-            raise TextError(
-                f"a row has no text in column {columns.text!r}; drop such rows first: "
-                f"df.na.drop(subset=[{columns.text!r}])"
-            )
-        labels = LabelSets.unlabelled(len(texts))
-        if columns.labels is not None:
-            labels = LabelSets.of(rows.column(columns.labels))
-        ids = None if columns.id is None else rows.column(columns.id).to_pylist()
-        return cls(texts, labels, ids)
+            drop = f"df.na.drop(subset=[{self.text!r}])"
+            raise TextError(f"a row has no text in column {self.text!r}; drop such rows: {drop}")
+        labels = None if self.labels is None else LabelSets.of(rows.column(self.labels))
+        ids = None if self.id is None else rows.column(self.id).to_pylist()
+        return texts, labels or LabelSets.unlabelled(len(texts)), ids
 
 
 def column(name: str) -> Column:
@@ -117,9 +103,7 @@ def with_columns(df: DataFrame, added: dict[str, types.DataType]) -> types.Struc
     """Return the schema of a data frame with more columns."""
     for name in added:
         if name in df.columns:
-            raise SettingError(
-                f"the data frame has a column {name!r} already; name another one for the result"
-            )
+            raise SettingError(f"the data frame has a column {name!r} already; name another one")
     return types.StructType(
         [*df.schema.fields, *(types.StructField(*pair) for pair in added.items())]
     )
@@ -155,11 +139,3 @@ def from_lists(
     lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
     values = pc.list_flatten(lists).to_numpy(zero_copy_only=False).astype(kind, copy=False)
     return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))), values
-
-
-def _holds_labels(kind: types.DataType) -> bool:
-    if isinstance(kind, types.MapType):
-        return isinstance(kind.keyType, types.StringType) and isinstance(
-            kind.valueType, types.BooleanType
-        )
-    return isinstance(kind, types.ArrayType) and isinstance(kind.elementType, types.StringType)

@@ -9,11 +9,9 @@ A round of ``fit`` runs these tasks on executors:
    model.
 """
 
-from __future__ import annotations
-
-import os
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -25,13 +23,14 @@ from pyspark import Broadcast, TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from clasher.adapters.spark.columns import Columns, Documents, column, in_pieces
+from clasher.adapters.spark.columns import Columns, column, in_pieces
 from clasher.adapters.spark.session import context_of, unwrap_errors
 from clasher.errors import SettingError, StreamError, require_positive
 from clasher.learning.merge import Sketch
 from clasher.learning.model_file import packed, unpacked
 from clasher.model import Clasher
 from clasher.runtime import deltas
+from clasher.runtime.folder import new_model
 from clasher.settings import WITH_IDF, Settings
 from clasher.text.analyzer import Tokenizer
 
@@ -94,10 +93,7 @@ def fit(
     """
     require_positive("fit", "rounds", rounds)
     if model is not None and settings:
-        raise SettingError(
-            f"fit continues a model with the settings it has: leave out {', '.join(settings)}, or "
-            f"the model"
-        )
+        raise SettingError(f"a model has settings: leave out {', '.join(settings)}, or the model")
     learnt = Clasher(**settings) if model is None else model.copy()
     deltas.check(learnt.settings, is_new=not learnt.documents)
     columns = Columns(text, labels, id if learnt.settings.pending else None)
@@ -120,12 +116,9 @@ class Share(NamedTuple):
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         start = 0
         for batch in batches:
-            own = batch
-            if self.rounds > 1:
-                places = np.arange(start, start + batch.num_rows)
-                own = batch.filter(pa.array(places % self.rounds == self.number))
-            start += batch.num_rows
-            yield from in_pieces([own])
+            places = np.arange(start, start := start + batch.num_rows)
+            own = pa.array(places % self.rounds == self.number)
+            yield from in_pieces([batch if self.rounds == 1 else batch.filter(own)])
 
 
 ALL = Share()
@@ -158,9 +151,9 @@ def learn(
             group = sf.floor(sf.col("number") / FAN).cast("int")
             task = partial(merge_parts, FAN, tokenizer)
             parts = parts.repartitionById(partitions, group).mapInArrow(task, MODELS)
-        with ReceivedModels(parts.toArrow().to_batches(), tokenizer) as received:
-            if received.numbers:
-                model.add_difference(received.take(received.numbers[0]))
+        with received_models(parts.toArrow().to_batches()) as paths:
+            for path in paths.values():
+                model.add_difference(take_model(path, tokenizer))
     finally:
         sent.destroy()
 
@@ -172,9 +165,9 @@ def count(
     settings: Settings, columns: Columns, share: Share, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Count the words of a partition: one row of ``COUNTS``."""
-    model = Clasher(**{name: getattr(settings, name) for name in settings.__dataclass_fields__})
+    model = new_model(settings)
     for rows in share.rows(batches):
-        model.observe_many(Documents.of(rows, columns).texts)
+        model.observe_many(columns.documents(rows)[0])
     sketch = Sketch.of(model.state)
     content = _CODEC.compress(sketch.frequencies.astype(np.uint32).tobytes(), asbytes=True)
     row = {"number": partition(), "documents": sketch.documents, "frequencies": content}
@@ -199,7 +192,7 @@ def learn_part(
         before = before.plus(Sketch(documents, float(documents), here))
     part = deltas.begin(model, before)
     for rows in share.rows(batches):
-        part.learn_many(*Documents.of(rows, columns))
+        part.learn_many(*columns.documents(rows))
     if part.documents > before.documents:
         yield from model_rows(number, deltas.difference(part, model, before))
 
@@ -211,12 +204,12 @@ def merge_parts(
 
     The order is always the same, so the result does not depend on which task finished first.
     """
-    with ReceivedModels(batches, tokenizer) as received:
-        for group, numbers in groupby(received.numbers, lambda number: number // fan):
-            first, *others = numbers
-            model = received.take(first)
-            for number in others:
-                model.merge(received.take(number))
+    with received_models(batches) as paths:
+        for group, numbers in groupby(paths, lambda number: number // fan):
+            first, *others = (paths[number] for number in numbers)
+            model = take_model(first, tokenizer)
+            for path in others:
+                model.merge(take_model(path, tokenizer))
             yield from model_rows(group, model)
 
 
@@ -242,35 +235,23 @@ def model_rows(number: int, model: Clasher) -> Iterator[pa.RecordBatch]:
                 place += len(content)
 
 
-class ReceivedModels:
-    """Models whose rows arrive in any order; on disk until they are taken."""
-
-    def __init__(
-        self, batches: Iterable[pa.RecordBatch], tokenizer: Tokenizer | None = None
-    ) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="clasher-")
-        self._tokenizer = tokenizer
-        numbers: set[int] = set()
+@contextmanager
+def received_models(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[int, Path]]:
+    """Write models whose rows arrive in any order to files, by ascending number."""
+    with tempfile.TemporaryDirectory(prefix="clasher-") as folder:
+        paths: dict[int, Path] = {}
         for batch in batches:
             for row in batch.to_pylist():
-                numbers.add(row["number"])
-                descriptor = os.open(self._path(row["number"]), os.O_WRONLY | os.O_CREAT, 0o600)
-                with os.fdopen(descriptor, "wb") as file:
+                path = paths.setdefault(row["number"], Path(folder, str(row["number"])))
+                path.touch()
+                with path.open("r+b") as file:
                     file.seek(row["place"])
                     file.write(row["content"])
-        self.numbers = sorted(numbers)
+        yield dict(sorted(paths.items()))
 
-    def __enter__(self) -> ReceivedModels:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
-
-    def take(self, number: int) -> Clasher:
-        path = self._path(number)
-        model = Clasher.load(path, tokenizer=self._tokenizer)
-        path.unlink()
-        return model
-
-    def _path(self, number: int) -> Path:
-        return Path(self._folder.name, str(number))
+def take_model(path: Path, tokenizer: Tokenizer | None = None) -> Clasher:
+    """Load a model, and delete its file."""
+    model = Clasher.load(path, tokenizer=tokenizer)
+    path.unlink()
+    return model

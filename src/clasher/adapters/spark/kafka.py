@@ -4,8 +4,6 @@ Spark's checkpoint holds the offsets; nothing is committed to a consumer group. 
 broker has deleted end the query.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,10 +1,7 @@
 """``predict``: every executor gets the model, and every task labels its rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from functools import partial
-from hashlib import blake2b
 
 import numpy as np
 import pyarrow as pa
@@ -14,18 +11,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DataType, FloatType, MapType, StringType
 
-from clasher.adapters.spark.columns import (
-    LABELS,
-    Columns,
-    column,
-    hashed_columns,
-    in_pieces,
-    with_columns,
-)
+from clasher.adapters.spark import columns as cells
+from clasher.adapters.spark.columns import LABELS, Columns, column, in_pieces
 from clasher.adapters.spark.session import context_of
-from clasher.learning.model_file import packed, unpacked
 from clasher.model import Clasher
-from clasher.text.analyzer import Tokenizer
 
 PROBABILITIES = MapType(StringType(), FloatType(), valueContainsNull=False)
 
@@ -63,42 +52,30 @@ def predict(
     >>> [tuple(row) for row in predict(df, model).select("id", "predicted").collect()]
     [(1, ['grain']), (2, None)]
     """
+    Columns(text, None).check(df)
+    return labelled(df, context_of(df).broadcast(model), text, output, probabilities)
+
+
+def labelled(
+    df: DataFrame, sent: Broadcast[Clasher], text: str, output: str,
+    probabilities: str | None = None, hashed: bool = False,
+) -> DataFrame:  # fmt: skip
+    """Add predictions to a data frame; ``hashed`` adds the words, for the driver."""
     added: dict[str, DataType] = {output: LABELS}
     if probabilities is not None:
         added[probabilities] = PROBABILITIES
-    Columns(text, None).check(df)
-    schema = with_columns(df, added)
-    task = partial(label_rows, broadcast(df, model), text, output, probabilities, False)
-    return df.mapInArrow(task, schema).withColumn(output, sf.array_sort(column(output)))
-
-
-class PackedModel:
-    """A model to broadcast; each worker unpacks it once."""
-
-    def __init__(self, content: bytes, tokenizer: Tokenizer | None) -> None:
-        self.content = content
-        self.tokenizer = tokenizer
-        self.digest = blake2b(content, digest_size=16).hexdigest()
-
-
-def broadcast(df: DataFrame, model: Clasher) -> Broadcast[PackedModel]:
-    """Send a model to all executors."""
-    return context_of(df).broadcast(PackedModel(packed(model), model.settings.analyzer.tokenizer))
-
-
-_latest: dict[str, Clasher] = {}  # the last model of this process, by its digest, for other tasks
+    schema = cells.with_columns(df, added | cells.HASHED if hashed else added)
+    task = partial(label_rows, sent, text, output, probabilities, hashed)
+    found = df.mapInArrow(task, schema)
+    return found.withColumn(output, sf.array_sort(column(output)))
 
 
 def label_rows(
-    sent: Broadcast[PackedModel], text: str, output: str, probabilities: str | None, hashed: bool,
+    sent: Broadcast[Clasher], text: str, output: str, probabilities: str | None, hashed: bool,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
     """Label the rows of a partition; ``hashed`` adds their words, for the driver."""
-    digest = sent.value.digest
-    if digest not in _latest:
-        _latest.clear()
-        _latest[digest] = unpacked(sent.value.content, Clasher.load, tokenizer=sent.value.tokenizer)
-    model = _latest[digest]
+    model = sent.value  # a worker loads it once
     for rows in in_pieces(batches):
         documents = model.hash_many(pc.fill_null(rows.column(text), ""))
         if probabilities is None:
@@ -107,7 +84,7 @@ def label_rows(
             labels, found = model.decide_many(documents)
             added = {output: labels.to_arrow(), probabilities: _as_maps(found, model.labels)}
         if hashed:
-            added |= hashed_columns(documents)
+            added |= cells.hashed_columns(documents)
         missing = rows.column(text).is_null()
         columns = [*rows.columns, *(pc.if_else(missing, None, own) for own in added.values())]
         yield pa.RecordBatch.from_arrays(columns, [*rows.schema.names, *added])

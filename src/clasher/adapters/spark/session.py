@@ -1,7 +1,5 @@
 """A Spark session whose workers run this Python, and clasher's errors without Spark's traceback."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

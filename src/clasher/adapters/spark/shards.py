@@ -7,14 +7,12 @@ path that is the same everywhere, or an address that Arrow knows (``s3://``, ``g
 as the result.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -24,7 +22,6 @@ import safetensors.numpy
 from pyarrow import ArrowException, fs
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
-from safetensors import SafetensorError
 
 from clasher.adapters.spark import columns as cells
 from clasher.adapters.spark.columns import HASHED, Columns, column, in_pieces
@@ -37,7 +34,7 @@ from clasher.runtime import shards as core
 from clasher.runtime.shards import Best, Passed, Shard, split
 from clasher.settings import Settings
 from clasher.text.analyzer import Tokenizer
-from clasher.text.hashing import Hashed, Hasher
+from clasher.text.hashing import Hasher
 
 FORMAT = 1
 INDEX = "shards.json"
@@ -77,9 +74,7 @@ class Shards:
         name = _file_name(number)
         content = _read(self.folder, name)
         if _digest(content) != self.digests[number]:
-            raise ModelFileError(
-                f"{self.folder}/{name}: is not the file that was written; write the shards again"
-            )
+            raise ModelFileError(f"{self.folder}/{name}: was changed; write the shards again")
         arrays: dict[str, Any] = safetensors.numpy.load(content)
         first, stop = [*self.firsts, len(self.labels)][number : number + 2]
         settings, labels = self.model_settings(), stop - first
@@ -149,7 +144,7 @@ def _read(folder: str, name: str) -> bytes:
         system, place = _file_system(folder)
         with system.open_input_stream(f"{place}/{name}") as file:
             content: bytes = file.read()
-    except (OSError, ArrowException, SafetensorError) as error:
+    except (OSError, ArrowException) as error:
         raise ModelFileError(
             f"{folder}/{name}: cannot be read; every executor must be able to read the folder of "
             f"the shards: {error}"
@@ -167,22 +162,16 @@ KEY, SHARD, PREDICTED = "key", "shard", "predicted"
 ANSWERS = f"{SHARD} int, labels array<int>, values array<double>, chosen array<int>"
 SETS = f"{PREDICTED} array<string>"
 
+ROUNDS: dict[str, tuple[tuple[str, ...], Callable[[list[Best]], Best] | None]] = {
+    "nearest": ((), core.nearest_of),
+    "scores": (("nearest",), core.best_of),
+    "linear": ((), None),
+    "look": (("nearest", "scores"), None),
+}
+"""The rounds whose results a shard needs, and the function that combines answers (None: the last).
 
-Answer: TypeAlias = Callable[[Shard, Hashed, pa.RecordBatch], Best | Passed]
-ROUNDS: dict[str, tuple[Answer, Callable[[list[Best]], Best] | None]] = {
-    "nearest": (lambda shard, hashed, rows: shard.nearest(hashed), core.nearest_of),
-    "scores": (
-        lambda shard, hashed, rows: shard.scores(hashed, _earlier(rows, "nearest")), core.best_of
-    ),
-    "linear": (lambda shard, hashed, rows: shard.linear(hashed), None),
-    "look": (
-        lambda shard, hashed, rows: shard.look(
-            hashed, _earlier(rows, "nearest"), _earlier(rows, "scores")
-        ),
-        None,
-    ),
-}  # fmt: skip
-"""The answer of a shard in each round, and the function that combines them (None: the last)."""
+A round is named after the method of ``Shard`` that answers.
+"""
 
 
 def predict_sharded(
@@ -272,8 +261,8 @@ def hash_rows(shards: Shards, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
     for rows in in_pieces(batches):
         rows = rows.filter(rows.column("text").is_valid())
         texts = rows.column("text")
-        deep = settings.depth > 1
-        columns = {"text": texts} if deep else cells.hashed_columns(hasher.hash_many(texts))
+        is_deep = settings.depth > 1
+        columns = {"text": texts} if is_deep else cells.hashed_columns(hasher.hash_many(texts))
         yield _batch(rows, [KEY], columns)
 
 
@@ -285,7 +274,7 @@ def ask(shards: Shards, name: str, batches: Iterable[pa.RecordBatch]) -> Iterato
             hashed = shard.hash_many(rows.column("text"))
         else:
             hashed = cells.hashed_rows(rows, shard.hash_many([]).analysis)
-        answer = ROUNDS[name][0](shard, hashed, rows)
+        answer = getattr(shard, name)(hashed, *(_earlier(rows, one) for one in ROUNDS[name][0]))
         chosen = pa.nulls(len(rows), pa.list_(pa.int32()))
         if isinstance(answer, Passed):
             bounds = pa.array(answer.indptr.astype(np.int32))
@@ -319,7 +308,8 @@ def combine(
             for field, best in zip(answers, bests, strict=True):
                 chosen = cells.from_lists(field("chosen"), np.int32)
                 passed.append(Passed(*chosen, best.labels[:, 0], best.values[:, 0]))
-            columns = {PREDICTED: _label_sets(shards, *core.passed_of(passed))}
+            indptr, ids = core.passed_of(passed)
+            columns = {PREDICTED: LabelSets(shards.labels, ids, indptr).to_arrow()}
         yield _batch(rows, [KEY], columns)
 
 
@@ -327,8 +317,8 @@ def label_regions(shards: Shards, batches: Iterable[pa.RecordBatch]) -> Iterator
     """Have the shard of each document's nearest region return its label set."""
     for rows in in_pieces(batches):
         shard = _shard_of(shards, rows)
-        found = shard.regions(_earlier(rows, "nearest").labels[:, 0])
-        yield _batch(rows, [KEY], {PREDICTED: _label_sets(shards, *found)})
+        indptr, ids = shard.regions(_earlier(rows, "nearest").labels[:, 0])
+        yield _batch(rows, [KEY], {PREDICTED: LabelSets(shards.labels, ids, indptr).to_arrow()})
 
 
 def _batch(rows: pa.RecordBatch, kept: list[str], added: dict[str, pa.Array]) -> pa.RecordBatch:
@@ -351,7 +341,3 @@ def _best(labels: pa.Array, values: pa.Array) -> Best:
 
 def _earlier(rows: pa.RecordBatch, name: str) -> Best:
     return _best(rows.column(f"{name}_labels"), rows.column(f"{name}_values"))
-
-
-def _label_sets(shards: Shards, indptr: Any, ids: Any) -> pa.ListArray:
-    return LabelSets(shards.labels, ids, indptr).to_arrow()

@@ -6,8 +6,6 @@ order the documents of a batch. Executors read JSON lines with the reader of the
 fields, labels and bad records mean the same here as everywhere.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,10 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, types
 from pyspark.sql import functions as sf
-from pyspark.sql.types import ArrayType, BooleanType, DataType, MapType, StringType, StructField
-from pyspark.sql.types import StructType as Schema
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from clasher.adapters.spark.columns import LABELS, column
 from clasher.adapters.spark.stream import Write
@@ -31,7 +28,7 @@ from clasher.io.records import FaultError, Fields, LabelValue, missing_column
 FILE_ORDER = ("file", "start")  # the columns that order the documents of files
 VALUE, PLACE = "value", "place"  # the columns of raw records: bytes, and where they come from
 
-_PARTIAL = MapType(StringType(), BooleanType(), valueContainsNull=False)
+_PARTIAL = types.MapType(types.StringType(), types.BooleanType(), valueContainsNull=False)
 
 
 @dataclass(frozen=True)
@@ -45,18 +42,19 @@ class RecordReader:
     labels_required: bool = True  # otherwise a record without their field is unlabelled
 
     @property
-    def added(self) -> dict[str, DataType]:
-        added: dict[str, DataType] = dict.fromkeys(("id", "text", "error", "raw"), StringType())
-        return added | ({"labels": self.labels_type} if self.labelled else {})
+    def added(self) -> types.StructType:
+        added = types.StructType()
+        for name in ("id", "text", "error", "raw"):
+            added.add(name, types.StringType())
+        return added.add("labels", self.labels_type) if self.labelled else added
 
     @property
-    def labels_type(self) -> DataType:
+    def labels_type(self) -> types.DataType:
         return _PARTIAL if self.partial else LABELS
 
     def read(self, records: DataFrame) -> DataFrame:
         kept = [field for field in records.schema.fields if field.name != VALUE]
-        added = [StructField(*pair) for pair in self.added.items()]
-        return records.mapInArrow(self.parse, Schema([*kept, *added]))
+        return records.mapInArrow(self.parse, types.StructType([*kept, *self.added]))
 
     def check_labels(self, labels: object) -> None:
         if labels is not None and isinstance(labels, dict) is not self.partial:
@@ -67,18 +65,15 @@ class RecordReader:
     def parse(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Turn rows of records into rows of documents, without blank lines: a task."""
         decoder = RecordDecoder(self.fields, labelled=self.labelled, required=self.labels_required)
-        types = dict.fromkeys(self.added, pa.string())
-        if self.labelled:
-            partial = pa.map_(pa.string(), pa.bool_())
-            types["labels"] = partial if self.partial else pa.list_(pa.string())
+        schema = to_arrow_schema(self.added)
         for batch in batches:
             lines, places = batch.column(VALUE).to_pylist(), batch.column(PLACE).to_pylist()
             filled = [at for at, line in enumerate(lines) if line is not None and line.strip()]
             rows = [self._row(decoder, lines[at], places[at]) for at in filled]
             kept = batch.take(pa.array(filled, pa.int64())).drop_columns([VALUE])
-            added = [pa.array([row.get(name) for row in rows], types[name]) for name in types]
-            names = [*kept.schema.names, *types]
-            yield pa.RecordBatch.from_arrays([*kept.columns, *added], names)
+            added = pa.RecordBatch.from_pylist(rows, schema)
+            columns, names = [*kept.columns, *added.columns], [*kept.schema.names, *schema.names]
+            yield pa.RecordBatch.from_arrays(columns, names)
 
     def _row(self, decoder: RecordDecoder, line: bytes, place: str) -> dict[str, Any]:
         try:
@@ -115,7 +110,7 @@ def read_files(
     Paths may be on any file system that Spark knows. ``format`` names the format, or the file names
     do; ``delimiter`` and ``encoding`` are for CSV and TSV.
     """
-    return _Files.of(paths, **how).documents(spark.read, list(paths), reader)
+    return _documents(spark.read, list(paths), reader, *_format(paths, **how))
 
 
 def watch_files(
@@ -127,97 +122,91 @@ def watch_files(
     A folder of tables (CSV, TSV, Parquet) must have a first file when the stream starts: its
     columns are those of the stream.
     """
-    kind = _Files.of([folder], **how)
+    kind, options = _format([folder], **how)
     stream: Any = spark.readStream
     if files is not None:
         stream = stream.option("maxFilesPerTrigger", files)
-    if kind.format != "text":
-        stream = stream.schema(kind.load(spark.read, folder).schema)
-    return kind.documents(stream, folder, reader)
+    if kind != "text":
+        stream = stream.schema(_load(spark.read, folder, kind, options).schema)
+    return _documents(stream, folder, reader, kind, options)
 
 
-@dataclass(frozen=True)
-class _Files:
-    format: str
-    options: dict[str, Any]
+def _format(
+    paths: Sequence[str], format: str | None = None,  # noqa: A002
+    delimiter: str | None = None, encoding: str | None = None,
+) -> tuple[str, dict[str, Any]]:  # fmt: skip
+    """Return Spark's name of the format of files, and its options."""
+    if format is None and all(path.endswith("/") or os.path.isdir(path) for path in paths):
+        format = "jsonl" if delimiter is None else "csv"  # noqa: A001
+    found = [InputFile.of(path, format, delimiter, encoding) for path in paths]
+    kinds = {source.kind for source in found}
+    if len(kinds) > 1 or "arrow" in kinds:
+        raise StreamError(
+            f"Spark reads jsonl, csv, tsv or parquet files, of one kind at a time. Got "
+            f"{', '.join(sorted(kinds))}; convert them, or name the kind with --format"
+        )
+    (kind,) = kinds
+    if kind in ("csv", "tsv"):
+        separator = found[0].delimiter or ("," if kind == "csv" else "\t")
+        options = {"header": True, "multiLine": True, "escape": '"', "sep": separator}
+        return "csv", options | {"encoding": found[0].encoding or "UTF-8"}
+    if encoding is not None:
+        raise StreamError(f"--encoding is for csv and tsv, not for {kind}; convert it to UTF-8")
+    return "text" if kind == "jsonl" else kind, {}
 
-    @classmethod
-    def of(
-        cls, paths: Sequence[str], format: str | None = None,  # noqa: A002
-        delimiter: str | None = None, encoding: str | None = None,
-    ) -> _Files:  # fmt: skip
-        if format is None and all(path.endswith("/") or os.path.isdir(path) for path in paths):
-            format = "jsonl" if delimiter is None else "csv"  # noqa: A001
-        found = [InputFile.of(path, format, delimiter, encoding) for path in paths]
-        kinds = {source.kind for source in found}
-        if len(kinds) > 1 or "arrow" in kinds:
-            raise StreamError(
-                f"Spark reads jsonl, csv, tsv or parquet files, of one kind at a time. Got "
-                f"{', '.join(sorted(kinds))}; convert them, or name the kind with --format"
-            )
-        (kind,) = kinds
-        if kind in ("csv", "tsv"):
-            separator = found[0].delimiter or ("," if kind == "csv" else "\t")
-            options = {"header": True, "multiLine": True, "escape": '"', "sep": separator}
-            return cls("csv", options | {"encoding": found[0].encoding or "UTF-8"})
-        if encoding is not None:
-            raise StreamError(f"--encoding is for csv and tsv, not for {kind}; convert it to UTF-8")
-        return cls("text" if kind == "jsonl" else kind, {})
 
-    def load(self, reader: Any, paths: str | list[str]) -> DataFrame:
-        try:
-            df: DataFrame = reader.options(**self.options).format(self.format).load(paths)
-        except AnalysisException as error:
-            reason = str(error).partition("\n")[0].partition(" SQLSTATE")[0].partition("] ")[2]
-            raise StreamError(f"Spark finds nothing to read: {reason}") from error
-        return df
+def _load(
+    spark_reader: Any, paths: str | list[str], kind: str, options: dict[str, Any]
+) -> DataFrame:
+    try:
+        df: DataFrame = spark_reader.options(**options).format(kind).load(paths)
+    except AnalysisException as error:
+        reason = str(error).partition("\n")[0].partition(" SQLSTATE")[0].partition("] ")[2]
+        raise StreamError(f"Spark finds nothing to read: {reason}") from error
+    return df
 
-    def documents(
-        self, spark_reader: Any, paths: str | list[str], reader: RecordReader
-    ) -> DataFrame:
-        df = self.load(spark_reader, paths)
-        file, start = sf.col("_metadata.file_path"), sf.col("_metadata.file_block_start")
-        order = (file.alias("file"), start.alias("start"))
-        if self.format != "text":
-            return df.select(*_document_columns(df, reader, str(paths)), file.alias(PLACE), *order)
-        place = sf.concat(file, sf.lit(", after byte "), start)
-        line = sf.col("value").cast("binary").alias(VALUE)
-        return reader.read(df.select(line, place.alias(PLACE), *order))
+
+def _documents(
+    spark_reader: Any, paths: str | list[str], reader: RecordReader, kind: str, options: Any
+) -> DataFrame:
+    df = _load(spark_reader, paths, kind, options)
+    file, start = sf.col("_metadata.file_path"), sf.col("_metadata.file_block_start")
+    order = (file.alias("file"), start.alias("start"))
+    if kind != "text":
+        return df.select(*_document_columns(df, reader, str(paths)), file.alias(PLACE), *order)
+    place = sf.concat(file, sf.lit(", after byte "), start)
+    line = sf.col("value").cast("binary").alias(VALUE)
+    return reader.read(df.select(line, place.alias(PLACE), *order))
 
 
 def _document_columns(df: DataFrame, reader: RecordReader, source: str) -> list[Column]:
     fields, null = reader.fields, sf.lit(None).cast("string")
-    text = _found(df, fields.text or "", "text", source)
-    id_ = _named(df, fields.id) if fields.id is not None else None
-    id_ = null if id_ is None else id_.cast("string")
-    columns = [id_.alias("id"), text.cast("string").alias("text")]
-    columns += [null.alias("error"), null.alias("raw")]
+    id_ = _found(df, fields.id, None, source).cast("string")
+    text = _found(df, fields.text, "text", source).cast("string")
+    columns = [id_.alias("id"), text.alias("text"), null.alias("error"), null.alias("raw")]
     if reader.labelled:
         labels = _found(df, fields.labels, "labels", source)
         kind = df.select(labels.alias("labels")).schema["labels"].dataType
-        if isinstance(kind, StringType):
+        if isinstance(kind, types.StringType):
             labels = sf.udf(reader.split_labels, reader.labels_type, useArrow=False)(labels)
-        elif not isinstance(kind, ArrayType | MapType):
-            raise StreamError(
-                f"column {fields.labels!r} holds {kind.simpleString()}, not labels; name another "
-                f"one with --labels FIELD"
-            )
+        elif not isinstance(kind, types.ArrayType | types.MapType):
+            held = f"column {fields.labels!r} holds {kind.simpleString()}"
+            raise StreamError(f"{held}, not labels; name another one with --labels FIELD")
         columns.append(labels.alias("labels"))
     return columns
 
 
-def _named(df: DataFrame, name: str) -> Column | None:
+def _found(df: DataFrame, name: str | None, option: str | None, source: str) -> Column:
     """Find a column: one of that very name, else a nested one that dots reach into."""
+    name = name or ""
     if name in df.columns:
         return column(name)
     first, *rest = name.split(".")
-    return sf.col(f"`{first}`.{'.'.join(rest)}") if rest and first in df.columns else None
-
-
-def _found(df: DataFrame, name: str, option: str, source: str) -> Column:
-    if (found := _named(df, name)) is None:
-        raise missing_column(source, name, option, df.columns)
-    return found
+    if rest and first in df.columns:
+        return sf.col(f"`{first}`.{'.'.join(rest)}")
+    if option is None:  # may be missing
+        return sf.lit(None)
+    raise missing_column(source, name, option, df.columns)
 
 
 # ── what a stream writes ─────────────────────────────────────────────────────────────────────────

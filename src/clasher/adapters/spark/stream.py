@@ -12,21 +12,16 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 
 from clasher.adapters.spark.columns import (
-    BUCKETS,
-    COUNTS,
     HASHED,
     LABELS,
     Columns,
@@ -35,13 +30,13 @@ from clasher.adapters.spark.columns import (
     with_columns,
 )
 from clasher.adapters.spark.fit import learn
-from clasher.adapters.spark.predict import broadcast, label_rows
-from clasher.adapters.spark.session import error_in, unwrap_errors
+from clasher.adapters.spark.predict import labelled
+from clasher.adapters.spark.session import context_of, error_in, unwrap_errors
 from clasher.errors import FolderError, SettingError
 from clasher.labels import UNLABELLED, LabelSets
 from clasher.model import Clasher
 from clasher.runtime import deltas
-from clasher.runtime.folder import LockedFolder
+from clasher.runtime.folder import LockedFolder, check_settings
 from clasher.runtime.judged import Identities, Judged
 from clasher.runtime.quality import Quality, figures
 from clasher.runtime.snapshots import MODEL, InitialModel, Snapshots
@@ -178,10 +173,7 @@ def stream(
     if learn_on not in ("driver", "executors"):
         raise SettingError.of("learn_on", "'driver' or 'executors'", learn_on, "stream")
     if model is not None and settings:
-        raise SettingError(
-            f"a stream continues a model with the settings it has: leave out "
-            f"{', '.join(settings)}, or the model"
-        )
+        raise SettingError(f"a model has settings: leave out {', '.join(settings)}, or the model")
     Columns(text, labels, id).check(df)
     with_columns(df, {output: LABELS})
     for name in order:
@@ -228,11 +220,7 @@ def _restored(
             raise FolderError(f"{folder}: no model is whole: {why}. Restore it from a backup.")
     elif model is not None or settings:
         given = Clasher(**settings) if model is None else model
-        if names := learnt.model.settings.differences(given.settings):
-            raise SettingError(
-                f"{folder}: its model was made with other settings ({', '.join(names)}); leave "
-                f"them out to continue it, or name another folder"
-            )
+        check_settings(folder, learnt.model, given.settings)
     return learnt
 
 
@@ -306,8 +294,7 @@ class Batches:
         query = json.loads((self.checkpoint / "metadata").read_text(encoding="utf-8"))["id"]
         if self.learnt.query not in (None, query):
             raise FolderError(
-                f"{self.checkpoint}: is not the checkpoint that the model was learnt with; restore "
-                f"it, or start in another folder"
+                f"{self.checkpoint}: is that of another model; restore it, or use another folder"
             )
         self.learnt.query = query
         last = self.learnt.seq - 1
@@ -324,21 +311,18 @@ class Batches:
         return not settings.keeps_words and settings.depth == 1
 
     def _take(self, batch: DataFrame, number: int) -> None:
-        sent = broadcast(batch, self.learnt.model)
-        schema = with_columns(batch, {self.output: LABELS} | (HASHED if self._hashes else {}))
-        task = partial(label_rows, sent, self.columns.text, self.output, None, self._hashes)
-        rows = batch.mapInArrow(task, schema).withColumn(VALID, self.columns.is_valid(batch))
-        rows = rows.withColumn(self.output, sf.array_sort(column(self.output))).persist()
+        sent = context_of(batch).broadcast(self.learnt.model)
+        rows = labelled(batch, sent, self.columns.text, self.output, hashed=self._hashes)
+        rows = rows.withColumn(VALID, self.columns.is_valid(batch)).persist()
         try:
             if self.write is not None:
-                self.write(rows.drop(VALID, BUCKETS, COUNTS), number)
+                self.write(rows.drop(VALID, *HASHED), number)
             names = [VALID, *self.columns.names, self.output, *self.order]
             if self._hashes:
-                names = [BUCKETS, COUNTS, *(name for name in names if name != self.columns.text)]
+                names = [*HASHED, *(name for name in names if name != self.columns.text)]
             table = rows.select(*map(self.columns.column, dict.fromkeys(names))).toArrow()
             if self.order:
-                order = [(name, "ascending") for name in self.order]
-                table = table.take(pc.sort_indices(table, order))
+                table = table.sort_by([(name, "ascending") for name in self.order])
             valid = table.filter(table.column(VALID))
             truth = LabelSets.of(valid.column(self.columns.labels))
             self._learn(rows, valid, truth)
