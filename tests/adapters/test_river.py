@@ -176,7 +176,7 @@ def test_labels_that_are_not_named_or_not_known_stay_unknown():
         ({"grain", 3.5}, r"a label must be text or an integer. Got 3.5"),
         ({"grain": "yes"}, "label 'grain' must be True, False or None"),
         ({True: True}, "a label must be text or an integer. Got True"),
-        ("grain", "labels must be a mapping to bool, a set or None. Got 'grain'"),
+        ("grain", "labels must be a mapping, a set or None. Got 'grain'"),
         ({1: True}, "label 1 is not text, as those before it; use str"),
     ],
 )

@@ -7,7 +7,6 @@ from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 
 from clasher.errors import LabelError, MissingExtraError, TextError
 from clasher.labels import Labels
@@ -36,6 +35,7 @@ from river import base  # noqa: E402
 
 __all__ = ["ClasherClassifier"]
 
+Document: TypeAlias = str | Mapping[Any, Any]  # a text, or features: names with values
 Label: TypeAlias = str | int
 Kind: TypeAlias = type[str] | type[int] | None  # of all labels; None before the first
 
@@ -50,9 +50,7 @@ def read_labels(labels: Any, kind: Kind) -> tuple[Labels, Kind]:
         known = {str(name): state for name, state in states.items() if state is not None}
         return normal_states(known), kind
     if isinstance(labels, str) or not isinstance(labels, Iterable):
-        raise LabelError(
-            f"labels must be a mapping to bool, a set or None. Got {labels!r} instead."
-        )
+        raise LabelError(f"labels must be a mapping, a set or None. Got {labels!r} instead.")
     names = list(labels)
     return {str(name) for name in names}, _kind(names, kind)
 
@@ -75,19 +73,16 @@ def _state(name: Any, state: Any) -> bool | None:
         return None
     if state in (0, 1):  # also NumPy's booleans
         return bool(state)
-    raise LabelError(
-        f"label {name!r} must be True, False or None (unknown). Got {state!r} instead."
-    )
+    raise LabelError(f"label {name!r} must be True, False or None. Got {state!r} instead.")
 
 
 def rows(batch: Any) -> list[Any]:
     """Return the documents or the labels of a batch: rows of a table, or entries of a column."""
     if _of(batch, "pandas") and hasattr(batch, "columns"):
         return list(batch.to_dict("records"))
-    if _of(batch, "polars") and hasattr(batch, "to_dicts"):
-        return list(batch.to_dicts())
-    if isinstance(batch, pa.Table | pa.RecordBatch | pa.Array | pa.ChunkedArray):
-        return list(batch.to_pylist())
+    for method in ("to_dicts", "to_pylist"):  # of polars, of Arrow
+        if hasattr(batch, method):
+            return list(getattr(batch, method)())
     if isinstance(batch, str | bytes | dict) or not isinstance(batch, Iterable):
         got = type(batch).__name__
         raise TextError(f"a batch must be a data frame, a column or a list. Got {got} instead.")
@@ -109,9 +104,6 @@ def answers(batch: Any, names: Sequence[Any], columns: Any) -> Any:
 
 def _of(value: Any, library: str) -> bool:
     return type(value).__module__.partition(".")[0] == library
-
-
-Document: TypeAlias = str | Mapping[Any, Any]  # a text, or features: names with values
 
 
 class Decisions(dict[Any, bool]):

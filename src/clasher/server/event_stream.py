@@ -87,10 +87,7 @@ class Hub:
         )  # fmt: skip
 
     def watch(self, last: str | None, *, sees_people: bool = True) -> AsyncIterator[bytes]:
-        """Stream the events after the one with id ``last`` until the service stops.
-
-        Without ``sees_people``, events leave out who did something.
-        """
+        """Stream the events after the one with id ``last``; ``sees_people``: with their ``who``."""
         if len(self.watchers) >= WATCHERS:
             raise busy(f"{WATCHERS} clients are watching already", "close other pages", 5.0)
         return self._stream(last, sees_people)

@@ -220,10 +220,7 @@ TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\n" + END
 
 
 def bounded_protocol(limits: Limits) -> type[HttpToolsProtocol]:
-    """Make a protocol for uvicorn that limits heads and connections.
-
-    ``Bounded`` sees a request only when its head is complete; uvicorn would wait for it forever.
-    """
+    """Make a protocol for uvicorn that limits connections, and heads until they are complete."""
 
     class Protocol(HttpToolsProtocol):
         def connection_made(self, transport: Any) -> None:

@@ -64,8 +64,8 @@ class Call:
         accepted = self.request.headers.get("accept", "*/*")
         return LINES in accepted or (JSON not in accepted and self.media_type == LINES)
 
-    async def run(self, work: Callable[..., T], *args: Any, **named: Any) -> T:
-        return await self.service.workers.run(work, *args, **named)
+    async def run(self, work: Callable[..., T], *args: Any) -> T:
+        return await self.service.workers.run(work, *args)
 
     def wait(self, future: Future[T]) -> asyncio.Future[T]:
         """Wait for the engine: a receipt arrives when the lesson is on disk and learnt."""

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -28,7 +28,6 @@ COMBINED = 64  # documents of a combined call
 PIECE = 250  # documents of a call for a large request, before others get their turn
 HISTORY_SECONDS = 5.0  # between two points
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -40,13 +39,12 @@ class Workers:
         self._most = waiting
         self._jobs = 0
 
-    async def run(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+    async def run(self, work: Callable[..., T], *args: Any) -> T:
         if self._jobs >= self._most:
             raise busy("too many requests are being processed")
         self._jobs += 1
         try:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._pool, lambda: work(*args, **named))
+            return await asyncio.get_running_loop().run_in_executor(self._pool, work, *args)
         finally:
             self._jobs -= 1
 

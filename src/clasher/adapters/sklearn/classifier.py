@@ -22,9 +22,6 @@ MOST = 1.0 - float(np.finfo(np.float32).epsneg) / 2.0
 BARELY = float(np.finfo(np.float64).tiny)  # the least decision value of a predicted label
 
 
-_FORMS = {SINGLE: "one label per document", MATRIX: "an indicator matrix", SETS: "sets of labels"}
-
-
 def _log_odds(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     within = np.clip(probabilities, LEAST, MOST)
     return np.asarray(np.log(within) - np.log1p(-within))
@@ -112,8 +109,8 @@ class ClasherClassifier(ClassifierMixin, Fitted, LearningSettings):  # type: ign
 
     def _check_kind(self, targets: Targets) -> None:
         if targets.kind != self._kind:
-            now, before = _FORMS[targets.kind], _FORMS[self._kind]
-            raise LabelError(f"y is {now}, and was {before}; give it as before, or fit another one")
+            forms = f"y is {targets.kind}, and was {self._kind}"
+            raise LabelError(f"{forms}; give it as before, or fit another one")
         if self._kind == MATRIX and len(targets.values) < len(self.classes_):
             now, before = str(len(targets.values)), str(len(self.classes_))
             raise LabelError(f"y has {now} columns, and had {before} before; it may only get more")

@@ -74,10 +74,8 @@ def _is_text(values: Any) -> bool:
         return False
 
 
-SINGLE, MATRIX, SETS = "labels", "matrix", "sets"  # one per document, a column each, sets
-
+SINGLE, MATRIX, SETS = "one label per document", "an indicator matrix", "sets of labels"
 Values = npt.NDArray[Any]
-
 _KINDS = {"U": "text", "T": "text", "O": "text", "b": "booleans", "i": "integers", "u": "integers",
           "f": "floats"}  # fmt: skip
 

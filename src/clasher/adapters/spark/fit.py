@@ -178,11 +178,8 @@ def learn_part(
     start: Broadcast[tuple[bytes, dict[int, tuple[int, bytes]]]], columns: Columns,
     tokenizer: Tokenizer | None, share: Share, batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
-    """Learn a partition: rows of ``MODELS``, with the difference to the model it started from.
-
-    ``start`` has the model, and the word counts of the partitions. No documents give no rows.
-    """
-    number, (content, counts) = partition(), start.value
+    """Learn a partition: return rows of ``MODELS`` with the difference, none without documents."""
+    number, (content, counts) = partition(), start.value  # the model, words of all partitions
     model = unpacked(content, Clasher.load, tokenizer=tokenizer)
     before = Sketch.of(model.state)
     for documents, frequencies in (counts[other] for other in counts if other < number):
@@ -200,10 +197,7 @@ def learn_part(
 def merge_parts(
     fan: int, tokenizer: Tokenizer | None, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Merge every ``fan`` neighbours in rows of ``MODELS``, in the order of their numbers.
-
-    The order is always the same, so the result does not depend on which task finished first.
-    """
+    """Merge every ``fan`` neighbours in rows of ``MODELS``, whichever task finished first."""
     with received_models(batches) as paths:
         for group, numbers in groupby(paths, lambda number: number // fan):
             first, *others = (paths[number] for number in numbers)
