@@ -55,12 +55,16 @@ class TokenFile:
         self._checked = -RECHECKED
 
     def holders(self) -> list[Holder]:
-        self._refresh(force=True)
-        return list(self._holders.values())
+        return list(self._read().values())
 
     def find(self, token: str) -> Holder | None:
         """Find the owner of a token; compare every hash, each in constant time."""
-        self._refresh()
+        if (now := time.monotonic()) - self._checked >= RECHECKED:
+            self._checked = now
+            status = self.path.stat()
+            stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
+            if stamp != self._stamp:
+                self._holders, self._stamp = self._read(), stamp
         wanted, found = _digest(token), None
         for known, holder in self._holders.items():
             if hmac.compare_digest(known, wanted):
@@ -86,22 +90,13 @@ class TokenFile:
             raise SettingError(f"{self.path}: nobody is called {name}")
         self._write(rest)
 
-    def _refresh(self, force: bool = False) -> None:
-        now = time.monotonic()
-        if not force and now - self._checked < RECHECKED:
-            return
-        self._checked = now
+    def _read(self) -> dict[str, Holder]:
         try:
-            status = self.path.stat()
+            lines = self.path.read_text("utf-8").splitlines()
         except OSError as error:
             raise StreamError(f"{self.path}: cannot read tokens: {error.strerror}") from error
-        stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
-        if stamp != self._stamp:
-            self._holders, self._stamp = self._read(), stamp
-
-    def _read(self) -> dict[str, Holder]:
         holders: dict[str, Holder] = {}
-        for number, line in enumerate(self.path.read_text("utf-8").splitlines(), 1):
+        for number, line in enumerate(lines, 1):
             if not line.strip() or line.startswith("#"):
                 continue
             fields = line.split()
@@ -115,3 +110,4 @@ class TokenFile:
         lines = [f"{holder.name} {holder.scope} {known}\n" for known, holder in holders.items()]
         replace_text(self.path, "".join(["# clasher tokens: name scope hash\n", *lines]))
         self.path.chmod(0o600)
+        self._checked = -RECHECKED
