@@ -14,8 +14,8 @@ import clasher
 from clasher.errors import ClasherError
 
 CORE = (
-    "datasets.archives", "datasets.catalog", "datasets.dataset", "datasets.document",
-    "datasets.rcv1", "datasets.source_folder", "datasets.synthetic", "datasets.writers", "errors",
+    "datasets.archives", "datasets.dataset", "datasets.document", "datasets.parquet",
+    "datasets.rcv1", "datasets.synthetic", "errors",
     "evaluate", "kernels.state", "labels", "learning.drift", "learning.explain",
     "learning.late_labels", "learning.memory", "learning.merge", "learning.model_file",
     "learning.relabel", "metrics", "model", "runtime.deltas", "runtime.shards", "settings",

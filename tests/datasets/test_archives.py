@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clasher.datasets.archives import files, members
+from clasher.datasets.archives import members
 from clasher.errors import StreamError
 from clasher.io.records import FaultError
 from tests.datasets.originals import tar, zipped
@@ -175,11 +175,11 @@ def test_the_members_of_a_long_tar_are_forgotten(archive):
 def test_folders_are_read_like_archives(tmp_path):
     for name in ("b.xml", "a.xml", "c.txt"):
         (tmp_path / name).write_text(name)
-    found = list(files(tmp_path, "*.xml"))
+    found = list(members(tmp_path, XML, glob="*.xml"))
     assert [member.name for member in found] == [f"{tmp_path}/a.xml", f"{tmp_path}/b.xml"]
     assert found[0].read() == b"a.xml"
     with pytest.raises(FaultError, match="longer than 4 bytes"):
-        next(files(tmp_path, "*.xml", longest=4)).read()
+        next(members(tmp_path, XML, glob="*.xml", longest=4)).read()
 
 
 def test_an_unknown_compression_is_reported(archive):

@@ -1,4 +1,5 @@
 import gzip
+from functools import partial
 
 import psutil
 import pytest
@@ -6,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clasher.datasets import load
-from clasher.datasets.rcv1 import CODES, Hierarchy, Judgements, Stories
+from clasher.datasets.rcv1 import CODES, Judgements, closed, parse_story, read_hierarchy
 from clasher.errors import MissingDatasetError, RecordError, SettingError, StreamError
 from clasher.io import BadRecords
 from tests.datasets.originals import HIERARCHY, day_zip, gz, newsitem, qrels, tar, tokens, write
@@ -143,17 +144,16 @@ def test_invalid_judgements_are_reported(tmp_path, content):
 def test_the_hierarchy_adds_what_lies_above(tmp_path):
     path = tmp_path / "rcv1.topics.hier.orig"
     path.write_bytes(HIERARCHY)
-    assert Hierarchy(path).closed(["C1511", "E11"]) == [
-        "C1511", "E11", "C151", "C15", "CCAT", "ECAT",
-    ]  # fmt: skip
-    assert Hierarchy(path).closed([]) == []
+    parents = read_hierarchy(path)
+    assert closed(["C1511", "E11"], parents) == ["C1511", "E11", "C151", "C15", "CCAT", "ECAT"]
+    assert closed([], parents) == []
 
 
 def test_an_invalid_hierarchy_is_reported(tmp_path):
     path = tmp_path / "rcv1.topics.hier.orig"
     path.write_bytes(HIERARCHY + b"<html>\n")
     with pytest.raises(StreamError, match="line 8 is not 'parent"):
-        Hierarchy(path)
+        read_hierarchy(path)
 
 
 # ── the stories themselves ───────────────────────────────────────────────────────────────────────
@@ -161,14 +161,14 @@ def test_an_invalid_hierarchy_is_reported(tmp_path):
 
 def test_a_story_is_its_headline_and_paragraphs():
     raw = newsitem(7, headline="Öl & Gas", paragraphs=["It  rose.\n", '"Now" it fell.'])
-    found = Stories(None, None).parse("19960820.zip/7newsML.xml", raw)
+    found = parse_story("19960820.zip/7newsML.xml", raw, None, None)
     assert found.text == 'Öl & Gas\nIt rose.\n"Now" it fell.'
     assert (found.id, found.date, found.labels) == ("7", "1996-08-20", ["E11", "ECAT"])
 
 
 def test_a_story_without_headline_has_its_title():
     raw = newsitem(7).replace(b"<headline>", b"<x>").replace(b"</headline>", b"</x>")
-    assert Stories(None, None).parse("", raw).text.startswith("MEXICO: Recovery")
+    assert parse_story("", raw, None, None).text.startswith("MEXICO: Recovery")
 
 
 def test_days_come_in_order_and_their_stories_by_number(tmp_path):
@@ -301,11 +301,11 @@ def test_a_zip_that_was_cut_off_is_reported(tmp_path, length):
 def test_odd_encodings_are_read_as_they_say():
     for encoding in ("iso-8859-1", "utf-8", "windows-1252"):
         raw = newsitem(7, headline="Café Ölpreis", encoding=encoding)
-        assert Stories(None, None).parse("", raw).text.startswith("Café Ölpreis")
+        assert parse_story("", raw, None, None).text.startswith("Café Ölpreis")
 
 
 def test_a_date_is_that_of_the_zip_or_of_the_story():
-    parse = Stories(None, None).parse
+    parse = partial(parse_story, judgements=None, parents=None)
     assert parse("rcv1/19960821.zip/7newsML.xml", newsitem(7)).date == "1996-08-21"
     assert parse("rcv1/7newsML.xml", newsitem(7)).date == "1996-08-20"
 

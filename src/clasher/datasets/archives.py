@@ -43,8 +43,7 @@ _COMPRESSED: Final[dict[bytes, Callable[[IO[bytes]], Any]]] = {
 }
 _END: Final = 1024  # the least zeros at the end of a tar
 
-_Opener: TypeAlias = Callable[[], Any]
-_Explain: TypeAlias = Callable[[Exception], Exception]
+_Read: TypeAlias = Callable[[int], bytes]
 
 
 class Member(NamedTuple):
@@ -58,6 +57,7 @@ def members(
     path: Path,
     pattern: re.Pattern[str],
     *,
+    glob: str = "*",
     key: Callable[[str], Any] = str,
     longest: int = LONGEST_MEMBER,
 ) -> Generator[Member]:
@@ -65,21 +65,19 @@ def members(
 
     Members of a zip come in the order of ``key(name)``; those of a tar in the order of the file,
     and each has to be read before the next. ``StreamError``: one of them is damaged or cut off.
+    The members of a folder are its files that match ``glob``, in the order of ``key(name)``.
     """
+    if path.is_dir():
+        for each in sorted(path.glob(glob), key=lambda file: key(file.name)):
+            read = _reader(partial(each.open, "rb"), each.stat().st_size, _fault)
+            yield Member(each.as_posix(), partial(read, longest))
+        return
     try:
         with open(path, "rb") as file:
-            yield from _Walk(pattern, key, longest).members(file, str(path), 0)
+            for name, read in _walk(file, str(path), pattern, key, 0):
+                yield Member(name, partial(read, longest))
     except OSError as error:
         raise damaged(str(path), error) from error
-
-
-def files(
-    folder: Path, pattern: str, *, key: Callable[[str], Any] = str, longest: int = LONGEST_MEMBER
-) -> Generator[Member]:
-    """Yield the files of a folder that match a pattern, such as unpacked members."""
-    for path in sorted(folder.glob(pattern), key=lambda path: key(path.name)):
-        opener = partial(path.open, "rb")
-        yield _member(path.as_posix(), opener, path.stat().st_size, longest, _fault)
 
 
 def damaged(name: str, error: Exception) -> StreamError:
@@ -89,70 +87,60 @@ def damaged(name: str, error: Exception) -> StreamError:
     return StreamError(f"{name} is damaged or incomplete ({_reason(error)}); get it again")
 
 
-class _Walk(NamedTuple):
-    pattern: re.Pattern[str]
-    key: Callable[[str], Any]
-    longest: int
-
-    def members(self, file: IO[bytes], name: str, depth: int) -> Iterator[Member]:
-        walk = self._zip if file.read(2) == b"PK" else self._tar
-        file.seek(0)
-        yield from walk(file, name, depth)
-
-    def _zip(self, file: IO[bytes], name: str, depth: int) -> Iterator[Member]:
-        try:
-            archive = zipfile.ZipFile(file)
-        except UNREADABLE as error:
-            raise damaged(name, error) from error
-        with archive:
-            inside = [entry for entry in archive.infolist() if not entry.is_dir()]
-            for entry in sorted(inside, key=lambda entry: self.key(entry.filename)):
-                inner, opener = f"{name}/{entry.filename}", partial(archive.open, entry)
-                yield from self._found(inner, opener, entry.file_size, _fault, depth)
-
-    def _tar(self, file: IO[bytes], name: str, depth: int) -> Iterator[Member]:
-        def cut_off(error: Exception) -> Exception:
-            return damaged(name, error)  # all that follows is lost too
-
-        try:
-            stream = _decompressed(file)
-            # As a stream: without seeking, a tar cannot send its reader elsewhere.
-            with tarfile.open(fileobj=stream, mode="r|") as archive:
-                while (entry := archive.next()) is not None:
-                    archive.members = []  # type: ignore[attr-defined]  # tarfile would keep them all
-                    if entry.isreg():
-                        inner, opener = f"{name}/{entry.name}", partial(archive.extractfile, entry)
-                        yield from self._found(inner, opener, entry.size, cut_off, depth)
-            while stream.read(BLOCK):  # to the checksum at the end, to notice a cut
-                pass
-        except UNREADABLE as error:
-            raise cut_off(error) from error
-
-    def _found(
-        self, name: str, opener: _Opener, size: int, explain: _Explain, depth: int
-    ) -> Iterator[Member]:
-        if self.pattern.search(name):
-            yield _member(name, opener, size, self.longest, explain)
-        elif ARCHIVE.search(name) and depth < DEEPEST:
+def _walk(
+    file: IO[bytes], name: str, pattern: re.Pattern[str], key: Callable[[str], Any], depth: int
+) -> Iterator[tuple[str, _Read]]:
+    for inner, read in _entries(file, name, key):
+        if pattern.search(inner):
+            yield inner, read
+        elif ARCHIVE.search(inner) and depth < DEEPEST:
             try:
-                content = _member(name, opener, size, LONGEST_ARCHIVE, explain).read()
+                content = io.BytesIO(read(LONGEST_ARCHIVE))
             except FaultError as fault:
-                raise StreamError(f"{name}: {fault}; get it again") from fault
-            yield from self.members(io.BytesIO(content), name, depth + 1)
+                raise StreamError(f"{inner}: {fault}; get it again") from fault
+            yield from _walk(content, inner, pattern, key, depth + 1)
 
 
-def _member(name: str, opener: _Opener, size: int, longest: int, explain: _Explain) -> Member:
-    def read() -> bytes:
+def _entries(file: IO[bytes], name: str, key: Callable[[str], Any]) -> Iterator[tuple[str, _Read]]:
+    is_zip = file.read(2) == b"PK"
+    file.seek(0)
+    archive: Any
+    try:
+        if is_zip:
+            with zipfile.ZipFile(file) as archive:
+                inside = [entry for entry in archive.infolist() if not entry.is_dir()]
+                for entry in sorted(inside, key=lambda entry: key(entry.filename)):
+                    opener = partial(archive.open, entry)
+                    yield f"{name}/{entry.filename}", _reader(opener, entry.file_size, _fault)
+            return
+        stream = _decompressed(file)
+        cut_off = partial(damaged, name)  # all that follows is lost too
+        # As a stream: without seeking, a tar cannot send its reader elsewhere.
+        with tarfile.open(fileobj=stream, mode="r|") as archive:
+            while (entry := archive.next()) is not None:
+                archive.members = []  # tarfile would keep them all
+                if entry.isreg():
+                    opener = partial(archive.extractfile, entry)
+                    yield f"{name}/{entry.name}", _reader(opener, entry.size, cut_off)
+        while stream.read(BLOCK):  # to the checksum at the end, to notice a cut
+            pass
+    except UNREADABLE as error:
+        raise damaged(name, error) from error
+
+
+def _reader(
+    opener: Callable[[], Any], size: int, explain: Callable[[Exception], Exception]
+) -> _Read:
+    def read(longest: int) -> bytes:
         if size > longest:
             raise FaultError(f"it is longer than {longest:,} bytes, which no document is")
         try:
             with opener() as file:
-                content: bytes = file.read(size)
+                return bytes(file.read(size))
         except UNREADABLE as error:
             raise explain(error) from error
-        return content
 
-    return Member(name, read)
+    return read
 
 
 def _decompressed(file: IO[bytes]) -> IO[bytes]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Generator, Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -16,9 +17,8 @@ from typing import Final
 import msgspec
 
 from clasher.datasets.archives import UNREADABLE, damaged
-from clasher.datasets.dataset import DAYS, Dataset
-from clasher.datasets.document import Document, day, distinct, lines
-from clasher.datasets.source_folder import Folder, matching, text_blocks
+from clasher.datasets.dataset import Dataset, Folder, matching, text_blocks
+from clasher.datasets.document import Document, by_date, distinct, lines, moment
 from clasher.errors import StreamError
 from clasher.io.lines import BLOCK, Overlong, split_lines, too_long
 from clasher.io.records import FaultError, invalid_utf8
@@ -33,6 +33,7 @@ LONGEST_LINE: Final = 16 << 20
 _SNAPSHOT: Final = "arxiv-metadata-oai*.json"
 _ENDINGS: Final = ("", ".gz", ".zst", ".xz", ".zip")
 _FILES: Final = (*(f"{_SNAPSHOT}{end}" for end in _ENDINGS), "archive.zip", "arxiv.zip")
+_find = partial(matching, patterns=_FILES)
 _CREATED: Final = re.compile(r"\w{3}, +(\d{1,2}) (\w{3}) (\d{4}) (\d\d:\d\d:\d\d)")
 
 
@@ -51,19 +52,14 @@ class _Paper(msgspec.Struct, gc=False):
 _decode = msgspec.json.Decoder(_Paper).decode
 
 
-def find(path: Path) -> list[Path]:
-    """Find the snapshot in a folder, plain or compressed."""
-    return matching(path, _FILES)
-
-
 def read(folder: Folder) -> Generator[Document]:
     """Yield all papers in the order of their first versions."""
-    path = folder.only(find(folder.path), "snapshot")
+    path = folder.only(_find(folder.path), "snapshot")
     blocks = _zip_blocks(path) if path.suffix == ".zip" else text_blocks(path)
     numbered = enumerate(chain.from_iterable(split_lines(blocks, LONGEST_LINE)), 1)
     records = (pair for pair in numbered if pair[1] or isinstance(pair[1], Overlong))
     papers = folder.parsed(str(path), records, parse, lambda line: getattr(line, "head", line))
-    yield from folder.by_date(papers)
+    yield from by_date(papers, on_held=folder.on_held)
 
 
 def _zip_blocks(path: Path) -> Iterator[bytes]:
@@ -89,18 +85,15 @@ def parse(line: bytes) -> Document:
         raise invalid_utf8(line) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise FaultError(str(error)) from None
-    categories = paper.categories.split()
-    if not categories:
+    labels = distinct(ALIASES.get(name, name) for name in paper.categories.split())
+    if not labels:
         raise FaultError("field 'categories' is empty")
-    labels = distinct([ALIASES.get(name, name) for name in categories])
     created = paper.versions[0].created if paper.versions else ""
-    found = _CREATED.match(created)
-    date = day(found[3], found[2], found[1]) if found else None
-    if found is None or date is None:
+    date = moment(_CREATED.match(created))
+    if date is None:
         reason = f"its first version has date {created!r}" if created else "it has no version"
         raise FaultError(reason)
-    text = lines(paper.title, paper.abstract)
-    return Document(paper.id, f"{date}T{found[4]}", text, labels)
+    return Document(paper.id, date, lines(paper.title, paper.abstract), labels)
 
 
 ARXIV = Dataset(
@@ -108,13 +101,10 @@ ARXIV = Dataset(
     title="arXiv Dataset (metadata)",
     about="All papers of arXiv, in the order of first versions: title and abstract.",
     labels="categories, by their canonical names: cs.SY is eess.SY, stat.TH is math.ST, …",
-    documents=None,
-    classes=None,
     licence="CC0 1.0 (metadata)",
     source="Cornell University, 'arXiv Dataset' "
     "(https://www.kaggle.com/datasets/Cornell-University/arxiv)",
     files=("arxiv-metadata-oai-snapshot.json", "the zip it comes in"),
-    finder=find,
+    finder=_find,
     reader=read,
-    splits={"days": DAYS},
 )

@@ -1,20 +1,23 @@
-"""Datasets: their description, their splits and their documents."""
+"""Datasets: their description, their splits, their folder and their documents."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, Self, TypeAlias
+from typing import Final, Literal, Self, TypeAlias, TypeVar
 
+from clasher.datasets.archives import Member
 from clasher.datasets.document import Document
-from clasher.datasets.source_folder import Folder
 from clasher.errors import MissingDatasetError, SettingError, StreamError
-from clasher.io.formats import Reading
+from clasher.io.formats import COMPRESSIONS, InputFile, Reading
+from clasher.io.lines import read_blocks
+from clasher.io.records import FaultError
 from clasher.io.writers import BadRecords
 
+T = TypeVar("T")
 Part: TypeAlias = Literal["train", "test"]
 PARTS: Final[tuple[Part, ...]] = ("train", "test")
 
@@ -48,6 +51,71 @@ DAYS: Final = Split(
 )
 
 
+@dataclass(slots=True)
+class Folder:
+    """An opened folder, or a single file in its place."""
+
+    path: Path
+    reading: Reading = field(default_factory=Reading)  # the policy for bad records, and counts
+    on_held: Callable[[int], None] | None = None  # gets the number of documents to be sorted
+
+    def parsed(
+        self, name: str, records: Iterable[tuple[int, T]], parse: Callable[[T], Document],
+        raw: Callable[[T], bytes],
+    ) -> Iterator[Document]:  # fmt: skip
+        """Parse numbered records; hand bad ones, as ``raw`` bytes, to the policy."""
+        for number, record in records:
+            self.reading.records += 1
+            try:
+                yield parse(record)
+            except FaultError as fault:
+                self.reading.reject(name, number, fault, raw(record))
+
+    def parsed_members(
+        self, members: Generator[Member], parse: Callable[[str, bytes], Document | None]
+    ) -> Iterator[Document]:
+        """Parse a document from each member; ``parse`` returns None to leave one out."""
+        with closing(members):
+            for member in members:
+                self.reading.records += 1
+                raw = None
+                try:
+                    raw = member.read()
+                    document = parse(member.name, raw)
+                except FaultError as fault:
+                    self.reading.reject(member.name, 1, fault, raw)
+                    continue
+                if document is not None:
+                    yield document
+
+    def only(self, found: list[Path], what: str) -> Path:
+        """Return the only file found."""
+        if len(found) > 1:
+            names = ", ".join(path.name for path in found)
+            raise StreamError(f"{self.path} has more than one {what} ({names}): name one of them")
+        return found[0]
+
+
+def text_blocks(path: Path) -> Iterator[bytes]:
+    """Read a text file, decompressed according to its extension."""
+    if not path.stat().st_size:
+        raise StreamError(f"{path} is empty; get it again")
+    compression = COMPRESSIONS.get(path.suffix.removeprefix("."))
+    return read_blocks(InputFile(str(path), "text", compression))
+
+
+def matching(path: Path, patterns: Iterable[str]) -> list[Path]:
+    """Return the files of a folder that match the first pattern with a match, or the file."""
+    for pattern in patterns:
+        if path.is_file():
+            found = [path] if path.match(pattern) else []
+        else:
+            found = sorted(p for p in path.glob(pattern) if p.is_file())
+        if found:
+            return found
+    return []
+
+
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
     """A corpus as its owners distribute it.
@@ -74,14 +142,14 @@ class Dataset:
     title: str
     about: str
     labels: str
-    documents: int | None
-    classes: int | None
+    documents: int | None = None
+    classes: int | None = None
     licence: str
     source: str
     files: tuple[str, ...]
     finder: Callable[[Path], list[Path]] = field(repr=False)
     reader: Callable[[Folder], Generator[Document]] = field(repr=False)
-    splits: Mapping[str, Split] = field(default_factory=dict, repr=False)
+    splits: Mapping[str, Split] = field(default_factory=lambda: {"days": DAYS}, repr=False)
     undated: str = "use another split"
 
     def find(self, folder: str | os.PathLike[str]) -> list[Path]:

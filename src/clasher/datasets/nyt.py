@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from clasher.datasets.archives import files, members
-from clasher.datasets.dataset import DAYS, Dataset
-from clasher.datasets.document import Document, day, distinct, lines, tidy
-from clasher.datasets.safe_xml import parse as parse_xml
-from clasher.datasets.safe_xml import text_of
-from clasher.datasets.source_folder import Folder, matching
+from clasher.datasets.archives import members
+from clasher.datasets.dataset import Dataset, Folder, matching
+from clasher.datasets.document import Document, by_date, day, distinct, lines, tidy
+from clasher.datasets.safe_xml import parse_xml, text_of
 from clasher.io.records import FaultError
 
 DESCRIPTORS: Final = (
@@ -48,8 +46,8 @@ def find(path: Path) -> list[Path]:
 def read(folder: Folder) -> Generator[Document]:
     """Yield all articles in time order, sorted month by month."""
     for path in find(folder.path):
-        found = files(path, "[0-3][0-9]/*.xml") if path.is_dir() else members(path, _ARTICLE)
-        yield from folder.by_date(folder.parsed_members(found, parse))
+        found = members(path, _ARTICLE, glob="[0-3][0-9]/*.xml")
+        yield from by_date(folder.parsed_members(found, parse), on_held=folder.on_held)
 
 
 def parse(name: str, raw: bytes) -> Document:
@@ -67,7 +65,7 @@ def parse(name: str, raw: bytes) -> Document:
         text_of(root.find("body/body.head/hedline/hl1")),
         *map(text_of, paragraphs or root.iterfind(content.format("lead_paragraph"))),
     )
-    labels = distinct([tidy(text_of(element)) for element in root.iterfind(DESCRIPTORS)])
+    labels = distinct(tidy(text_of(element)) for element in root.iterfind(DESCRIPTORS))
     own = own or name.rpartition("/")[2].removesuffix(".xml")
     return Document(own, _date(root, name), text, labels or None)
 
@@ -101,5 +99,4 @@ NYT = Dataset(
     files=("the folder data with 1987/01.tgz … 2007/06.tgz", "one archive of all"),
     finder=find,
     reader=read,
-    splits={"days": DAYS},
 )

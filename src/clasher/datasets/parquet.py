@@ -1,11 +1,16 @@
-"""A Parquet file with the columns ``id``, ``date``, ``text`` and ``labels``, in stream order."""
+"""Datasets in files: Parquet, which is read and written, and JSON lines, which are written.
+
+A Parquet file has the columns ``id``, ``date``, ``text`` and ``labels``, in stream order.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -13,43 +18,38 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from clasher.datasets.archives import damaged
-from clasher.datasets.dataset import DAYS, Dataset
+from clasher.datasets.dataset import Dataset, Folder, matching
 from clasher.datasets.document import Document
-from clasher.datasets.source_folder import Folder, matching
-from clasher.errors import StreamError
+from clasher.durable import replaced
+from clasher.errors import SettingError, StreamError
+from clasher.io.formats import BATCH_BYTES
 from clasher.io.lines import BLOCK
 from clasher.io.records import FaultError
+from clasher.io.writers import STANDARD_OUTPUT, Closing, LineWriter, failure
 
 SCHEMA: Final = pa.schema(
     {"id": pa.string(), "date": pa.string(), "text": pa.string(), "labels": pa.list_(pa.string())}
 )
-_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
-
 ROWS: Final = 1000  # read at once
+ROW_GROUP: Final = 20_000  # rows written at once, which compress well
 
-
-def find(path: Path) -> list[Path]:
-    """Find the Parquet files in a folder, or the named one."""
-    return matching(path, ["*.parquet"])
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
+_find = partial(matching, patterns=("*.parquet",))
 
 
 def read(folder: Folder) -> Generator[Document]:
     """Yield all rows in the order of the file."""
-    path = folder.only(find(folder.path), "Parquet file")
+    path = folder.only(_find(folder.path), "Parquet file")
     try:
         with pq.ParquetFile(path, pre_buffer=False, buffer_size=BLOCK) as file:
-            columns = file.schema_arrow.names
             for name in SCHEMA.names:
-                if name not in columns:
-                    raise StreamError(
-                        f"{path} has no column {name!r}; a dataset in Parquet needs "
-                        f"{', '.join(SCHEMA.names)}"
-                    )
+                if name not in file.schema_arrow.names:
+                    needs = f"a dataset in Parquet needs {', '.join(SCHEMA.names)}"
+                    raise StreamError(f"{path} has no column {name!r}; {needs}")
             batches = file.iter_batches(ROWS, columns=SCHEMA.names, use_threads=False)
             rows = enumerate(chain.from_iterable(batch.to_pylist() for batch in batches), 1)
-            yield from folder.parsed(
-                str(path), rows, parse, lambda row: msgspec.json.encode(row, enc_hook=str)
-            )
+            encode = partial(msgspec.json.encode, enc_hook=str)
+            yield from folder.parsed(str(path), rows, parse, encode)
     except (pa.ArrowException, OSError) as error:
         raise damaged(str(path), error) from error
 
@@ -73,13 +73,72 @@ PARQUET = Dataset(
     about="A file with the columns id, date (text or null), text and labels (lists of text), in "
     "stream order, as `clasher datasets read NAME FOLDER --to FILE.parquet` writes it.",
     labels="its own",
-    documents=None,
-    classes=None,
     licence="its own",
     source="its author",
     files=("a .parquet file",),
-    finder=find,
+    finder=_find,
     reader=read,
-    splits={"days": DAYS},
     undated="this file has no dates to split it by",
 )
+
+
+class DocumentWriter(Closing):
+    """Writes documents batch by batch; the file appears when ``finish`` is called.
+
+    The path ``-`` stands for JSON lines on standard output.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        extension = os.path.splitext(self.path)[1].lower()
+        self._files = ExitStack()  # closing renames the file, unless there was an error
+        self._rows: list[dict[str, Any]] = []
+        self._bytes = 0
+        self._out: LineWriter | pq.ParquetWriter
+        if self.path == STANDARD_OUTPUT:
+            self._out = LineWriter(STANDARD_OUTPUT)
+        elif extension in (".jsonl", ".ndjson", ".json", ".parquet"):
+            with _failing(self.path):
+                own = self._files.enter_context(replaced(self.path))
+                if extension == ".parquet":
+                    self._out = pq.ParquetWriter(own, SCHEMA, compression="zstd")
+                else:
+                    self._out = LineWriter(own, self.path)
+        else:
+            raise SettingError(f"{self.path}: the extension must be .jsonl or .parquet")
+
+    def write(self, documents: Sequence[Document]) -> None:
+        self._rows += [{name: getattr(one, name) for name in SCHEMA.names} for one in documents]
+        self._bytes += sum(len(one.text) for one in documents)
+        is_full = len(self._rows) >= ROW_GROUP or self._bytes > BATCH_BYTES
+        if is_full or isinstance(self._out, LineWriter):
+            self._flush()
+
+    def finish(self) -> None:
+        """Complete the file, and give it its name."""
+        self._flush()
+        with _failing(self.path):
+            self._out.close()
+            self._files.close()
+
+    def close(self) -> None:
+        """Delete the file if it was not finished."""
+        self._out.close()
+        with suppress(StreamError):
+            self._files.__exit__(StreamError, StreamError("not finished"), None)
+
+    def _flush(self) -> None:
+        rows, self._rows, self._bytes = self._rows, [], 0
+        if isinstance(self._out, LineWriter):
+            self._out.write_lines(rows)
+        elif rows:
+            with _failing(self.path):
+                self._out.write_table(pa.Table.from_pylist(rows, SCHEMA))
+
+
+@contextmanager
+def _failing(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise failure(path, error) from error

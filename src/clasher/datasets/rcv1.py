@@ -20,23 +20,21 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Final, NamedTuple
-from xml.etree.ElementTree import Element
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from clasher.datasets.archives import damaged, files, members
-from clasher.datasets.dataset import DAYS, Dataset, Split
-from clasher.datasets.document import Document, day, distinct, lines
-from clasher.datasets.safe_xml import parse, text_of
-from clasher.datasets.source_folder import Folder, matching, text_blocks
+from clasher.datasets.archives import damaged, members
+from clasher.datasets.dataset import DAYS, Dataset, Folder, Split, matching, text_blocks
+from clasher.datasets.document import Document, by_date, day, distinct, lines
+from clasher.datasets.safe_xml import parse_xml, text_of
 from clasher.errors import StreamError
 from clasher.io.lines import split_lines
 from clasher.io.records import FaultError
@@ -57,17 +55,15 @@ def read(folder: Folder) -> Generator[Document]:
     """Yield all stories in time order."""
     path = folder.path
     judgements = next(map(Judgements, _near(path, _JUDGEMENTS)), None)
-    hierarchy = next(map(Hierarchy, _near(path, _HIERARCHY)), None)
-    parse_story = Stories(judgements, hierarchy).parse
+    parents = next(map(read_hierarchy, _near(path, _HIERARCHY)), None)
+    parse = partial(parse_story, judgements=judgements, parents=parents)
     if days := day_files(path):
         for each in days:  # the stories of a day are in the order of their numbers
-            stories = members(each, _STORY, key=_number)
-            if each.is_dir():
-                stories = files(each, "*.xml", key=_number)
-            yield from folder.parsed_members(stories, parse_story)
+            stories = members(each, _STORY, glob="*.xml", key=_number)
+            yield from folder.parsed_members(stories, parse)
     elif archives := matching(path, _ARCHIVES):
         stories = members(archives[0], _STORY, key=_number)
-        yield from folder.by_date(folder.parsed_members(stories, parse_story))
+        yield from by_date(folder.parsed_members(stories, parse), on_held=folder.on_held)
     else:
         tokens = _tokens(path)
         missing = [f"lyrl2004_tokens_{part}.dat.gz" for part in TOKENS if part not in tokens]
@@ -117,47 +113,40 @@ class Judgements:
             )  # fmt: skip
         except (pa.ArrowException, OSError) as error:
             raise damaged(str(path), error) from error
-        table = table.filter(pc.equal(table["judgement"], 1))
-        topics = table["topic"].combine_chunks().dictionary_encode()
-        stories = table["story"].to_numpy()
-        order = np.argsort(stories, kind="stable")
-        self._names: list[str] = topics.dictionary.to_pylist()
-        self._topics = topics.indices.to_numpy()[order]
-        self._stories, starts = np.unique(stories[order], return_index=True)
-        self._starts = np.append(starts, len(stories))
+        judged = table.filter(pc.equal(table["judgement"], 1))
+        topics = judged.group_by("story", use_threads=False).aggregate([("topic", "list")])
+        topics = topics.sort_by("story")
+        self._stories, self._topics = topics["story"].to_numpy(), topics["topic_list"]
 
     def of(self, story: int) -> list[str]:
         """Return the topics of a story, an empty list if RCV1-v2 does not have it."""
         place = int(np.searchsorted(self._stories, story))
-        if place == len(self._stories) or self._stories[place] != story:
-            return []
-        start, stop = self._starts[place : place + 2]
-        return [self._names[topic] for topic in self._topics[start:stop].tolist()]
+        is_there = place < len(self._stories) and self._stories[place] == story
+        return list(self._topics[place].as_py()) if is_there else []
 
 
-class Hierarchy:
-    """The parents of topics; a line is ``parent: ECAT  child: E11  child-description: …``."""
+def read_hierarchy(path: Path) -> dict[str, str]:
+    """Read the parents of topics; a line is ``parent: ECAT  child: E11  child-description: …``."""
+    parents: dict[str, str] = {}
+    text = b"".join(text_blocks(path)).decode("latin-1")
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split()
+        if words[0:4:2] == ["parent:", "child:"] and len(words) > 3:
+            parents[words[3]] = words[1]
+        elif words:
+            rule = "is not 'parent: … child: …'"
+            raise StreamError(f"{path}, line {number} {rule}; get the file again")
+    return parents
 
-    def __init__(self, path: Path) -> None:
-        self.parents: dict[str, str] = {}
-        text = b"".join(text_blocks(path)).decode("latin-1")
-        for number, line in enumerate(text.splitlines(), 1):
-            words = line.split()
-            if words[0:4:2] == ["parent:", "child:"] and len(words) > 3:
-                self.parents[words[3]] = words[1]
-            elif words:
-                rule = "is not 'parent: … child: …'"
-                raise StreamError(f"{path}, line {number} {rule}; get the file again")
 
-    def closed(self, topics: list[str]) -> list[str]:
-        """Add the topics above these, leaving out inner nodes that are no topics."""
-        found = list(topics)
-        for topic in topics:
-            above = topic
-            while above := self.parents.get(above, ""):
-                if above in CODES:
-                    found.append(above)
-        return distinct(found)
+def closed(topics: list[str], parents: Mapping[str, str]) -> list[str]:
+    """Add the topics above these, leaving out inner nodes that are no topics."""
+    found = list(topics)
+    for topic in topics:
+        while topic := parents.get(topic, ""):
+            if topic in CODES:
+                found.append(topic)
+    return distinct(found)
 
 
 # ── stories ───────────────────────────────────────────────────────────────────────────────────────
@@ -179,37 +168,33 @@ def day_files(path: Path) -> list[Path]:
     return [found[day] for day in sorted(found)]
 
 
-class Stories(NamedTuple):
-    """Reads stories: the headline (or else the title) and the paragraphs, a line each.
+def parse_story(
+    name: str, raw: bytes, judgements: Judgements | None, parents: Mapping[str, str] | None
+) -> Document | None:
+    """Parse a story: the headline (or else the title) and the paragraphs, a line each.
 
     With judgements, only the stories of RCV1-v2 are read, and these are their topics. Otherwise
-    topics are those in the stories, and the hierarchy adds the topics above them.
+    topics are those in the stories, and those above them in the hierarchy.
     """
-
-    judgements: Judgements | None
-    hierarchy: Hierarchy | None
-
-    def parse(self, name: str, raw: bytes) -> Document | None:
-        root = parse(raw)
-        number = root.get("itemid", "")
-        if root.tag != "newsitem" or not number.isdecimal():
-            raise FaultError("it is not a <newsitem itemid=…>")
-        if self.judgements is None:
-            labels = self._codes(root)
-        elif not (labels := self.judgements.of(int(number))):
+    root = parse_xml(raw)
+    number = root.get("itemid", "")
+    if root.tag != "newsitem" or not number.isdecimal():
+        raise FaultError("it is not a <newsitem itemid=…>")
+    if judgements is not None:
+        labels = judgements.of(int(number))
+        if not labels:
             return None
-        title = text_of(root.find("headline")) or text_of(root.find("title"))
-        text = lines(title, *map(text_of, root.iterfind("text/p")))
-        return Document(str(int(number)), _date(name, root.get("date", "")), text, labels or None)
-
-    def _codes(self, root: Element) -> list[str]:
-        if root.find("metadata") is None:
-            raise FaultError("it has no <metadata>, so no codes")
+    elif root.find("metadata") is None:
+        raise FaultError("it has no <metadata>, so no codes")
+    else:
         codes = root.iterfind("metadata/codes[@class='bip:topics:1.0']/code")
-        found = [code.get("code", "") for code in codes]
-        if "" in found:
+        labels = [code.get("code", "") for code in codes]
+        if "" in labels:
             raise FaultError("one of its topics is a <code> without the attribute code")
-        return distinct(found) if self.hierarchy is None else self.hierarchy.closed(found)
+        labels = closed(labels, parents or {})
+    title = text_of(root.find("headline")) or text_of(root.find("title"))
+    text = lines(title, *map(text_of, root.iterfind("text/p")))
+    return Document(str(int(number)), _date(name, root.get("date", "")), text, labels or None)
 
 
 def _number(name: str) -> int:

@@ -17,15 +17,15 @@ from html.entities import html5
 from pathlib import Path
 from typing import Final
 
-from clasher.datasets.archives import files, members
-from clasher.datasets.dataset import DAYS, Dataset, Part, Split
-from clasher.datasets.document import Document, day, distinct, lines, tidy
-from clasher.datasets.source_folder import Folder, matching
+from clasher.datasets.archives import members
+from clasher.datasets.dataset import DAYS, Dataset, Folder, Part, Split, matching
+from clasher.datasets.document import Document, by_date, distinct, lines, moment, tidy
 from clasher.errors import StreamError
 from clasher.io.records import FaultError
 
 FILES: Final = tuple(f"reut2-{number:03}.sgm" for number in range(22))
 
+_SGML: Final = "reut2-0[0-2][0-9].sgm"
 _FILE: Final = re.compile(r"(?:^|/)reut2-0[0-2]\d\.sgm$", re.IGNORECASE)
 _ARCHIVES: Final = ("reuters21578.t*", "reuters[+_ -]21578*.zip", "reuters21578*.zip")
 _LONGEST_FILE: Final = 64 << 20
@@ -38,28 +38,22 @@ _REFERENCE: Final = re.compile(r"&(?:#(\d*)|(\w+));")
 _DATE: Final = re.compile(r"(\d{1,2})-([A-Z]{3})-(\d{4})\s+\d*?(\d\d:\d\d:\d\d)")
 _SIGNATURE: Final = re.compile(r"\n\s*reuter\W*$", re.IGNORECASE)
 
-_LEWIS: Final[dict[str, Part]] = {"TRAIN": "train", "TEST": "test"}
-_HAYES: Final[dict[str, Part]] = {"TRAINING-SET": "train", "PUBLISHED-TESTSET": "test"}
-
 
 def find(path: Path) -> list[Path]:
-    """Find the SGML files in a folder, or the archive they come in."""
-    found = matching(path, ["reut2-0[0-2][0-9].sgm", *_ARCHIVES])
-    return found or matching(path / "reuters21578", ["reut2-0[0-2][0-9].sgm"])
+    """Find the SGML files in a folder, or their archive."""
+    return matching(path, [_SGML, *_ARCHIVES]) or matching(path / "reuters21578", [_SGML])
 
 
 def read(folder: Folder) -> Generator[Document]:
     """Yield all stories by date."""
-    yield from folder.by_date(_stories(folder))
+    yield from by_date(_stories(folder), on_held=folder.on_held)
 
 
 def _stories(folder: Folder) -> Iterator[Document]:
     missing = set(FILES)
-    first, *_ = find(folder.path)
-    sources = members(first, _FILE, longest=_LONGEST_FILE)
-    if _FILE.search(first.name):
-        sources = files(first.parent, "reut2-0[0-2][0-9].sgm", longest=_LONGEST_FILE)
-    for member in sources:
+    path = find(folder.path)[0]
+    path = path.parent if _FILE.search(path.name) else path
+    for member in members(path, _FILE, glob=_SGML, longest=_LONGEST_FILE):
         missing.discard(member.name.rpartition("/")[2].lower())
         try:
             content = member.read()
@@ -95,10 +89,14 @@ def parse(story: str) -> Document:
     topics = _element("TOPICS", inside)
     if topics is None:
         raise FaultError("it has no <TOPICS>")
-    labels: list[str] | None = distinct([tidy(unescape(d)) for d in _CATEGORY.findall(topics)])
+    labels: list[str] | None = distinct(tidy(unescape(d)) for d in _CATEGORY.findall(topics))
     if not labels and marks.get("TOPICS") == "BYPASS":
         labels = None  # "clearly were not indexed"
-    return Document(marks["NEWID"], _date(_element("DATE", inside)), _text(inside), labels, marks)
+    stated = _element("DATE", inside)
+    date = moment(_DATE.search(stated or ""))
+    if date is None:
+        raise FaultError(f"its date is {tidy(stated)!r}" if stated else "it has no <DATE>")
+    return Document(marks["NEWID"], date, _text(inside), labels, marks)
 
 
 def unescape(text: str) -> str:
@@ -119,14 +117,6 @@ def _element(tag: str, text: str) -> str | None:
     return found and found[1]
 
 
-def _date(text: str | None) -> str:
-    found = _DATE.search(text or "")
-    date = day(found[3], found[2], found[1]) if found else None
-    if found is None or date is None:
-        raise FaultError(f"its date is {tidy(text)!r}" if text else "it has no <DATE>")
-    return f"{date}T{found[4]}"
-
-
 def _text(story: str) -> str:
     text = _element("TEXT", story)
     if text is None:
@@ -136,10 +126,19 @@ def _text(story: str) -> str:
     return lines(*(_SIGNATURE.sub("", unescape(part).rstrip()) for part in parts))
 
 
-def _lewis(document: Document) -> Part | None:
-    if document.marks.get("TOPICS") not in ("YES", "NO"):
-        return None
-    return _LEWIS.get(document.marks.get("LEWISSPLIT", ""))
+def _split(name: str, mark: str, stories: dict[str, int], *topics: str) -> Split:
+    """Split by the values of a mark, if given only stories whose mark TOPICS is in ``topics``."""
+    (train, many), (test, some) = stories.items()
+    only = ", TOPICS=" + " or ".join(f'"{topic}"' for topic in topics) if topics else ""
+    about = f'{name}: {many:,} stories of {mark}="{train}" and {some:,} of "{test}"{only}'
+
+    def part(document: Document) -> Part | None:
+        if topics and document.marks.get("TOPICS") not in topics:
+            return None
+        value = document.marks.get(mark)
+        return "train" if value == train else "test" if value == test else None
+
+    return Split(f"{about}, including those without topics", part, whole=True)
 
 
 REUTERS21578 = Dataset(
@@ -156,24 +155,9 @@ REUTERS21578 = Dataset(
     finder=find,
     reader=read,
     splits={
-        "lewis": Split(
-            'ModLewis: 13,625 stories of LEWISSPLIT="TRAIN" and 6,188 of "TEST", TOPICS="YES" or '
-            '"NO", including those without topics',
-            _lewis,
-            whole=True,
-        ),
-        "apte": Split(
-            'ModApte: 9,603 stories of LEWISSPLIT="TRAIN" and 3,299 of "TEST", TOPICS="YES", '
-            "including those without topics",
-            lambda document: _lewis(document) if document.marks.get("TOPICS") == "YES" else None,
-            whole=True,
-        ),
-        "hayes": Split(
-            'ModHayes: 20,856 stories of CGISPLIT="TRAINING-SET" and 722 of "PUBLISHED-TESTSET", '
-            "including those without topics",
-            lambda document: _HAYES.get(document.marks.get("CGISPLIT", "")),
-            whole=True,
-        ),
+        "lewis": _split("ModLewis", "LEWISSPLIT", {"TRAIN": 13_625, "TEST": 6_188}, "YES", "NO"),
+        "apte": _split("ModApte", "LEWISSPLIT", {"TRAIN": 9_603, "TEST": 3_299}, "YES"),
+        "hayes": _split("ModHayes", "CGISPLIT", {"TRAINING-SET": 20_856, "PUBLISHED-TESTSET": 722}),
         "days": DAYS,
     },
 )

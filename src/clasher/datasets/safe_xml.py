@@ -19,7 +19,7 @@ _ENCODING = re.compile(rb"<\?xml[^>]*\bencoding=[\"']([\w.-]+)")
 _INVALID_TOKEN = expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]
 
 
-def parse(raw: bytes) -> Element:
+def parse_xml(raw: bytes) -> Element:
     """Parse a document and return its root; ``FaultError`` if it is not well-formed or not safe."""
     builder = TreeBuilder()
     parser = expat.ParserCreate()

@@ -11,7 +11,7 @@ import pytest
 from clasher.cli.streams import BATCH, Stream
 from clasher.cli.terminal import Bar
 from clasher.datasets import DATASETS, Document
-from clasher.datasets.date_order import PROGRESS_EVERY
+from clasher.datasets.document import PROGRESS_EVERY
 from tests.cli.command import SMALL, one_line, run, start
 from tests.cli.test_terminal import Terminal
 from tests.datasets.originals import day_zip, newsitem, paper, sgml_files, story, write

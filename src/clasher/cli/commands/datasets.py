@@ -72,7 +72,7 @@ def show_(name: str, folder: str | None) -> None:
     $ clasher datasets show rcv1 ~/corpora
     """
     from clasher.cli.tables import dataset_view, show
-    from clasher.datasets.catalog import dataset_of
+    from clasher.datasets import dataset_of
 
     show(dataset_view(dataset_of(name), folder))
 
@@ -118,8 +118,8 @@ def read_(
     $ clasher datasets read rcv1 rcv1/ --split days --part train --to train.jsonl
     $ clasher datasets read nyt /data/nyt --limit 100000 | clasher evaluate -
     """
-    from clasher.datasets.catalog import dataset_of, take
-    from clasher.datasets.writers import DocumentWriter
+    from clasher.datasets import dataset_of, take
+    from clasher.datasets.parquet import DocumentWriter
     from clasher.io import BadRecords
     from clasher.io.read_ahead import HeldInterrupt
 

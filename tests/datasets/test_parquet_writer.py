@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clasher.datasets import Document, load
-from clasher.datasets.parquet import SCHEMA
-from clasher.datasets.writers import ROW_GROUP, DocumentWriter
+from clasher.datasets.parquet import ROW_GROUP, SCHEMA, DocumentWriter
 from clasher.errors import SettingError, StreamError
 
 text = st.text(st.characters(exclude_categories=["Cs"]))

@@ -7,8 +7,7 @@ import pytest
 
 from clasher.datasets import DATASETS, Document, load, open_dataset
 from clasher.datasets.document import day
-from clasher.datasets.parquet import SCHEMA
-from clasher.datasets.writers import DocumentWriter
+from clasher.datasets.parquet import SCHEMA, DocumentWriter
 from clasher.errors import MissingDatasetError, RecordError, SettingError, StreamError
 from clasher.io import BadRecords
 from clasher.labels import UNLABELLED
@@ -157,7 +156,7 @@ def test_the_limit_holds_to_the_document(table):
 
 
 def test_a_batch_of_long_texts_is_closed_early(table, monkeypatch):
-    monkeypatch.setattr("clasher.datasets.catalog.BATCH_BYTES", 8)
+    monkeypatch.setattr("clasher.datasets.BATCH_BYTES", 8)
     batches = list(open_dataset("parquet", table()))
     assert [batch.ids for batch in batches] == [["a", "d"]]
     assert [b.ids for b in open_dataset("parquet", table(ROWS * 2))] == [["a", "d"], ["a", "d"]]

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clasher.datasets import load
-from clasher.datasets.date_order import PROGRESS_EVERY, by_date
-from clasher.datasets.document import Document
+from clasher.datasets.document import PROGRESS_EVERY, Document, by_date
 from clasher.errors import StreamError
 from tests.datasets.originals import paper
 
