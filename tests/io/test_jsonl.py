@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 
 from clasher.errors import RecordError, StreamError
 from clasher.io import BadRecords, Fields
+from clasher.io.formats import Reading
 from clasher.io.jsonl import RecordDecoder
-from clasher.io.records import FaultError, Record, judge
+from clasher.io.records import FaultError, Record
 from tests.io.streams import plain_labels, read_rows
 
 GOOD = b'{"text": "oil", "labels": ["energy"]}'
@@ -176,9 +177,10 @@ objects = st.dictionaries(
 )
 def test_the_fast_way_and_the_careful_way_agree(record, labelled, required, fields):
     line = msgspec.json.encode(record)
-    decoder = RecordDecoder(fields, labelled=labelled, required=required)
+    reading = Reading(fields, labelled, required)
+    decoder = RecordDecoder(reading)
     try:
-        wanted: Record | None = judge(record, fields, labelled=labelled, required=required)
+        wanted: Record | None = reading.judge(record)
     except FaultError:
         wanted = None
         with pytest.raises(FaultError):
@@ -186,7 +188,7 @@ def test_the_fast_way_and_the_careful_way_agree(record, labelled, required, fiel
     if wanted is not None:
         assert decoder.decode(line) == wanted
     try:
-        batch = decoder.decode_many([line], [1])
+        batch = decoder.batch([line], [1])
     except msgspec.ValidationError:
         return  # left to the careful way
     assert wanted is not None

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clasher.errors import SettingError
-from clasher.io.records import Batch, Fields, Record, label_sets, numbered, unlabelled
+from clasher.io.records import Batch, Fields, numbered, unlabelled
 from clasher.text.label_names import normal_name
 from tests.io.streams import plain_labels
 
@@ -60,8 +60,7 @@ def test_a_batch_keeps_its_columns_together():
 
 
 def test_a_batch_without_labels_is_unlabelled():
-    records = [Record(1, "x", None), Record(2, "y", None)]
-    batch = Batch.of_records(records, Fields(), labelled=False)
+    batch = Batch.of([1, 2], ["x", "y"], None, Fields())
     assert plain_labels(batch.labels) == [None, None]
     assert plain_labels(unlabelled(0)) == []
 
@@ -73,16 +72,20 @@ names = (
 )
 
 
+def batch_of(labels):
+    return Batch.of(list(range(len(labels))), ["x"] * len(labels), labels, Fields())
+
+
 @given(st.lists(st.none() | st.lists(names, unique=True) | st.dictionaries(names, st.booleans())))
 def test_label_values_of_all_kinds_become_label_sets(values):
     wanted = [set(value) if isinstance(value, list) else value for value in values]
-    assert plain_labels(label_sets(values, Fields())) == wanted
+    assert plain_labels(batch_of(values).labels) == wanted
 
 
 @given(st.lists(st.lists(names, unique=True)))
 def test_labels_as_text_equal_labels_as_lists(values):
     texts = [" | ".join(value) or "|" for value in values]
-    assert plain_labels(label_sets(texts, Fields())) == [set(value) for value in values]
+    assert plain_labels(batch_of(texts).labels) == [set(value) for value in values]
 
 
 @given(st.lists(st.none() | st.integers() | st.text()), st.integers(1, 10**12))

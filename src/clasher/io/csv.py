@@ -9,21 +9,13 @@ from __future__ import annotations
 
 import csv
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from clasher.errors import StreamError
 from clasher.io.formats import Held, InputFile, Reading
 from clasher.io.label_cells import DoubtfulLabelsError
 from clasher.io.lines import Overlong, line_groups, too_long
-from clasher.io.records import (
-    Batch,
-    FaultError,
-    Id,
-    LabelValue,
-    invalid_utf8,
-    missing_column,
-    read_cell,
-)
+from clasher.io.records import Batch, FaultError, Record, invalid_utf8, missing_column
 
 
 def read_delimited(source: InputFile, reading: Reading) -> Iterator[Batch | Held]:
@@ -44,21 +36,23 @@ def read_delimited(source: InputFile, reading: Reading) -> Iterator[Batch | Held
     if source.delimiter is None:
         delimiter, header = _delimited(header, feed.raw, delimiter, reading)
         rows = csv.reader(feed, delimiter=delimiter, strict=True)
-    columns = _Columns(header, source.name, reading)
+    convert = _converter(header, source.name, reading)
+    records: list[Record] = []
     while True:
         try:
             row = _read_row(rows, feed)
             if row is None:
                 break
-            columns.add(row)
+            records.append(convert(row))
         except DoubtfulLabelsError as error:
             raise error.at(f"{source.name}, record {feed.line}") from None
         except FaultError as fault:
             reading.records += 1
             reading.reject(source.name, feed.line, fault, feed.raw)
-        if not feed.waiting or len(columns.ids) >= reading.room():
-            yield columns.take()
-    yield columns.take()
+        if not feed.waiting or len(records) >= reading.room():
+            yield reading.of_records(records)
+            records = []
+    yield reading.of_records(records)
 
 
 def _delimited(
@@ -145,51 +139,33 @@ class _Feed:
             return line.decode("utf-8", "surrogateescape") + "\n"
 
 
-class _Columns:
-    def __init__(self, header: list[str], source: str, reading: Reading) -> None:
-        fields = reading.fields
-        self._reading = reading
-        self._width = len(header)
-        has_text = fields.text is not None
-        self._text = _index(header, str(fields.text), "text", source) if has_text else None
-        has_labels = reading.labelled and (reading.required or fields.labels in header)
-        self._labels = _index(header, fields.labels, "labels", source) if has_labels else None
-        has_id = fields.id is not None and fields.id in header
-        self._id = _index(header, str(fields.id), "id", source) if has_id else None
-        self.ids: list[Id] = []
-        self._texts: list[str] = []
-        self._label_values: list[LabelValue | str] = []
+def _converter(header: list[str], source: str, reading: Reading) -> Callable[[list[str]], Record]:
+    """Find the wanted columns, and return what makes a record of a row."""
 
-    def add(self, row: list[str]) -> None:
-        if len(row) != self._width:
+    def find(option: str, field: str | None, required: bool = False) -> int | None:
+        if field is None or (field not in header and not required):
+            return None
+        if field not in header:
+            raise missing_column(source, field, option, header)
+        if header.count(field) > 1:
+            raise StreamError(f"{source} has {header.count(field)} columns {field!r}; rename them")
+        return header.index(field)
+
+    fields = reading.fields
+    text = find("text", fields.text, required=True)
+    labels = find("labels", fields.labels if reading.labelled else None, reading.required)
+    own = find("id", fields.id)
+
+    def convert(row: list[str]) -> Record:
+        if len(row) != len(header):
             raise FaultError(
-                f"the row has {len(row)} cells where the header has {self._width}",
+                f"the row has {len(row)} cells where the header has {len(header)}",
                 "quote cells that hold separators or line ends, or skip bad records with "
                 "--on-error skip",
             )
-        labels: LabelValue | str = None
-        if self._labels is not None:
-            detection = self._reading.detection
-            if detection is not None:
-                detection.has_text = True
-            text, fields = row[self._labels], self._reading.fields
-            labels = read_cell(text, fields, splitting=detection is None)
-        self._reading.records += 1
-        own = "" if self._id is None else row[self._id]
-        self.ids.append(own or self._reading.records)
-        self._texts.append("" if self._text is None else row[self._text])
-        self._label_values.append(labels)
+        found = None if labels is None else reading.judge_labels(row[labels])
+        reading.records += 1
+        number = reading.records if own is None else row[own] or reading.records
+        return Record(number, "" if text is None else row[text], found)
 
-    def take(self) -> Batch | Held:
-        labels = None if self._labels is None else self._label_values
-        batch = self._reading.batch(self.ids, self._texts, labels)
-        self.ids, self._texts, self._label_values = [], [], []
-        return batch
-
-
-def _index(header: list[str], field: str, option: str, source: str) -> int:
-    if field not in header:
-        raise missing_column(source, field, option, header)
-    if header.count(field) > 1:
-        raise StreamError(f"{source} has {header.count(field)} columns {field!r}; rename them")
-    return header.index(field)
+    return convert

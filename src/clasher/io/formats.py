@@ -1,25 +1,28 @@
 """The format of a file, and the state that the readers of all formats share.
 
-The extension or the caller tells the format, the first bytes the compression.
+The extension or the caller tells the format, the first bytes the compression. Readers decode whole
+batches; ``Reading.judge`` checks the records of a batch that failed one by one.
 """
 
 from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from clasher.errors import RecordError, SettingError, StreamError
-from clasher.io.label_cells import Detection
-from clasher.io.records import Batch, FaultError, Fields, Id, LabelValue, Record, numbered
+from clasher.errors import LabelError, RecordError, SettingError, StreamError
+from clasher.io.label_cells import Detection, DoubtfulLabelsError
+from clasher.io.records import Batch, FaultError, Fields, Id, LabelValue, Record, listing
 from clasher.io.writers import BadRecords
 from clasher.labels import LabelSets
+from clasher.text.label_names import check_name, normal_states
 
 Kind: TypeAlias = Literal["jsonl", "csv", "tsv", "parquet", "arrow", "text"]
 """The formats of records; the readers of ``text`` know more about it."""
@@ -76,11 +79,12 @@ class InputFile:
                 f"the dataset that it holds with --format NAME (see clasher datasets)"
             )
         if extension not in KINDS:
-            if format:
-                raise StreamError(f"format {format!r} is unknown; known are {_known()}")
+            what = f"format {format!r}" if format else f"the extension of {name}"
+            known = ", ".join(f".{kind}" for kind in KINDS)
+            remedy = "" if format else "; name the format with --format EXT"
             raise StreamError(
-                f"the extension of {name} is unknown; known are {_known()}; name the format with "
-                f"--format EXT"
+                f"{what} is unknown; known are {known}; text formats also with .gz, .zst, .xz, "
+                f".bz2{remedy}"
             )
         kind = KINDS[extension]
         if compression and kind in ("parquet", "arrow"):
@@ -131,9 +135,10 @@ def _extension(name: str) -> tuple[str, Compression | None]:
     return stem.rpartition(".")[2], COMPRESSIONS[last]
 
 
-def _known() -> str:
-    return ", ".join(f".{e}" for e in KINDS) + "; text formats also with .gz, .zst, .xz, .bz2"
+Value: TypeAlias = bytes | Mapping[str, Any] | FaultError
+"""A JSON object as bytes, a decoded one, or what is wrong with it."""
 
+_MISSING: Final = object()
 
 LONGEST_RECORD = 256 << 20  # bytes of a record in a text file, by default
 BATCH_BYTES = 64 << 20  # about, after which a batch of long records ends early
@@ -166,23 +171,75 @@ class Reading:
     delivered: int = 0
     detection: Detection | None = None  # finds the separator of labels; None: never guess
 
-    @property
-    def rules(self) -> dict[str, bool]:
-        """The options of ``records.judge``."""
-        splitting = self.detection is None
-        return {"labelled": self.labelled, "required": self.required, "splitting": splitting}
-
     def room(self) -> int:
         if self.limit is None:
             return self.batch_size
         return min(self.batch_size, self.limit - self.delivered)
 
-    def reject(self, source: str, position: int, fault: FaultError, raw: bytes | None) -> None:
+    def reject(self, source: str, position: Any, fault: FaultError, raw: bytes | None) -> None:
         self.bad.handle(RecordError(source, position, fault.problem, fault.remedy, raw))
 
-    def number(self, record: Record) -> Record:
-        """Give the last record its number if it has no id."""
-        return record._replace(id=numbered([record.id], [self.records])[0])
+    def judge(self, values: Mapping[str, Any]) -> Record:
+        """Check one record and say precisely what is wrong with it."""
+        fields = self.fields
+        own = None if fields.id is None else _find(values, fields.id, None)
+        if isinstance(own, bool) or not isinstance(own, int | str | None):
+            problem = f"field {fields.id!r} holds {_kind(own)}; an id is text or an integer"
+            raise FaultError(problem, "name the field of the id with --id FIELD")
+        text = "" if fields.text is None else _find(values, fields.text)
+        if not isinstance(text, str):
+            got = _missing(values) if text is _MISSING else f"holds {_kind(text)}, not text"
+            remedy = "name the field of the text with --text FIELD"
+            raise FaultError(f"field {fields.text!r} {got}", remedy)
+        labels = _find(values, fields.labels) if self.labelled else None
+        if labels is _MISSING and self.required:
+            raise FaultError(
+                f"field {fields.labels!r} {_missing(values)}",
+                "name the field of the labels with --labels FIELD, write null for unlabelled",
+            )
+        return Record(own, text, None if labels is _MISSING else self.judge_labels(labels))
+
+    def judge_labels(self, value: Any) -> LabelValue | str:
+        """Check labels; read those written as one text, as far as the separator is known."""
+        fields = self.fields
+        try:
+            if isinstance(value, str):
+                if self.detection is None:
+                    return fields.split(value)
+                self.detection.has_text = True
+                return fields.listed(value)
+            _check_form(value, f"field {fields.labels!r}")
+            if isinstance(value, dict):
+                normal_states(value)
+            else:
+                for name in value or ():
+                    check_name(name)
+        except LabelError as error:
+            problem = str(error).removesuffix(" instead.").rstrip(".")
+            raise FaultError(f"field {fields.labels!r}: {problem}") from None
+        return value  # type: ignore[no-any-return]
+
+    def one_by_one(
+        self,
+        source: str,
+        values: Iterable[tuple[str | int, Id, Value]],
+        decode: Callable[[Any], Record],
+        reject: Callable[[str, Any, FaultError, bytes | None], None] | None = None,
+    ) -> Batch | Held:
+        """Make a batch of the good ones of some values, each with its place and a spare id."""
+        records: list[Record] = []
+        for place, spare, value in values:
+            try:
+                if isinstance(value, FaultError):
+                    raise value
+                record = decode(value)
+            except DoubtfulLabelsError as error:
+                raise error.at(f"{source}, record {place}") from None
+            except FaultError as fault:
+                (reject or self.reject)(source, place, fault, _raw(value))
+            else:
+                records.append(record if record.id is not None else record._replace(id=spare))
+        return self.of_records(records)
 
     def batch(
         self,
@@ -236,3 +293,48 @@ class Reading:
         separator = self.detection.separator
         self.detection.watch(labels)
         return [self.fields.split(x, separator) if isinstance(x, str) else x for x in labels]
+
+
+def _find(values: Mapping[str, Any], path: str, default: object = _MISSING) -> Any:
+    if path in values:
+        return values[path]
+    found: Any = values
+    for name in path.split("."):
+        if not isinstance(found, Mapping) or name not in found:
+            return default
+        found = found[name]
+    return found
+
+
+def _missing(values: Mapping[str, Any]) -> str:
+    return f"is missing ({f'there is {listing(values)}' if values else 'the record is empty'})"
+
+
+def _raw(value: Value) -> bytes | None:
+    if isinstance(value, FaultError):
+        return value.raw
+    return value if isinstance(value, bytes) else msgspec.json.encode(value, enc_hook=repr)
+
+
+def _check_form(labels: Any, where: str) -> None:
+    if not isinstance(labels, list | dict | None):
+        raise FaultError(
+            f"{where} holds {_kind(labels)}, not labels",
+            "give a list of text, an object label → true or false, null for unlabelled, or one "
+            "text with --label-separator; --labels FIELD names another field",
+        )
+    for label in labels or ():
+        if not isinstance(label, str) or not label:
+            got = "empty text" if label == "" else _kind(label)
+            raise FaultError(f"{where} holds {got} where a label belongs")
+        if isinstance(labels, dict) and not isinstance(labels[label], bool):
+            raise FaultError(
+                f"label {label!r} of {where} is {_kind(labels[label])}, not true or false",
+                "leave labels that are not known out of the object",
+            )
+
+
+def _kind(value: Any) -> str:
+    names = {bool: "true or false", int: "a number", float: "a number", str: "text"}
+    names |= {list: "a list", dict: "an object", type(None): "null"}
+    return names.get(type(value), f"a {type(value).__name__}")

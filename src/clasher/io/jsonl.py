@@ -3,14 +3,14 @@ r"""JSON lines, one object a line, and JSON values that a stream brought.
 msgspec decodes a batch of lines straight into structs made to measure, which hold the wanted fields
 and skip the rest. If a line fails, the batch is read again line by line, to find out which and why.
 A struct does not fit an object that has a field with a dot in its name where a nested one is
-wanted; then the slower ``records.judge`` reads it. Text with half a surrogate pair (``"\ud800"``)
+wanted; then the slower ``Reading.judge`` reads it. Text with half a surrogate pair (``"\ud800"``)
 is a bad record, as invalid UTF-8 is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from contextlib import suppress
 from itertools import count
 from operator import attrgetter
 from typing import Annotated, Any, Final, TypeAlias
@@ -18,23 +18,11 @@ from typing import Annotated, Any, Final, TypeAlias
 import msgspec
 
 from clasher.errors import LabelError
-from clasher.io.formats import STANDARD_INPUT, Held, InputFile, Reading
+from clasher.io.formats import Held, InputFile, Reading, Value
 from clasher.io.label_cells import DoubtfulLabelsError
 from clasher.io.lines import Overlong, line_groups, too_long
 from clasher.io.protocol import Chunk, Poison, Position
-from clasher.io.records import (
-    Batch,
-    FaultError,
-    Fields,
-    Id,
-    LabelValue,
-    Record,
-    check_labels,
-    invalid_utf8,
-    judge,
-    numbered,
-    read_cell,
-)
+from clasher.io.records import Batch, FaultError, Fields, Id, Record, invalid_utf8, numbered
 
 Leaf: TypeAlias = tuple[Any, Any]  # the type of a wanted field, and its default
 _Tree: TypeAlias = dict[str, "Leaf | _Tree"]
@@ -89,7 +77,9 @@ def _grow(tree: _Tree) -> tuple[type[msgspec.Struct], dict[str, str]]:
 
 _Label = Annotated[str, msgspec.Meta(min_length=1)]
 _Labels = list[_Label] | dict[_Label, bool] | str | None
-UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+UNDECODABLE: Final = (
+    msgspec.DecodeError, UnicodeDecodeError, RecursionError, LabelError, DoubtfulLabelsError,
+)  # fmt: skip
 _ONE_A_LINE = (
     "write one whole object a line (jq -c '.[]' makes lines of an array), or skip bad records with "
     "--on-error skip"
@@ -98,92 +88,71 @@ _ONE_A_LINE = (
 
 def read_jsonl(source: InputFile, reading: Reading) -> Iterator[Batch | Held]:
     """Read JSON lines; blank lines are no records."""
-    decoder = RecordDecoder(reading.fields, **reading.rules)
+    decoder = RecordDecoder(reading)
     above = 0
+
+    def values(lines: list[bytes]) -> Iterator[tuple[int, int, Value]]:
+        for number, line in enumerate(lines, above + 1):
+            if isinstance(line, Overlong):
+                reading.records += 1
+                yield number, reading.records, too_long(reading.longest, line.head)
+            elif line.strip():
+                reading.records += 1
+                yield number, reading.records, line
+
+    def reject(name: str, number: int, fault: FaultError, raw: bytes | None) -> None:
+        if reading.records == 1 and not (raw or b"").lstrip().startswith((b"{", b"[")):
+            what = "standard input" if source.is_standard_input else name
+            fault.remedy = (
+                f"name the format of {what} if it is not JSON lines, such as --format csv"
+            )
+        reading.reject(name, number, fault, raw)
+
     for lines in line_groups(source, reading):
         try:
-            columns = decoder.columns(lines, count(reading.records + 1))
-            batch = reading.batch(*columns)
+            batch = decoder.batch(lines, count(reading.records + 1))
             reading.records += len(lines)
-        except (*UNDECODABLE, LabelError, DoubtfulLabelsError):
-            batch = _one_by_one(lines, above, decoder, source.name, reading)
+        except UNDECODABLE:
+            batch = reading.one_by_one(source.name, values(lines), decoder.decode, reject)
         above += len(lines)
         yield batch
 
 
-def _one_by_one(
-    lines: Sequence[bytes], above: int, decoder: RecordDecoder, source: str, reading: Reading
-) -> Batch | Held:
-    records: list[Record] = []
-    for number, line in enumerate(lines, above + 1):
-        overlong = isinstance(line, Overlong)
-        if not overlong and not line.strip():
-            continue
-        reading.records += 1
-        try:
-            if overlong:
-                raise too_long(reading.longest)
-            records.append(reading.number(decoder.decode(line)))
-        except DoubtfulLabelsError as error:
-            raise error.at(f"{source}, record {number}") from None
-        except FaultError as fault:
-            if reading.records == 1 and not line.lstrip().startswith((b"{", b"[")):
-                what = "standard input" if source == STANDARD_INPUT else source
-                fault.remedy = (
-                    f"name the format of {what} if it is not JSON lines, such as --format csv"
-                )
-            reading.reject(source, number, fault, getattr(line, "head", line))
-    return reading.of_records(records)
-
-
 class RecordDecoder:
-    """Decodes lines into the wanted fields; the parameters are those of ``records.judge``."""
+    """Decodes lines into the fields that a reader wants."""
 
-    def __init__(
-        self, fields: Fields, *, labelled: bool, required: bool = True, splitting: bool = True
-    ) -> None:
-        self.fields, self._splitting = fields, splitting
-        self.judge = partial(
-            judge, fields=fields, labelled=labelled, required=required, splitting=splitting
-        )
+    def __init__(self, reading: Reading) -> None:
+        self.reading, fields = reading, reading.fields
         wanted: dict[str, Leaf] = {}
         if fields.text is not None:
             wanted[fields.text] = (str, msgspec.NODEFAULT)
-        if labelled:
-            wanted[fields.labels] = (_Labels, msgspec.NODEFAULT if required else None)
+        if reading.labelled:
+            wanted[fields.labels] = (_Labels, msgspec.NODEFAULT if reading.required else None)
         if fields.id is not None:
             wanted[fields.id] = (int | str | None, None)
         struct, getters = struct_for(wanted)
         self._decode = msgspec.json.Decoder(struct).decode
         self._get_text = (lambda _: "") if fields.text is None else getters[fields.text]
-        self._get_labels = getters.get(fields.labels) if labelled else None
-        self._get_id = getters[fields.id] if fields.id is not None else None
+        self._get_labels = getters.get(fields.labels) if reading.labelled else None
+        self._get_id = (lambda _: None) if fields.id is None else getters[fields.id]
 
-    def decode_many(self, lines: Sequence[bytes], spare: Iterable[Id]) -> Batch:
-        return Batch.of(*self.columns(lines, spare), self.fields)
-
-    def columns(
-        self, lines: Sequence[bytes], spare: Iterable[Id]
-    ) -> tuple[list[Id], list[str], list[LabelValue | str] | None]:
+    def batch(self, lines: Sequence[bytes], spare: Iterable[Id]) -> Batch | Held:
+        """Decode lines that are all good; raise one of ``UNDECODABLE`` otherwise."""
         found = list(map(self._decode, lines))
-        ids: Sequence[Any]
-        ids = [None] * len(found) if self._get_id is None else list(map(self._get_id, found))
         labels = None if self._get_labels is None else list(map(self._get_labels, found))
-        texts = list(map(self._get_text, found))
-        return numbered(ids, spare), texts, labels
+        ids = numbered(list(map(self._get_id, found)), spare)
+        return self.reading.batch(ids, list(map(self._get_text, found)), labels)
 
-    def decode(self, line: bytes) -> Record:
+    def decode(self, value: bytes | Mapping[str, Any]) -> Record:
+        if not isinstance(value, bytes):
+            return self.reading.judge(value)
         try:
-            found = self._decode(line)
+            found = self._decode(value)
         except UNDECODABLE:
-            return self.judge(decode_object(line))
+            return self.reading.judge(decode_object(value))
         labels = None if self._get_labels is None else self._get_labels(found)
-        if isinstance(labels, str):
-            labels = read_cell(labels, self.fields, splitting=self._splitting)
-        else:
-            check_labels(labels, self.fields)
-        own = None if self._get_id is None else self._get_id(found)
-        return Record(own, self._get_text(found), labels)
+        labels = self.reading.judge_labels(labels)
+        return Record(self._get_id(found), self._get_text(found), labels)
 
 
 def decode_object(line: bytes) -> dict[str, Any]:
@@ -200,10 +169,6 @@ def decode_object(line: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise FaultError("it is not an object", _ONE_A_LINE)
     return value
-
-
-# A JSON object as bytes, a decoded one, or what is wrong with it.
-Value: TypeAlias = bytes | Mapping[str, Any] | FaultError
 
 
 class Decoder:
@@ -228,7 +193,7 @@ class Decoder:
 
     def __init__(self, source: str, fields: Fields) -> None:
         self.source = source
-        self._decoder = RecordDecoder(fields, labelled=True, required=False)
+        self._decoder = RecordDecoder(Reading(fields, required=False))
 
     def chunk(
         self,
@@ -253,34 +218,20 @@ class Decoder:
         lost
             Dead letters that come before them.
         """
-        spare = places if ids is None else ids
-        if all(type(value) is bytes for value in values):
-            try:
-                batch = self._decoder.decode_many(values, spare)  # type: ignore[arg-type]
-                return Chunk(batch, position, lost)
-            except (*UNDECODABLE, LabelError, DoubtfulLabelsError):
-                pass
-        records: list[Record] = []
+        spare: Sequence[Id] = places if ids is None else ids
         poison = list(lost)
-        for value, place, own in zip(values, places, spare, strict=True):
-            try:
-                if isinstance(value, FaultError):
-                    raise value
-                if isinstance(value, bytes):
-                    record = self._decoder.decode(value)
-                else:
-                    record = self._decoder.judge(value)
-            except DoubtfulLabelsError as error:
-                raise error.at(f"{self.source}, record {place}") from None
-            except FaultError as fault:
-                poison.append(Poison(self.source, place, fault.problem, _raw(value)))
-            else:
-                records.append(record if record.id is not None else record._replace(id=own))
-        batch = Batch.of_records(records, self._decoder.fields, labelled=True)
+        batch: Batch | Held | None = None
+        if all(type(value) is bytes for value in values):
+            with suppress(*UNDECODABLE):
+                batch = self._decoder.batch(values, spare)  # type: ignore[arg-type]
+        if batch is None:
+            batch = self._decoder.reading.one_by_one(
+                self.source,
+                zip(places, spare, values, strict=True),
+                self._decoder.decode,
+                lambda source, at, fault, raw: poison.append(
+                    Poison(source, at, fault.problem, raw)
+                ),
+            )
+        assert isinstance(batch, Batch)  # nothing is held back without detection
         return Chunk(batch, position, poison)
-
-
-def _raw(value: Value) -> bytes | None:
-    if isinstance(value, FaultError):
-        return value.raw
-    return value if isinstance(value, bytes) else msgspec.json.encode(value, enc_hook=repr)

@@ -246,12 +246,10 @@ def group(
         yield pending
 
 
-def too_long(longest: int) -> FaultError:
+def too_long(longest: int, head: bytes | None = None) -> FaultError:
     """Return what is wrong with a line or row past the limit."""
-    return FaultError(
-        f"it is longer than {longest:,} bytes",
-        "is a line end or a closing quote missing? Split it, or skip it with --on-error skip",
-    )
+    remedy = "is a line end or a closing quote missing? Split it, or skip it with --on-error skip"
+    return FaultError(f"it is longer than {longest:,} bytes", remedy, head)
 
 
 class _Rest:

@@ -5,8 +5,6 @@ an unlabelled document, or one text, which ``clasher.io.label_cells`` reads: a l
 separator between them. Blanks around a label are stripped and empty pieces dropped. A blank text
 means unlabelled too, since CSV writes null this way; a lone separator means "labelled, with
 nothing".
-
-Readers decode whole batches; ``judge`` checks the records of a batch that failed one by one.
 """
 
 from __future__ import annotations
@@ -19,14 +17,15 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from clasher.errors import LabelError, SettingError, StreamError
+from clasher.errors import SettingError, StreamError
 from clasher.io import label_cells
 from clasher.labels import UNLABELLED, LabelSets
-from clasher.text.label_names import check_name, normal_states
 
 Id: TypeAlias = int | str
 LabelValue: TypeAlias = list[str] | dict[str, bool] | None
 
+_SKIP: Final = "mend it, or skip bad records with --on-error skip"
+_DELIMITER: Final = re.compile(r"[^\w. -]")
 _LABEL_COLUMN: Final = pa.large_list(pa.large_string())
 
 
@@ -148,15 +147,14 @@ class Batch:
         fields: Fields,
     ) -> Batch:
         """Make a batch of columns with good values."""
-        sets = unlabelled(len(ids)) if labels is None else label_sets(labels, fields)
+        if labels is None:
+            return cls(ids, pa.array(texts, pa.large_string()), unlabelled(len(ids)))
+        kinds = set(map(type, labels))
+        if str in kinds:
+            labels = [fields.split(value) if isinstance(value, str) else value for value in labels]
+        # Through Arrow, unless there are mappings.
+        sets = LabelSets.of(labels if dict in kinds else pa.array(labels, _LABEL_COLUMN))
         return cls(ids, pa.array(texts, pa.large_string()), sets)
-
-    @classmethod
-    def of_records(cls, records: Sequence[Record], fields: Fields, *, labelled: bool) -> Batch:
-        """Make a batch of judged records that have ids."""
-        ids: list[Any] = [record.id for record in records]
-        labels = [record.labels for record in records] if labelled else None
-        return cls.of(ids, [record.text for record in records], labels, fields)
 
     def only(self, places: Sequence[int]) -> Batch:
         """Select the records at some places."""
@@ -185,24 +183,11 @@ def unlabelled(documents: int) -> LabelSets:
     )
 
 
-def label_sets(labels: Sequence[LabelValue | str], fields: Fields) -> LabelSets:
-    """Turn a column of label values into label sets, through Arrow unless there are mappings."""
-    kinds = set(map(type, labels))
-    if str in kinds:
-        labels = [fields.split(value) if isinstance(value, str) else value for value in labels]
-    return LabelSets.of(labels if dict in kinds else pa.array(labels, _LABEL_COLUMN))
-
-
 def numbered(ids: Sequence[Id | None], spare: Iterable[Id]) -> list[Id]:
     """Fill in missing ids from ``spare``, which has one for each record."""
     if None not in ids:
         return list(ids)  # type: ignore[arg-type]
     return [other if own is None else own for own, other in zip(ids, spare, strict=False)]
-
-
-_SKIP: Final = "mend it, or skip bad records with --on-error skip"
-_MISSING: Final = object()
-_DELIMITER: Final = re.compile(r"[^\w. -]")
 
 
 class FaultError(Exception):
@@ -225,128 +210,6 @@ def invalid_utf8(raw: bytes) -> FaultError:
         "name the encoding of the file, such as --encoding cp1252, or skip bad records with "
         "--on-error skip",
     )
-
-
-def judge(
-    values: Mapping[str, Any],
-    fields: Fields,
-    *,
-    labelled: bool,
-    required: bool = True,
-    splitting: bool = True,
-) -> Record:
-    """Check one record and say precisely what is wrong with it.
-
-    Without ``required``, a record without the field of labels is unlabelled. Without ``splitting``,
-    only lists are read of labels that are one text.
-    """
-    labels = _find(values, fields.labels) if labelled else None
-    if labels is _MISSING and not required:
-        labels = None
-    own = None if fields.id is None else _find(values, fields.id)
-    return Record(
-        None if own is _MISSING else _judge_id(own, fields),
-        "" if fields.text is None else _judge_text(_find(values, fields.text), values, fields),
-        _judge_labels(labels, values, fields, splitting),
-    )
-
-
-def _find(values: Mapping[str, Any], path: str) -> Any:
-    if path in values:
-        return values[path]
-    found: Any = values
-    for name in path.split("."):
-        if not isinstance(found, Mapping) or name not in found:
-            return _MISSING
-        found = found[name]
-    return found
-
-
-def _judge_text(value: Any, values: Mapping[str, Any], fields: Fields) -> str:
-    if isinstance(value, str):
-        return value
-    remedy = "name the field of the text with --text FIELD"
-    if value is _MISSING:
-        raise FaultError(f"field {fields.text!r} is missing{_instead(values)}", remedy)
-    raise FaultError(f"field {fields.text!r} holds {_kind(value)}, not text", remedy)
-
-
-def read_cell(text: str, fields: Fields, *, splitting: bool) -> LabelValue | str:
-    """Read labels written as one text."""
-    try:
-        return fields.split(text) if splitting else fields.listed(text)
-    except LabelError as error:
-        raise _no_labels(error, fields) from None
-
-
-def check_labels(labels: LabelValue, fields: Fields) -> None:
-    """Refuse blank labels, and a label that is both true and false."""
-    try:
-        if isinstance(labels, dict):
-            normal_states(labels)
-        else:
-            for name in labels or ():
-                check_name(name)
-    except LabelError as error:
-        raise _no_labels(error, fields) from None
-
-
-def _no_labels(error: LabelError, fields: Fields) -> FaultError:
-    problem = str(error).removesuffix(" instead.").rstrip(".")
-    return FaultError(f"field {fields.labels!r}: {problem}")
-
-
-def _judge_labels(
-    value: Any, values: Mapping[str, Any], fields: Fields, splitting: bool
-) -> LabelValue | str:
-    if value is None:
-        return None
-    if isinstance(value, str):
-        return read_cell(value, fields, splitting=splitting)
-    where = f"field {fields.labels!r}"
-    if value is _MISSING:
-        raise FaultError(
-            f"{where} is missing{_instead(values)}",
-            "name the field of the labels with --labels FIELD, write null for unlabelled",
-        )
-    if not isinstance(value, list | dict):
-        raise FaultError(
-            f"{where} holds {_kind(value)}, not labels",
-            "give a list of text, an object label → true or false, null for unlabelled, or one "
-            "text with --label-separator; --labels FIELD names another field",
-        )
-    for label in value:
-        if not isinstance(label, str) or not label:
-            got = "empty text" if label == "" else _kind(label)
-            raise FaultError(f"{where} holds {got} where a label belongs")
-    if isinstance(value, dict):
-        for label, state in value.items():
-            if not isinstance(state, bool):
-                raise FaultError(
-                    f"label {label!r} of {where} is {_kind(state)}, not true or false",
-                    "leave labels that are not known out of the object",
-                )
-    check_labels(value, fields)
-    return value
-
-
-def _judge_id(value: Any, fields: Fields) -> Id | None:
-    if value is None or (isinstance(value, int | str) and not isinstance(value, bool)):
-        return value
-    raise FaultError(
-        f"field {fields.id!r} holds {_kind(value)}; an id is text or an integer",
-        "name the field of the id with --id FIELD",
-    )
-
-
-def _kind(value: Any) -> str:
-    names = {bool: "true or false", int: "a number", float: "a number", str: "text"}
-    names |= {list: "a list", dict: "an object", type(None): "null"}
-    return names.get(type(value), f"a {type(value).__name__}")
-
-
-def _instead(values: Mapping[str, Any]) -> str:
-    return f" (there is {listing(values)})" if values else " (the record is empty)"
 
 
 def listing(names: Sequence[str] | Mapping[str, Any]) -> str:

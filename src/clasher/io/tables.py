@@ -11,7 +11,7 @@ Texts may be any Arrow text type. Labels may be lists of text, a map text → bo
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -22,18 +22,10 @@ import pyarrow.parquet as pq
 from pyarrow import types
 
 from clasher.errors import LabelError, StreamError
-from clasher.io.formats import BATCH_BYTES, Held, InputFile, Reading
+from clasher.io.formats import BATCH_BYTES, Held, InputFile, Reading, Value
 from clasher.io.label_cells import DoubtfulLabelsError
 from clasher.io.lines import BLOCK, opened, readable
-from clasher.io.records import (
-    Batch,
-    FaultError,
-    Record,
-    judge,
-    missing_column,
-    numbered,
-    unlabelled,
-)
+from clasher.io.records import Batch, FaultError, missing_column, numbered, unlabelled
 from clasher.labels import LabelSets
 
 
@@ -55,47 +47,41 @@ class WantedColumns:
     """The columns of text, labels and id, which turns rows into batches."""
 
     def __init__(self, schema: pa.Schema, source: str, reading: Reading) -> None:
-        fields = reading.fields
-        self._source = source
-        self._reading = reading
+        fields, self._source, self._reading = reading.fields, source, reading
         labels = fields.labels if reading.labelled else None
-        self._text = self._find(schema, "text", fields.text, _is_text, "text")
-        self._labels = self._find(schema, "labels", labels, _is_labels, "labels", reading.required)
-        self._id = self._find(schema, "id", fields.id, _is_id, "text or integers", False)
-        self.found = [c for c in (self._text, self._labels, self._id) if c is not None]
+        self.found: dict[str, Column] = {}
+        for option, field, required, fits, what in (
+            ("text", fields.text, True, _is_text, "text"),
+            ("labels", labels, reading.required, _is_labels, "labels"),
+            ("id", fields.id, False, _is_id, "text or integers"),
+        ):
+            column = None if field is None else find_column(schema, field, source)
+            if column is not None:
+                if not (fits(column.type) or types.is_null(column.type)):
+                    raise StreamError(
+                        f"{source}: column {field!r} holds {column.type}, not {what}; name the "
+                        f"right one with --{option} FIELD"
+                    )
+                self.found[option] = column
+            elif field is not None and required:
+                raise missing_column(source, field, option, schema.names)
 
     def batches(self, rows: pa.RecordBatch, above: int) -> Iterator[Batch | Held]:
-        arrays = {column.field: column.of(rows) for column in self.found}
+        arrays = {option: column.of(rows) for option, column in self.found.items()}
         # A list, not a generator: check every column, not only up to the first bad one.
-        sound = all([self._is_sound(f, a) for f, a in arrays.items()])  # noqa: C419
+        sound = all([self._is_sound(name, array) for name, array in arrays.items()])  # noqa: C419
         start = 0
         while start < rows.num_rows:
-            part = {f: a.slice(start, self._reading.room()) for f, a in arrays.items()}
             count = min(self._reading.room(), rows.num_rows - start)
+            part = {option: array.slice(start, count) for option, array in arrays.items()}
             batch = self._convert(part, count) if sound else None
-            yield self._one_by_one(part, above + start, count) if batch is None else batch
+            if batch is None:
+                values = self._values(part, above + start, count)
+                batch = self._reading.one_by_one(self._source, values, self._reading.judge)
+            yield batch
             start += count
 
-    def _find(
-        self,
-        schema: pa.Schema,
-        option: str,
-        field: str | None,
-        fits: Callable[[pa.DataType], bool],
-        what: str,
-        required: bool = True,
-    ) -> Column | None:
-        column = None if field is None else find_column(schema, field, self._source)
-        if column is None and field is not None and required:
-            raise missing_column(self._source, field, option, schema.names)
-        if column is not None and not (fits(column.type) or types.is_null(column.type)):
-            raise StreamError(
-                f"{self._source}: column {field!r} holds {column.type}, not {what}; name the right "
-                f"one with --{option} FIELD"
-            )
-        return column
-
-    def _is_sound(self, field: str, array: pa.Array) -> bool:
+    def _is_sound(self, option: str, array: pa.Array) -> bool:
         """Whether an array holds valid text; raise if its offsets are damaged."""
         try:
             array.validate(full=True)
@@ -108,6 +94,7 @@ class WantedColumns:
                     pass
                 else:
                     return False
+            field = self.found[option].field
             raise StreamError(f"{self._source}: column {field!r} is damaged: {error}") from error
         return True
 
@@ -115,17 +102,12 @@ class WantedColumns:
         """Make a batch of good rows, without an object per row; None if one is bad."""
         reading = self._reading
         first = reading.records + 1
-        if self._text is None:
-            texts = pa.repeat(pa.scalar("", pa.large_string()), count)
-        else:
-            texts = part[self._text.field].cast(pa.large_string())
+        texts = part.get("text", pa.repeat("", count)).cast(pa.large_string())
         if texts.null_count:
             return None
-        if self._id is None:
-            ids: list[Any] = list(range(first, first + count))
-        else:
-            ids = numbered(part[self._id.field].to_pylist(), itertools.count(first))
-        column = None if self._labels is None else part[self._labels.field]
+        ids: list[Any] = part["id"].to_pylist() if "id" in part else [None] * count
+        ids = numbered(ids, itertools.count(first))
+        column = part.get("labels")
         batch: Batch | Held
         try:
             if column is None:
@@ -144,24 +126,22 @@ class WantedColumns:
         reading.records += count
         return batch
 
-    def _one_by_one(self, part: dict[str, pa.Array], above: int, count: int) -> Batch | Held:
-        reading = self._reading
-        records: list[Record] = []
+    def _values(
+        self, part: dict[str, pa.Array], above: int, count: int
+    ) -> Iterator[tuple[int, int, Value]]:
         for index in range(count):
-            reading.records += 1
-            values: dict[str, Any] = {}
-            try:
-                for field, array in part.items():
-                    try:
-                        values[field] = _plain(array[index].as_py(), array.type)
-                    except UnicodeDecodeError as error:
-                        where = f"at byte {error.start + 1}"
-                        raise FaultError(f"field {field!r} is invalid UTF-8 {where}") from None
-                records.append(reading.number(judge(values, reading.fields, **reading.rules)))
-            except FaultError as fault:
-                raw = msgspec.json.encode(values, enc_hook=str)
-                reading.reject(self._source, above + index + 1, fault, raw)
-        return reading.of_records(records)
+            self._reading.records += 1
+            value: Value
+            value = row = {}
+            for option, array in part.items():
+                field = self.found[option].field
+                try:
+                    row[field] = _plain(array[index].as_py(), array.type)
+                except UnicodeDecodeError as error:
+                    problem = f"field {field!r} is invalid UTF-8 at byte {error.start + 1}"
+                    value = FaultError(problem, raw=msgspec.json.encode(row, enc_hook=str))
+                    break
+            yield above + index + 1, self._reading.records, value
 
 
 def find_column(schema: pa.Schema, field: str, source: str) -> Column | None:
@@ -247,7 +227,7 @@ def _parquet(source: InputFile, reading: Reading) -> _Pieces:
     with pq.ParquetFile(source.name, pre_buffer=False, buffer_size=BLOCK) as file:
         columns = WantedColumns(file.schema_arrow, source.name, reading)
         rows = min(reading.batch_size, _rows_within(BATCH_BYTES, file.metadata))
-        paths = [".".join(column.path) for column in columns.found]
+        paths = [".".join(column.path) for column in columns.found.values()]
         for piece in file.iter_batches(rows, columns=paths, use_threads=False):
             yield columns, piece
 
@@ -272,7 +252,9 @@ def _arrow(source: InputFile, reading: Reading) -> _Pieces:
         file.seek(0)
         schema = open_table(file).schema
         columns = WantedColumns(schema, source.name, reading)
-        numbers = sorted({schema.get_field_index(column.path[0]) for column in columns.found})
+        numbers = sorted(
+            {schema.get_field_index(column.path[0]) for column in columns.found.values()}
+        )
         wanted = pa.ipc.IpcReadOptions(included_fields=numbers)
         file.seek(0)
         table = open_table(file, options=wanted)

@@ -20,7 +20,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from clasher.adapters.spark.columns import LABELS, column
 from clasher.adapters.spark.stream import Write
 from clasher.errors import StreamError
-from clasher.io.formats import InputFile
+from clasher.io.formats import InputFile, Reading
 from clasher.io.jsonl import RecordDecoder
 from clasher.io.label_cells import DoubtfulLabelsError
 from clasher.io.records import FaultError, Fields, LabelValue, missing_column
@@ -64,7 +64,7 @@ class RecordReader:
 
     def parse(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Turn rows of records into rows of documents, without blank lines: a task."""
-        decoder = RecordDecoder(self.fields, labelled=self.labelled, required=self.labels_required)
+        decoder = RecordDecoder(Reading(self.fields, self.labelled, self.labels_required))
         schema = to_arrow_schema(self.added)
         for batch in batches:
             lines, places = batch.column(VALUE).to_pylist(), batch.column(PLACE).to_pylist()

@@ -27,8 +27,8 @@ from typing import Final, TypeAlias
 
 from clasher.errors import RecordError, StreamError
 from clasher.io.files import READERS
-from clasher.io.formats import LONGEST_RECORD, InputFile, Reading
-from clasher.io.jsonl import Decoder, Value
+from clasher.io.formats import LONGEST_RECORD, InputFile, Reading, Value
+from clasher.io.jsonl import Decoder
 from clasher.io.lines import BLOCK, BOM, Overlong, sniffed, split_lines, too_long
 from clasher.io.protocol import Caller, Chunk, Poison, Position
 from clasher.io.records import FaultError, Fields

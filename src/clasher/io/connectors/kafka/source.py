@@ -29,7 +29,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from clasher.errors import CommitRefusedError, SettingError, StreamError, UnreachableError
 from clasher.io.connectors.kafka.cluster import ANSWER, Cluster, Topic
 from clasher.io.connectors.kafka.transactions import TOPIC, Claim, Scan, Transactions
-from clasher.io.jsonl import Decoder, Value, decode_object
+from clasher.io.formats import Value
+from clasher.io.jsonl import Decoder, decode_object
 from clasher.io.protocol import Caller, Chunk, Poison, Position, Source, set_back
 from clasher.io.records import FaultError, Fields, invalid_utf8
 from clasher.io.registry import Address, load_function

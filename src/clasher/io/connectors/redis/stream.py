@@ -31,7 +31,8 @@ from redis.retry import Retry
 from clasher.errors import CommitRefusedError, StreamError, UnreachableError
 from clasher.io import protocol
 from clasher.io.connectors.redis import scripts
-from clasher.io.jsonl import Decoder, Value
+from clasher.io.formats import Value
+from clasher.io.jsonl import Decoder
 from clasher.io.protocol import (
     Caller,
     Chunk,

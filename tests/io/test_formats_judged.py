@@ -1,14 +1,7 @@
 import pytest
 
-from clasher.io.records import (
-    FaultError,
-    Fields,
-    Record,
-    invalid_utf8,
-    judge,
-    listing,
-    missing_column,
-)
+from clasher.io.formats import Reading
+from clasher.io.records import FaultError, Fields, Record, invalid_utf8, listing, missing_column
 
 GOOD = {"text": "oil", "labels": ["energy"], "id": 7}
 
@@ -25,7 +18,7 @@ GOOD = {"text": "oil", "labels": ["energy"], "id": 7}
     ],
 )
 def test_labels_may_be_given_in_many_ways(change, labels):
-    assert judge(GOOD | change, Fields(), labelled=True) == Record(7, "oil", labels)
+    assert Reading().judge(GOOD | change) == Record(7, "oil", labels)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +43,7 @@ def test_labels_may_be_given_in_many_ways(change, labels):
 )
 def test_a_bad_value_is_named_with_its_remedy(change, problem, remedy):
     with pytest.raises(FaultError) as caught:
-        judge(GOOD | change, Fields(), labelled=True)
+        Reading().judge(GOOD | change)
     assert problem in caught.value.problem
     assert remedy in caught.value.remedy
 
@@ -62,7 +55,7 @@ def test_a_bad_value_is_named_with_its_remedy(change, problem, remedy):
 def test_a_missing_field_is_named_with_the_present_ones(field, remedy):
     record = {key: value for key, value in GOOD.items() if key != field}
     with pytest.raises(FaultError) as caught:
-        judge(record, Fields(), labelled=True)
+        Reading().judge(record)
     assert caught.value.problem.startswith(f"field {field!r} is missing (there is ")
     assert "'id'" in caught.value.problem
     assert remedy in caught.value.remedy
@@ -70,30 +63,30 @@ def test_a_missing_field_is_named_with_the_present_ones(field, remedy):
 
 def test_an_empty_record_says_so():
     with pytest.raises(FaultError, match="the record is empty"):
-        judge({}, Fields(), labelled=True)
+        Reading().judge({})
 
 
 def test_labels_are_not_looked_at_without_need():
-    assert judge({"text": "oil"}, Fields(), labelled=False) == Record(None, "oil", None)
-    assert judge({"text": "oil", "labels": 3}, Fields(), labelled=False).labels is None
+    assert Reading(labelled=False).judge({"text": "oil"}) == Record(None, "oil", None)
+    assert Reading(labelled=False).judge({"text": "oil", "labels": 3}).labels is None
 
 
 @pytest.mark.parametrize("own", [None, 0, -1, "", "x", 10**30])
 def test_ids_are_kept_as_they_are(own):
-    assert judge(GOOD | {"id": own}, Fields(), labelled=True).id == own
+    assert Reading().judge(GOOD | {"id": own}).id == own
 
 
 def test_an_id_that_is_not_wanted_is_not_looked_at():
-    assert judge(GOOD | {"id": 1.5}, Fields(id=None), labelled=True).id is None
+    assert Reading(Fields(id=None)).judge(GOOD | {"id": 1.5}).id is None
 
 
 def test_dots_reach_into_objects_unless_there_is_a_field_of_that_name():
     fields = Fields(text="a.b", labels="a.c.d", id="a.e")
     nested = {"a": {"b": "oil", "c": {"d": ["x"]}, "e": 3}}
-    assert judge(nested, fields, labelled=True) == Record(3, "oil", ["x"])
-    assert judge(nested | {"a.b": "gold"}, fields, labelled=True).text == "gold"
+    assert Reading(fields).judge(nested) == Record(3, "oil", ["x"])
+    assert Reading(fields).judge(nested | {"a.b": "gold"}).text == "gold"
     with pytest.raises(FaultError, match=r"field 'a\.b' is missing \(there is 'a'\)"):
-        judge({"a": "text"}, fields, labelled=True)
+        Reading(fields).judge({"a": "text"})
 
 
 def test_messages_stay_short_for_many_names():
