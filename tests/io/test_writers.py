@@ -10,13 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clasher.errors import StreamError
-from clasher.io.writers import LineFile, PredictionWriter, encode_predictions, sorted_lists
+from clasher.io.writers import LineWriter, PredictionWriter, sorted_lists
 from clasher.labels import LabelSets
 from clasher.text.label_names import normal_name
 
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=5).map(normal_name).filter(bool)
 labels = st.none() | st.sets(names) | st.dictionaries(names, st.booleans())
 IDS = st.integers() | st.text(st.characters(exclude_categories=["Cs"]))
+
+
+class Encoded(PredictionWriter):
+    def write_bytes(self, lines):
+        self.lines = lines
+
+
+def encode_predictions(*columns):
+    with Encoded(os.devnull) as writer:
+        writer.write(*columns)
+    return writer.lines
 
 
 def decoded(lines):
@@ -104,10 +115,10 @@ def test_only_a_broken_pipe_is_left_to_the_caller(monkeypatch, error, raised):
 def test_a_reader_that_went_away_is_a_broken_pipe():
     reader, writer = os.pipe()
     os.close(reader)
-    file = LineFile(f"/dev/fd/{writer}", "wb", "the pipe")
+    file = LineWriter(f"/dev/fd/{writer}")
     os.close(writer)
     with pytest.raises(BrokenPipeError):
-        file.write(b"line\n")
+        file.write_bytes(b"line\n")
     file.close()
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import chain
 from typing import Any, Final
@@ -25,7 +25,7 @@ from clasher.errors import SettingError, StreamError
 from clasher.io.formats import BATCH_BYTES
 from clasher.io.lines import BLOCK
 from clasher.io.records import FaultError
-from clasher.io.writers import STANDARD_OUTPUT, Closing, LineWriter, failure
+from clasher.io.writers import STANDARD_OUTPUT, Closing, LineWriter, failing
 
 SCHEMA: Final = pa.schema(
     {"id": pa.string(), "date": pa.string(), "text": pa.string(), "labels": pa.list_(pa.string())}
@@ -98,7 +98,7 @@ class DocumentWriter(Closing):
         if self.path == STANDARD_OUTPUT:
             self._out = LineWriter(STANDARD_OUTPUT)
         elif extension in (".jsonl", ".ndjson", ".json", ".parquet"):
-            with _failing(self.path):
+            with failing(self.path):
                 own = self._files.enter_context(replaced(self.path))
                 if extension == ".parquet":
                     self._out = pq.ParquetWriter(own, SCHEMA, compression="zstd")
@@ -117,7 +117,7 @@ class DocumentWriter(Closing):
     def finish(self) -> None:
         """Complete the file, and give it its name."""
         self._flush()
-        with _failing(self.path):
+        with failing(self.path):
             self._out.close()
             self._files.close()
 
@@ -132,13 +132,5 @@ class DocumentWriter(Closing):
         if isinstance(self._out, LineWriter):
             self._out.write_lines(rows)
         elif rows:
-            with _failing(self.path):
+            with failing(self.path):
                 self._out.write_table(pa.Table.from_pylist(rows, SCHEMA))
-
-
-@contextmanager
-def _failing(path: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise failure(path, error) from error

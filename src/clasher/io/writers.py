@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from itertools import pairwise
 from typing import Any, Final, Literal, Self
@@ -33,50 +33,9 @@ class Closing:
         self.close()
 
 
-class LineFile:
-    """A file of lines, flushed with each write; messages call it ``what``."""
-
-    def __init__(self, path: str | os.PathLike[str], mode: Literal["wb", "ab"], what: str) -> None:
-        self.what = what
-        try:
-            self._file = open(path, mode)  # noqa: SIM115
-        except OSError as error:
-            raise failure(what, error) from error
-
-    def write(self, lines: bytes) -> None:
-        """Write lines; only ``BrokenPipeError`` is not turned into a ``StreamError``."""
-        try:
-            self._file.write(lines)
-            self._file.flush()
-        except OSError as error:
-            # Closing tries to write the rest once more, and fails again.
-            with contextlib.suppress(OSError):
-                self._file.close()
-            if isinstance(error, BrokenPipeError):
-                raise
-            raise failure(self.what, error) from error
-
-    def close(self) -> None:
-        self._file.close()
-
-
-def failure(what: str, error: OSError) -> StreamError:
-    """Return the error for a file that cannot be written."""
-    return StreamError(f"{what} cannot be written: {error.strerror or error}")
-
-
 STANDARD_OUTPUT: Final = "-"
-DECIMALS: Final = 6
 
 _encoder = msgspec.json.Encoder()
-
-
-class Prediction(msgspec.Struct, omit_defaults=True, gc=False):
-    """A line of output."""
-
-    id: Id
-    labels: list[str]
-    probabilities: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
 
 
 class LineWriter(Closing):
@@ -88,6 +47,8 @@ class LineWriter(Closing):
         A file, which is replaced, or ``-`` for standard output, which stays open.
     name
         The name of the file in errors.
+    append
+        Add to the file instead of replacing it.
 
     Notes
     -----
@@ -101,28 +62,77 @@ class LineWriter(Closing):
     {"id":1,"cluster":7}
     """
 
-    def __init__(self, path: str | os.PathLike[str], name: str | None = None) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], name: str | None = None, *, append: bool = False
+    ) -> None:
         file = os.fspath(path)
-        self._file = None if file == STANDARD_OUTPUT else LineFile(file, "wb", name or file)
+        self._name = name or file
+        self._file = None
+        if file != STANDARD_OUTPUT:
+            with failing(self._name):
+                self._file = open(file, "ab" if append else "wb")  # noqa: SIM115
 
     def write_lines(self, values: Sequence[Any]) -> None:
         """Write a line for each value."""
-        self._write(_encoder.encode_lines(values))
+        self.write_bytes(_encoder.encode_lines(values))
+
+    def write_bytes(self, lines: bytes) -> None:
+        """Write encoded lines."""
+        if self._file is None:
+            print_lines(lines)
+            return
+        with failing(self._name):
+            try:
+                self._file.write(lines)
+                self._file.flush()
+            except OSError:
+                # Closing tries to write the rest once more, and fails again.
+                with contextlib.suppress(OSError):
+                    self._file.close()
+                raise
 
     def close(self) -> None:
         """Close the file; standard output stays open."""
         if self._file is not None:
             self._file.close()
 
-    def _write(self, lines: bytes) -> None:
-        if self._file is None:
-            print_lines(lines)
-        else:
-            self._file.write(lines)
+
+def print_lines(lines: bytes) -> None:
+    """Write to standard output, and flush it."""
+    with failing("standard output"):
+        if hasattr(sys.stdout, "buffer"):
+            sys.stdout.buffer.write(lines)
+        else:  # a notebook or a test replaced it by a stream of text
+            sys.stdout.write(lines.decode())
+        sys.stdout.flush()
+
+
+def failure(what: str, error: OSError) -> StreamError:
+    """Return the error for a file that cannot be written."""
+    return StreamError(f"{what} cannot be written: {error.strerror or error}")
+
+
+@contextlib.contextmanager
+def failing(what: str) -> Iterator[None]:
+    """Turn errors of writing into a ``StreamError``, except for a reader that goes away."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise failure(what, error) from error
+
+
+class Prediction(msgspec.Struct, omit_defaults=True, gc=False):
+    """A line of output."""
+
+    id: Id
+    labels: list[str]
+    probabilities: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
 
 
 class PredictionWriter(LineWriter):
-    """Writes the predictions of a model.
+    """Writes the predictions of a model: ids, sorted labels, probabilities with six decimals.
 
     Examples
     --------
@@ -140,27 +150,13 @@ class PredictionWriter(LineWriter):
         names: Sequence[str] = (),
     ) -> None:
         """Write the predictions of one batch; ``probabilities`` is documents × ``names``."""
-        self._write(encode_predictions(ids, labels, probabilities, names))
-
-
-def encode_predictions(
-    ids: Sequence[Id],
-    labels: LabelSets,
-    probabilities: npt.NDArray[np.floating[Any]] | None = None,
-    names: Sequence[str] = (),
-) -> bytes:
-    """Encode ids, sorted labels, and probabilities with six decimals as JSON lines."""
-    lists = sorted_lists(labels)
-    if probabilities is None:
-        lines = [Prediction(own, found) for own, found in zip(ids, lists, strict=True)]
-    else:
-        # As float64: a rounded float32 would be written with all the digits of its expansion.
-        rows = np.round(np.asarray(probabilities, np.float64), DECIMALS).tolist()
-        lines = [
-            Prediction(own, found, dict(zip(names, row, strict=True)))
-            for own, found, row in zip(ids, lists, rows, strict=True)
-        ]
-    return _encoder.encode_lines(lines)
+        lists = sorted_lists(labels)
+        scores: list[Any] = [msgspec.UNSET] * len(lists)
+        if probabilities is not None:
+            # As float64: a rounded float32 would be written with all the digits of its expansion.
+            rows = np.round(np.asarray(probabilities, np.float64), 6).tolist()
+            scores = [dict(zip(names, row, strict=True)) for row in rows]
+        self.write_lines([Prediction(*line) for line in zip(ids, lists, scores, strict=True)])
 
 
 def sorted_lists(sets: LabelSets) -> list[list[str]]:
@@ -173,20 +169,6 @@ def sorted_lists(sets: LabelSets) -> list[list[str]]:
     flat = [texts[order[i]] for i in rank[np.lexsort((rank, documents))].tolist()]
     ends = np.searchsorted(documents, np.arange(len(sets) + 1)).tolist()
     return [flat[start:end] for start, end in pairwise(ends)]
-
-
-def print_lines(lines: bytes) -> None:
-    """Write to standard output, and flush it."""
-    try:
-        if hasattr(sys.stdout, "buffer"):
-            sys.stdout.buffer.write(lines)
-        else:  # a notebook or a test replaced it by a stream of text
-            sys.stdout.write(lines.decode())
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise failure("standard output", error) from error
 
 
 _SKIPPING = re.compile(r",? or skip (bad records|it) with --on-error skip$")
@@ -236,9 +218,10 @@ class BadRecords(Closing):
         self.skipped = 0
         self.first: RecordError | None = None
         # Opened at once, so that a file that cannot be written fails before the stream is read.
-        self._letters: LineFile | None = None
+        self._letters: LineWriter | None = None
         if isinstance(policy, os.PathLike):
-            self._letters = LineFile(policy, "ab", f"the dead-letter file {os.fspath(policy)}")
+            name = f"the dead-letter file {os.fspath(policy)}"
+            self._letters = LineWriter(os.path.abspath(policy), name, append=True)
 
     def handle(self, error: RecordError) -> None:
         """Raise ``error``, or count it and write a dead letter."""
@@ -251,7 +234,8 @@ class BadRecords(Closing):
         self.skipped += 1
         if self._letters is not None:
             problem = f"{error.problem}; {error.remedy}"
-            self._letters.write(letter(error.source, error.position, problem, error.raw) + b"\n")
+            found = letter(error.source, error.position, problem, error.raw)
+            self._letters.write_bytes(found + b"\n")
 
     def close(self) -> None:
         """Close the dead-letter file."""
@@ -265,32 +249,24 @@ def letter(
     """Encode a dead letter; one of more than ``most`` bytes is cut and gets a digest."""
     # The name of a file need not be Unicode text.
     source = source.encode("utf-8", "backslashreplace").decode()
-    fields = {"source": source, "record": record, "error": error, "raw": _text(raw)}
+    content = None if raw is None else _text(raw)
+    fields: dict[str, Any] = {"source": source, "record": record, "error": error, "raw": content}
     whole = _encoder.encode(fields)
     if most is None or len(whole) <= most:
         return whole
-    return _cut(fields, raw, most)
-
-
-def _cut(fields: dict[str, Any], raw: bytes | None, most: int) -> bytes:
-    """Shorten a letter to ``most`` bytes if possible."""
-    content = b"" if raw is None else raw
-    digest = {"raw_bytes": len(content), "raw_sha256": sha256(content).hexdigest()}
     if raw is not None:
-        fields = fields | {"raw": ""} | digest
+        fields |= {"raw": "", "raw_bytes": len(raw), "raw_sha256": sha256(raw).hexdigest()}
     for longest in SHORTER:
-        bare = {name: _shortened(value, longest) for name, value in fields.items()}
-        left = most - len(_encoder.encode(bare))
+        for name in ("source", "record", "error"):
+            value = fields[name]
+            if isinstance(value, str) and len(value) > max(longest, 64):
+                fields[name] = f"{value[:longest]}…"
+        left = most - len(_encoder.encode(fields))
         if left >= 0:
             break
     if raw is not None:
-        bare["raw"] = _beginning(content, left)
-    return _encoder.encode(bare)
-
-
-def _shortened(value: Any, longest: int) -> Any:
-    is_long = isinstance(value, str) and len(value) > max(longest, sha256().digest_size * 2)
-    return f"{value[:longest]}…" if is_long else value
+        fields["raw"] = _beginning(raw, left)
+    return _encoder.encode(fields)
 
 
 def _beginning(raw: bytes, room: int) -> str:
@@ -299,7 +275,7 @@ def _beginning(raw: bytes, room: int) -> str:
     while size:
         while 0 < size < len(raw) and raw[size] & 0xC0 == 0x80:  # not within a character
             size -= 1
-        text = _text(raw[:size]) or ""
+        text = _text(raw[:size])
         took = len(_encoder.encode(text)) - len('""')
         if took <= room:
             return text
@@ -307,5 +283,5 @@ def _beginning(raw: bytes, room: int) -> str:
     return ""
 
 
-def _text(raw: bytes | None) -> str | None:
-    return None if raw is None else raw.decode("utf-8", "backslashreplace")
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "backslashreplace")
