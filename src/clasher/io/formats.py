@@ -37,7 +37,6 @@ COMPRESSIONS: dict[str, Compression] = {"gz": "gzip", "zst": "zstd", "xz": "xz",
 MAGIC: Final[dict[bytes, Compression]] = {  # the first bytes of compressed data
     b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz", b"BZh": "bz2",
 }  # fmt: skip
-MAGIC_BYTES: Final = 10
 STANDARD_INPUT: Final = "-"
 
 
@@ -91,27 +90,18 @@ class InputFile:
             raise StreamError(
                 f"{name}: a {kind} file is compressed inside, not as a whole; decompress it first"
             )
-        return cls(name, kind, compression, _delimiter(delimiter), _encoding(encoding))
+        if delimiter in (r"\t", "tab"):
+            delimiter = "\t"
+        elif delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+            raise SettingError(
+                f"--delimiter must be one character, such as ; or \\t. Got {delimiter!r} instead."
+            )
+        return cls(name, kind, compression, delimiter, _encoding(encoding))
 
 
 def compression_of(head: bytes) -> Compression | None:
     """Tell the compression of data by its first bytes."""
     return next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), None)
-
-
-def may_be_compressed(head: bytes) -> bool:
-    """Tell whether more bytes are needed to know the compression."""
-    return any(magic.startswith(head) and magic != head for magic in MAGIC) and bool(head)
-
-
-def _delimiter(given: str | None) -> str | None:
-    if given in (r"\t", "tab"):
-        return "\t"
-    if given is not None and (len(given) != 1 or given in '"\r\n'):
-        raise SettingError(
-            f"--delimiter must be one character, such as ; or \\t. Got {given!r} instead."
-        )
-    return given
 
 
 def _encoding(given: str | None) -> str | None:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import repeat
@@ -67,26 +67,18 @@ def read_list(text: str) -> Listed | str:
     if _BRACKETS.get(stripped[:1]) != stripped[-1:] and stripped != "set()":
         return text
     value = (_parsed_again if len(stripped) <= _REPEATED else _parsed)(stripped)
-    if isinstance(value, dict):
-        return _checked_states(value)
-    return list(map(check_name, value)) if isinstance(value, list) else text
+    return _checked(value) if isinstance(value, list | dict) else text
 
 
 def read_json(text: str) -> Listed:
-    """Read a text that must be a JSON list of text, an object label → bool, or null."""
-    if not text or text.isspace():
-        return None
+    """Read a text that must be a JSON list of text, an object label → bool, a text, or null."""
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         value = 0
-    if value is None:
-        return None
-    if isinstance(value, dict):
-        return _checked_states(value)
-    if not isinstance(value, str | list):
+    if not isinstance(value, str | list | dict | None):
         raise LabelError(f"{_shown(text)} is not a JSON list of labels")
-    return list(map(check_name, [value] if isinstance(value, str) else value))
+    return None if value is None else _checked([value] if isinstance(value, str) else value)
 
 
 def split(text: str, separator: str) -> list[str]:
@@ -96,13 +88,21 @@ def split(text: str, separator: str) -> list[str]:
 
 def refuse_doubtful(text: str) -> None:
     """Refuse a text that may hold several labels, if other records cannot be looked at."""
-    for separator in _SEPARATORS[1:]:
-        if DEFAULT_SEPARATOR not in text and len(pieces(text, separator)) > 1:
-            raise DoubtfulLabelsError(
-                f"the labels {_shown(text)} may be one or several; say --label-separator "
-                f"'{separator}' if that separates labels, --label-separator '|' if it does not "
-                f"(in Python: Fields(separator=…))"
-            )
+    if DEFAULT_SEPARATOR in text or (";" not in text and "," not in text):
+        return
+    separator, _ = _first_doubt([text])
+    if separator is not None:
+        raise DoubtfulLabelsError(
+            f"the labels {_shown(text)} may be one or several; say --label-separator "
+            f"'{separator}' if that separates labels, --label-separator '|' if it does not "
+            f"(in Python: Fields(separator=…))"
+        )
+
+
+def _first_doubt(texts: Collection[str]) -> tuple[str | None, str]:
+    """Find a character that may separate labels, and a text that has it."""
+    each = ((separator, text) for separator in _SEPARATORS[1:] for text in texts)
+    return next((pair for pair in each if len(pieces(pair[1], pair[0])) > 1), (None, ""))
 
 
 def pieces(text: str, separator: str) -> list[str]:
@@ -234,9 +234,7 @@ class Detection:
         for cell in labels:
             if self._watched is None:
                 return
-            doubt = isinstance(cell, str) and next(
-                (s for s in _SEPARATORS[1:] if len(pieces(cell, s)) > 1), None
-            )
+            doubt, _ = _first_doubt([cell] if isinstance(cell, str) else [])
             if isinstance(cell, str) and doubt:
                 self._watched += 1
                 if self._watched == _LATE:
@@ -285,10 +283,9 @@ class Detection:
         return sum(1 for part in several if both.intersection(part)) / max(1, len(several))
 
     def _doubt(self) -> tuple[str | None, str]:
-        for separator in _SEPARATORS[1:]:
-            for cell in self._cells:
-                if len(pieces(cell, separator)) > 1:
-                    return separator, cell
+        found = _first_doubt(self._cells)
+        if found[0] is not None:
+            return found
         # Words of names rarely are labels of their own.
         several = [cell for cell in self._cells if len(cell.split()) > 1]
         alone = {cell.strip() for cell in self._cells if len(cell.split()) == 1}
@@ -324,11 +321,13 @@ def _parsed(text: str) -> Any:
 _parsed_again = lru_cache(4096)(_parsed)  # the same lists come again and again
 
 
-def _checked_states(states: dict[Any, Any]) -> dict[str, bool]:
-    for name, state in states.items():
+def _checked(labels: list[Any] | dict[Any, Any]) -> Listed:
+    if isinstance(labels, list):
+        return list(map(check_name, labels))
+    for name, state in labels.items():
         if not isinstance(state, bool):
             raise LabelError(f"label {name!r} must be true or false. Got {state!r} instead.")
-    return normal_states(states)
+    return normal_states(labels)
 
 
 def _shown(text: str) -> str:

@@ -20,14 +20,7 @@ from typing import Any, BinaryIO, Final
 import pyarrow as pa
 
 from clasher.errors import StreamError
-from clasher.io.formats import (
-    BATCH_BYTES,
-    MAGIC_BYTES,
-    InputFile,
-    Reading,
-    compression_of,
-    may_be_compressed,
-)
+from clasher.io.formats import BATCH_BYTES, MAGIC, InputFile, Reading, compression_of
 from clasher.io.records import FaultError
 
 BLOCK: Final = 1 << 20
@@ -37,11 +30,8 @@ HEAD: Final = 4096  # bytes kept of a line that is too long
 # Damaged tables may also have column names that are not Unicode text.
 _UNREADABLE: Final = (OSError, EOFError, lzma.LZMAError, pa.ArrowException, UnicodeDecodeError)
 
-_MAGIC: Final = {
-    b"\x1f\x8b": "gzip data; decompress it once more",
-    b"\x28\xb5\x2f\xfd": "zstd data; decompress it once more",
-    b"\xfd7zXZ\x00": "xz data; decompress it once more",
-    b"BZh91AY&SY": "bzip2 data; decompress it once more",
+_BINARY: Final = {
+    **{magic: f"{kind} data; decompress it once more" for magic, kind in MAGIC.items()},
     b"PK\x03\x04": "a zip archive; unpack it first",
     b"PAR1\x15": "a Parquet table; say --format parquet, which needs a file",
     b"ARROW1\x00": "an Arrow table; say --format arrow",
@@ -80,7 +70,7 @@ def sniffed(file: InputFile) -> InputFile:
         if not os.path.isfile(file.name):
             return file
         with open(file.name, "rb") as raw:
-            return replace(file, compression=compression_of(raw.read(MAGIC_BYTES)))
+            return replace(file, compression=compression_of(raw.read(10)))
     except OSError:
         return file  # its reader will report what is wrong
 
@@ -144,8 +134,8 @@ class Peeked(io.RawIOBase):
     def __init__(self, raw: Any, size: int) -> None:
         self._raw = raw
         self.head = more = raw.read1(size)
-        while more and may_be_compressed(self.head):
-            more = raw.read1(size)
+        while more and any(magic.startswith(self.head) for magic in MAGIC if magic != self.head):
+            more = raw.read1(size)  # more bytes are needed to know the compression
             self.head += more
         self._left, self._has_ended = self.head, not more  # a terminal signals its end once
 
@@ -177,7 +167,7 @@ def _has_paused(raw: Any) -> bool:
 
 
 def _refuse_binary(file: InputFile, block: bytes) -> None:
-    for magic, what in _MAGIC.items():
+    for magic, what in _BINARY.items():
         if block.startswith(magic):
             name = "standard input" if file.is_standard_input else file.name
             raise StreamError(f"{name} is not {file.kind.upper()}: it holds {what}")

@@ -299,51 +299,40 @@ def load_function(name: str) -> Callable[..., Any]:
 
 
 def _load(address: Address, kind: Kind) -> Any:
-    scheme = address.scheme
-    plugins = _plugins_on(tuple(sys.path)).get(scheme, ())
-    if len(plugins) > (0 if scheme in CONNECTORS else 1):
-        names = [*(["clasher"] if scheme in CONNECTORS else []), *map(_package, plugins)]
+    scheme, own = address.scheme, CONNECTORS.get(address.scheme)
+    plugins = _plugins_on(tuple(sys.path)).get(scheme, [])
+    packages = [f"{entry.dist.name} {entry.dist.version}" for entry in plugins if entry.dist]
+    if len(plugins) > (1 if own is None else 0):
+        names = ", ".join(packages if own is None else ["clasher", *packages])
         raise SettingError(
-            f"{address.shown}: several packages provide {scheme!r}: {', '.join(names)}; uninstall "
-            f"all but one"
+            f"{address.shown}: several packages provide {scheme!r}: {names}; uninstall all but one"
         )
-    if scheme in CONNECTORS:
-        connector = CONNECTORS[scheme]
-        try:
-            return _chosen(address, connector, kind)
-        except ImportError as error:
-            if connector.extra is None:
-                raise
-            raise MissingExtraError.of(f"{scheme}://", connector.extra) from error
-    if not plugins:
+    if own is None and not plugins:
         raise _unknown(address, kind)
-    return _load_plugin(address, plugins[0], kind)
-
-
-def _load_plugin(address: Address, entry: EntryPoint, kind: Kind) -> Any:
-    package, extra = _package(entry), None
-    what = f"{address.scheme}://: the package {package}"
+    connector: Any = own
     try:
-        connector = entry.load()
-        if isinstance(connector, Connector):
-            extra = connector.extra
-            return _chosen(address, connector, kind)
-    except SettingError:
-        raise
+        connector = own or plugins[0].load()
+        found = getattr(connector, kind) if isinstance(connector, Connector) else None
+        found = resolve_name(found) if isinstance(found, str) else found
     except Exception as error:  # a package may raise anything while it is imported
+        extra = getattr(connector, "extra", None)
+        if own is not None:
+            if extra is None or not isinstance(error, ImportError):
+                raise
+            raise MissingExtraError.of(f"{scheme}://", extra) from error
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        remedy = "" if extra is None else f"; pip install '{package.split()[0]}[{extra}]'"
-        raise MissingExtraError(f"{what} cannot be imported: {reason}{remedy}") from error
-    raise SettingError(
-        f"{what} names {entry.value} as its connector, which is no clasher.io.Connector"
-    )
-
-
-def _chosen(address: Address, connector: Connector, kind: Kind) -> Any:
-    chosen = connector.source if kind == "source" else connector.sink
-    if chosen is None:
+        remedy = "" if extra is None else f"; pip install '{packages[0].split()[0]}[{extra}]'"
+        raise MissingExtraError(
+            f"{scheme}://: the package {packages[0]} cannot be imported: {reason}{remedy}"
+        ) from error
+    if not isinstance(connector, Connector):
+        raise SettingError(
+            f"{scheme}://: the package {packages[0]} names {plugins[0].value} as its connector, "
+            f"which is no clasher.io.Connector"
+        )
+    if found is None:
         raise _unknown(address, kind)
-    return resolve_name(chosen) if isinstance(chosen, str) else chosen
+    return found
 
 
 def _unknown(address: Address, kind: Kind) -> SettingError:
@@ -361,8 +350,3 @@ def _plugins_on(_path: tuple[str, ...]) -> Mapping[str, Sequence[EntryPoint]]:
     for entry in entry_points(group=ENTRY_POINTS):
         found.setdefault(entry.name.lower(), []).append(entry)
     return found
-
-
-def _package(entry: EntryPoint) -> str:
-    assert entry.dist is not None  # entry_points() knows it
-    return f"{entry.dist.name} {entry.dist.version}"
