@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, Self, TypeAlias, TypeVar
+from typing import Final, Literal, TypeAlias, TypeVar, get_args
 
 from clasher.datasets.archives import Member
 from clasher.datasets.document import Document
@@ -19,7 +19,6 @@ from clasher.io.writers import BadRecords
 
 T = TypeVar("T")
 Part: TypeAlias = Literal["train", "test"]
-PARTS: Final[tuple[Part, ...]] = ("train", "test")
 
 
 @dataclass(frozen=True)
@@ -60,9 +59,12 @@ class Folder:
     on_held: Callable[[int], None] | None = None  # gets the number of documents to be sorted
 
     def parsed(
-        self, name: str, records: Iterable[tuple[int, T]], parse: Callable[[T], Document],
+        self,
+        name: str,
+        records: Iterable[tuple[int, T]],
+        parse: Callable[[T], Document],
         raw: Callable[[T], bytes],
-    ) -> Iterator[Document]:  # fmt: skip
+    ) -> Iterator[Document]:
         """Parse numbered records; hand bad ones, as ``raw`` bytes, to the policy."""
         for number, record in records:
             self.reading.records += 1
@@ -106,14 +108,10 @@ def text_blocks(path: Path) -> Iterator[bytes]:
 
 def matching(path: Path, patterns: Iterable[str]) -> list[Path]:
     """Return the files of a folder that match the first pattern with a match, or the file."""
-    for pattern in patterns:
-        if path.is_file():
-            found = [path] if path.match(pattern) else []
-        else:
-            found = sorted(p for p in path.glob(pattern) if p.is_file())
-        if found:
-            return found
-    return []
+    if path.is_file():
+        return [path] if any(map(path.match, patterns)) else []
+    found = (sorted(filter(Path.is_file, path.glob(pattern))) for pattern in patterns)
+    return next(filter(None, found), [])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +190,7 @@ class Dataset:
         if split is not None and split not in self.splits:
             known = ", ".join(self.splits) or "none"
             raise SettingError(f"{self.name} has no split {split!r}; choose from: {known}")
-        if part is not None and (split is None or part not in PARTS):
+        if part is not None and (split is None or part not in get_args(Part)):
             raise SettingError(
                 "The 'part' parameter must be 'train' or 'test', with a split. "
                 f"Got {part!r} of {split!r} instead."
@@ -201,16 +199,15 @@ class Dataset:
         if not self.finder(home):
             raise self.missing(home)
         opened = Folder(home, Reading(bad=on_error or BadRecords()))
-        return Documents(self, opened, split, part, unlabelled=unlabelled)
+        return Documents(self, opened, split, part, unlabelled)
 
     def missing(self, folder: Path, what: str | None = None) -> MissingDatasetError:
         """Return the error for missing files: what to get, where from, where to put it."""
         if not folder.exists():
             what = f"{folder} does not exist"
-        return MissingDatasetError(
-            f"{self.name}: {what or f'none of its files is in {folder}'}; put "
-            f"{' or '.join(self.files)} there, from {self.source}"
-        )
+        what = what or f"none of its files is in {folder}"
+        files = " or ".join(self.files)
+        return MissingDatasetError(f"{self.name}: {what}; put {files} there, from {self.source}")
 
     def _home(self, folder: str | os.PathLike[str]) -> Path:
         path = Path(folder).expanduser()
@@ -218,6 +215,7 @@ class Dataset:
         return inner if inner.is_dir() and self.finder(inner) else path
 
 
+@dataclass
 class Documents(Iterator[Document]):
     """The documents of a dataset, one by one.
 
@@ -231,27 +229,16 @@ class Documents(Iterator[Document]):
         The number of documents left out because they have no labels.
     """
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        folder: Folder,
-        split: str | None,
-        part: Part | None,
-        *,
-        unlabelled: bool,
-    ) -> None:
-        self.dataset = dataset
-        self.folder = folder
-        self.delivered = 0
-        self.left_out = 0
-        self._split = None if split is None else dataset.splits[split]
-        self._split_name = split
-        self._part = part
-        self._unlabelled = unlabelled or (self._split is not None and self._split.whole)
-        self._documents = self._read()
+    dataset: Dataset
+    folder: Folder
+    split: str | None
+    part: Part | None
+    unlabelled: bool
+    delivered: int = 0
+    left_out: int = 0
 
-    def __iter__(self) -> Self:
-        return self
+    def __post_init__(self) -> None:
+        self._documents = self._read()
 
     def __next__(self) -> Document:
         return next(self._documents)
@@ -261,11 +248,18 @@ class Documents(Iterator[Document]):
         self._documents.close()
 
     def _read(self) -> Generator[Document]:
+        split = None if self.split is None else self.dataset.splits[self.split]
         with closing(self.dataset.reader(self.folder)) as found:
             for document in found:
-                if not self._belongs(document):
+                if split is not None and split.dated and document.date is None:
+                    raise SettingError(
+                        f"split {self.split!r} needs dates, and {self.folder.path} has none: "
+                        f"{self.dataset.undated}"
+                    )
+                part = None if split is None else split.part(document)
+                if split is not None and (part is None or self.part not in (None, part)):
                     continue
-                if not document.labels and not self._unlabelled:
+                if not document.labels and not (self.unlabelled or (split and split.whole)):
                     self.left_out += 1
                     continue
                 self.delivered += 1
@@ -278,16 +272,5 @@ class Documents(Iterator[Document]):
         if reading.bad.skipped == reading.records:
             bad = f"all {reading.records} records in {path} are bad"
             raise StreamError(f"{bad}; the first: {reading.bad.first}")
-        where = "" if self._split is None else f" in this part of {self._split_name!r}"
+        where = "" if split is None else f" in this part of {self.split!r}"
         raise StreamError(f"none of the {reading.records} documents in {path} has labels{where}")
-
-    def _belongs(self, document: Document) -> bool:
-        if self._split is None:
-            return True
-        if self._split.dated and document.date is None:
-            raise SettingError(
-                f"split {self._split_name!r} needs dates, and {self.folder.path} has none: "
-                f"{self.dataset.undated}"
-            )
-        part = self._split.part(document)
-        return part is not None and self._part in (None, part)

@@ -1,4 +1,4 @@
-"""Read records of files and standard input in batches, in bounded memory.
+"""Records of files and standard input, read in batches and in bounded memory.
 
 ==============  ================================================  ======================
 extension       format                                            compressed
@@ -114,26 +114,18 @@ def open_stream(
     given = [paths] if isinstance(paths, str | os.PathLike) else paths
     sources = [InputFile.of(path, format, delimiter, encoding) for path in given]
     for source in sources:
-        _look_at(source)
+        _check(source)
     if sum(source.is_standard_input for source in sources) > 1:
         raise StreamError("standard input can be read once: give - only once")
     fields = fields or Fields()
     guesses = labelled and fields.separator is None and not fields.labels_json
-    return _read(
-        sources,
-        Reading(
-            fields,
-            labelled,
-            detection=Detection(on_labels) if guesses else None,
-            batch_size=batch_size,
-            limit=limit,
-            longest=longest,
-            bad=on_error or BadRecords(),
-        ),
-    )
+    reading = Reading(fields, labelled, batch_size=batch_size, limit=limit, longest=longest)
+    reading.bad = on_error or BadRecords()
+    reading.detection = Detection(on_labels) if guesses else None
+    return _read(sources, reading)
 
 
-def _look_at(source: InputFile) -> None:
+def _check(source: InputFile) -> None:
     if source.is_standard_input:
         return
     try:

@@ -17,9 +17,8 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
-from clasher.errors import LabelError
+from clasher.errors import ClasherError
 from clasher.io.formats import Held, InputFile, Reading, Value
-from clasher.io.label_cells import DoubtfulLabelsError
 from clasher.io.lines import Overlong, line_groups, too_long
 from clasher.io.protocol import Chunk, Poison, Position
 from clasher.io.records import Batch, FaultError, Fields, Id, Record, invalid_utf8, numbered
@@ -77,9 +76,7 @@ def _grow(tree: _Tree) -> tuple[type[msgspec.Struct], dict[str, str]]:
 
 _Label = Annotated[str, msgspec.Meta(min_length=1)]
 _Labels = list[_Label] | dict[_Label, bool] | str | None
-UNDECODABLE: Final = (
-    msgspec.DecodeError, UnicodeDecodeError, RecursionError, LabelError, DoubtfulLabelsError,
-)  # fmt: skip
+UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ClasherError)
 _ONE_A_LINE = (
     "write one whole object a line (jq -c '.[]' makes lines of an array), or skip bad records with "
     "--on-error skip"

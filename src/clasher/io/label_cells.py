@@ -1,13 +1,10 @@
 """Labels written as one text: a list, or names with a separator between them.
 
-Three rules, the first that applies:
-
-1. ``Fields(labels_json=True)``, ``--labels-json``: each text is JSON, a list or an object.
-2. ``Fields(separator=…)``, ``--label-separator``: split each text there.
-3. Otherwise, read a JSON list, a JSON object or a Python list as such, and split at ``|``.
-   ``open_stream`` also splits at ``;`` or ``,`` where the first records show that it separates
-   labels (``Detection``). Streams that are taken up again and Spark cannot look ahead the same way
-   each time: they never guess, and refuse a text with ``;`` or ``,`` until an option decides.
+``Fields(labels_json=True)`` reads each text as JSON, ``Fields(separator=…)`` splits it there.
+Otherwise a JSON list, a JSON object or a Python list is read as such, and ``|`` separates.
+``open_stream`` also splits at ``;`` or ``,`` where the first records show that it separates labels
+(``Detection``). Resumed streams and Spark cannot look ahead the same way each time: they never
+guess, and refuse a text with ``;`` or ``,`` until an option decides.
 
 Detection looks at the first 1,000 records, however they are cut into batches. A character counts
 as a separator where at least 2 % of the texts have it; a comma with a blank after it is common in
@@ -62,7 +59,7 @@ class DoubtfulLabelsError(StreamError):
 
 
 def read_list(text: str) -> Listed | str:
-    """Read a text that is a list or an object; return any other as it is."""
+    """Read a text that is a list or an object; return any other unchanged."""
     stripped = text.strip()
     if _BRACKETS.get(stripped[:1]) != stripped[-1:] and stripped != "set()":
         return text
@@ -99,10 +96,12 @@ def refuse_doubtful(text: str) -> None:
         )
 
 
-def _first_doubt(texts: Collection[str]) -> tuple[str | None, str]:
+def _first_doubt(
+    texts: Collection[str], default: tuple[str | None, str] = (None, "")
+) -> tuple[str | None, str]:
     """Find a character that may separate labels, and a text that has it."""
     each = ((separator, text) for separator in _SEPARATORS[1:] for text in texts)
-    return next((pair for pair in each if len(pieces(pair[1], pair[0])) > 1), (None, ""))
+    return next((pair for pair in each if len(pieces(pair[1], pair[0])) > 1), default)
 
 
 def pieces(text: str, separator: str) -> list[str]:
@@ -149,11 +148,9 @@ class Understood:
     is_late: bool = False
 
     def __str__(self) -> str:
-        how = "one in each text"
+        how = "written as lists" if self.lists else "one in each text"
         if self.separator is not None:
             how = f"separated by '{self.separator}'"
-        elif self.lists:
-            how = "written as lists"
         first = ", ".join(map(_shown, self.first[:5])) + (", …" if len(self.first) > 5 else "")
         return (
             f"labels: {self.labels:,} in the first {self.records:,} records, {how}; "
@@ -176,8 +173,7 @@ OnLabels: TypeAlias = Callable[[Understood], object]
 
 def warn_of(understood: Understood) -> None:
     """Warn of a doubt, as Python code is warned."""
-    text = understood.warning()
-    if text is not None:
+    if text := understood.warning():
         warnings.warn(text, LabelFormWarning, stacklevel=2)
 
 
@@ -192,7 +188,7 @@ class Detection:
     records: int = 0
     bytes: int = 0
     _cells: dict[str, int] = field(default_factory=dict)  # different texts, by first appearance
-    _listed: dict[str, None] = field(default_factory=dict)
+    _listed: set[str] = field(default_factory=set)
     _first: Sequence[str] | str | None = None
     _has_doubtful: bool = False
     _watched: int | None = None  # doubtful texts after the first records; None: not counted
@@ -217,7 +213,7 @@ class Detection:
                 if DEFAULT_SEPARATOR in value and not self._has_doubtful:
                     self._decide(DEFAULT_SEPARATOR)
             elif value is not None:
-                self._listed.update(dict.fromkeys(value))
+                self._listed.update(value)
             if self.records >= WINDOW or self.bytes > WINDOW_BYTES:
                 self.close()
             elif self.records in _LOOKS and self._has_doubtful:
@@ -246,21 +242,17 @@ class Detection:
         self.separator = found or DEFAULT_SEPARATOR
         if not self.has_text:
             return
-        names = set(self._listed)
-        for cell in self._cells:
-            names.update(split(cell, self.separator))
+        names = self._listed.union(*(split(cell, self.separator) for cell in self._cells))
         first = split(self._first, self.separator) if isinstance(self._first, str) else self._first
         doubt, cell = self._doubt() if found is None else (None, "")
         self._watched = 0 if found is None and doubt is None else None
-        lists = not self._cells
-        understood = Understood(found, self.records, len(names), first or [], lists, doubt, cell)
-        self.on_labels(understood)
+        how = (first or [], not self._cells, doubt, cell)
+        self.on_labels(Understood(found, self.records, len(names), *how))
         self._cells.clear()
         self._listed.clear()
 
     def _found(self) -> str | None:
-        found = [separator for separator in _SEPARATORS if self._separates(separator)]
-        return max(found, key=self._count, default=None)  # of equals, the first
+        return max(filter(self._separates, _SEPARATORS), key=self._count, default=None)
 
     def _count(self, separator: str) -> int:
         return sum(times for cell, times in self._cells.items() if len(pieces(cell, separator)) > 1)
@@ -271,28 +263,22 @@ class Detection:
             return count > 0
         if count < _SHARE * sum(self._cells.values()):
             return False
-        spaced = sum(1 for cell in self._cells if f"{separator} " in cell)
-        return separator == ";" or not spaced or self._mixes(separator) >= 0.5
-
-    def _mixes(self, separator: str) -> float:
-        """The share of split texts with a piece that is first here and not first elsewhere."""
-        # Names such as *Smith, John* have first and last pieces of different kinds.
+        if separator == ";" or not any(f"{separator} " in cell for cell in self._cells):
+            return True
+        # Names such as *Smith, John* have first and last pieces of different kinds: of the split
+        # texts, half must have a piece that is first in one text and not first in another.
         parts = [pieces(cell, separator) for cell in self._cells]
         several = [part for part in parts if len(part) > 1]
         both = {part[0] for part in parts if part} & {own for part in parts for own in part[1:]}
-        return sum(1 for part in several if both.intersection(part)) / max(1, len(several))
+        return sum(not both.isdisjoint(part) for part in several) >= 0.5 * len(several)
 
     def _doubt(self) -> tuple[str | None, str]:
-        found = _first_doubt(self._cells)
-        if found[0] is not None:
-            return found
         # Words of names rarely are labels of their own.
         several = [cell for cell in self._cells if len(cell.split()) > 1]
         alone = {cell.strip() for cell in self._cells if len(cell.split()) == 1}
         looks = [cell for cell in several if not alone.isdisjoint(cell.split())]
-        if len(looks) >= max(2, 0.5 * len(several)):
-            return " ", looks[0]
-        return None, ""
+        has_blanks = len(looks) >= max(2, 0.5 * len(several))
+        return _first_doubt(self._cells, (" ", looks[0]) if has_blanks else (None, ""))
 
 
 def _parsed(text: str) -> Any:

@@ -57,8 +57,11 @@ def read_blocks(file: InputFile, size: int = BLOCK) -> Iterator[bytes]:
             if file.encoding is not None:
                 blocks = _recoded(blocks, file)
             for number, block in enumerate(blocks):
-                if not number:
-                    _refuse_binary(file, block)
+                what = None if number else next(filter(block.startswith, _BINARY), None)
+                if what is not None:
+                    name = "standard input" if file.is_standard_input else file.name
+                    kind = file.kind.upper()
+                    raise StreamError(f"{name} is not {kind}: it holds {_BINARY[what]}")
                 yield block
 
 
@@ -81,7 +84,14 @@ def readable(file: InputFile) -> Iterator[None]:
     try:
         yield
     except _UNREADABLE as error:
-        raise StreamError(_explain(file, error)) from error
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        form = file.compression or file.kind
+        problem = f"cannot be read as {form}, it is damaged or something else: {reason}"
+        if file.compression and (isinstance(error, EOFError) or "Truncated" in reason):
+            problem = f"ends in the middle of its {file.compression} data: is it complete?"
+        elif isinstance(error, OSError) and error.strerror and error.errno:
+            problem = f"cannot be read: {error.strerror}"
+        raise StreamError(f"{file.name} {problem}") from error
 
 
 @contextlib.contextmanager
@@ -166,52 +176,51 @@ def _has_paused(raw: Any) -> bool:
         return False
 
 
-def _refuse_binary(file: InputFile, block: bytes) -> None:
-    for magic, what in _BINARY.items():
-        if block.startswith(magic):
-            name = "standard input" if file.is_standard_input else file.name
-            raise StreamError(f"{name} is not {file.kind.upper()}: it holds {what}")
-
-
-def _explain(file: InputFile, error: Exception) -> str:
-    if file.compression and (isinstance(error, EOFError) or "Truncated" in str(error)):
-        return f"{file.name} ends in the middle of its {file.compression} data: is it complete?"
-    if isinstance(error, OSError) and error.strerror and error.errno:
-        return f"{file.name} cannot be read: {error.strerror}"
-    reason = " ".join(str(error).split())[:300] or type(error).__name__
-    form = file.compression or file.kind
-    return f"{file.name} cannot be read as {form}, it is damaged or something else: {reason}"
-
-
 class Overlong(bytes):
     """An empty stand-in for a line that is too long; ``head`` is its beginning."""
 
     head: bytes
     size: int
 
-    @classmethod
-    def of(cls, head: bytes, size: int) -> Overlong:
-        line = cls()
-        line.head, line.size = head, size
-        return line
-
 
 def split_lines(
     blocks: Iterable[bytes], longest: int, *, is_beginning: bool = True
 ) -> Iterator[list[bytes]]:
     """Split blocks into complete lines; an empty block gives an empty list."""
-    rest = _Rest(longest, is_beginning)
+    pieces: list[bytes] = []  # of a line that is cut by the ends of blocks
+    size = 0
+
+    def add(piece: bytes) -> None:
+        nonlocal size, pieces
+        if size <= longest:
+            pieces.append(piece)
+        size += len(piece)
+        if size > longest:
+            pieces = [b"".join(pieces)[:HEAD]]
+
+    def take() -> bytes:
+        nonlocal size, is_beginning
+        line = b"".join(pieces)
+        if size > longest:
+            head, line = line, Overlong()
+            line.head, line.size = head, size
+        elif is_beginning:
+            line = line.removeprefix(BOM)
+        pieces.clear()
+        size, is_beginning = 0, False
+        return line
+
     for block in blocks:
         lines = block.split(b"\n")
-        rest.append(lines[0])
+        add(lines[0])
         if len(lines) > 1:
-            lines[0] = rest.take()
-            rest.append(lines.pop())
+            lines[0] = take()
+            add(lines.pop())
             yield lines
         elif not block:
             yield []
-    if rest.size:
-        yield [rest.take()]
+    if size:
+        yield [take()]
 
 
 def group(
@@ -240,29 +249,3 @@ def too_long(longest: int, head: bytes | None = None) -> FaultError:
     """Return what is wrong with a line or row past the limit."""
     remedy = "is a line end or a closing quote missing? Split it, or skip it with --on-error skip"
     return FaultError(f"it is longer than {longest:,} bytes", remedy, head)
-
-
-class _Rest:
-    """A line that is cut by the ends of blocks, collected piece by piece."""
-
-    def __init__(self, longest: int, is_beginning: bool) -> None:
-        self.longest = longest
-        self.pieces: list[bytes] = []
-        self.size = 0
-        self.first = is_beginning
-
-    def append(self, piece: bytes) -> None:
-        if self.size <= self.longest:
-            self.pieces.append(piece)
-        self.size += len(piece)
-        if self.size > self.longest:
-            self.pieces = [b"".join(self.pieces)[:HEAD]]
-
-    def take(self) -> bytes:
-        line = b"".join(self.pieces)
-        if self.size > self.longest:
-            line = Overlong.of(line, self.size)
-        elif self.first:
-            line = line.removeprefix(BOM)
-        self.pieces, self.size, self.first = [], 0, False
-        return line
