@@ -5,15 +5,9 @@ stories, their topics and the hierarchy of topics are free, in the online append
 Rose and Li, *RCV1: A New Benchmark Collection for Text Categorization Research* (2004). The files
 in the folder decide what is read:
 
-=====================  ==================  =====================================================
-stories                topics              documents
-=====================  ==================  =====================================================
-XML                    judgements (qrels)  RCV1-v2, with dates
-XML                    none                RCV1 as published, 806,791 stories, 2,364 of them
-                                           without topics; with the hierarchy, a story also gets
-                                           the topics above its own
-token files            judgements (qrels)  RCV1-v2 without dates, in the order of numbers
-=====================  ==================  =====================================================
+- Stories with judgements (qrels) are RCV1-v2. Stories without are RCV1 as published, 806,791 of
+  them, 2,364 without topics; with the hierarchy, a story also gets the topics above its own.
+- Token files need judgements: RCV1-v2 without dates, in the order of numbers.
 """
 
 from __future__ import annotations
@@ -39,7 +33,8 @@ from clasher.errors import StreamError
 from clasher.io.lines import split_lines
 from clasher.io.records import FaultError
 
-TOKENS: Final = ("train", *(f"test_pt{number}" for number in range(4)))
+_PARTS: Final = ("train", "test_pt0", "test_pt1", "test_pt2", "test_pt3")
+_TOKENS: Final = tuple(f"lyrl2004_tokens_{part}.dat" for part in _PARTS)
 _JUDGEMENTS: Final = ("rcv1-v2.topics.qrels", "rcv1-v2.topics.qrels.gz", "rcv1-v2.topics.qrels.txt")
 _HIERARCHY: Final = ("rcv1.topics.hier*orig*", "rcv1.topics.hier*expanded*")
 _ARCHIVES: Final = ("rcv1.tar*", "rcv1.tgz", "RCV1.tar*")
@@ -66,18 +61,16 @@ def read(folder: Folder) -> Generator[Document]:
         yield from by_date(folder.parsed_members(stories, parse), on_held=folder.on_held)
     else:
         tokens = _tokens(path)
-        missing = [f"lyrl2004_tokens_{part}.dat.gz" for part in TOKENS if part not in tokens]
+        missing = [f"{name}.gz" for name in _TOKENS if name not in tokens]
+        missing += [_JUDGEMENTS[1]] if judgements is None else []
         if missing or judgements is None:
-            lacks = ", ".join([*missing, *([_JUDGEMENTS[1]] if judgements is None else [])])
-            raise RCV1.missing(path, f"{path} lacks {lacks}")
+            raise RCV1.missing(path, f"{path} lacks {', '.join(missing)}")
         yield from read_tokens(list(tokens.values()), judgements, folder)
 
 
 def _tokens(path: Path) -> dict[str, Path]:
-    """Find the token files, by their part."""
-    names = {part: f"lyrl2004_tokens_{part}.dat" for part in TOKENS}
-    found = {part: _near(path, (name, f"{name}.gz")) for part, name in names.items()}
-    return {part: paths[0] for part, paths in found.items() if paths}
+    """Find the token files, by their names."""
+    return {name: found for name in _TOKENS for found in _near(path, (name, f"{name}.gz"))}
 
 
 def _near(path: Path, patterns: tuple[str, ...]) -> list[Path]:
@@ -219,9 +212,8 @@ def read_tokens(paths: list[Path], judgements: Judgements, folder: Folder) -> It
     A record is a line ``.I 2286``, a line ``.W``, lines of stemmed words, and an empty line.
     """
     parse = partial(_parse_tokens, judgements)
-    streams = [
-        folder.parsed(str(path), enumerate(_records(path), 1), parse, b"\n".join) for path in paths
-    ]
+    each = ((str(path), enumerate(_records(path), 1)) for path in paths)
+    streams = [folder.parsed(name, records, parse, b"\n".join) for name, records in each]
     return heapq.merge(*streams, key=lambda document: int(document.id))
 
 

@@ -86,18 +86,16 @@ class Stream:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least, most in (
-            ("documents", 1, 2**53), ("labels", 1, 4096), ("seed", 0, 2**63 - 1),
-            ("at", 0, self.documents), ("width", 1, 2**53),
-        ):  # fmt: skip
-            value = getattr(self, name)
-            optional = name in ("at", "width")
-            if (value is None and optional) or (type(value) is int and least <= value <= most):
-                continue
-            wanted = f"{'None or ' if optional else ''}an integer from {least} to {most}"
-            raise SettingError.of(name, wanted, value, "Stream")
+        ranges = {"documents": (1, 2**53), "labels": (1, 4096), "seed": (0, 2**63 - 1)}
+        ranges |= {"at": (0, self.documents), "width": (1, 2**53)}
+        for name, (least, most) in ranges.items():
+            value, is_optional = getattr(self, name), name in ("at", "width")
+            is_good = type(value) is int and least <= value <= most
+            if not is_good and not (value is None and is_optional):
+                wanted = f"{'None or ' if is_optional else ''}an integer from {least} to {most}"
+                raise SettingError.of(name, wanted, value, "Stream")
         if self.drift not in DRIFTS:
-            wanted = "one of " + ", ".join(map(repr, DRIFTS))
+            wanted = f"one of {', '.join(map(repr, DRIFTS))}"
             raise SettingError.of("drift", wanted, self.drift, "Stream")
 
     @property
@@ -112,9 +110,8 @@ class Stream:
     @property
     def changed(self) -> list[str]:
         """The labels that change, appear or vanish."""
-        if self.drift in ("sudden", "gradual", "recurring"):
-            return [_name(label) for label in range(0, self.labels, 2)]
-        return [_name(label) for label in self._turns]
+        is_change = self.drift in ("sudden", "gradual", "recurring")
+        return [_name(label) for label in (range(0, self.labels, 2) if is_change else self._turns)]
 
     def __len__(self) -> int:
         return self.documents

@@ -1,19 +1,12 @@
 """Records of files and standard input, read in batches and in bounded memory.
 
-==============  ================================================  ======================
-extension       format                                            compressed
-==============  ================================================  ======================
-.jsonl .ndjson  JSON lines                                        gzip, zstd, xz, bzip2
-.json           JSON lines too, not one JSON text                 gzip, zstd, xz, bzip2
-.csv .tsv       with a header, quoted as spreadsheets do it       gzip, zstd, xz, bzip2
-.parquet        Parquet                                           inside only
-.arrow .feather Arrow IPC, file or stream format                  inside only
-==============  ================================================  ======================
+JSON lines (.jsonl, .ndjson, .json) have an object a line, CSV and TSV have a header and are quoted
+as spreadsheets do it. They may be compressed with gzip, zstd, xz or bzip2, which the first bytes
+tell, on standard input too, or the extension (.gz, .zst, .xz, .bz2). Text is UTF-8, with or without
+a byte order mark, unless ``encoding`` names another. Parquet and Arrow IPC (.arrow, .feather, file
+or stream format) are compressed inside only.
 
-Text is UTF-8, with or without a byte order mark, unless ``encoding`` names another. Compressed text
-is recognized by its first bytes, on standard input too, or by its extension (.gz, .zst, .xz, .bz2).
-The cells of CSV may be separated by ``;``, tabs or ``|``: the header or ``delimiter`` tells. Files
-are read one after the other; one batch and some buffers are in memory at a time.
+Files are read one after the other; one batch and some buffers are in memory at a time.
 """
 
 from __future__ import annotations
@@ -77,10 +70,10 @@ def open_stream(
     limit
         The number of records to stop after.
     format
-        An extension from the table above, such as ``"csv"`` or ``"jsonl.gz"``, for files with
-        another one; standard input is JSON lines by default.
+        The extension of a known format, such as ``"csv"`` or ``"jsonl.gz"``, for files with another
+        one; standard input is JSON lines by default.
     longest
-        The limit of a record in a text file, in bytes; a longer one is bad.
+        The limit of a record in a text file, in bytes.
     on_labels
         Called with how labels written as one text were understood (``clasher.io.label_cells``),
         before the first batch that depends on it, and again if a doubt arises later. By default a
@@ -131,7 +124,7 @@ def _check(source: InputFile) -> None:
     try:
         status = os.stat(source.name)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+        reason = getattr(error, "strerror", None) or error
         raise StreamError(f"{source.name} cannot be read: {reason}") from error
     if stat.S_ISDIR(status.st_mode):
         raise StreamError(f"{source.name} is a directory; name the files in it")
@@ -143,10 +136,10 @@ def _read(sources: Sequence[InputFile], reading: Reading) -> Iterator[Batch]:
     yield from reading.settle(_batches(sources, reading))
     if not reading.delivered:
         names = ", ".join(source.name for source in sources) or "a list of no files"
-        count, first = reading.records, reading.bad.first
-        if not count:
+        if not reading.records:
             raise StreamError(f"there is no record in {names}")
-        raise StreamError(f"none of the {count} records in {names} is good; the first: {first}")
+        bad = f"none of the {reading.records} records in {names} is good"
+        raise StreamError(f"{bad}; the first: {reading.bad.first}")
 
 
 def _batches(sources: Sequence[InputFile], reading: Reading) -> Iterator[Batch | Held]:

@@ -111,10 +111,8 @@ def _encoding(given: str | None) -> str | None:
         found = codecs.lookup(given)
         "".encode(given)  # refuses codecs of bytes, such as hex
     except (LookupError, ValueError):
-        raise SettingError(
-            f"there is no encoding {given!r}; --encoding takes names such as cp1252, latin-1 or "
-            f"utf-16"
-        ) from None
+        known = "--encoding takes names such as cp1252, latin-1 or utf-16"
+        raise SettingError(f"there is no encoding {given!r}; {known}") from None
     return None if found.name == "utf-8" else found.name
 
 

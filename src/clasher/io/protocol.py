@@ -4,9 +4,8 @@ A connector has a ``Source``, a ``Sink`` or both, made from an address (``clashe
 The runner of ``clasher.flow`` does the rest: threads, waiting, retrying, learning, snapshots.
 
 **Positions.** Each chunk of a source carries the *position* after it, any value that JSON can hold.
-The snapshot of the model keeps the position, so that both belong together. ``open`` gets the
-position of the snapshot that is resumed and must deliver exactly what follows it. A source that
-cannot raises ``StreamError``: it never skips.
+The snapshot of the model keeps it. ``open`` gets the position of the snapshot that is resumed and
+delivers exactly what follows it, or raises ``StreamError``: it never skips.
 
 **Parties.** A position is not enough if entries can be given to somebody else, or if outputs should
 appear together with what was learnt. Then the source or sink is a ``Party`` to each snapshot:

@@ -1,12 +1,7 @@
 """Addresses of streams, and the connectors that open them.
 
-==========================  ================================================================
-``news.jsonl``, ``inbox/``  a file, or a folder watched for new files
-``-``                       standard input or output
-``file:news.jsonl?…``       a file or folder with options; its name has no ``?`` or ``#``
-``scheme://host/name?…``    a stream of the scheme's connector; options of a web address follow
-                            ``#``
-==========================  ================================================================
+An address is a path, ``-`` for standard input or output, ``file:path?options``, or
+``scheme://host/name?options``; options of a web address follow ``#``.
 
 A ``Connector`` names the classes of a scheme. Clasher's own are in ``CONNECTORS``; other packages
 add theirs as entry points of the group ``clasher.connectors``, the name of the entry point being
@@ -98,8 +93,6 @@ class Address:
     @property
     def shown(self) -> str:
         """The address without password and options, for messages."""
-        if self.scheme == STANDARD:
-            return STANDARD
         if self.scheme in WEB:
             return hidden(self.target)
         return f"{self.scheme}://{self.server}/{self.path}" if self.host else self.path
@@ -122,10 +115,9 @@ class Address:
         Traceback (most recent call last):
         clasher.errors.SettingError: news.jsonl: there is no option 'folow'; known are follow
         """
-        for name in self.options:
-            if name not in known:
-                listed = ", ".join(sorted(known)) or "none"
-                raise SettingError(f"{self.shown}: there is no option {name!r}; known are {listed}")
+        for name in sorted(self.options.keys() - set(known)):
+            listed = ", ".join(sorted(known)) or "none"
+            raise SettingError(f"{self.shown}: there is no option {name!r}; known are {listed}")
 
     def flag(self, name: str) -> bool:
         """Return a yes-or-no option; no by default."""
@@ -178,9 +170,8 @@ def _options(query: str, url: str) -> dict[str, str]:
     try:
         pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
     except ValueError as error:
-        raise SettingError(
-            f"{hidden(url)}: options are written ?name=value&name=value: {error}"
-        ) from error
+        form = "options are written ?name=value&name=value"
+        raise SettingError(f"{hidden(url)}: {form}: {error}") from error
     options = dict(pairs)
     if len(options) < len(pairs):
         raise SettingError(f"{hidden(url)}: an option is given twice")
