@@ -88,15 +88,13 @@ def open_dataset(
     Missing files raise here, not in the loop.
     """
     documents = islice(load(name, folder, on_error=on_error, unlabelled=not labelled), limit)
-    return (
-        Batch.of(
-            [document.id for document in some],
-            [document.text for document in some],
-            [document.labels for document in some] if labelled else None,
-            Fields(),
-        )
-        for some in iter(lambda: take(documents, batch_size), [])
-    )
+
+    def batch(some: list[Document]) -> Batch:
+        labels = [document.labels for document in some] if labelled else None
+        texts = [document.text for document in some]
+        return Batch.of([document.id for document in some], texts, labels, Fields())
+
+    return map(batch, iter(lambda: take(documents, batch_size), []))
 
 
 def take(documents: Iterator[Document], size: int) -> list[Document]:

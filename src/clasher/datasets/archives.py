@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, TypeAlias
 
 from clasher.errors import StreamError
+from clasher.io.formats import compression_of
 from clasher.io.lines import BLOCK
 from clasher.io.records import FaultError
 
@@ -36,11 +37,7 @@ UNREADABLE: Final = (
     RuntimeError, NotImplementedError, ValueError,
 )  # fmt: skip
 
-_COMPRESSED: Final[dict[bytes, Callable[[IO[bytes]], Any]]] = {
-    b"\x1f\x8b": partial(gzip.open, mode="rb"),
-    b"BZh": bz2.open,
-    b"\xfd7zXZ\x00": lzma.open,
-}
+_OPENERS: Final[dict[Any, Any]] = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}
 _END: Final = 1024  # the least zeros at the end of a tar
 
 _Read: TypeAlias = Callable[[int], bytes]
@@ -145,12 +142,10 @@ def _reader(
 
 def _decompressed(file: IO[bytes]) -> IO[bytes]:
     """Decompress a tar; check that an uncompressed one ends with zeros, as tars do."""
-    magic = file.read(6)
+    compression = compression_of(file.read(6))
     file.seek(0)
-    for start, opener in _COMPRESSED.items():
-        if magic.startswith(start):
-            stream: IO[bytes] = opener(file)
-            return stream
+    if compression in _OPENERS:
+        return _OPENERS[compression](file)  # type: ignore[no-any-return]
     file.seek(max(file.seek(0, io.SEEK_END) - _END, 0))
     if file.read() != bytes(_END):
         raise EOFError("its end is missing")

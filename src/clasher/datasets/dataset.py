@@ -191,10 +191,8 @@ class Dataset:
             known = ", ".join(self.splits) or "none"
             raise SettingError(f"{self.name} has no split {split!r}; choose from: {known}")
         if part is not None and (split is None or part not in get_args(Part)):
-            raise SettingError(
-                "The 'part' parameter must be 'train' or 'test', with a split. "
-                f"Got {part!r} of {split!r} instead."
-            )
+            must = "The 'part' parameter must be 'train' or 'test', with a split"
+            raise SettingError(f"{must}. Got {part!r} of {split!r} instead.")
         home = self._home(folder)
         if not self.finder(home):
             raise self.missing(home)
@@ -252,10 +250,8 @@ class Documents(Iterator[Document]):
         with closing(self.dataset.reader(self.folder)) as found:
             for document in found:
                 if split is not None and split.dated and document.date is None:
-                    raise SettingError(
-                        f"split {self.split!r} needs dates, and {self.folder.path} has none: "
-                        f"{self.dataset.undated}"
-                    )
+                    needs = f"split {self.split!r} needs dates, and {self.folder.path} has none"
+                    raise SettingError(f"{needs}: {self.dataset.undated}")
                 part = None if split is None else split.part(document)
                 if split is not None and (part is None or self.part not in (None, part)):
                     continue

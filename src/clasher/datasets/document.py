@@ -111,16 +111,13 @@ def by_date(
             if size > part_bytes:
                 try:
                     if not parts:
-                        scratch = tempfile.TemporaryDirectory(prefix="clasher-")
-                        folder = stack.enter_context(scratch)
+                        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="clasher-"))
                     path = os.path.join(folder, f"{len(parts)}.part")
                     _write(path, sorted(held, key=_date))
                 except OSError as error:
-                    raise StreamError(
-                        f"sorting by date needs temporary files, and {tempfile.gettempdir()} "
-                        f"cannot be written: {error.strerror or error}; set TMPDIR to a folder "
-                        f"with more room"
-                    ) from error
+                    scratch = f"the folder for sorting by date, {tempfile.gettempdir()},"
+                    reason = f"{error.strerror or error}; set TMPDIR to one with more room"
+                    raise StreamError(f"{scratch} cannot be written: {reason}") from error
                 parts.append(path)
                 held, size = [], 0
             if on_held is not None and number % PROGRESS_EVERY == 0:

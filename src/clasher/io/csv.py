@@ -15,7 +15,7 @@ from clasher.errors import StreamError
 from clasher.io.formats import Held, InputFile, Reading
 from clasher.io.label_cells import DoubtfulLabelsError
 from clasher.io.lines import Overlong, line_groups, too_long
-from clasher.io.records import Batch, FaultError, Record, invalid_utf8, missing_column
+from clasher.io.records import SKIP, Batch, FaultError, Record, invalid_utf8, missing_column
 
 
 def read_delimited(source: InputFile, reading: Reading) -> Iterator[Batch | Held]:
@@ -158,11 +158,8 @@ def _converter(header: list[str], source: str, reading: Reading) -> Callable[[li
 
     def convert(row: list[str]) -> Record:
         if len(row) != len(header):
-            raise FaultError(
-                f"the row has {len(row)} cells where the header has {len(header)}",
-                "quote cells that hold separators or line ends, or skip bad records with "
-                "--on-error skip",
-            )
+            problem = f"the row has {len(row)} cells where the header has {len(header)}"
+            raise FaultError(problem, f"quote cells that hold separators or line ends, or {SKIP}")
         found = None if labels is None else reading.judge_labels(row[labels])
         reading.records += 1
         number = reading.records if own is None else row[own] or reading.records

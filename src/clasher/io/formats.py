@@ -80,22 +80,18 @@ class InputFile:
         if extension not in KINDS:
             what = f"format {format!r}" if format else f"the extension of {name}"
             known = ", ".join(f".{kind}" for kind in KINDS)
+            known += "; text formats also with .gz, .zst, .xz, .bz2"
             remedy = "" if format else "; name the format with --format EXT"
-            raise StreamError(
-                f"{what} is unknown; known are {known}; text formats also with .gz, .zst, .xz, "
-                f".bz2{remedy}"
-            )
+            raise StreamError(f"{what} is unknown; known are {known}{remedy}")
         kind = KINDS[extension]
         if compression and kind in ("parquet", "arrow"):
-            raise StreamError(
-                f"{name}: a {kind} file is compressed inside, not as a whole; decompress it first"
-            )
+            problem = f"a {kind} file is compressed inside, not as a whole"
+            raise StreamError(f"{name}: {problem}; decompress it first")
         if delimiter in (r"\t", "tab"):
             delimiter = "\t"
         elif delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
-            raise SettingError(
-                f"--delimiter must be one character, such as ; or \\t. Got {delimiter!r} instead."
-            )
+            wanted = "one character, such as ; or \\t"
+            raise SettingError(f"--delimiter must be {wanted}. Got {delimiter!r} instead.")
         return cls(name, kind, compression, delimiter, _encoding(encoding))
 
 
@@ -181,10 +177,8 @@ class Reading:
             raise FaultError(f"field {fields.text!r} {got}", remedy)
         labels = _find(values, fields.labels) if self.labelled else None
         if labels is _MISSING and self.required:
-            raise FaultError(
-                f"field {fields.labels!r} {_missing(values)}",
-                "name the field of the labels with --labels FIELD, write null for unlabelled",
-            )
+            remedy = "name the field of the labels with --labels FIELD, write null for unlabelled"
+            raise FaultError(f"field {fields.labels!r} {_missing(values)}", remedy)
         return Record(own, text, None if labels is _MISSING else self.judge_labels(labels))
 
     def judge_labels(self, value: Any) -> LabelValue | str:
@@ -316,10 +310,8 @@ def _check_form(labels: Any, where: str) -> None:
             got = "empty text" if label == "" else _kind(label)
             raise FaultError(f"{where} holds {got} where a label belongs")
         if isinstance(labels, dict) and not isinstance(labels[label], bool):
-            raise FaultError(
-                f"label {label!r} of {where} is {_kind(labels[label])}, not true or false",
-                "leave labels that are not known out of the object",
-            )
+            problem = f"label {label!r} of {where} is {_kind(labels[label])}, not true or false"
+            raise FaultError(problem, "leave labels that are not known out of the object")
 
 
 def _kind(value: Any) -> str:

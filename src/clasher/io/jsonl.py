@@ -21,7 +21,7 @@ from clasher.errors import ClasherError
 from clasher.io.formats import Held, InputFile, Reading, Value
 from clasher.io.lines import Overlong, line_groups, too_long
 from clasher.io.protocol import Chunk, Poison, Position
-from clasher.io.records import Batch, FaultError, Fields, Id, Record, invalid_utf8, numbered
+from clasher.io.records import SKIP, Batch, FaultError, Fields, Id, Record, invalid_utf8, numbered
 
 Leaf: TypeAlias = tuple[Any, Any]  # the type of a wanted field, and its default
 _Tree: TypeAlias = dict[str, "Leaf | _Tree"]
@@ -77,10 +77,7 @@ def _grow(tree: _Tree) -> tuple[type[msgspec.Struct], dict[str, str]]:
 _Label = Annotated[str, msgspec.Meta(min_length=1)]
 _Labels = list[_Label] | dict[_Label, bool] | str | None
 UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ClasherError)
-_ONE_A_LINE = (
-    "write one whole object a line (jq -c '.[]' makes lines of an array), or skip bad records with "
-    "--on-error skip"
-)
+_ONE_A_LINE = f"write one whole object a line (jq -c '.[]' makes lines of an array), or {SKIP}"
 
 
 def read_jsonl(source: InputFile, reading: Reading) -> Iterator[Batch | Held]:
@@ -217,18 +214,16 @@ class Decoder:
         """
         spare: Sequence[Id] = places if ids is None else ids
         poison = list(lost)
+
+        def reject(source: str, place: str | int, fault: FaultError, raw: bytes | None) -> None:
+            poison.append(Poison(source, place, fault.problem, raw))
+
         batch: Batch | Held | None = None
         if all(type(value) is bytes for value in values):
             with suppress(*UNDECODABLE):
                 batch = self._decoder.batch(values, spare)  # type: ignore[arg-type]
         if batch is None:
-            batch = self._decoder.reading.one_by_one(
-                self.source,
-                zip(places, spare, values, strict=True),
-                self._decoder.decode,
-                lambda source, at, fault, raw: poison.append(
-                    Poison(source, at, fault.problem, raw)
-                ),
-            )
+            each, reading = zip(places, spare, values, strict=True), self._decoder.reading
+            batch = reading.one_by_one(self.source, each, self._decoder.decode, reject)
         assert isinstance(batch, Batch)  # nothing is held back without detection
         return Chunk(batch, position, poison)

@@ -263,10 +263,8 @@ TRIMMED_PENDING: Final = "were trimmed before they were learnt"
 def lost(name: str, how_many: int, what: str = TRIMMED) -> StreamError:
     """Return the error for entries that are gone."""
     entries = "1 entry" if how_many == 1 else f"{how_many:,} entries"
-    return StreamError(
-        f"{name}: {entries} {what}; let the stream keep more, or add the option on_loss=skip to go "
-        f"on without them, with a dead letter"
-    )
+    remedy = "let the stream keep more, or add on_loss=skip to go on with a dead letter instead"
+    return StreamError(f"{name}: {entries} {what}; {remedy}")
 
 
 def lost_letter(name: str, place: str | int, how_many: int) -> Poison:
@@ -276,10 +274,9 @@ def lost_letter(name: str, place: str | int, how_many: int) -> Poison:
 
 def set_back(name: str, known: object, now: object) -> StreamError:
     """Return the error for a server that knows less than the model, as after a restore."""
-    return StreamError(
-        f"{name}: was set back: it was read up to {known}, and now ends at {now}. Restore it, or "
-        f"begin a new folder with this model: --initial-model"
-    )
+    remedy = "Restore it, or begin a new folder with this model: --initial-model"
+    problem = f"was set back: it was read up to {known}, and now ends at {now}"
+    return StreamError(f"{name}: {problem}. {remedy}")
 
 
 def portions(outputs: Sequence[Output], most: int, most_bytes: int) -> Iterator[Sequence[Output]]:

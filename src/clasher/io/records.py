@@ -24,7 +24,8 @@ from clasher.labels import UNLABELLED, LabelSets
 Id: TypeAlias = int | str
 LabelValue: TypeAlias = list[str] | dict[str, bool] | None
 
-_SKIP: Final = "mend it, or skip bad records with --on-error skip"
+SKIP: Final = "skip bad records with --on-error skip"
+_MEND: Final = f"mend it, or {SKIP}"
 _DELIMITER: Final = re.compile(r"[^\w. -]")
 _LABEL_COLUMN: Final = pa.large_list(pa.large_string())
 
@@ -72,15 +73,11 @@ class Fields:
                     f"the {parameter!r} of a stream must be non-empty text. Got {value!r} instead."
                 )
         if self.labels_json and self.separator is not None:
-            raise SettingError(
-                f"labels are JSON (--labels-json) or separated by {self.separator!r} "
-                f"(--label-separator), not both; leave one out"
-            )
+            both = f"--labels-json and --label-separator {self.separator!r}"
+            raise SettingError(f"{both} exclude each other; leave one out")
         if len({self.text, self.labels, self.id}) < 3:
-            raise SettingError(
-                f"text, labels and id must be different fields. Got {self.text!r}, "
-                f"{self.labels!r} and {self.id!r}."
-            )
+            got = f"Got {self.text!r}, {self.labels!r} and {self.id!r}."
+            raise SettingError(f"text, labels and id must be different fields. {got}")
 
     def split(self, text: str, found: str | None = None) -> LabelValue:
         """Read the labels in one text; a blank one means None, unlabelled.
@@ -158,11 +155,9 @@ class Batch:
 
     def only(self, places: Sequence[int]) -> Batch:
         """Select the records at some places."""
-        return Batch(
-            [self.ids[at] for at in places],
-            self.texts.take(pa.array(places, pa.int64())),
-            LabelSets.of([self.labels.as_given(at) for at in places]),
-        )
+        texts = self.texts.take(pa.array(places, pa.int64()))
+        labels = LabelSets.of([self.labels.as_given(at) for at in places])
+        return Batch([self.ids[at] for at in places], texts, labels)
 
     @classmethod
     def empty(cls) -> Batch:
@@ -175,12 +170,8 @@ class Batch:
 
 def unlabelled(documents: int) -> LabelSets:
     """Make the labels of unlabelled documents."""
-    return LabelSets(
-        [],
-        np.zeros(0, np.int32),
-        np.zeros(documents + 1, np.int64),
-        known=np.full(documents, UNLABELLED, np.uint8),
-    )
+    known = np.full(documents, UNLABELLED, np.uint8)
+    return LabelSets([], np.zeros(0, np.int32), np.zeros(documents + 1, np.int64), known=known)
 
 
 def numbered(ids: Sequence[Id | None], spare: Iterable[Id]) -> list[Id]:
@@ -193,7 +184,7 @@ def numbered(ids: Sequence[Id | None], spare: Iterable[Id]) -> list[Id]:
 class FaultError(Exception):
     """A bad record, before its place in the stream is known."""
 
-    def __init__(self, problem: str, remedy: str = _SKIP, raw: bytes | None = None) -> None:
+    def __init__(self, problem: str, remedy: str = _MEND, raw: bytes | None = None) -> None:
         super().__init__(problem)
         self.problem, self.remedy, self.raw = problem, remedy, raw
 
@@ -205,11 +196,8 @@ def invalid_utf8(raw: bytes) -> FaultError:
         raw.decode()
     except UnicodeDecodeError as error:
         place = f" at byte {error.start + 1}"
-    return FaultError(
-        f"invalid UTF-8{place}",
-        "name the encoding of the file, such as --encoding cp1252, or skip bad records with "
-        "--on-error skip",
-    )
+    remedy = f"name the encoding of the file, such as --encoding cp1252, or {SKIP}"
+    return FaultError(f"invalid UTF-8{place}", remedy)
 
 
 def listing(names: Sequence[str] | Mapping[str, Any]) -> str:

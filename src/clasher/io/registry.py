@@ -317,10 +317,8 @@ def _load(address: Address, kind: Kind) -> Any:
             f"{scheme}://: the package {packages[0]} cannot be imported: {reason}{remedy}"
         ) from error
     if not isinstance(connector, Connector):
-        raise SettingError(
-            f"{scheme}://: the package {packages[0]} names {plugins[0].value} as its connector, "
-            f"which is no clasher.io.Connector"
-        )
+        named = f"the package {packages[0]} names {plugins[0].value} as its connector"
+        raise SettingError(f"{scheme}://: {named}, which is no clasher.io.Connector")
     if found is None:
         raise _unknown(address, kind)
     return found

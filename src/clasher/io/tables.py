@@ -58,10 +58,9 @@ class WantedColumns:
             column = None if field is None else find_column(schema, field, source)
             if column is not None:
                 if not (fits(column.type) or types.is_null(column.type)):
-                    raise StreamError(
-                        f"{source}: column {field!r} holds {column.type}, not {what}; name the "
-                        f"right one with --{option} FIELD"
-                    )
+                    problem = f"column {field!r} holds {column.type}, not {what}"
+                    remedy = f"name the right one with --{option} FIELD"
+                    raise StreamError(f"{source}: {problem}; {remedy}")
                 self.found[option] = column
             elif field is not None and required:
                 raise missing_column(source, field, option, schema.names)
@@ -205,19 +204,17 @@ _Pieces: TypeAlias = Iterator[tuple[WantedColumns, pa.RecordBatch]]
 
 def read_table(source: InputFile, reading: Reading) -> Iterator[Batch | Held]:
     """Read a Parquet or Arrow table."""
-    pieces = _parquet if source.kind == "parquet" else _arrow
+    pieces = (_parquet if source.kind == "parquet" else _arrow)(source, reading)
     above = 0
-    for columns, piece in _checked(pieces(source, reading), source):
+    while True:
+        with readable(source):
+            found = next(pieces, None)
+            if found is None:
+                return
+            columns, piece = found
+            piece.validate()  # that buffers are long enough; their content is checked later
         yield from columns.batches(piece, above)
         above += piece.num_rows
-
-
-def _checked(pieces: _Pieces, source: InputFile) -> _Pieces:
-    """Check that buffers are long enough; ``WantedColumns`` checks their content."""
-    with readable(source):
-        for columns, piece in pieces:
-            piece.validate()
-            yield columns, piece
 
 
 def _parquet(source: InputFile, reading: Reading) -> _Pieces:
