@@ -31,10 +31,8 @@ class Split:
         A definition in a sentence.
     part
         Returns the part of a document, None if it is in neither.
-    dated
-        Whether it needs dates.
-    whole
-        Whether it includes documents without labels.
+    dated, whole
+        Whether it needs dates, and whether it includes documents without labels.
     """
 
     about: str
@@ -221,10 +219,8 @@ class Documents(Iterator[Document]):
     ----------
     folder : Folder
         The folder they are read from.
-    delivered : int
-        The number of documents yielded.
-    left_out : int
-        The number of documents left out because they have no labels.
+    delivered, left_out : int
+        The number of documents yielded, and of those left out because they have no labels.
     """
 
     dataset: Dataset

@@ -220,20 +220,15 @@ def read_tokens(paths: list[Path], judgements: Judgements, folder: Folder) -> It
 def _records(path: Path) -> Iterator[list[bytes]]:
     """Yield the lines of each record; raise if the last line is incomplete."""
     record: list[bytes] = []
-    end = b""
-
-    def blocks() -> Iterator[bytes]:
-        nonlocal end
-        for block in text_blocks(path):
-            end = block[-1:]
-            yield block
-
-    for line in chain.from_iterable(split_lines(blocks(), 1 << 20)):
+    marked = chain(text_blocks(path), [b"\0"])  # the mark is alone if the last line is complete
+    for line in chain.from_iterable(split_lines(marked, 1 << 20)):
+        if line.endswith(b"\0"):
+            break
         if line.startswith(b".I") and record:
             yield record
             record = []
         record.append(line.rstrip())
-    if end != b"\n":
+    if line != b"\0":
         raise StreamError(f"{path} ends in the middle of a line; get it again")
     yield record
 

@@ -59,27 +59,23 @@ def _stories(folder: Folder) -> Iterator[Document]:
             content = member.read()
         except FaultError as fault:
             raise StreamError(f"{member.name}: {fault}; get it again") from fault
-        yield from _file(member.name, content, folder)
+        head, *stories = content.split(b"<REUTERS")
+        if not stories:
+            start = tidy(head[:60].decode("latin-1"))
+            problem = f"holds no story, it starts with {start!r}"
+            raise StreamError(f"{member.name} {problem}; get it again")
+        if b"</REUTERS>" not in stories[-1]:
+            raise StreamError(f"{member.name} ends in the middle of a story; get it again")
+        numbered = enumerate(stories, 1)
+        yield from folder.parsed(member.name, numbered, parse, b"<REUTERS".__add__)
     if missing:
         names = ", ".join(sorted(missing))
         raise REUTERS21578.missing(folder.path, f"{folder.path} lacks {names}")
 
 
-def _file(name: str, content: bytes, folder: Folder) -> Iterator[Document]:
-    head, *stories = content.split(b"<REUTERS")
-    if not stories:
-        start = tidy(head[:60].decode("latin-1"))
-        raise StreamError(f"{name} holds no story, it starts with {start!r}; get it again")
-    if b"</REUTERS>" not in stories[-1]:
-        raise StreamError(f"{name} ends in the middle of a story; get it again")
-    return folder.parsed(
-        name, enumerate(stories, 1), lambda raw: parse(raw.decode("latin-1")), b"<REUTERS".__add__
-    )
-
-
-def parse(story: str) -> Document:
+def parse(story: bytes) -> Document:
     """Parse a story, starting after its ``<REUTERS``."""
-    start, closed, rest = story.partition(">")
+    start, closed, rest = story.decode("latin-1").partition(">")
     inside, ended, _ = rest.partition("</REUTERS>")
     marks = dict(_ATTRIBUTE.findall(start))
     if not (closed and ended):

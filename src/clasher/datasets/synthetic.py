@@ -63,8 +63,7 @@ class Stream:
     at
         The document at which the drift starts. None: half-way.
     width
-        How many documents it takes, or lie between two turns of a recurring one. None: a tenth of
-        all.
+        How many documents it takes, or lie between two of its turns. None: a tenth of all.
     seed
         The seed of all random choices.
 

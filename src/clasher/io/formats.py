@@ -249,10 +249,7 @@ class Reading:
 
     def settle(self, batches: Iterator[Batch | Held]) -> Iterator[Batch]:
         """Hold back the first batches until the separator is known, then pass all on."""
-        detection = self.detection
-        if detection is None:
-            yield from map(self._settled, batches)
-            return
+        detection = self.detection or Detection(is_open=False)
         held: list[Batch | Held] = []
         for batch in batches:
             if detection.is_open:

@@ -172,10 +172,8 @@ class Decoder:
 
     Parameters
     ----------
-    source
-        The name of the stream, for dead letters.
-    fields
-        The fields of text, labels and id.
+    source, fields
+        The name of the stream, for dead letters, and the fields of text, labels and id.
 
     Examples
     --------
@@ -205,12 +203,10 @@ class Decoder:
             JSON values in order.
         places
             The place of each in the stream, for dead letters; also the id of a record without one.
-        position
-            The position after them.
+        position, lost
+            The position after them, and dead letters that come before them.
         ids
             Other ids for records without one.
-        lost
-            Dead letters that come before them.
         """
         spare: Sequence[Id] = places if ids is None else ids
         poison = list(lost)

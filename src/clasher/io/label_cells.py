@@ -124,10 +124,8 @@ class Understood:
     ----------
     separator : str | None
         What separates labels; None where each text is one label, or a list.
-    records : int
-        Records looked at.
-    labels : int
-        Different labels in them.
+    records, labels : int
+        Records looked at, and different labels in them.
     first : list of str
         The labels of the first labelled record.
     lists : bool

@@ -42,14 +42,10 @@ class Poison(NamedTuple):
 
     Attributes
     ----------
-    source : str
-        The stream it came from.
-    place : str or int
-        Its line, entry or offset there.
-    problem : str
-        What is wrong with it.
-    raw : bytes | None
-        Its bytes, if known.
+    source, place
+        The stream it came from, and its line, entry or offset there.
+    problem, raw
+        What is wrong with it, and its bytes if known.
     """
 
     source: str
@@ -126,8 +122,7 @@ class Party(ABC):
     def committed(self, caller: Caller) -> int:
         """Return the number of this caller's last commit, 0 before the first.
 
-        May be called before ``open``. Abort a transaction that is still open first: its commit may
-        no longer succeed afterwards.
+        May be called before ``open``. Abort an open transaction first: it must not succeed later.
         """
 
     @abstractmethod

@@ -14,6 +14,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
@@ -27,7 +28,6 @@ from clasher.io.records import Fields
 
 STANDARD: Final = "-"
 WEB: Final = ("http", "https")
-ENTRY_POINTS: Final = "clasher.connectors"
 _URL: Final = re.compile(r"([a-z][a-z0-9+.-]*)://|(file|feeds):", re.IGNORECASE)
 
 
@@ -132,14 +132,11 @@ class Address:
 
     def number(self, name: str, default: float) -> float:
         """Return an option that is a number, 0 or above."""
-        value = self.options.get(name)
-        try:
-            number = default if value is None else float(value)
-        except ValueError:
-            number = -1.0
-        if not 0 <= number < float("inf"):
-            raise SettingError(f"{self.shown}: {name}={value}: say a number, 0 or above")
-        return number
+        value = self.options.get(name, default)
+        with suppress(ValueError):
+            if 0 <= float(value) < float("inf"):
+                return float(value)
+        raise SettingError(f"{self.shown}: {name}={value}: say a number, 0 or above")
 
     @property
     def begins_at_end(self) -> bool:
@@ -247,15 +244,13 @@ def source_at(
     given = {"decoder": decoder, "delimiter": delimiter, "encoding": encoding}
     options = {name: value for name, value in given.items() if value is not None}
     address = replace(address, options=address.options | options)
-    source: Source = _load(address, "source")(address, fields or Fields())
-    return source
+    return _load(address, "source")(address, fields or Fields())  # type: ignore[no-any-return]
 
 
 def sink_at(url: str) -> Sink:
     """Make the sink that an address names, without opening it."""
     address = Address.of(url)
-    sink: Sink = _load(address, "sink")(address)
-    return sink
+    return _load(address, "sink")(address)  # type: ignore[no-any-return]
 
 
 def commit_as_one(documents: Source, sinks: Sequence[Sink]) -> None:
@@ -279,14 +274,14 @@ def load_function(name: str) -> Callable[..., Any]:
         raise SettingError(f"{name!r} is not of the form module:function.")
     sys.path.insert(0, os.getcwd())
     try:
-        function = resolve_name(name)
+        function: Callable[..., Any] = resolve_name(name)
     except (ImportError, AttributeError, ValueError) as error:
         raise SettingError(f"{name!r} cannot be imported: {error}.") from error
     finally:
         sys.path.remove(os.getcwd())
     if not callable(function):
         raise SettingError(f"{name!r} is no function.")
-    return function  # type: ignore[no-any-return]
+    return function
 
 
 def _load(address: Address, kind: Kind) -> Any:
@@ -336,6 +331,6 @@ def _unknown(address: Address, kind: Kind) -> SettingError:
 def _plugins_on(_path: tuple[str, ...]) -> Mapping[str, Sequence[EntryPoint]]:
     """Find entry points by scheme; the search path is the key of the cache."""
     found: dict[str, list[EntryPoint]] = {}
-    for entry in entry_points(group=ENTRY_POINTS):
+    for entry in entry_points(group="clasher.connectors"):
         found.setdefault(entry.name.lower(), []).append(entry)
     return found

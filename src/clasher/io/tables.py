@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -86,12 +87,8 @@ class WantedColumns:
             array.validate(full=True)
         except pa.ArrowInvalid as error:
             if types.is_string(array.type) or types.is_large_string(array.type):
-                array = array.cast(pa.large_binary())
-                try:
-                    array.validate(full=True)
-                except pa.ArrowInvalid:
-                    pass
-                else:
+                with suppress(pa.ArrowInvalid):
+                    array.cast(pa.large_binary()).validate(full=True)
                     return False
             field = self.found[option].field
             raise StreamError(f"{self._source}: column {field!r} is damaged: {error}") from error

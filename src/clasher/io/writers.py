@@ -188,10 +188,8 @@ class BadRecords(Closing):
 
     Attributes
     ----------
-    skipped : int
-        Records skipped so far.
-    first : RecordError | None
-        The first of them.
+    skipped, first
+        The number of records skipped so far, and the error of the first of them.
 
     Notes
     -----
@@ -210,12 +208,11 @@ class BadRecords(Closing):
 
     def __init__(self, policy: Literal["stop", "skip"] | os.PathLike[str] = "stop") -> None:
         if policy not in ("stop", "skip") and not isinstance(policy, os.PathLike):
+            known = "'stop', 'skip' or a pathlib.Path of a dead-letter file"
             raise SettingError(
-                f"the policy for bad records must be 'stop', 'skip' or a pathlib.Path of a "
-                f"dead-letter file. Got {policy!r} instead."
+                f"the policy for bad records must be {known}. Got {policy!r} instead."
             )
-        self.policy = policy
-        self.skipped = 0
+        self.policy, self.skipped = policy, 0
         self.first: RecordError | None = None
         # Opened at once, so that a file that cannot be written fails before the stream is read.
         self._letters: LineWriter | None = None
