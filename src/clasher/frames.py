@@ -43,7 +43,15 @@ def columns(
         ...
     clasher.errors.StreamError: the table has no column 'text'; its columns are 'title', 'tags'
     """
-    table = _table(frame)
+    table = frame
+    if hasattr(frame, "with_format") and not hasattr(frame, "__arrow_c_stream__"):
+        table = frame.with_format("arrow")[:]  # of Hugging Face, with its indices applied
+    elif not isinstance(frame, pa.Table):
+        try:
+            table = pa.table(frame)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            got = f"Got {type(frame).__name__} instead ({error})"
+            raise StreamError(f"a table with named columns is needed. {got}") from error
     for name in (text, labels):
         if name is not None and name not in table.column_names:
             known = ", ".join(map(repr, table.column_names)) or "none"
@@ -66,19 +74,6 @@ def batches(
     assert sets is not None
     for start in range(0, len(texts), size):
         yield texts.slice(start, size), sets.slice(start, size)
-
-
-def _table(frame: Any) -> pa.Table:
-    if isinstance(frame, pa.Table):
-        return frame
-    if hasattr(frame, "with_format") and not hasattr(frame, "__arrow_c_stream__"):
-        return frame.with_format("arrow")[:]  # of Hugging Face, with its indices applied
-    try:
-        return pa.table(frame)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise StreamError(
-            f"a table with named columns is needed. Got {type(frame).__name__} instead ({error})"
-        ) from error
 
 
 # ── HTML ──────────────────────────────────────────────────────────────────────────────────────────
@@ -105,10 +100,8 @@ def card(title: str, *parts: str) -> str:
 def rows(heads: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     """Write a table."""
     head = "".join(f"<th>{escape(name)}</th>" for name in heads)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in line) + "</tr>"
-        for line in lines
-    )
+    cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in line) for line in lines)
+    body = "".join(f"<tr>{line}</tr>" for line in cells)
     return f"<table><tr>{head}</tr>{body}</table>"
 
 

@@ -87,12 +87,10 @@ def read_jsonl(source: InputFile, reading: Reading) -> Iterator[Batch | Held]:
 
     def values(lines: list[bytes]) -> Iterator[tuple[int, int, Value]]:
         for number, line in enumerate(lines, above + 1):
-            if isinstance(line, Overlong):
+            fault = too_long(reading.longest, line.head) if isinstance(line, Overlong) else None
+            if fault or line.strip():
                 reading.records += 1
-                yield number, reading.records, too_long(reading.longest, line.head)
-            elif line.strip():
-                reading.records += 1
-                yield number, reading.records, line
+                yield number, reading.records, fault or line
 
     def reject(name: str, number: int, fault: FaultError, raw: bytes | None) -> None:
         if reading.records == 1 and not (raw or b"").lstrip().startswith((b"{", b"[")):

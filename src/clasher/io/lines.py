@@ -69,13 +69,11 @@ def sniffed(file: InputFile) -> InputFile:
     """Find the compression of a file by its first bytes if its name does not tell."""
     if file.compression or file.is_standard_input or file.kind in ("parquet", "arrow"):
         return file
-    try:
-        if not os.path.isfile(file.name):
-            return file
-        with open(file.name, "rb") as raw:
-            return replace(file, compression=compression_of(raw.read(10)))
-    except OSError:
-        return file  # its reader will report what is wrong
+    with contextlib.suppress(OSError):  # its reader will report what is wrong
+        if os.path.isfile(file.name):
+            with open(file.name, "rb") as raw:
+                return replace(file, compression=compression_of(raw.read(10)))
+    return file
 
 
 @contextlib.contextmanager

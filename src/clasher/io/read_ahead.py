@@ -68,16 +68,11 @@ class HeldInterrupt:
     leaves a handler of the program's own alone.
     """
 
-    def __init__(self) -> None:
-        self.asked = False
-        self._waiting = False
-        self._installed = False
+    asked = _waiting = _installed = False
 
     def __enter__(self) -> HeldInterrupt:
-        if (
-            threading.current_thread() is threading.main_thread()
-            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        ):
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, self._on_signal)
             self._installed = True
         return self
