@@ -10,12 +10,15 @@ from __future__ import annotations
 import csv
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from clasher.errors import StreamError
 from clasher.io.formats import Held, InputFile, Reading
 from clasher.io.label_cells import DoubtfulLabelsError
 from clasher.io.lines import Overlong, line_groups, too_long
-from clasher.io.records import SKIP, Batch, FaultError, Record, invalid_utf8, missing_column
+from clasher.io.records import SKIP, Batch, FaultError, Id, LabelValue, invalid_utf8, missing_column
+
+_Row: TypeAlias = tuple[Id, str, LabelValue | str]  # a plain tuple, since there are so many
 
 
 def read_delimited(source: InputFile, reading: Reading) -> Iterator[Batch | Held]:
@@ -37,7 +40,7 @@ def read_delimited(source: InputFile, reading: Reading) -> Iterator[Batch | Held
         delimiter, header = _delimited(header, feed.raw, delimiter, reading)
         rows = csv.reader(feed, delimiter=delimiter, strict=True)
     convert = _converter(header, source.name, reading)
-    records: list[Record] = []
+    records: list[_Row] = []
     while True:
         try:
             row = _read_row(rows, feed)
@@ -139,7 +142,7 @@ class _Feed:
             return line.decode("utf-8", "surrogateescape") + "\n"
 
 
-def _converter(header: list[str], source: str, reading: Reading) -> Callable[[list[str]], Record]:
+def _converter(header: list[str], source: str, reading: Reading) -> Callable[[list[str]], _Row]:
     """Find the wanted columns, and return what makes a record of a row."""
 
     def find(option: str, field: str | None, required: bool = False) -> int | None:
@@ -156,13 +159,13 @@ def _converter(header: list[str], source: str, reading: Reading) -> Callable[[li
     labels = find("labels", fields.labels if reading.labelled else None, reading.required)
     own = find("id", fields.id)
 
-    def convert(row: list[str]) -> Record:
+    def convert(row: list[str]) -> _Row:
         if len(row) != len(header):
             problem = f"the row has {len(row)} cells where the header has {len(header)}"
             raise FaultError(problem, f"quote cells that hold separators or line ends, or {SKIP}")
         found = None if labels is None else reading.judge_labels(row[labels])
         reading.records += 1
         number = reading.records if own is None else row[own] or reading.records
-        return Record(number, "" if text is None else row[text], found)
+        return number, "" if text is None else row[text], found
 
     return convert

@@ -242,10 +242,10 @@ class Reading:
             return Held(ids, pa.array(texts, pa.large_string()), labels)
         return Batch.of(ids, texts, labels, self.fields)
 
-    def of_records(self, records: Sequence[Record]) -> Batch | Held:
-        ids: list[Id] = [record.id for record in records]  # type: ignore[misc]
-        labels = [record.labels for record in records] if self.labelled else None
-        return self.batch(ids, [record.text for record in records], labels)
+    def of_records(self, records: Sequence[tuple[Any, str, LabelValue | str]]) -> Batch | Held:
+        """Make a batch of records that have ids."""
+        ids, texts, labels = map(list, zip(*records, strict=True)) if records else ([], [], [])
+        return self.batch(ids, texts, labels if self.labelled else None)
 
     def settle(self, batches: Iterator[Batch | Held]) -> Iterator[Batch]:
         """Hold back the first batches until the separator is known, then pass all on."""
