@@ -5,8 +5,6 @@ PyCapsule interface, so none of these libraries is imported here. The HTML escap
 fits light and dark pages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any

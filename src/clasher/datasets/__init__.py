@@ -10,8 +10,6 @@ rcv1 · Reuters Corpus, Volume 1 (RCV1, RCV1-v2)
 reuters21578 · Reuters-21578 Text Categorization Collection, Distribution 1.0
 """
 
-from __future__ import annotations
-
 import difflib
 import os
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ that lead elsewhere are harmless, since nothing is written; a member above a siz
 whatever its header says.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

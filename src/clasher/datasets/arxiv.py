@@ -4,8 +4,6 @@ The text is the title and the abstract, a line each; the labels are the categori
 that arXiv calls canonical. The date is that of the first version.
 """
 
-from __future__ import annotations
-
 import re
 import zipfile
 from collections.abc import Generator, Iterator

@@ -4,8 +4,6 @@ Documents that do not fit into memory are sorted in parts, which are compressed 
 temporary folder and merged. A small corpus stays in memory.
 """
 
-from __future__ import annotations
-
 import heapq
 import os
 import re

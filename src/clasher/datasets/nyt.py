@@ -4,8 +4,6 @@ The text is the headline and the paragraphs of the full text, a line each; the l
 General Online Descriptors, which the producers of nytimes.com assigned to some articles.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Generator
 from pathlib import Path

@@ -3,8 +3,6 @@
 A Parquet file has the columns ``id``, ``date``, ``text`` and ``labels``, in stream order.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Generator, Sequence

@@ -10,8 +10,6 @@ in the folder decide what is read:
 - Token files need judgements: RCV1-v2 without dates, in the order of numbers.
 """
 
-from __future__ import annotations
-
 import heapq
 import re
 from collections.abc import Generator, Iterator, Mapping

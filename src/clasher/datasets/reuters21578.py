@@ -9,8 +9,6 @@ A story has one of three types: ``NORM`` has a title and a body, ``BRIEF`` a tit
 the end of a body is removed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Generator, Iterator
 from html.entities import html5

@@ -5,8 +5,6 @@ without end, read files, ask the network. An external DTD is never read. HTML en
 (``&eacute;``), which the DTDs of news formats declare, are known all the same.
 """
 
-from __future__ import annotations
-
 import re
 from html.entities import html5
 from typing import Any, NoReturn

@@ -5,8 +5,6 @@ Labels, topical and common words follow Zipf's law, and words can be pronounced.
 everything, on every machine.
 """
 
-from __future__ import annotations
-
 import random
 from bisect import bisect_right
 from collections.abc import Callable, Iterator

@@ -9,8 +9,6 @@ or stream format) are compressed inside only.
 Files are read one after the other; one batch and some buffers are in memory at a time.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator, Sequence

@@ -7,8 +7,6 @@ wanted; then the slower ``Reading.judge`` reads it. Text with half a surrogate p
 is a bad record, as invalid UTF-8 is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import count

@@ -23,8 +23,6 @@ arguments. Any other ``StreamError`` ends the run, in one line. A bad record is 
 ``Poison`` and goes to the dead letters.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -8,8 +8,6 @@ Texts may be any Arrow text type. Labels may be lists of text, a map text → bo
 (one child per label, null is unknown), or text to be split. Ids may be text or integers.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from contextlib import suppress

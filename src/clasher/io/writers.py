@@ -1,7 +1,5 @@
 """Output of JSON lines, such as predictions, and the policy for bad records with dead letters."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

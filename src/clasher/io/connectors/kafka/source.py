@@ -15,8 +15,6 @@ group itself. A runner commits what it got of partitions before it gives them up
 has them already, the commit is refused and the runner goes back to the snapshot before.
 """
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable, Mapping

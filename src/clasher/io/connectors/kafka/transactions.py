@@ -9,8 +9,6 @@ compacted; brokers delete the offsets of a group that is unused for a while:
     group/NAME/TOPIC/PARTITION      the next offset of a group
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence

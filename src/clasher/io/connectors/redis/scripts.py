@@ -1,7 +1,5 @@
 """Lua scripts that a Redis server runs in one atomic step."""
 
-from __future__ import annotations
-
 from typing import Final
 
 READ: Final = """
