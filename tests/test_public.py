@@ -20,7 +20,7 @@ CORE = (
     "learning.late_labels", "learning.memory", "learning.merge", "learning.model_file",
     "learning.relabel", "metrics", "model", "runtime.deltas", "runtime.shards", "settings",
     "text.analyzer", "text.hashing", "text.label_names", "text.tokens",
-    "theory.bounds", "theory.distortion", "theory.geometry", "theory.plan",
+    "theory.bounds", "theory.distortion", "theory.plan",
     "unsupervised.clusters", "unsupervised.similar", "unsupervised.vectors", "version",
 )  # fmt: skip
 OPTIONAL = (

@@ -21,7 +21,7 @@ from clasher.theory import (
     TfIdf,
     TfIdfSpread,
 )
-from clasher.theory.geometry import STEEPEST, largest_weight
+from clasher.theory.bounds import STEEPEST, largest_weight
 from tests.strategies import text, words
 
 SEEDS = 300

@@ -168,7 +168,9 @@ def test_a_model_without_collisions_distorts_nothing(given_settings):
 
 def test_lengths_can_be_measured_alone():
     sample = Sample(map(text, [[1, 2, 3, 4], [4, 5, 6], [7, 8, 9]]))
-    assert (length_errors(sample, 4, 3).values == measure(sample, 4, 3).lengths.values).all()
+    assert (
+        length_errors(sample, sample.hashed(4, 3)[0]).values == measure(sample, 4, 3).lengths.values
+    ).all()
 
 
 @given(documents, st.integers(2, 64), st.integers(0, 9))
@@ -223,7 +225,7 @@ def test_a_sample_needs_two_documents():
 
 
 def test_errors_as_json():
-    values = Errors.of(np.arange(100.0))
+    values = Errors(np.arange(100.0))
     assert values.to_dict() == {"mean": 49.5, "median": 49, "q90": 89, "q99": 98, "max": 99}
     assert set(Distortion(2, *[values] * 5).to_dict()) == {
         "lengths", "products", "cosines", "counts", "idf"

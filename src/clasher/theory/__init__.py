@@ -19,8 +19,18 @@ All probabilities are over the choice of the hash functions, that is over seeds,
 document or word. ‖f‖ is the sum of all document frequencies.
 """
 
-from clasher.theory.bounds import CountMin, Decision, Idf, TestError
-from clasher.theory.geometry import LEAST_CONFIDENCE, Norms, Products, Spread, TfIdf, TfIdfSpread
+from clasher.theory.bounds import (
+    LEAST_CONFIDENCE,
+    CountMin,
+    Decision,
+    Idf,
+    Norms,
+    Products,
+    Spread,
+    TestError,
+    TfIdf,
+    TfIdfSpread,
+)
 
 __all__ = [
     "LEAST_CONFIDENCE", "CountMin", "Decision", "Idf", "Norms", "Products", "Spread", "TestError",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -106,7 +106,22 @@ class Sample:
         self.idf, self.log_tf, self.lead = idf, log_tf, lead
         if len(self.texts) < 2:
             raise StreamError("a sample to measure on needs at least two documents")
-        self._count_words()
+        hasher = Hasher(2, analyzer=self.analyzer)
+        numbers: dict[int, int] = {}
+        found = [hasher.words(text) for text in self.texts]
+        every = [word for words in found for word in words]
+        self.words = np.array([numbers.setdefault(word.key, len(numbers)) for word in every], int)
+        self.keys = list(numbers)  # the hash of each word, with seed 0
+        rows = np.repeat(np.arange(len(found)), [len(words) for words in found])
+        _, first, entries = np.unique(
+            rows * max(1, len(numbers)) + self.words, return_index=True, return_inverse=True
+        )
+        counts = np.bincount(entries, [abs(word.sign) for word in every], len(first))
+        order = np.argsort(first)  # of appearance
+        columns = self.words[first[order]]
+        indptr = np.searchsorted(rows[first[order]], np.arange(len(found) + 1))
+        self.counts = Vectors(indptr, columns, counts[order].astype(np.float64))
+        self.frequencies = np.bincount(columns, minlength=len(numbers))
         random = np.random.default_rng(seed)
         pairs = min(PAIRS * self.documents, MOST_PAIRS)
         first = random.integers(0, self.documents, pairs)
@@ -125,27 +140,6 @@ class Sample:
         """Tell whether a model with these settings cuts and weighs documents like this sample."""
         own = {"idf": self.idf, "log_tf": self.log_tf, "lead": self.lead}
         return self.analyzer == settings.analyzer and own == weighing(settings)
-
-    def _count_words(self) -> None:
-        hasher = Hasher(2, analyzer=self.analyzer)
-        numbers: dict[int, int] = {}
-        found = [hasher.words(text) for text in self.texts]
-        self.words = np.fromiter(
-            (numbers.setdefault(word.key, len(numbers)) for words in found for word in words),
-            np.int64,
-        )
-        self.keys = list(numbers)  # the hash of each word, with seed 0
-        weights = np.fromiter((abs(word.sign) for words in found for word in words), np.float64)
-        rows = np.repeat(np.arange(len(found)), [len(words) for words in found])
-        _, first, entries = np.unique(
-            rows * max(1, len(numbers)) + self.words, return_index=True, return_inverse=True
-        )
-        counts = np.bincount(entries, weights, len(first)).astype(np.float64)
-        order = np.argsort(first)  # of appearance
-        columns = self.words[first[order]]
-        indptr = np.searchsorted(rows[first[order]], np.arange(len(found) + 1))
-        self.counts = Vectors(indptr, columns, counts[order])
-        self.frequencies = np.bincount(columns, minlength=len(numbers))
 
     @property
     def documents(self) -> int:
@@ -175,7 +169,7 @@ class Sample:
         length = self.exact.squared_lengths()
         return float((counts.totals(parts)[length > 0] / length[length > 0]).mean())
 
-    @cached_property
+    @property
     def largest_weights(self) -> Floats:
         """‖x‖∞ of each document with a length, scaled to unit length (Eq. 6)."""
         return self._largest[self.exact.squared_lengths() > 0]
@@ -187,8 +181,7 @@ class Sample:
         pairs = self.pairs[(lengths[self.pairs] > 0).all(axis=1)]
         cosines = self.exact.products(pairs) / lengths[pairs].prod(axis=1)
         apart = np.sqrt(np.maximum(2.0 - 2.0 * np.abs(cosines), np.finfo(np.float64).tiny))
-        weights: Floats = self._largest[pairs].sum(axis=1) / apart
-        return weights
+        return np.asarray(self._largest[pairs].sum(axis=1) / apart)
 
     @cached_property
     def _largest(self) -> Floats:
@@ -212,6 +205,14 @@ class Sample:
         idf = np.log(self.documents / np.maximum(frequencies, 1)) if self.idf else None
         return counts.weighed(idf, self.log_tf, self.lead)
 
+    def hashed(self, dimensions: int, seed: int) -> tuple[Vectors, npt.NDArray[np.int64]]:
+        """Hash and weigh the documents; return them and the frequencies of buckets."""
+        found = Hasher(dimensions, seed, self.analyzer).hash_many(self.texts)
+        frequencies = np.bincount(found.buckets, minlength=dimensions)
+        counts = found.counts.astype(np.float64)
+        signed = Vectors(found.indptr, found.buckets.astype(np.int64), counts)
+        return self.weigh(signed, frequencies), frequencies
+
 
 def weighing(settings: Settings) -> dict[str, bool]:
     """Return how a model with these settings weighs words, apart from labels."""
@@ -219,20 +220,11 @@ def weighing(settings: Settings) -> dict[str, bool]:
     return {"idf": setting.idf, "log_tf": setting.log_tf, "lead": setting.lead}
 
 
-@dataclass(frozen=True, eq=False)
 class Errors:
     """Measured errors: ``values`` in ascending order, ``each`` as they were measured."""
 
-    values: Floats
-    each: Floats = field(repr=False)
-
-    @classmethod
-    def of(cls, each: Floats) -> Errors:
-        return cls(np.sort(each), each)
-
-    def among(self, chosen: npt.NDArray[np.bool_]) -> Errors:
-        """Return the chosen errors, in the order of ``each``."""
-        return Errors.of(self.each[chosen])
+    def __init__(self, each: Floats) -> None:
+        self.each, self.values = each, np.sort(each)
 
     @property
     def mean(self) -> float:
@@ -242,7 +234,7 @@ class Errors:
     def quantile(self, part: float) -> float:
         """Return the least error that this part of the errors does not exceed.
 
-        >>> errors = Errors.of(np.array([0.3, 0.1, 0.2, 0.4]))
+        >>> errors = Errors(np.array([0.3, 0.1, 0.2, 0.4]))
         >>> errors.quantile(0.5), errors.quantile(0.51), errors.quantile(1.0)
         (0.2, 0.3, 0.4)
         """
@@ -285,8 +277,8 @@ class Distortion:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        names = ("lengths", "products", "cosines", "counts", "idf")
-        return {name: getattr(self, name).to_dict() for name in names}
+        found = vars(self).items()
+        return {name: errors.to_dict() for name, errors in found if isinstance(errors, Errors)}
 
 
 def measure(sample: Sample, dimensions: int, seed: int = 0) -> Distortion:
@@ -301,7 +293,7 @@ def measure(sample: Sample, dimensions: int, seed: int = 0) -> Distortion:
     """
     if dimensions < 2:
         raise SettingError.of("dimensions", "an integer of at least 2", dimensions, "measure")
-    hashed, frequencies = _hashed(sample, dimensions, seed)
+    hashed, frequencies = sample.hashed(dimensions, seed)
     exact, found = sample.exact.squared_lengths(), hashed.squared_lengths()
     pairs = sample.pairs[(exact[sample.pairs] > 0).all(axis=1)]
     products, hashed_products = sample.exact.products(pairs), hashed.products(pairs)
@@ -314,28 +306,16 @@ def measure(sample: Sample, dimensions: int, seed: int = 0) -> Distortion:
     estimates = frequencies[buckets]
     return Distortion(
         dimensions,
-        lengths=_length_errors(sample, hashed),
-        products=Errors.of(np.abs(hashed_products - products) / scale),
-        cosines=Errors.of(np.abs(hashed_products / hashed_scale - products / scale)),
-        counts=Errors.of((estimates - sample.frequencies) / max(1, sample.total)),
-        idf=Errors.of(np.log(estimates / sample.frequencies)),
+        lengths=length_errors(sample, hashed),
+        products=Errors(np.abs(hashed_products - products) / scale),
+        cosines=Errors(np.abs(hashed_products / hashed_scale - products / scale)),
+        counts=Errors((estimates - sample.frequencies) / max(1, sample.total)),
+        idf=Errors(np.log(estimates / sample.frequencies)),
     )
 
 
-def length_errors(sample: Sample, dimensions: int, seed: int = 0) -> Errors:
-    """Measure only the lengths, which is quick: the same as ``measure(…).lengths``."""
-    return _length_errors(sample, _hashed(sample, dimensions, seed)[0])
-
-
-def _hashed(sample: Sample, dimensions: int, seed: int) -> tuple[Vectors, npt.NDArray[np.int64]]:
-    """Hash and weigh the documents; return them and the frequencies of buckets."""
-    found = Hasher(dimensions, seed, sample.analyzer).hash_many(sample.texts)
-    frequencies = np.bincount(found.buckets, minlength=dimensions)
-    signed = Vectors(found.indptr, found.buckets.astype(np.int64), found.counts.astype(np.float64))
-    return sample.weigh(signed, frequencies), frequencies
-
-
-def _length_errors(sample: Sample, hashed: Vectors) -> Errors:
+def length_errors(sample: Sample, hashed: Vectors) -> Errors:
+    """Measure the lengths of hashed documents alone, which is quick."""
     exact = sample.exact.squared_lengths()
     some = exact > 0
-    return Errors.of(np.abs(hashed.squared_lengths()[some] / exact[some] - 1.0))
+    return Errors(np.abs(hashed.squared_lengths()[some] / exact[some] - 1.0))

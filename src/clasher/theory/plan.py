@@ -17,10 +17,9 @@ import numpy.typing as npt
 from clasher.errors import SettingError
 from clasher.learning import memory
 from clasher.settings import GIVEN, MEASURES, Settings
-from clasher.theory import checks
-from clasher.theory.bounds import CountMin, Decision, Idf
+from clasher.theory import LEAST_CONFIDENCE, CountMin, Decision, Idf, Norms, Products, TfIdfSpread
+from clasher.theory.bounds import SMALLEST, below, check
 from clasher.theory.distortion import Distortion, Errors, Sample, length_errors, measure
-from clasher.theory.geometry import LEAST_CONFIDENCE, Norms, Products, TfIdfSpread
 
 MOST_DIMENSIONS = 2**30
 AROUND = 2  # sizes shown on either side of the proposed one
@@ -75,13 +74,9 @@ class Size:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        return {
-            "dimensions": self.dimensions,
-            "nbytes": self.nbytes,
-            "guarantees": [asdict(guarantee) for guarantee in self.guarantees],
-            "expected": self.expected,
-            "measured": None if self.distortion is None else self.distortion.to_dict(),
-        }
+        values = vars(self) | {"guarantees": [asdict(each) for each in self.guarantees]}
+        found = values.pop("distortion")
+        return values | {"measured": None if found is None else found.to_dict()}
 
 
 @dataclass(frozen=True)
@@ -111,7 +106,7 @@ class Planner:
     sample: Sample | None = None
 
     def __post_init__(self) -> None:
-        checks.number("a plan", "confidence", self.confidence, LEAST_CONFIDENCE, 1.0)
+        check("a plan", "confidence", self.confidence, LEAST_CONFIDENCE, 1.0)
         if self.sample is not None and not self.sample.is_of(self.settings):
             raise SettingError(
                 "the sample weighs documents differently from the planned model; make it with "
@@ -143,15 +138,14 @@ class Planner:
 
     def size(self, dimensions: int) -> Size:
         """Return the bytes, guarantees and measurements of one size."""
-        found = None
-        if self.sample is not None:
-            found = measure(self.sample, dimensions, self.settings.seed)
+        sample, seed = self.sample, self.settings.seed
+        found = None if sample is None else measure(sample, dimensions, seed)
         guarantees, expected = self._guarantees(dimensions, found), self._expected(dimensions)
         return Size(dimensions, self.nbytes(dimensions), guarantees, expected, found)
 
     def needs(self, error: float) -> list[Need]:
         """Return the dimensions that each result needs for an error."""
-        checks.error("a plan", error)
+        check("a plan", "error", error, SMALLEST, 1.0)
         p, premises = self.confidence, self._premises
         sketch = CountMin.for_error(error, p)
         depth, counts = sketch.depth, None if premises.counts else sketch.dimensions
@@ -164,9 +158,8 @@ class Planner:
             Need("decisions", "Lemma 2", p, None, why=premises.lemma_2),
         ]
         if premises.idf is not NO_IDF:
-            idf = None
-            if premises.idf is None:
-                idf = Idf.for_error(error, self._total, depth=depth).dimensions
+            found = Idf.for_error(error, self._total, depth=depth)
+            idf = found.dimensions if premises.idf is None else None
             needs += [
                 Need("idf", "Eq. 22", sketch.confidence, idf, depth, premises.idf),
                 Need("lengths", "Proposition 1", HALF, None, why=PROPOSITION_1),
@@ -184,7 +177,7 @@ class Planner:
         By second moments if they are proved for the model. Otherwise by measuring the sample, of
         which a part ``confidence`` must stay within the error.
         """
-        checks.error("a plan", error)
+        check("a plan", "error", error, SMALLEST, 1.0)
         if self.guaranteed:
             needed = self._spread(error)
             if needed > MOST_DIMENSIONS:
@@ -199,10 +192,10 @@ class Planner:
                 f"STREAM to measure the error on, or plan for term frequencies: --rule centroid "
                 f"--weighting tf --tf count"
             )
-        sample = self.sample
+        sample, seed = self.sample, self.settings.seed
 
         def keeps(dimensions: int) -> bool:
-            found = length_errors(sample, dimensions, self.settings.seed)
+            found = length_errors(sample, sample.hashed(dimensions, seed)[0])
             return found.quantile(self.confidence) <= error
 
         size = MEASURED_FROM
@@ -244,8 +237,8 @@ class Planner:
         allowed = f"Eq. 6 allows no word more than {room:.2g} of a document's length"
         if self.sample is None:
             return None, f"{allowed}; give a STREAM to see whether yours do"
-        lengths = isinstance(bound, Norms)
-        weights = self.sample.largest_weights if lengths else self.sample.pair_weights
+        of_pairs = isinstance(bound, Products)
+        weights = self.sample.pair_weights if of_pairs else self.sample.largest_weights
         meets = weights <= room
         if meets.any():
             return meets, None
@@ -273,9 +266,8 @@ class Planner:
             meets, why = self._sparse(bound)
             if meets is None or found is None:
                 return line(what, by, p, why, lambda: None)
-            errors: Errors = getattr(found, what).among(meets)
-            share = float(meets.mean())
-            return Guarantee(what, by, p, bound.error, errors.quantile(p), share)
+            errors = Errors(getattr(found, what).each[meets])
+            return Guarantee(what, by, p, bound.error, errors.quantile(p), float(meets.mean()))
 
         p, premises, sketch = self.confidence, self._premises, CountMin(m)
         spread = TfIdfSpread(m, self._rarity, p)
@@ -283,26 +275,23 @@ class Planner:
         moments = premises.moments
         lines = [
             sparse("lengths", "Theorem 1", Norms(m, p)),
-            line("lengths", "second moments", p, moments, lambda: checks.below(spread.error)),
+            line("lengths", "second moments", p, moments, lambda: below(spread.error)),
             sparse("products", "Eq. 8", Products(m, p)),
-            line("products", "second moments", p, moments,
-                 lambda: checks.below(spread.product_error)),
+            line("products", "second moments", p, moments, lambda: below(spread.product_error)),
             line("cosines", "second moments", p, moments, lambda: spread.cosine_error),
             line("counts", "Theorem 2", sketch.confidence, premises.counts, lambda: sketch.error),
             line("decisions", "Lemma 2", p, premises.lemma_2, lambda: None),
-            line(
-                "decisions", "second moments", p, premises.regions,
-                lambda: decision.by_second_moments,
-            ),
+            line("decisions", "second moments", p, premises.regions,
+                 lambda: decision.by_second_moments),
         ]  # fmt: skip
         if premises.idf is not NO_IDF:
             idf = Idf(m, self._total)
             highest = 0.0 if self.sample is None else math.log(self.sample.documents)
             lines += [
                 line("idf", "Lemma 1", idf.confidence, premises.idf,
-                     lambda: checks.below(idf.stated, highest)),
+                     lambda: below(idf.stated, highest)),
                 line("idf", "Eq. 22", idf.confidence, premises.idf,
-                     lambda: checks.below(idf.error, highest)),
+                     lambda: below(idf.error, highest)),
                 line("lengths", "Proposition 1", HALF, PROPOSITION_1, lambda: None),
             ]  # fmt: skip
         return lines
