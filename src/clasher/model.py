@@ -29,7 +29,7 @@ from clasher.learning import drift, explain, late_labels, memory, merge, model_f
 from clasher.learning.drift import Alarm
 from clasher.learning.explain import Explanation, WordWeight
 from clasher.learning.late_labels import Id, Keys
-from clasher.learning.merge import Rules, Sketch
+from clasher.learning.merge import Sketch
 from clasher.settings import PAPER, ModelSettings, Settings, signature_of
 from clasher.text.analyzer import Tokenizer
 from clasher.text.hashing import Hashed, Hasher, hash_features, take_rows
@@ -470,16 +470,16 @@ class Clasher:
             raise SettingError("a model cannot be merged with itself")
         merge.check_settings(self.settings, other.settings)
         if other.state.totals.any():
-            self._add(other, merge.MODELS)
+            self._add(other)
 
     def add_difference(self, learnt: Self) -> None:
         """Add what parts of a stream learnt from this model on; see ``clasher.runtime.deltas``."""
         if learnt.documents:
-            self._add(learnt, merge.DIFFERENCES)
+            self._add(learnt, difference=True)
 
-    def _add(self, other: Self, rules: Rules) -> None:
+    def _add(self, other: Self, difference: bool = False) -> None:
         self._state = merge.add(
-            self.settings, self._index, self._state, other.labels, other.state, rules
+            self.settings, self._index, self._state, other.labels, other.state, difference
         )
 
     def copy(self) -> Self:

@@ -14,7 +14,7 @@ from clasher.kernels.decay import settle
 from clasher.kernels.margin import EVERY, ODDS_START, best_cut, calibrate
 from clasher.kernels.rules import COUNT_LIMIT
 from clasher.kernels.state import DOCUMENTS, LABELS, State
-from clasher.learning import memory, merge
+from clasher.learning import memory
 from clasher.text.analyzer import Analyzer
 from support.corpora import synthetic
 from tests import strategies
@@ -66,9 +66,31 @@ def merged(models):
     return first
 
 
-def test_every_array_of_the_state_has_a_merge_rule():
-    """Fails if somebody adds an array without a rule."""
-    assert sorted([*merge.MODELS, *merge.UNMERGED]) == sorted(State._fields)
+# Of the other model, errors and latest documents say nothing of this one, gains are all 1, norms
+# and scales follow from the sums, and only documents that still wait are taken over.
+UNMERGED = {
+    "norms", "scales", "gains", "blocks", "all_blocks", "recent_buckets", "recent_x",
+    "recent_labels", "floor",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("difference", [False, True])
+@pytest.mark.parametrize("name", State._fields)
+def test_every_array_of_the_other_model_counts(name, difference):
+    """Fails if somebody adds an array and does not merge it."""
+    how = {"weighting": "chi2", "words": True, "detector": "window", "pending": 4}
+    mine, theirs = a_model("margin", **how), taught("margin", dimensions=16, **how)
+    mine.learn("silver and copper", {"metal"})
+    theirs.observe("wheat and corn", id="d1")
+    merged = []
+    for change in (0, 1):
+        other = theirs.copy()
+        array = getattr(other.state, name)
+        array[(array != array.max()) | (array.size == 1)] += change
+        model = mine.copy()
+        model._add(other, difference)
+        merged.append(state_bytes(model))
+    assert (merged[0] == merged[1]) == (name in UNMERGED)
 
 
 # ── parts and the whole ──────────────────────────────────────────────────────────────────────────

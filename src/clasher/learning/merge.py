@@ -8,10 +8,9 @@ count as if the other stream came after this one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import fields
 from itertools import pairwise
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -71,22 +70,6 @@ class Sketch(NamedTuple):
         state.seen[state.seen > 0] -= self.documents
 
 
-class Pair(NamedTuple):
-    """Two states: ``theirs`` is added to ``mine``, label ``kept[i]`` to label ``places[i]``."""
-
-    mine: State
-    theirs: State
-    kept: Numbers
-    places: Numbers
-    shares: Floats  # their share of the documents of each of these labels
-    share: float  # their share of all labelled documents
-    before: int  # documents before theirs
-    measure: int  # of the weighting
-
-
-Rules: TypeAlias = dict[str, Callable[[Pair], None]]
-
-
 def check_settings(mine: Settings, theirs: Settings) -> None:
     """Refuse to merge models of different settings; name the first difference."""
     differences = mine.differences(theirs)
@@ -108,16 +91,12 @@ def bounds(documents: int, parts: int) -> list[tuple[int, int]]:
 
 
 def add(
-    settings: Settings,
-    index: LabelIndex,
-    mine: State,
-    names: list[str],
-    theirs: State,
-    rules: Rules,
-) -> State:
+    settings: Settings, index: LabelIndex, mine: State, names: list[str], theirs: State,
+    difference: bool = False,
+) -> State:  # fmt: skip
     """Add ``theirs``, whose labels are ``names``, to ``mine``; return it, grown if need be.
 
-    ``rules`` are ``MODELS``, or ``DIFFERENCES`` if theirs is what a part of a stream added to mine.
+    A ``difference`` is what a part of a stream added to mine, so that weights add up too.
     """
     kept = list(range(len(names)))
     if settings.on_full == "evict":
@@ -128,6 +107,7 @@ def add(
     new = [names[number] for number in kept if names[number] not in index.numbers]
     mine = memory.grow(mine, settings, len(index) + len(new))  # may fail, so before the names
     index.extend(new)
+    mine.totals[LABELS] = len(index)
     if settings.half_life is not None:  # mine fade by the time that theirs took
         half_lives = float(theirs.totals[DOCUMENTS]) / settings.half_life
         mine.clock[NOW] *= 2.0 ** min(half_lives, MOST_HALF_LIVES)
@@ -137,17 +117,12 @@ def add(
         theirs = memory.copy(theirs)
         settle(theirs)
     places = np.array([index.numbers[names[number]] for number in kept], np.int64)
-    here, there = mine.counts[places], theirs.counts[kept]
-    known = here + there > 0
-    shares = np.divide(there, here + there, out=np.full(len(places), 0.5), where=known)
-    labelled = int(theirs.totals[LABELLED])
-    share = labelled / max(1, labelled + int(mine.totals[LABELLED]))
-    before, measure = int(mine.totals[DOCUMENTS]), settings.for_kernels().measure
-    pair = Pair(mine, theirs, np.array(kept, np.int64), places, shares, share, before, measure)
-    mine.totals[LABELS] = len(index)
-    for merge in rules.values():
-        merge(pair)
-    for label in pair.places:
+    _add_labels(mine, theirs, np.array(kept, np.int64), places, difference)
+    _add_stream(mine, theirs, difference)
+    if mine.terms.size:
+        mine.terms[0] += theirs.terms[0]
+        look_again(mine, settings.for_kernels().measure)
+    for label in places:
         while mine.counts[label] >= COUNT_LIMIT and mine.together.size:
             halve(mine, label)
     return mine
@@ -166,50 +141,50 @@ def _make_room(
     for number, name in enumerate(names):
         theirs_seen = int(theirs.seen[number])
         seen[name] = before + theirs_seen if theirs_seen else seen.get(name, 0)
-    oldest = sorted(seen, key=lambda name: seen[name])
-    dropped = set(oldest[: max(0, len(seen) - settings.max_labels)])
-    for name in dropped & index.numbers.keys():
-        relabel.retire(mine, index, index.numbers[name], settings)
+    oldest = sorted(seen, key=seen.__getitem__)
+    dropped = dict.fromkeys(oldest[: max(0, len(seen) - settings.max_labels)])
+    for name in dropped:
+        if name in index.numbers:
+            relabel.retire(mine, index, index.numbers[name], settings)
     return [number for number, name in enumerate(names) if name not in dropped]
 
 
-# ── one rule per array ───────────────────────────────────────────────────────────────────────────
-
-
-def _sum_of(name: str) -> Callable[[Pair], None]:
-    def add_up(pair: Pair) -> None:
-        getattr(pair.mine, name)[:] += getattr(pair.theirs, name)
-
-    return add_up
-
-
-def _columns_of(name: str) -> Callable[[Pair], None]:
-    def add_up(pair: Pair) -> None:
-        mine, theirs = getattr(pair.mine, name), getattr(pair.theirs, name)
-        if mine.size:
-            add_columns(mine, theirs, pair.kept, pair.places)
-
-    return add_up
-
-
-def _totals(pair: Pair) -> None:
-    pair.mine.totals[:LABELS] += pair.theirs.totals[:LABELS]
-    pair.mine.counts[pair.places] += pair.theirs.counts[pair.kept]
-    pair.mine.clock[FADED] += pair.theirs.clock[FADED]
-
-
-def _rows(pair: Pair) -> None:
-    """Add the first layer (blend it for the perceptron); blend the weights in the second."""
-    mine, theirs = pair.mine, pair.theirs
-    if mine.together.size:
-        add_columns(mine.rows[:, 0], theirs.rows[:, 0], pair.kept, pair.places)
+def _add_labels(
+    mine: State, theirs: State, kept: Numbers, places: Numbers, difference: bool
+) -> None:
+    """Add the arrays with an entry per label: their label ``kept[i]`` to mine at ``places[i]``."""
+    here, there = mine.counts[places], theirs.counts[kept]
+    known = here + there > 0
+    shares = np.divide(there, here + there, out=np.full(len(places), 0.5), where=known)
+    mine.counts[places] += there
+    has_regions, has_weights = mine.together.size > 0, mine.squares.size > 0
+    sums, weights = (mine.rows[:, 0], theirs.rows[:, 0]), (mine.rows[:, -1], theirs.rows[:, -1])
+    if has_regions or difference:
+        add_columns(*sums, kept, places)
     else:
-        blend_columns(mine.rows[:, 0], theirs.rows[:, 0], pair.kept, pair.places, pair.shares)
-    if mine.squares.size:
-        blend_weights(
-            mine.rows[:, 1], theirs.rows[:, 1], mine.squares, theirs.squares,
-            _label_shares(mine), _label_shares(theirs), pair.kept, pair.places,
-        )  # fmt: skip
+        blend_columns(*sums, kept, places, shares)
+    if has_weights and difference:
+        add_columns(*weights, kept, places)
+    elif has_weights:
+        parts = _label_shares(mine), _label_shares(theirs)
+        blend_weights(*weights, mine.squares, theirs.squares, *parts, kept, places)
+    if has_regions:  # norms come from the merged sums, so that they do not drift
+        sum_squares(mine.rows[:, 0], places, mine.norms)
+        within = theirs.together[np.ix_(kept, kept)]
+        mine.together[np.ix_(places, places)] += within
+    roots = np.sqrt(mine.norms, out=np.ones_like(mine.norms), where=mine.norms > 0.0)
+    mine.scales[:] = np.where(mine.norms > 0.0, 1.0 / roots, 0.0)
+    seen = theirs.seen[kept]
+    mine.seen[places] = np.where(seen > 0, mine.totals[DOCUMENTS] + seen, mine.seen[places])
+    if difference:
+        add_columns(mine.bias, theirs.bias, kept, places)
+    elif has_weights:
+        _blend_steps(mine.bias, theirs.bias, kept, places)
+    else:
+        blend_columns(mine.bias[:1], theirs.bias[:1], kept, places, shares)
+    if mine.classes.size:
+        add_columns(mine.classes, theirs.classes, kept, places)
+        add_columns(mine.members, theirs.members, kept, places)
 
 
 def _label_shares(state: State) -> Floats:
@@ -218,130 +193,42 @@ def _label_shares(state: State) -> Floats:
     return np.asarray(sums / max(float(sums.sum()), 1e-300))
 
 
-def _norms(pair: Pair) -> None:
-    """Recompute them from the merged sums, so that they do not drift."""
-    norms = pair.mine.norms
-    if pair.mine.together.size:
-        sum_squares(pair.mine.rows[:, 0], pair.places, norms)
-    roots = np.sqrt(norms, out=np.ones_like(norms), where=norms > 0.0)
-    pair.mine.scales[:] = np.where(norms > 0.0, 1.0 / roots, 0.0)
-
-
-def _together(pair: Pair) -> None:
-    if pair.mine.together.size:
-        there = pair.theirs.together[np.ix_(pair.kept, pair.kept)]
-        pair.mine.together[np.ix_(pair.places, pair.places)] += there
-
-
-def _seen(pair: Pair) -> None:
-    there = pair.theirs.seen[pair.kept]
-    here = pair.mine.seen[pair.places]
-    pair.mine.seen[pair.places] = np.where(there > 0, pair.before + there, here)
-
-
-def _bias(pair: Pair) -> None:
-    mine, theirs = pair.mine.bias, pair.theirs.bias
-    if pair.mine.squares.size:
-        _blend_steps(mine, theirs, pair.kept, pair.places)
-    else:
-        blend_columns(mine[:1], theirs[:1], pair.kept, pair.places, pair.shares)
-
-
-def _shared(pair: Pair) -> None:
-    every = np.arange(pair.mine.shared.shape[1])
-    _blend_steps(pair.mine.shared, pair.theirs.shared, every, every)
-
-
 def _blend_steps(mine: Floats, theirs: Floats, kept: Numbers, places: Numbers) -> None:
     """Blend the values in the first row by the AdaGrad sums in the second, which add up."""
     blend_learnt(mine[:1], theirs[:1], mine[1:], theirs[1:], kept, places)
     add_columns(mine[1:], theirs[1:], kept, places)
 
 
-def _cut(pair: Pair) -> None:
-    """Choose the threshold from the merged histograms if they hold enough, else average."""
-    mean = pair.mine.cut[0] + pair.share * (pair.theirs.cut[0] - pair.mine.cut[0])
-    enough = pair.share and pair.mine.totals[LABELLED] >= EVERY
-    pair.mine.cut[0] = best_cut(pair.mine.margins, mean) if enough else mean
+def _add_stream(mine: State, theirs: State, difference: bool) -> None:
+    """Add the arrays about the whole stream: derived ones after their sources.
 
-
-def _floor(pair: Pair) -> None:
-    if pair.share:
-        pair.mine.floor[0] = best_floor(pair.mine.bests)
-
-
-def _odds(pair: Pair) -> None:
-    mine = pair.mine
-    mine.odds[:] += pair.share * (pair.theirs.odds - mine.odds)
-    if mine.squares.size and pair.share and mine.totals[LABELLED] >= EARLY:
-        calibrate(mine.margins, mine.odds)
-
-
-def _terms(pair: Pair) -> None:
-    if pair.mine.terms.size:
-        pair.mine.terms[0] += pair.theirs.terms[0]
-        look_again(pair.mine, pair.measure)
-
-
-def _late(pair: Pair) -> None:
-    if pair.mine.late_marks.size:
-        for document in waiting(pair.theirs):
-            put(pair.mine, document)
-        pair.mine.late_marks[DROPPED] += pair.theirs.late_marks[DROPPED]
-
-
-MODELS: Rules = {
-    "totals": _totals,
-    "frequencies": _sum_of("frequencies"),
-    "rows": _rows,
-    "norms": _norms,
-    "together": _together,
-    "seen": _seen,
-    "squares": _sum_of("squares"),
-    "bias": _bias,
-    "shared": _shared,
-    "margins": _sum_of("margins"),
-    "cut": _cut,
-    "bests": _sum_of("bests"),
-    "floor": _floor,
-    "odds": _odds,
-    "classes": _columns_of("classes"),
-    "members": _columns_of("members"),
-    "terms": _terms,
-    "late_marks": _late,
-    "words": lambda pair: merge_votes(pair.mine, pair.theirs),
-}
-"""How to add each array of another model, in this order: derived arrays after their sources."""
-
-UNMERGED = (
-    "late_keys", "late_spans", "late_buckets", "late_counts", "word_keys", "word_votes", "gains",
-    "blocks", "all_blocks", "recent_buckets", "recent_x", "recent_labels", "counts", "clock",
-    "scales",
-)  # fmt: skip
-"""Arrays without a rule: parts of another array's, gains, which are all 1 by then, and the errors
-and latest documents of the other model, which say nothing of this one."""
-
-
-def _difference_rows(pair: Pair) -> None:
-    for layer in range(pair.mine.rows.shape[1]):
-        add_columns(pair.mine.rows[:, layer], pair.theirs.rows[:, layer], pair.kept, pair.places)
-
-
-def _fading_sum_of(name: str) -> Callable[[Pair], None]:
-    """Return the rule for histograms: fade mine by the labelled documents of theirs, then add."""
-
-    def fade_and_add(pair: Pair) -> None:
-        getattr(pair.mine, name)[:] *= FADE ** (pair.theirs.totals[LABELLED] / EVERY)
-        getattr(pair.mine, name)[:] += getattr(pair.theirs, name)
-
-    return fade_and_add
-
-
-DIFFERENCES: Rules = MODELS | {
-    "rows": _difference_rows,
-    "bias": _columns_of("bias"),
-    "shared": _sum_of("shared"),
-    "margins": _fading_sum_of("margins"),
-    "bests": _fading_sum_of("bests"),
-}
-"""How to add each array of a difference to the model that it started from."""
+    The errors and latest documents of theirs say nothing of mine, and stay out.
+    """
+    labelled = int(theirs.totals[LABELLED])
+    share = labelled / max(1, labelled + int(mine.totals[LABELLED]))  # of all labelled documents
+    mine.totals[:LABELS] += theirs.totals[:LABELS]
+    mine.clock[FADED] += theirs.clock[FADED]
+    mine.frequencies[:] += theirs.frequencies
+    mine.squares[:] += theirs.squares
+    if difference:  # histograms fade by the labelled documents of theirs
+        mine.shared[:] += theirs.shared
+        mine.margins[:] *= FADE ** (labelled / EVERY)
+        mine.bests[:] *= FADE ** (labelled / EVERY)
+    else:
+        every = np.arange(mine.shared.shape[1])
+        _blend_steps(mine.shared, theirs.shared, every, every)
+    mine.margins[:] += theirs.margins
+    mine.bests[:] += theirs.bests
+    mine.cut[:] += share * (theirs.cut - mine.cut)
+    mine.odds[:] += share * (theirs.odds - mine.odds)
+    if share:  # choose from the merged histograms if they hold enough
+        if mine.totals[LABELLED] >= EVERY:
+            mine.cut[0] = best_cut(mine.margins, mine.cut[0])
+        if mine.totals[LABELLED] >= EARLY and mine.squares.size:
+            calibrate(mine.margins, mine.odds)
+        mine.floor[0] = best_floor(mine.bests)
+    merge_votes(mine, theirs)
+    if mine.late_marks.size:
+        for document in waiting(theirs):
+            put(mine, document)
+        mine.late_marks[DROPPED] += theirs.late_marks[DROPPED]
