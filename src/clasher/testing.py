@@ -145,8 +145,7 @@ class Reader:
     """Reads a source for a check."""
 
     def __init__(self, case: SourceCase, opened: ExitStack) -> None:
-        self.case, self.caller = case, _ME
-        self._opened = opened
+        self.case, self._opened = case, opened
 
     def open(self, position: Position = None) -> Source:
         """Open the stream at a position, which goes through JSON as in a snapshot."""
@@ -154,29 +153,29 @@ class Reader:
         self._opened.callback(_close, source)
         kept = msgspec.json.decode(msgspec.json.encode(position))
         _ensure(kept == position, f"JSON does not keep the position {position!r}")
-        self.retried(lambda: source.open(kept, self.caller))
+        self.retried(source.open, kept, _ME)
         return source
 
     def chunks(self, source: Source, count: int, most: int = 100) -> list[Chunk]:
         """Read until ``count`` arrivals have come, and see that no more do."""
         found: list[Chunk] = []
         until = time.monotonic() + self.case.patience
-        while sum(map(len, found)) < count and not source.is_over and time.monotonic() < until:
-            chunk = self.retried(lambda: source.read(most, WAIT))
-            found += [] if chunk is None else [chunk]
-        for _ in range(2):  # a source that repeats itself would do so now
-            chunk = None if source.is_over else self.retried(lambda: source.read(most, WAIT))
+        again = 2  # a source that repeats itself would do so then
+        while again and not source.is_over:
+            if sum(map(len, found)) >= count or time.monotonic() >= until:
+                again -= 1
+            chunk = self.retried(source.read, most, WAIT)
             found += [] if chunk is None else [chunk]
         return found
 
     def all(self, source: Source, count: int, most: int = 100) -> list[Arrival]:
         return [one for chunk in self.chunks(source, count, most) for one in arrivals(chunk)]
 
-    def retried(self, call: Callable[[], Any]) -> Any:
+    def retried(self, call: Callable[..., Any], *arguments: Any) -> Any:
         until = time.monotonic() + self.case.patience
         while True:
             try:
-                return call()
+                return call(*arguments)
             except UnreachableError:
                 if time.monotonic() > until:
                     raise
@@ -277,16 +276,7 @@ class SourceChecks:
         if not case.can_resume:
             raise SkipTest("the stream cannot be read again")
         filled = _fill(case, 12)
-        runner = _Runner(reader)
-        # Each crash is at another step; what follows must not depend on it.
-        for step in ("read", "prepared", "committed", "read", "prepared", "committed"):
-            runner.start()
-            runner.learn(2)
-            runner.snapshot(crash_after=step)
-        runner.start()
-        while runner.learn(2):
-            runner.snapshot()
-        learnt = runner.learnt
+        learnt = _learnt_with_crashes(case, reader)
         whole = learnt == [f"r{n}" for n in range(12)]
         if not filled:
             whole = len(set(learnt)) == len(learnt) >= 5
@@ -295,13 +285,13 @@ class SourceChecks:
     @_source_check
     def test_delivers_what_arrives_later(self, case: SourceCase, reader: Reader) -> None:
         """A stream without end delivers records that arrive after it was read."""
-        _require(_fill(case, 2), "put")
+        _require(case.put, records(2))
         source = reader.open()
         first = reader.all(source, 2)
         _ensure(len(first) == 2, f"2 records became {len(first)}")
         if source.is_over:
             raise SkipTest("the stream has an end")
-        _put(case, records(2, 2))
+        case.put(records(2, 2))
         later = [one.id for one in reader.all(source, 2)]
         _ensure(later == ["r2", "r3"], f"r2 and r3 arrived later and became {later}")
 
@@ -309,7 +299,7 @@ class SourceChecks:
     def test_reports_poison_and_goes_on(self, case: SourceCase, reader: Reader) -> None:
         """Bytes that are no record are reported with their place, and the stream goes on."""
         good = records(4)
-        _require(_put(case, [*good[:2], POISON, *good[2:]]), "put")
+        _require(case.put, [*good[:2], POISON, *good[2:]])
         source = reader.open()
         chunks = _without_error(lambda: reader.chunks(source, 5, most=1), "a bad record")
         found = [one for chunk in chunks for one in arrivals(chunk)]
@@ -335,9 +325,9 @@ class SourceChecks:
         _fill(case, 7)
         source = reader.open()
         _skip_party(case, source)
-        position = reader.retried(lambda: source.read(2, case.patience)).position
+        position = reader.retried(source.read, 2, case.patience).position
         source.close()
-        _require(_attempt(case.lose), "lose")
+        _require(case.lose)
         try:
             found = reader.all(reader.open(position), 1)
         except UnreachableError as error:
@@ -354,7 +344,7 @@ class SourceChecks:
         if identity is None:
             raise SkipTest("the stream has no identity")
         _ensure(case.source().same(identity), "a source does not know its stream again")
-        if _put(case, records(2, 5)):
+        if _attempt(case.put, records(2, 5)):
             _ensure(case.source().same(identity), "a stream that grew is not known again")
         if _attempt(case.replace):
             _ensure(not case.source().same(identity), "another stream is taken for this one")
@@ -365,12 +355,10 @@ class SourceChecks:
         _fill(case, 5)
         _without_error(case.source().close, "close before open")
         source = reader.open()
-        reader.retried(lambda: source.read(1, WAIT))
+        reader.retried(source.read, 1, WAIT)
         source.close()
         _without_error(source.close, "a second close")
-        _without_error(
-            lambda: reader.retried(lambda: source.open(None, reader.caller)), "open after close"
-        )
+        _without_error(lambda: reader.retried(source.open, None, _ME), "open after close")
         if case.can_resume:
             _ensure(bool(reader.all(source, 1)), "nothing comes after close and open")
 
@@ -382,64 +370,55 @@ class SourceChecks:
         if source.party is None:
             raise SkipTest("the source is no party")
         chunks = reader.chunks(source, 5 if filled else 1)
-        _check_party(source.party, reader.caller, chunks[-1].position, reader.retried)
+        _check_party(source.party, chunks[-1].position, reader.retried)
 
 
-class _Runner:
-    """Learns a stream as ``clasher run`` does: snapshots in two phases, and crashes."""
+def _learnt_with_crashes(case: SourceCase, reader: Reader) -> list[Any]:
+    """Learn as ``clasher run`` does, with snapshots in two phases; crash at each of their steps.
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self._snapshot: tuple[int, Position, list[Any]] = (0, None, [])
-        self._prepared: tuple[int, Position, list[Any]] | None = None
-        self._source: Source | None = None
-        self._position: Position = None
-        self.learnt: list[Any] = []
-
-    def start(self) -> None:
-        """Take up the snapshot that counts, in a new process."""
-        source = self._reader.case.source()
-        party, caller = source.party, self._reader.caller
-        if self._prepared is not None and party is not None:  # else the runner alone decides
-            number = self._prepared[0]
-            committed = self._reader.retried(lambda: party.committed(caller))
-            expected = (number - 1, number)
+    What follows a crash must not depend on its step. Return the ids in the end.
+    """
+    saved: tuple[int, Position, list[Any]] = (0, None, [])  # the snapshot that counts
+    prepared = None
+    for crash_after in ("read", "prepared", "committed", "read", "prepared", "committed", "never"):
+        source = case.source()  # of a new process
+        if prepared is not None and source.party is not None:  # else the runner alone decides
+            committed = reader.retried(source.party.committed, _ME)
+            expected = (saved[0], prepared[0])
             _ensure(committed in expected, f"committed() is {committed}, not {expected}")
-            if committed == number:
-                self._snapshot = self._prepared
-        self._prepared = None
+            saved = prepared if committed == prepared[0] else saved
         source.close()
-        self._source = self._reader.open(self._snapshot[1])
-        self._position, self.learnt = self._snapshot[1], list(self._snapshot[2])
-
-    def learn(self, count: int) -> bool:
-        source = self._source
-        assert source is not None
-        until, left = time.monotonic() + self._reader.case.patience, count
-        while left > 0 and not source.is_over and time.monotonic() < until:
-            chunk = self._reader.retried(functools.partial(source.read, left, WAIT))
-            if chunk is not None:
-                self.learnt += [one.id for one in arrivals(chunk)]
-                self._position = chunk.position
-                left -= len(chunk)
-            elif source.knows_end:
+        source, prepared = reader.open(saved[1]), None
+        while True:
+            chunks = _two_records(reader, source)
+            ids = [one.id for chunk in chunks for one in arrivals(chunk)]
+            if crash_after == "read" or (crash_after == "never" and not ids):
                 break
-        return left < count
-
-    def snapshot(self, crash_after: str = "") -> None:
-        assert self._source is not None
-        if crash_after == "read":
-            return
-        number, party = self._snapshot[0] + 1, self._source.party
-        self._prepared = (number, self._position, list(self.learnt))
-        if crash_after == "prepared":
-            return
-        if party is not None:
-            caller = self._reader.caller
-            self._reader.retried(lambda: party.commit(caller, number, number - 1, self._position))
+            position = chunks[-1].position if chunks else saved[1]
+            prepared = (saved[0] + 1, position, [*saved[2], *ids])
+            if crash_after == "prepared":
+                break
+            if source.party is not None:
+                reader.retried(source.party.commit, _ME, prepared[0], saved[0], position)
+                if crash_after == "committed":
+                    break
+            saved, prepared = prepared, None
             if crash_after == "committed":
-                return
-        self._snapshot, self._prepared = self._prepared, None
+                break
+    return saved[2]
+
+
+def _two_records(reader: Reader, source: Source) -> list[Chunk]:
+    found: list[Chunk] = []
+    until, left = time.monotonic() + reader.case.patience, 2
+    while left > 0 and not source.is_over and time.monotonic() < until:
+        chunk = reader.retried(source.read, left, WAIT)
+        if chunk is not None:
+            found.append(chunk)
+            left -= len(chunk)
+        elif source.knows_end:
+            break
+    return found
 
 
 class SinkChecks:
@@ -464,8 +443,7 @@ class SinkChecks:
         sink.flush()
         sink = open_sink(position)
         if sink.party is not None:
-            number = sink.party.committed(_ME)
-            _ensure(number == 1, f"committed() is {number} after commit 1")
+            _ensure_committed(1, sink.party.committed(_ME), "after commit 1")
         sink.write(_outputs(3, 3))
         _finish(sink, 2)
         if case.is_exact:
@@ -485,12 +463,11 @@ class SinkChecks:
         _ensure_outputs(case, 0)
         sink = open_sink(None)  # the snapshot did not count
         assert sink.party is not None
-        number = sink.party.committed(_ME)
-        _ensure(number == 0, f"committed() is {number} before any commit")
+        _ensure_committed(0, sink.party.committed(_ME), "before any commit")
         _ensure_outputs(case, 0)
         sink.write(_outputs(3))
         position = sink.flush()
-        _check_party(sink.party, _ME, position, lambda call: call())
+        _check_party(sink.party, position, lambda call, *arguments: call(*arguments))
         _ensure_outputs(case, 3)
 
     @_sink_check
@@ -519,22 +496,22 @@ class SinkChecks:
         _ensure(len(case.outputs()) == 1, f"an output of {room} bytes is not there")
 
 
-def _check_party(
-    party: Party, caller: Caller, position: Position, retried: Callable[[Callable[[], Any]], Any]
-) -> None:
+def _check_party(party: Party, position: Position, retried: Callable[..., Any]) -> None:
     """Commit 1 twice, and 3 after 2, which never was."""
-    retried(lambda: party.commit(caller, 1, 0, position))
-    _without_error(lambda: party.commit(caller, 1, 0, position), "commit 1 once more")
-    number = retried(lambda: party.committed(caller))
-    _ensure(number == 1, f"committed() is {number} after commit 1")
+    retried(party.commit, _ME, 1, 0, position)
+    _without_error(lambda: party.commit(_ME, 1, 0, position), "commit 1 once more")
+    _ensure_committed(1, retried(party.committed, _ME), "after commit 1")
     try:
-        retried(lambda: party.commit(caller, 3, 2, position))
+        retried(party.commit, _ME, 3, 2, position)
     except StreamError:
         pass
     else:
         raise ConformanceError("commit 3 after 2 was accepted, and 1 was the last")
-    number = retried(lambda: party.committed(caller))
-    _ensure(number == 1, f"committed() is {number} after a commit that was refused")
+    _ensure_committed(1, retried(party.committed, _ME), "after a commit that was refused")
+
+
+def _ensure_committed(wanted: int, found: object, when: str) -> None:
+    _ensure(found == wanted, f"committed() is {found} {when}")
 
 
 def _outputs(count: int, start: int = 0) -> list[Output]:
@@ -561,24 +538,20 @@ def _skip_party(case: SourceCase, source: Source) -> None:
 
 
 def _fill(case: SourceCase, count: int) -> bool:
-    return _put(case, records(count))
+    return _attempt(case.put, records(count))
 
 
-def _put(case: SourceCase, values: Sequence[bytes]) -> bool:
-    return _attempt(lambda: case.put(values))
-
-
-def _attempt(call: Callable[[], object]) -> bool:
+def _attempt(method: Callable[..., object], *arguments: object) -> bool:
     try:
-        call()
+        method(*arguments)
     except NotImplementedError:
         return False
     return True
 
 
-def _require(can: bool, what: str) -> None:
-    if not can:
-        raise SkipTest(f"the case defines no {what!r}")
+def _require(method: Callable[..., object], *arguments: object) -> None:
+    if not _attempt(method, *arguments):
+        raise SkipTest(f"the case defines no {method.__name__!r}")
 
 
 def _without_error(call: Callable[[], Any], what: str) -> Any:
