@@ -269,24 +269,21 @@ _LISTS = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view
 
 def _read(labels: Any) -> LabelSets:
     chunks = arrow_chunks(labels)
-    types = [] if chunks is None else [chunk.type for chunk in chunks]
-    has_mappings = any(pa.types.is_struct(kind) or pa.types.is_map(kind) for kind in types)
-    if chunks is not None and not has_mappings:
-        return _read_arrow(chunks)
-    if isinstance(labels, str | bytes | Mapping) or not isinstance(labels, Iterable):
-        raise LabelError(
-            f"labels of many documents must be a sequence with one entry per document. "
-            f"Got {type(labels).__name__} instead."
-        )
     if chunks is None:
+        if isinstance(labels, str | bytes | Mapping) or not isinstance(labels, Iterable):
+            raise LabelError(
+                f"labels of many documents must be a sequence with one entry per document. "
+                f"Got {type(labels).__name__} instead."
+            )
         return _read_objects(labels)
-    entries = labels.to_pylist() if isinstance(labels, pa.Array | pa.ChunkedArray) else labels
-    pairs = zip(entries, _nulls(chunks), strict=True)
-    return _read_objects(None if is_null else _known(entry) for entry, is_null in pairs)
-
-
-def _known(entry: Any) -> dict[str, Any]:
-    return {name: state for name, state in dict(entry).items() if state is not None}
+    types = (chunk.type for chunk in chunks)
+    if not any(pa.types.is_struct(kind) or pa.types.is_map(kind) for kind in types):
+        return _read_arrow(chunks)
+    entries = (None if entry is None else dict(entry) for c in chunks for entry in c.to_pylist())
+    return _read_objects(
+        entry and {name: state for name, state in entry.items() if state is not None}
+        for entry in entries
+    )
 
 
 def _read_arrow(chunks: list[pa.Array]) -> LabelSets:
@@ -367,32 +364,21 @@ def _canonical(
 ) -> LabelSets:  # fmt: skip
     """Normalise each name, and renumber by first document, then by text."""
     used, first = np.unique(ids, return_index=True)
-    first_document = np.searchsorted(indptr, first, side="right") - 1
-    order = sorted(range(len(used)), key=lambda i: (first_document[i], names[used[i]]))
-    given = [names[used[i]] for i in order]
-    owners = (f"document {first_document[i]}: " for i in order)
-    normal = [check_name(name, owner) for name, owner in zip(given, owners, strict=True)]
-    if normal != given:
-        return _merged(normal, used[order], ids, indptr, yes, known)
+    documents = (np.searchsorted(indptr, first, side="right") - 1).tolist()
+    found = sorted((document, names[i], i) for document, i in zip(documents, used, strict=True))
+    firsts: dict[str, int] = {}  # the first document of each normal name
     renumber = np.zeros(len(names), np.int32)
-    renumber[used[order]] = np.arange(len(used), dtype=np.int32)
-    return LabelSets(given, renumber[ids], indptr, yes, known)
-
-
-def _merged(
-    normal: list[str], used: npt.NDArray[Any], ids: npt.NDArray[Any], indptr: npt.NDArray[np.int64],
-    yes: npt.NDArray[np.bool_] | None, known: npt.NDArray[np.uint8],
-) -> LabelSets:  # fmt: skip
-    """Give the ids ``used`` their ``normal`` names, which may be equal."""
-    numbers: dict[str, int] = {}
-    renumber = np.zeros(int(used.max()) + 1, np.int32)
-    renumber[used] = [numbers.setdefault(name, len(numbers)) for name in normal]
-    ids, names = renumber[ids], list(numbers)
-    if yes is not None:
-        documents = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-        keys = documents * len(names) + ids
-        both = np.intersect1d(keys[yes], keys[~yes])
+    normal = [check_name(name, f"document {document}: ") for document, name, _ in found]
+    for name, (document, _, _) in zip(normal, found, strict=True):
+        firsts.setdefault(name, document)
+    order = sorted(firsts, key=lambda name: (firsts[name], name))
+    numbers = {name: number for number, name in enumerate(order)}
+    renumber[[i for _, _, i in found]] = [numbers[name] for name in normal]
+    sets = LabelSets(order, renumber[ids], indptr, yes, known)
+    if len(order) < len(normal):  # one label under two spellings
+        keys = sets.documents * len(order) + sets.ids
+        both = np.intersect1d(keys[sets.yes], keys[~sets.yes])
         if both.size:
-            document, number = divmod(int(both[0]), len(names))
-            raise contradiction(names[number], f"document {document}: ")
-    return _canonical(names, ids, indptr, yes, known)
+            document, number = divmod(int(both[0]), len(order))
+            raise contradiction(order[number], f"document {document}: ")
+    return sets
