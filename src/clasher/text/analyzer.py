@@ -12,29 +12,6 @@ from typing import Any
 
 from clasher.errors import MissingExtraError, SettingError, is_integer
 
-
-def stemmer_of(language: str) -> Any:
-    """Return a stemmer without a cache."""
-    library = _library("Stemmer", "A stemmer")
-    _check_language("stemmer", language, library.algorithms())
-    return library.Stemmer(language, 0)
-
-
-def _check_language(parameter: str, language: str, known: Iterable[str]) -> None:
-    known = sorted(set(known))
-    if language not in known:
-        near = difflib.get_close_matches(str(language), known, 1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise _refusal(parameter, f"one of {', '.join(known)}{hint}", language)
-
-
-def _library(name: str, what: str) -> ModuleType:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise MissingExtraError.of(what, "text") from error
-
-
 LONGEST_GRAM = 10
 MOST_PAIRED = 1000  # the largest setting of ``pairs``
 
@@ -120,13 +97,11 @@ class Analyzer:
         if self.char_ngrams is not None and not _is_range(self.char_ngrams, 2):
             must_be = f"None or two integers from 2 to {LONGEST_GRAM} in order"
             raise _refusal("char_ngrams", must_be, self.char_ngrams)
-        normal = {
-            "stop_words": _list_of_words(self.stop_words),
-            "ngrams": _word_sizes(self.ngrams, self.char_ngrams is not None),
-            "snowball": _version_for(self.stemmer, self.snowball),
-        }
-        for name, value in normal.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(
+            stop_words=_list_of_words(self.stop_words),
+            ngrams=_word_sizes(self.ngrams, self.char_ngrams is not None),
+            snowball=_version_for(self.stemmer, self.snowball),
+        )
         if self.tokenizer is not None:
             name_of(self.tokenizer)
 
@@ -202,6 +177,28 @@ def check_tokenizer(stored: str | None, given: Tokenizer | None) -> None:
 
 def _refusal(parameter: str, must_be: str, got: object) -> SettingError:
     return SettingError.of(parameter, must_be, got, "Analyzer")
+
+
+def stemmer_of(language: str) -> Any:
+    """Return a stemmer without a cache."""
+    library = _library("Stemmer", "A stemmer")
+    _check_language("stemmer", language, library.algorithms())
+    return library.Stemmer(language, 0)
+
+
+def _check_language(parameter: str, language: str, known: Iterable[str]) -> None:
+    known = sorted(set(known))
+    if language not in known:
+        near = difflib.get_close_matches(str(language), known, 1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise _refusal(parameter, f"one of {', '.join(known)}{hint}", language)
+
+
+def _library(name: str, what: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise MissingExtraError.of(what, "text") from error
 
 
 def _list_of_words(given: Any) -> tuple[str, ...] | None:

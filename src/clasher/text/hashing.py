@@ -37,17 +37,9 @@ import numpy.typing as npt
 from clasher.errors import SettingError, TextError
 from clasher.kernels import scan
 from clasher.kernels.hashing import PAIR, Records, finalise, fold_values, place
+from clasher.text import tokens
 from clasher.text.analyzer import Analyzer
-from clasher.text.tokens import (
-    Analysis,
-    Buffers,
-    Offsets,
-    as_buffers,
-    letters,
-    most_grams,
-    most_words,
-    one_buffer,
-)
+from clasher.text.tokens import Analysis, Buffers, as_buffers, one_buffer
 
 
 class HashedWords(NamedTuple):
@@ -107,16 +99,14 @@ class Hashed(NamedTuple):
         )  # fmt: skip
 
 
-def room_for_words(documents: int, words: int, buckets: int) -> Records:
-    """Allocate records."""
-    return Records(
-        np.zeros(documents + 1, np.int64), np.empty(words, np.int32), np.empty(words, np.uint64),
-        np.empty(words, np.int64), np.empty(words, np.int64), np.zeros(buckets, np.int64),
-        np.empty(words, np.int64),
-    )  # fmt: skip
+def _records(documents: int, words: int, buckets: int) -> Records:
+    kinds = (np.int32, np.uint64, np.int64, np.int64, np.int64)
+    places, keys, starts, stops, nexts = (np.empty(words, kind) for kind in kinds)
+    heads = np.zeros(buckets, np.int64)
+    return Records(np.zeros(documents + 1, np.int64), places, keys, starts, stops, heads, nexts)
 
 
-NO_RECORDS = room_for_words(0, 0, 0)
+NO_RECORDS = _records(0, 0, 0)
 _NO_WORDS = (*NO_RECORDS[1:5], np.frombuffer(b"", np.uint8))
 LARGEST = float(np.finfo(np.float32).max)
 
@@ -140,8 +130,13 @@ def hash_features(hasher: Hasher, documents: Iterable[Mapping[Any, Any]]) -> Has
         for name, value in document.items():
             if isinstance(value, str):
                 name, value = f"{name}={value}", 1.0
-            count = _count(value, name, number)
-            if count != 0.0:
+            if not isinstance(value, Real | np.bool_ | None):
+                raise _bad_feature(number, name, "a number, text or None", type(value).__name__)
+            count = math.nan if value is None else float(value)
+            if abs(count) > LARGEST:
+                must_be = "a number of 32 bits at most, and finite"
+                raise _bad_feature(number, name, must_be, repr(value))
+            if count and not math.isnan(count):
                 names.append(str(name).encode("utf-8", "surrogatepass"))
                 values.append(count)
         ends.append(len(names))
@@ -149,7 +144,7 @@ def hash_features(hasher: Hasher, documents: Iterable[Mapping[Any, Any]]) -> Has
     sizes = np.array([len(name) for name in names], np.int64)
     stops = np.cumsum(sizes)
     data, keys = np.frombuffer(b"".join(names), np.uint8), np.empty(len(names), np.uint64)
-    as_they_are = letters(lower=False, fold_numbers=False)
+    as_they_are = tokens.letters(lower=False, fold_numbers=False)
     scan.hash_texts(data, stops - sizes, stops, as_they_are, hasher.initial, keys)
     numbers = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     order = np.lexsort((keys, numbers))  # features may come in any order
@@ -157,32 +152,15 @@ def hash_features(hasher: Hasher, documents: Iterable[Mapping[Any, Any]]) -> Has
     return hasher.fold(words, np.array(values, np.float32)[order])
 
 
-def _count(value: Any, name: Any, document: int) -> float:
-    if value is None:
-        return 0.0
-    if not isinstance(value, Real | np.bool_):
-        raise TextError(
-            f"document {document}: feature {name!r} must be a number, text or None. "
-            f"Got {type(value).__name__} instead."
-        )
-    count = float(value)
-    if math.isnan(count):
-        return 0.0
-    if abs(count) > LARGEST:
-        raise TextError(
-            f"document {document}: feature {name!r} must be a number of 32 bits at most, "
-            f"and finite. Got {value!r} instead."
-        )
-    return count
+def _bad_feature(document: int, name: Any, must_be: str, got: str) -> TextError:
+    return TextError(f"document {document}: feature {name!r} must be {must_be}. Got {got} instead.")
 
 
 def take_rows(hasher: Hasher, indptr: Any, buckets: Any, counts: Any) -> Hashed:
     """Take the rows of a sparse matrix as documents, after checking all that kernels rely on."""
     indptr = np.ascontiguousarray(indptr, np.int64)
-    buckets, counts = (
-        np.ascontiguousarray(buckets, np.int32),
-        np.ascontiguousarray(counts, np.float32),
-    )
+    buckets = np.ascontiguousarray(buckets, np.int32)
+    counts = np.ascontiguousarray(counts, np.float32)
     ends = (indptr[0], indptr[-1]) if len(indptr) else None
     if ends != (0, len(buckets)) or (np.diff(indptr) < 0).any():
         must_be = "where each document begins, from 0 to the number of buckets"
@@ -282,7 +260,7 @@ class Hasher:
         self._check_text()
         cleaned, origin = self._steps.clean(one_buffer(text), tracing=True)
         words = self._steps.words(cleaned)
-        at_character = Offsets(text, words, cleaned, origin)
+        at_character = tokens.Offsets(text, words, cleaned, origin)
         hashes, starts, stops, _ = self._scratch()
         found: list[Word] = []
 
@@ -315,7 +293,7 @@ class Hasher:
         texts, _ = self._steps.clean(texts)
         hashes, starts, stops, slots = self._scratch()
         if self._by_scan:  # one pass over the bytes
-            most = most_words(texts, self.analyzer.marks)
+            most = tokens.most_words(texts, self.analyzer.marks)
             made, records = self._allocate(most + np.minimum(most, self.analyzer.pairs))
             scan.hash_documents(
                 texts.data, texts.offsets, self._steps.table, self.analyzer.min_length,
@@ -324,7 +302,7 @@ class Hasher:
             )  # fmt: skip
             return self._trimmed(made, records, texts.data)
         words = self._steps.words(texts)
-        made, records = self._allocate(most_grams(words, self._steps.grams))
+        made, records = self._allocate(tokens.most_grams(words, self._steps.grams))
         scan.fold_documents(
             words, self._steps.letters, self._steps.grams, self.dimensions, slots, hashes, starts,
             stops, *made, self.keep_words, records,
@@ -335,7 +313,7 @@ class Hasher:
         """Allocate indptr, buckets and counts, and records, for documents of ``most`` words."""
         documents, room = len(most), int(np.minimum(most, self.dimensions).sum())
         words = int(most.sum())
-        records = room_for_words(documents, words, room) if self.keep_words else NO_RECORDS
+        records = _records(documents, words, room) if self.keep_words else NO_RECORDS
         indptr = np.empty(documents + 1, np.int64)
         return (indptr, np.empty(room, np.int32), np.zeros(room, np.float32)), records
 
@@ -351,37 +329,29 @@ class Hasher:
     def _check_text(self) -> None:
         if self.analyzer.features:
             raise TextError(
-                "the model learns from features, not from text; give it features hashed with its "
-                "hash_features"
+                "the model learns from features, not from text; hash them with its hash_features"
             )
 
     def _check(self, hashed: Hashed) -> None:
         """Refuse documents of another hasher: kernels would read beyond their arrays."""
+        buckets, how = hashed.buckets, ""
         if hashed.analysis != self.analysis:
+            how = "with other dimensions, another seed or another analyzer"
+        elif len(buckets) and not (buckets.min() >= 0 and buckets.max() < self.dimensions):
+            how = f"to more than {self.dimensions} dimensions"
+        elif self.keep_words and len(buckets) and not len(hashed.words.keys):
+            how = "without their words, which this model needs"
+        if how:
             raise SettingError(
-                "the documents were hashed with other dimensions, another seed or another "
-                "analyzer; hash them with hash_many of this model, or of one with these settings"
-            )
-        buckets = hashed.buckets
-        if len(buckets) and not (buckets.min() >= 0 and buckets.max() < self.dimensions):
-            raise SettingError(
-                f"the documents were hashed to more than {self.dimensions} dimensions; hash them "
-                f"with hash_many of a model with the same settings"
-            )
-        if self.keep_words and len(buckets) and not len(hashed.words.keys):
-            raise SettingError(
-                "the documents were hashed without their words, which this model needs; hash them "
-                "with hash_many of this model, or of one with the same settings"
+                f"the documents were hashed {how}; hash them with hash_many of this model, or of "
+                f"one with the same settings"
             )
 
     def _scratch(self) -> tuple[npt.NDArray[Any], ...]:
         """Return the buffers of this thread: word hashes, starts, stops, slots of buckets."""
         if not hasattr(self._local, "buffers"):
-            self._local.buffers = (
-                np.empty(WORD_BUFFER, np.uint64),
-                np.empty(WORD_BUFFER, np.int64),
-                np.empty(WORD_BUFFER, np.int64),
-                np.zeros(self.dimensions, np.int32),
-            )
+            kinds = (np.uint64, np.int64, np.int64)
+            words = (np.empty(WORD_BUFFER, kind) for kind in kinds)
+            self._local.buffers = (*words, np.zeros(self.dimensions, np.int32))
         buffers: tuple[npt.NDArray[Any], ...] = self._local.buffers
         return buffers

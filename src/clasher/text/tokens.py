@@ -169,13 +169,12 @@ def _from_arrow(chunks: list[pa.Array]) -> Buffers:
     plain = []
     for chunk in filter(len, chunks):
         text = plain_text(chunk)
-        if text is None and pa.types.is_struct(chunk.type):
-            names = ", ".join(repr(field.name) for field in chunk.type)
-            raise TextError(
-                f"got a table with the columns {names}; take one of text: table['text']"
-            )
         if text is None:
-            raise TextError(f"a column of documents must hold text. Got {chunk.type} instead.")
+            problem = f"a column of documents must hold text. Got {chunk.type} instead."
+            if pa.types.is_struct(chunk.type):
+                names = ", ".join(repr(field.name) for field in chunk.type)
+                problem = f"got a table with the columns {names}; take one of text: table['text']"
+            raise TextError(problem)
         plain.append(text)
     if not plain:
         return Buffers(np.frombuffer(b"", np.uint8), np.zeros(1, np.int64))
@@ -277,10 +276,8 @@ class Analysis:
         found = []
         for token in tokenizer(decoded(raw)):
             if not isinstance(token, str):
-                raise TextError(
-                    f"the tokenizer {name_of(tokenizer)} must give words as text (str). "
-                    f"Got {type(token).__name__} instead."
-                )
+                must = f"the tokenizer {name_of(tokenizer)} must give words as text (str)"
+                raise TextError(f"{must}. Got {type(token).__name__} instead.")
             if token:
                 found.append(token.encode("utf-8", "surrogatepass"))
         return found
