@@ -17,21 +17,6 @@ if TYPE_CHECKING:
     from clasher.unsupervised.similar import Similar
     from clasher.unsupervised.vectors import HashedTfidf
 
-
-__all__ = [
-    "Alarm",
-    "Analyzer",
-    "Clasher",
-    "ClasherError",
-    "Clusters",
-    "Explanation",
-    "HashedTfidf",
-    "LabelSets",
-    "Settings",
-    "Similar",
-    "__version__",
-]
-
 _HOMES = {
     "Alarm": "clasher.learning.drift",
     "Analyzer": "clasher.text.analyzer",
@@ -44,6 +29,11 @@ _HOMES = {
     "Settings": "clasher.settings",
     "Similar": "clasher.unsupervised.similar",
 }
+
+__all__ = [
+    "Alarm", "Analyzer", "Clasher", "ClasherError", "Clusters", "Explanation", "HashedTfidf",
+    "LabelSets", "Settings", "Similar", "__version__",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

@@ -23,16 +23,17 @@ from clasher.kernels.classes import look_again
 from clasher.kernels.margin import probability
 from clasher.kernels.scan import vote
 from clasher.kernels.sketch import uncount
-from clasher.kernels.state import DOCUMENTS, LABELLED, NOW, State
+from clasher.kernels.state import LABELLED, NOW, State
 from clasher.labels import LabelIndex, Labels, LabelSets
 from clasher.learning import drift, explain, late_labels, memory, merge, model_file, relabel
 from clasher.learning.drift import Alarm
 from clasher.learning.explain import Explanation, WordWeight
+from clasher.learning.hashed_model import HashedModel
 from clasher.learning.late_labels import Id, Keys
 from clasher.learning.merge import Sketch
 from clasher.settings import PAPER, ModelSettings, Settings, signature_of
 from clasher.text.analyzer import Tokenizer
-from clasher.text.hashing import Hashed, Hasher, hash_features, take_rows
+from clasher.text.hashing import Hashed, hash_features
 from clasher.text.label_names import settled_names
 from clasher.text.tokens import Buffers, as_buffers
 
@@ -40,7 +41,7 @@ BATCH = 1024  # documents that pass through the stages together
 NOWHERE = np.empty((0, 0), np.float32)  # no room for probabilities
 
 
-class Clasher:
+class Clasher(HashedModel):
     """Classifies an endless stream of multi-label text in bounded memory.
 
     Words are hashed to signed buckets and weighted by an online TF-IDF. The nearest prototype tells
@@ -74,7 +75,7 @@ class Clasher:
     @signature_of(ModelSettings)
     def __init__(self, dimensions: int = 65536, **settings: Any) -> None:
         given = Settings(dimensions, **settings)
-        self._set_up(given, (), memory.allocate(given))
+        self._set_up(given, memory.allocate(given))
 
     @classmethod
     def paper(cls, mode: int = 1, **settings: Any) -> Clasher:
@@ -96,22 +97,17 @@ class Clasher:
     ) -> Self:
         """Put a model together from its parts; it keeps the arrays, and does not check them."""
         model = cls.__new__(cls)
-        model._set_up(settings, labels, state, alarms)
+        model._set_up(settings, state, labels, alarms)
         return model
 
     def _set_up(
-        self, settings: Settings, labels: Iterable[str], state: State, alarms: Sequence[Alarm] = ()
-    ) -> None:
+        self, settings: Settings, state: State, labels: Iterable[str] = (),
+        alarms: Sequence[Alarm] = (),
+    ) -> None:  # fmt: skip
         """Initialise each component of the system: line 1 of Algorithm 1."""
-        self.settings = settings
+        super()._set_up(settings, state)
         self.pinned: set[str] = set()
-        self._setting = settings.for_kernels()
-        self._hasher = Hasher(
-            settings.dimensions, settings.seed, settings.analyzer,
-            keep_words=settings.keeps_words or settings.depth > 1,
-        )  # fmt: skip
         self._index = LabelIndex(settings.max_labels, labels)
-        self._state = state
         watching = settings.detector != "none"
         self._watch = drift.Watch(settings.detector, alarms) if watching else None
 
@@ -121,11 +117,6 @@ class Clasher:
     def labels(self) -> list[str]:
         """The labels seen so far, in the order of the columns of ``probabilities_many``."""
         return list(self._index.names)
-
-    @property
-    def documents(self) -> int:
-        """The number of documents seen, labelled or not."""
-        return int(self._state.totals[DOCUMENTS])
 
     @property
     def labelled(self) -> int:
@@ -178,11 +169,6 @@ class Clasher:
         return self._state
 
     @property
-    def nbytes(self) -> int:
-        """The bytes of all arrays."""
-        return memory.nbytes(self.settings, len(self._state.counts))
-
-    @property
     def max_nbytes(self) -> int:
         """The bytes of all arrays with ``max_labels`` labels: the model never exceeds them."""
         return memory.nbytes(self.settings, self.settings.max_labels)
@@ -221,8 +207,7 @@ class Clasher:
         keys = late_labels.keys_of(None if id is None else [id], sets, self.settings.pending)
         hashed = self._hasher.hash_one(text)
         self._step(hashed, sets)
-        if keys is not None:
-            late_labels.remember(self._state, keys, hashed)
+        late_labels.remember(self._state, keys, hashed)
 
     def predict(self, text: str) -> set[str]:
         """Return the labels of one document; change nothing."""
@@ -253,10 +238,6 @@ class Clasher:
         """
         return explain.top_words(label, n, self._index, self._state, self._setting)
 
-    def word_of(self, bucket: int) -> str | None:
-        """Return the word kept for a bucket, None if there is none yet; needs ``words=True``."""
-        return explain.word_of(self._state, bucket)
-
     def neighbours(self, label: str, n: int = 10) -> list[tuple[str, float]]:
         """Return the labels that occur most often with a label, and their share of its documents.
 
@@ -270,25 +251,6 @@ class Clasher:
         return explain.neighbours(label, n, self._index, self._state)
 
     # ── many documents ───────────────────────────────────────────────────────────────────────
-
-    def hash_many(self, texts: Any) -> Hashed:
-        """Hash documents ahead of time; this reads no state, so another thread may do it."""
-        return self._hasher.hash_many(texts)
-
-    def take_rows(self, indptr: Any, buckets: Any, weights: Any) -> Hashed:
-        """Turn the rows of a sparse matrix into documents for ``learn_many`` and the like.
-
-        Document ``d`` has ``weights[indptr[d]:indptr[d + 1]]`` in ``buckets[indptr[d]:indptr[d +
-        1]]``, each bucket once. With ``weighting="given"`` the weights are taken as they are
-        (scaled to unit length with ``norm="l2"``); other weightings take them for word counts.
-
-        >>> model = Clasher(4, weighting="given")
-        >>> rows = model.take_rows([0, 2, 3], [0, 1, 3], [0.5, 2.0, -1.0])
-        >>> model.learn_many(rows, [{"left"}, {"right"}])
-        >>> model.predict_many(rows)[0]
-        {'left'}
-        """
-        return take_rows(self._hasher, indptr, buckets, weights)
 
     def hash_features(self, documents: Iterable[Mapping[Any, Any]]) -> Hashed:
         """Hash documents given as mappings of names to values, for ``learn_many`` and the like.
@@ -489,14 +451,11 @@ class Clasher:
         model.pinned = set(self.pinned)
         return model
 
-    def __copy__(self) -> Self:
-        return self.copy()  # never shallow: two models would learn into the same arrays
-
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.copy()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return *model_file.reduced(self), {"pinned": set(self.pinned)}
+        return *super().__reduce__(), {"pinned": set(self.pinned)}
 
     def save(self, path: str | os.PathLike[str], *, durable: bool = True) -> None:
         """Write the model to a file, whole or not at all; equal models give equal bytes.
@@ -545,8 +504,7 @@ class Clasher:
         for hashed in self._hasher.batches(source, BATCH):
             inside = slice(start, start + hashed.documents)
             yield self._step(hashed, sets[inside], predicting)
-            if keys is not None:
-                late_labels.remember(self._state, keys[inside], hashed)
+            late_labels.remember(self._state, keys and keys[inside], hashed)
             start = inside.stop
 
     def _step(self, hashed: Hashed, sets: LabelSets, predicting: bool = False) -> LabelSets:
@@ -664,9 +622,8 @@ class Clasher:
         for model, start in zip(models[1:], starts[1:], strict=True):
             start.take_out_of(model.state)
             self.merge(model)
-        if keys is not None:
-            for part, documents in zip(parts, hashed, strict=True):
-                late_labels.remember(self._state, keys[part], documents)
+        for part, documents in zip(parts, hashed, strict=True):
+            late_labels.remember(self._state, keys and keys[part], documents)
 
     def _fresh(self) -> Self:
         return self.from_state(self.settings, (), memory.allocate(self.settings))

@@ -150,17 +150,15 @@ def explain(
     by_bucket, other = _shares(j, region, work, buckets, x, length, state, setting)
     found = hasher.words(text)
     words = _by_word(found, buckets, counts, by_bucket)
+    written = Counter(word.text for word in found)  # words share their evidence evenly
+    spoken: dict[str, float] = defaultdict(float)
+    for word, weight in words:
+        spoken[word] += weight
+    spans = sorted(Span(w.start, w.stop, spoken[w.text] / written[w.text]) for w in found)
     return Explanation(
-        label=index.names[j],
-        predicted=bool(np.any(chosen == j)),
-        probability=float(shown(state, setting, score)),
-        evidence=evidence,
-        region=index.names[region] if region >= 0 else None,
-        similarity=similarity,
-        words=words,
-        other=other,
-        spans=_spans(found, words),
-    )
+        index.names[j], bool(np.any(chosen == j)), float(shown(state, setting, score)), evidence,
+        index.names[region] if region >= 0 else None, similarity, words, other, spans,
+    )  # fmt: skip
 
 
 def _shares(
@@ -209,15 +207,6 @@ def _by_word(
         share = float(shares[at] * count / counts[at]) if counts[at] else 0.0
         weights.append(WordEvidence(text, share))
     return sorted(weights, key=lambda pair: -abs(pair.evidence))
-
-
-def _spans(found: list[Word], weights: list[WordEvidence]) -> list[Span]:
-    """Split the evidence of each word evenly among its occurrences."""
-    written = Counter(word.text for word in found)
-    spoken: dict[str, float] = defaultdict(float)
-    for text, weight in weights:
-        spoken[text] += weight
-    return sorted(Span(w.start, w.stop, spoken[w.text] / written[w.text]) for w in found)
 
 
 # ── the words of a label ─────────────────────────────────────────────────────────────────────────

@@ -63,9 +63,9 @@ def keys_of(ids: Sequence[Id | None] | None, sets: LabelSets, pending: int) -> K
     return [key_of(name) if name is not None and wait else None for name, wait in pairs]
 
 
-def remember(state: State, keys: Sequence[Key | None], hashed: Hashed) -> None:
+def remember(state: State, keys: Keys, hashed: Hashed) -> None:
     """Put the documents that have a key into the ring."""
-    for number, key in enumerate(keys):
+    for number, key in enumerate(keys or ()):
         if key is not None:
             part = hashed.part(number, number + 1)
             put(state, Waiting(key, part.buckets, part.counts))
@@ -75,16 +75,19 @@ def put(state: State, document: Waiting) -> None:
     """Add a document; drop one that waits under the same id, and the oldest if need be."""
     if take(state, document.key) is not None:
         state.late_marks[DROPPED] += 1
-    marks, size = state.late_marks, len(document.buckets)
-    while not _has_room(state, size):
-        slot = marks[OLDEST] % len(state.late_spans)
+    marks, spans, size = state.late_marks, state.late_spans, len(document.buckets)
+    while marks[OLDEST] < marks[PUT]:
+        slot = marks[OLDEST] % len(spans)
+        fits = marks[FILLED] + size - spans[slot, 0] <= len(state.late_buckets)
+        if fits and marks[PUT] - marks[OLDEST] < len(spans):
+            break
         marks[OLDEST] += 1
-        if state.late_spans[slot, 1] != TAKEN:
+        if spans[slot, 1] != TAKEN:
             marks[WAITING] -= 1
             marks[DROPPED] += 1
-    slot = marks[PUT] % len(state.late_spans)
+    slot = marks[PUT] % len(spans)
     state.late_keys[slot] = document.key
-    state.late_spans[slot] = marks[FILLED], size
+    spans[slot] = marks[FILLED], size
     places = _places(state, int(marks[FILLED]), size)
     state.late_buckets[places] = document.buckets
     state.late_counts[places] = document.counts
@@ -121,9 +124,8 @@ def not_waiting(state: State, name: Id) -> NotLearntError:
     """Explain why no document waits under an id."""
     room = len(state.late_spans)
     if not room:
-        return NotLearntError(
-            "no document waits for labels; give the model room for some: Clasher(pending=N)"
-        )
+        why = "no document waits for labels; give the model room for some: Clasher(pending=N)"
+        return NotLearntError(why)
     why = "it was not observed under this id, or has got its labels"
     if lost := mark(state, DROPPED):
         why += f", or was dropped: {lost} were, there is room for {room}; raise pending"
@@ -145,15 +147,6 @@ def is_sound(state: State) -> bool:
         and (not buckets.size or (buckets.min() >= 0 and buckets.max() < dimensions))
         and waits == sum(_is_waiting(state, slot) for slot in range(len(spans)))
     )
-
-
-def _has_room(state: State, size: int) -> bool:
-    marks, spans = state.late_marks, state.late_spans
-    if marks[OLDEST] == marks[PUT]:
-        return True
-    start = spans[marks[OLDEST] % len(spans), 0]
-    fits = marks[FILLED] + size - start <= len(state.late_buckets)
-    return bool(fits and marks[PUT] - marks[OLDEST] < len(spans))
 
 
 def _is_waiting(state: State, slot: int) -> bool:

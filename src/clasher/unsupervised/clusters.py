@@ -8,16 +8,16 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from clasher.errors import ModelFileError, SettingError, is_number
+from clasher.errors import ModelFileError, SettingError, is_integer, is_number
 from clasher.kernels.scan import vote
-from clasher.kernels.state import DOCUMENTS, LABELS, NOW, State
+from clasher.kernels.state import LABELS, NOW
 from clasher.kernels.unlabelled import cluster_documents
 from clasher.labels import LabelIndex
 from clasher.learning import memory, model_file
 from clasher.learning.explain import WordWeight, top_words
+from clasher.learning.hashed_model import HashedModel
 from clasher.settings import Settings
 from clasher.text.analyzer import Analyzer, Tokenizer
-from clasher.text.hashing import Hashed, Hasher
 from clasher.unsupervised.vectors import check_weighting
 
 BATCH = 1024  # documents clustered together
@@ -33,7 +33,7 @@ class Assignments(NamedTuple):
     similarities: npt.NDArray[np.float32]
 
 
-class Clusters:
+class Clusters(HashedModel):
     """Groups an endless stream of unlabelled text, in bounded memory.
 
     Spherical online k-means with the prototypes of the paper's Mode 1: a document joins the cluster
@@ -90,7 +90,7 @@ class Clusters:
         seed: int = 0,
         analyzer: Analyzer | None = None,
     ) -> None:
-        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST:
+        if not is_integer(k, 1, MOST):
             raise SettingError.of("k", f"an integer from 1 to {MOST}", k, "Clusters")
         if not is_number(threshold, 0.0, 1.0) or threshold in (0, 1):
             raise SettingError.of("threshold", "a number between 0 and 1", threshold, "Clusters")
@@ -103,34 +103,16 @@ class Clusters:
         )  # fmt: skip
         self._set_up(settings, memory.allocate(settings, k))
 
-    def _set_up(self, settings: Settings, state: State) -> None:
-        self.settings = settings
-        self._setting = settings.for_kernels()
-        self._hasher = Hasher(
-            settings.dimensions, settings.seed, settings.analyzer, keep_words=settings.words
-        )
-        self._state = state
-
     @property
     def k(self) -> int:
         """The maximum number of clusters."""
         return self.settings.max_labels
 
     @property
-    def documents(self) -> int:
-        """The number of documents learnt."""
-        return int(self._state.totals[DOCUMENTS])
-
-    @property
     def sizes(self) -> npt.NDArray[np.int64]:
         """The number of documents of each cluster, as they faded with a ``half_life``."""
         counts = self._state.counts / (self._state.clock[NOW] * self._state.gains)
         return np.asarray(np.rint(counts[: len(self)]), np.int64)
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of all arrays; they never grow."""
-        return sum(array.nbytes for array in self._state)
 
     def __len__(self) -> int:
         return int(self._state.totals[LABELS])
@@ -152,10 +134,6 @@ class Clusters:
 
     def _names(self) -> list[str]:
         return [NAME.format(number) for number in range(len(self))]
-
-    def hash_many(self, texts: Any) -> Hashed:
-        """Hash documents ahead of time; this reads no state, so another thread may do it."""
-        return self._hasher.hash_many(texts)
 
     def learn(self, text: str) -> int:
         """Add one document; return the number of its cluster."""
@@ -203,14 +181,3 @@ class Clusters:
         if names != clusters._names():
             raise ModelFileError(f"{path!s}: a model with labels of its own, not clusters")
         return clusters
-
-    def __copy__(self) -> Self:
-        return self.__deepcopy__({})  # never shallow: both would learn into the same arrays
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        clusters = type(self).__new__(type(self))
-        clusters._set_up(self.settings, memory.copy(self._state))
-        return clusters
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return model_file.reduced(self)

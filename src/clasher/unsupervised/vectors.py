@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from clasher.errors import MissingExtraError, SettingError
 from clasher.kernels.scan import vote
-from clasher.kernels.state import DOCUMENTS, State
+from clasher.kernels.state import State
 from clasher.kernels.unlabelled import count_documents, weigh_documents
-from clasher.learning import explain, memory, model_file
+from clasher.learning import memory, model_file
+from clasher.learning.hashed_model import HashedModel
 from clasher.settings import Settings
-from clasher.text import hashing
 from clasher.text.analyzer import Analyzer, Tokenizer
-from clasher.text.hashing import Hashed, Hasher
+from clasher.text.hashing import Hashed
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -60,7 +60,7 @@ class Weighed(NamedTuple):
         return sparse
 
 
-class HashedTfidf:
+class HashedTfidf(HashedModel):
     """Turns text into hashed TF-IDF vectors, in bounded memory and without a vocabulary.
 
     Words are hashed to signed buckets (Algorithm 2) and weighted by document frequencies counted on
@@ -112,44 +112,17 @@ class HashedTfidf:
         )  # fmt: skip
         self._set_up(settings, memory.allocate(settings), lead)
 
-    def _set_up(self, settings: Settings, state: State, lead: bool) -> None:
-        self.settings = settings
-        self._setting = settings.for_kernels()._replace(lead=lead)
-        self._hasher = Hasher(
-            settings.dimensions, settings.seed, settings.analyzer,
-            keep_words=settings.keeps_words or settings.depth > 1,
-        )  # fmt: skip
-        self._state = memory.without_labels(state, settings)
-
-    @property
-    def documents(self) -> int:
-        """The number of documents counted."""
-        return int(self._state.totals[DOCUMENTS])
+    def _set_up(self, settings: Settings, state: State, lead: bool = False) -> None:
+        super()._set_up(settings, memory.without_labels(state, settings))
+        self._setting = self._setting._replace(lead=lead)
 
     @property
     def lead(self) -> bool:
         """Whether the first words of a text have more weight."""
         return self._setting.lead
 
-    @property
-    def nbytes(self) -> int:
-        """The bytes of all arrays; they never grow."""
-        return sum(array.nbytes for array in self._state)
-
     def __repr__(self) -> str:
         return f"<HashedTfidf dimensions={self.settings.dimensions} documents={self.documents}>"
-
-    def hash_many(self, texts: Any) -> Hashed:
-        """Hash documents ahead of time; this reads no state, so another thread may do it."""
-        return self._hasher.hash_many(texts)
-
-    def take_rows(self, indptr: Any, buckets: Any, counts: Any) -> Hashed:
-        """Turn the rows of a sparse matrix into documents, as ``Clasher.take_rows`` does."""
-        return hashing.take_rows(self._hasher, indptr, buckets, counts)
-
-    def word_of(self, bucket: int) -> str | None:
-        """Return the word kept for a bucket, None if there is none yet; needs ``words=True``."""
-        return explain.word_of(self._state, bucket)
 
     def partial_fit(self, texts: Any, y: object = None) -> Self:
         """Count the words of more documents; ignore ``y``."""
@@ -226,14 +199,6 @@ class HashedTfidf:
         settings, _, state, _ = model_file.load(path, tokenizer)
         vectors = cls.__new__(cls)
         vectors._set_up(settings, state, lead)
-        return vectors
-
-    def __copy__(self) -> Self:
-        return self.__deepcopy__({})  # never shallow: both would count into the same arrays
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        vectors = type(self).__new__(type(self))
-        vectors._set_up(self.settings, memory.copy(self._state), self.lead)
         return vectors
 
     def __reduce__(self) -> tuple[Any, ...]:
