@@ -19,7 +19,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from clasher import frames
-from clasher.errors import LabelError, SettingError, StreamError, is_number, require_positive
+from clasher.errors import (
+    LabelError,
+    SettingError,
+    StreamError,
+    is_integer,
+    is_number,
+    require_positive,
+)
 from clasher.io.read_ahead import HeldInterrupt, read_ahead
 from clasher.labels import UNLABELLED, LabelSets
 from clasher.learning.drift import Alarm
@@ -183,7 +190,12 @@ def evaluate(
     for name, value in {"every": every, "window": window, "limit": limit, "ahead": ahead}.items():
         if name != "limit" or value is not None:
             require_positive("evaluate", name, value)
-    run = _Run(model, every, window, HiddenLabels(label_probability, seed))
+    if not is_number(label_probability, 0.0, 1.0):
+        must_be = "a number from 0 to 1"
+        raise SettingError.of("label_probability", must_be, label_probability, "evaluate")
+    if not is_integer(seed, 0):
+        raise SettingError.of("seed", "an integer from 0 on", seed, "evaluate")
+    run = _Run(model, every, window, float(label_probability), seed)
     source = read_ahead(_hashed(model, batches, limit), ahead)
     with HeldInterrupt() as ctrl_c, closing(source):
         for hashed, sets in ctrl_c.between(_pieces(source, every)):
@@ -191,22 +203,23 @@ def evaluate(
             if on_progress is not None:
                 on_progress(run.progress())
     if not run.documents and not ctrl_c.asked:
-        raise StreamError(
-            "the stream holds no document; check its source, and whether its records were skipped"
-        )
+        remedy = "check its source, and whether its records were skipped"
+        raise StreamError(f"the stream holds no document; {remedy}")
     return run.finish(interrupted=ctrl_c.asked)
 
 
 class _Run:
-    def __init__(self, model: Clasher, every: int, window: int, hidden: HiddenLabels) -> None:
+    def __init__(
+        self, model: Clasher, every: int, window: int, probability: float, seed: int
+    ) -> None:
         self.model = model
-        self.hidden = hidden
+        self.probability = probability
+        self.random = np.random.default_rng(seed)
         self.taught = 0
         self.metrics = Metrics()
         self.window = Window(self.metrics, window)
         self.panes = window
-        self.every = every
-        self.stride = every
+        self.every = self.stride = every
         self.curve: list[Point] = []
         self.documents = 0
         self.learnt_before = model.documents
@@ -214,7 +227,9 @@ class _Run:
         self._start = perf_counter()
 
     def step(self, hashed: Hashed, sets: LabelSets) -> None:
-        shown = self.hidden.hide(sets)
+        shown = sets
+        if self.probability < 1.0:  # by the position in the stream, however that is cut
+            shown = sets.only(self.random.random(len(sets)) < self.probability)
         predicted = self.model.step_many(hashed, shown)
         self.taught += int(np.count_nonzero(shown.known != UNLABELLED))
         self.metrics.update_many(sets, predicted)
@@ -234,7 +249,7 @@ class _Run:
             self._add_point()
         return Evaluation(
             **asdict(self.metrics.figures()), **self._totals(), interrupted=interrupted,
-            taught=self.taught, label_probability=self.hidden.probability, every=self.every,
+            taught=self.taught, label_probability=self.probability, every=self.every,
             window=self.panes, clasher=__version__, settings=self.model.settings.to_dict(),
             curve=self.curve, per_label=self.metrics.per_label(), alarms=self._alarms(),
         )  # fmt: skip
@@ -298,27 +313,6 @@ def _pieces(batches: Iterable[Batch], every: int) -> Iterator[Batch]:
             yield hashed.part(start, stop), sets[start:stop]
             documents += stop - start
             start = stop
-
-
-class HiddenLabels:
-    """Keeps the labels of a document with a probability.
-
-    Which ones depends on the seed and on their positions in the stream, not on how it is cut.
-    """
-
-    def __init__(self, probability: float, seed: int = 0) -> None:
-        if not is_number(probability, 0.0, 1.0):
-            must_be = "a number from 0 to 1"
-            raise SettingError.of("label_probability", must_be, probability, "evaluate")
-        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-            raise SettingError.of("seed", "an integer from 0 on", seed, "evaluate")
-        self.probability = float(probability)
-        self._random = np.random.default_rng(seed)
-
-    def hide(self, sets: LabelSets) -> LabelSets:
-        if self.probability == 1.0:
-            return sets
-        return sets.only(self._random.random(len(sets)) < self.probability)
 
 
 def process_memory() -> int:

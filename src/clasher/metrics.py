@@ -13,7 +13,7 @@ summed counts. A ratio with a zero denominator is 0.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import Any, NamedTuple
@@ -57,28 +57,22 @@ class Figures:
     subset_accuracy: float
 
 
-def _precision(counts: IntArray) -> FloatArray:
-    return _quotients(counts[TP], counts[TP] + counts[FP])
+PRECISION, RECALL, F1 = (1, 1, 0), (1, 0, 1), (2, 1, 1)
+"""How often tp, fp and fn count in the denominator of a measure; tp counts alike above."""
 
 
-def _recall(counts: IntArray) -> FloatArray:
-    return _quotients(counts[TP], counts[TP] + counts[FN])
+def _ratios(measure: tuple[int, int, int], counts: IntArray) -> FloatArray:
+    above = measure[0] * counts[TP]
+    below = above + measure[1] * counts[FP] + measure[2] * counts[FN]
+    return np.asarray(np.divide(above, below, out=np.zeros(len(above)), where=below > 0))
 
 
-def _f1(counts: IntArray) -> FloatArray:
-    return _quotients(2 * counts[TP], 2 * counts[TP] + counts[FP] + counts[FN])
+def _micro(measure: tuple[int, int, int], measures: Measures) -> float:
+    return float(_ratios(measure, measures.counts.sum(axis=1, keepdims=True))[0])
 
 
-def _quotients(above: IntArray, below: IntArray) -> FloatArray:
-    return np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
-
-
-def _micro(measure: Callable[[IntArray], FloatArray], measures: Measures) -> float:
-    return float(measure(measures.counts.sum(axis=1, keepdims=True))[0])
-
-
-def _macro(measure: Callable[[IntArray], FloatArray], measures: Measures) -> float:
-    values = measure(measures._named)[measures._seen()]
+def _macro(measure: tuple[int, int, int], measures: Measures) -> float:
+    values = _ratios(measure, measures._named)[measures._seen()]
     return float(values.mean()) if len(values) else 0.0
 
 
@@ -107,12 +101,12 @@ class Measures:
         """The labels seen in the truth, in order of appearance."""
         return [self.names[i + 1] for i in np.flatnonzero(self._seen()).tolist()]
 
-    micro_precision = property(partial(_micro, _precision))
-    micro_recall = property(partial(_micro, _recall))
-    micro_f1 = property(partial(_micro, _f1))
-    macro_precision = property(partial(_macro, _precision))
-    macro_recall = property(partial(_macro, _recall))
-    macro_f1 = property(partial(_macro, _f1))
+    micro_precision = property(partial(_micro, PRECISION))
+    micro_recall = property(partial(_micro, RECALL))
+    micro_f1 = property(partial(_micro, F1))
+    macro_precision = property(partial(_macro, PRECISION))
+    macro_recall = property(partial(_macro, RECALL))
+    macro_f1 = property(partial(_macro, F1))
 
     @property
     def hamming_loss(self) -> float:
@@ -122,12 +116,11 @@ class Measures:
         as correctly not predicted before. In a partially labelled document only the labels it
         names are decisions.
         """
-        return _quotient(int(self._named[FP : FN + 1].sum()), self._decisions())
+        return _quotient(self._wrong(), self._decisions())
 
     @property
     def accuracy(self) -> float:
-        wrong, decisions = int(self._named[FP : FN + 1].sum()), self._decisions()
-        return _quotient(decisions - wrong, decisions)
+        return _quotient(self._decisions() - self._wrong(), self._decisions())
 
     @property
     def subset_accuracy(self) -> float:
@@ -143,9 +136,10 @@ class Measures:
     def per_label(self) -> list[LabelRow]:
         counts = self.counts
         support, predicted = counts[TP] + counts[FN], counts[TP] + counts[FP]
-        columns = (support, predicted, _precision(counts), _recall(counts), _f1(counts))
+        ratios = (_ratios(measure, counts) for measure in (PRECISION, RECALL, F1))
         # not strict: the list of names grows with the stream
-        rows = zip(self.names, *(column.tolist() for column in columns), strict=False)
+        columns = (column.tolist() for column in (support, predicted, *ratios))
+        rows = zip(self.names, *columns, strict=False)
         other, *named = (LabelRow(*row) for row in rows)
         shown = [other, *named] if other.support or other.predicted else named
         return sorted(shown, key=lambda row: (-row.support, row.label))
@@ -157,9 +151,11 @@ class Measures:
     def _seen(self) -> npt.NDArray[np.bool_]:
         return np.asarray(self._named[TP] + self._named[FN] > 0)
 
+    def _wrong(self) -> int:
+        return int(self._named[FP : FN + 1].sum())
+
     def _decisions(self) -> int:
-        named = self._named
-        return int(self.totals[WHOLE] * named.shape[1] + named[STATED].sum())
+        return int(self.totals[WHOLE] * self._named.shape[1] + self._named[STATED].sum())
 
 
 class Metrics(Measures):

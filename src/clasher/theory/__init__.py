@@ -16,7 +16,8 @@ the error              Proposition 2: `TestError`
 =====================  =============================  ==========================================
 
 All probabilities are over the choice of the hash functions, that is over seeds, for one fixed
-document or word. ‖f‖ is the sum of all document frequencies.
+document or word. ``dimensions`` are m of the paper, ``depth`` L, ``labels`` n_t, ``frequency`` f
+(documents with a word), ``total`` ‖f‖ (the sum of all f), ``confidence`` 1 − δ of the result.
 """
 
 from clasher.theory.bounds import (

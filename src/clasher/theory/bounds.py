@@ -134,16 +134,10 @@ class _Sparse(Bound):
 class Norms(_Sparse):
     """Theorem 1 (Eq. 6, 7): hashing keeps ‖x‖² within a factor 1 ± ε, with probability 1 − 3δ.
 
-    It needs m ≥ 12 ε⁻² ln(1/δ) and a vector of unit length without large coordinates (Eq. 6). The
-    second condition is hard: at m = 65536 no word may carry more than about 0.15 % of a document's
-    length, so a document needs some 400,000 different words. `Spread` needs no such condition.
-
-    Parameters
-    ----------
-    dimensions, confidence
-        m, and 1 − 3δ, more than 0.7 because δ < 0.1.
-    weight
-        ‖x‖∞ of the documents scaled to unit length; 0 skips the condition of Eq. 6.
+    It needs δ < 0.1, m ≥ 12 ε⁻² ln(1/δ) and a vector of unit length without large coordinates
+    (Eq. 6): ``weight`` is its ‖x‖∞; 0 skips this condition. It is hard: at m = 65536 no word may
+    carry more than about 0.15 % of a document's length, so a document needs some 400,000 different
+    words. `Spread` needs no such condition.
 
     Examples
     --------
@@ -163,14 +157,8 @@ class Products(_Sparse):
 
     The paper divides by ⟨x₁, x₂⟩. But Theorem 1, applied to x₁ + x₂ and x₁ − x₂, gives an
     *absolute* error of ε for vectors of unit length, which is the version here: no relative bound
-    can hold for documents without a common word. Eq. 6 must hold for x₁ ± x₂.
-
-    Parameters
-    ----------
-    dimensions, confidence
-        m, and one minus the probability of Eq. 8, more than 0.4 because δ < 0.1.
-    weight
-        ‖x₁ ± x₂‖∞ at unit length, as for `Norms`.
+    can hold for documents without a common word. Eq. 6 must hold for x₁ ± x₂: ``weight`` is their
+    largest coordinate at unit length. The confidence is above 0.4, because δ < 0.1.
 
     Examples
     --------
@@ -191,11 +179,6 @@ class Spread(Bound):
     Over hash functions, ‖φ(x)‖² has mean ‖x‖² and variance 2(‖x‖₂⁴ − ‖x‖₄⁴)/m, and
     ⟨φ(x), φ(y)⟩ of unit vectors has mean ⟨x, y⟩ and a variance of at most 2/m (Weinberger et al.,
     2009, Lemma 2). Chebyshev's inequality gives an error of √(2/(mδ)) with probability 1 − δ.
-
-    Parameters
-    ----------
-    dimensions, confidence
-        m and 1 − δ.
 
     Examples
     --------
@@ -229,21 +212,15 @@ class TfIdf(Bound):
     """Proposition 1 (Eq. 17): Algorithm 3 keeps ‖x‖² of the exact TF-IDF within 1 ± ε̄.
 
     It needs m ≥ max(588 ‖f‖⁴ ε̄⁻² ln(1/δ), ⌈7 ‖f‖² e/ε̄⌉) and holds with probability
-    (1 − 1/e)(1 − 3δ). ε̄ is 7ε‖f‖² for the ε of Theorem 1 and Lemma 1. Eq. 17 has 1 + ε̄² as the
-    upper end, which the proof shows only for ε̄ ≥ 1/(7‖f‖²); here it is 1 + ε̄.
+    (1 − 1/e)(1 − 3δ), from 0.4425 to 0.6321 because δ < 0.1. ε̄ is 7ε‖f‖² for the ε of Theorem 1 and
+    Lemma 1. Eq. 17 has 1 + ε̄² as the upper end, which the proof shows only for ε̄ ≥ 1/(7‖f‖²); here
+    it is 1 + ε̄.
 
     It is of little use: ‖f‖ grows with the stream, and after a few documents ‖f‖⁴ needs more
     dimensions than any machine has. And the proof has gaps: Eq. 34 leaves out the signs ξ, without
     which Eq. 33 need not be positive; Lemma 1 holds for one word and is used for all words of the
     document at once; the step to Eq. 37 needs IDF ≥ 1, but Eq. 36 assumes IDF ≤ 1. `TfIdfSpread`
     does without these steps.
-
-    Parameters
-    ----------
-    dimensions, total
-        m, and ‖f‖ in documents, at least 1.
-    confidence
-        (1 − 1/e)(1 − 3δ), between 0.4425 and 0.6321 because δ < 0.1.
 
     Examples
     --------
@@ -294,12 +271,8 @@ class TfIdfSpread(Bound):
 
         | ‖φ(d)‖² / ‖x‖² − 1 | ≤ (√(1 + √(4/(mδ))) + √(1.296 ρ/(mδ)))² − 1
 
-    with probability 1 − δ, where ρ = Σ z_i² (‖f‖/f_i − 1) / ‖x‖² measures how rare the words are.
-
-    Parameters
-    ----------
-    dimensions, rarity, confidence
-        m, ρ of a document (`clasher.theory.distortion` measures it), and 1 − δ.
+    with probability 1 − δ, where ρ = Σ z_i² (‖f‖/f_i − 1) / ‖x‖² measures how rare the words are
+    (`clasher.theory.distortion` computes it).
 
     Examples
     --------
@@ -365,13 +338,9 @@ class TfIdfSpread(Bound):
 class CountMin(Bound):
     """Theorem 2 (Eq. 9 to 11): f ≤ f̂ always, and f̂ ≤ f + ε‖f‖ with probability 1 − δ.
 
-    ε = e/m and δ = exp(−L). Algorithm 3 counts a bucket once per document, even if several words
-    of the document share it: that is at most the count of Eq. 9 and at least f, so the bound holds.
-
-    Parameters
-    ----------
-    dimensions, depth
-        m, the counters in a row, and L, the rows.
+    ε = e/m and δ = exp(−L), for L rows of m counters. Algorithm 3 counts a bucket once per
+    document, even if several of its words share it: that is at most the count of Eq. 9 and at least
+    f, so the bound holds.
 
     Examples
     --------
@@ -427,13 +396,6 @@ class Idf(Bound):
     need), but ‖f‖ grows with the stream, so it soon exceeds ln n, the largest possible IDF, and
     says nothing. ``error`` depends on ‖f‖/f only and does not grow with the stream.
 
-    Parameters
-    ----------
-    dimensions, total, frequency
-        m, ‖f‖ in documents, and f, the documents with the word.
-    depth
-        L; 1 in the lemma.
-
     Examples
     --------
     A word in 1 of 100 documents of 80 words:
@@ -485,15 +447,10 @@ class Decision(Bound):
 
     The margin is relative, η̄ = η(x) / max_j ‖p̄_j − x‖² ≤ 1, with Euclidean regions as in Eq. 12.
     It needs m ≥ 48 η̄⁻² ln(3n_t/δ̄), where n_t is the number of labels, and holds with probability
-    1 − δ̄. The lemma assumes ‖x‖∞ ≤ 1/√c; its proof needs Eq. 6 for each difference p̄_j − x, scaled
-    to unit length: ``largest_weight`` is that 1/√c. (The proof ends with δ = δ̄/n_t, but the lemma
-    and the sum over events before it have δ̄/(3n_t).) ``by_second_moments`` needs no such
+    1 − δ̄ > 0.7. The lemma assumes ‖x‖∞ ≤ 1/√c; its proof needs Eq. 6 for each difference p̄_j − x,
+    scaled to unit length: ``largest_weight`` is that 1/√c. (The proof ends with δ = δ̄/n_t, but the
+    lemma and the sum over events before it have δ̄/(3n_t).) ``by_second_moments`` needs no such
     condition: Chebyshev's inequality for each of the n_t distances gives √(8 n_t/(m δ̄)).
-
-    Parameters
-    ----------
-    dimensions, labels, confidence
-        m, n_t, and 1 − δ̄, more than 0.7.
 
     Examples
     --------
