@@ -19,7 +19,7 @@ CORE = (
     "evaluate", "kernels.state", "labels", "learning.drift", "learning.explain",
     "learning.hashed_model", "learning.late_labels", "learning.memory", "learning.merge",
     "learning.model_file",
-    "learning.relabel", "metrics", "model", "runtime.deltas", "runtime.shards", "settings",
+    "metrics", "model", "runtime.deltas", "runtime.shards", "settings",
     "text.analyzer", "text.hashing", "text.label_names", "text.tokens",
     "theory.bounds", "theory.distortion", "theory.plan",
     "unsupervised.clusters", "unsupervised.similar", "unsupervised.vectors", "version",

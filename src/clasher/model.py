@@ -17,15 +17,22 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher import frames
-from clasher.errors import LabelCapacityError, LabelError, SettingError, is_number, require_positive
-from clasher.kernels.clash import predict_documents, step_documents
+from clasher.errors import (
+    LabelCapacityError,
+    LabelError,
+    NotLearntError,
+    SettingError,
+    is_number,
+    require_positive,
+)
+from clasher.kernels.clash import predict_documents, step_documents, unlearn_document
 from clasher.kernels.classes import look_again
 from clasher.kernels.margin import probability
 from clasher.kernels.scan import vote
 from clasher.kernels.sketch import uncount
 from clasher.kernels.state import LABELLED, NOW, State
 from clasher.labels import LabelIndex, Labels, LabelSets
-from clasher.learning import drift, explain, late_labels, memory, merge, model_file, relabel
+from clasher.learning import drift, explain, late_labels, memory, merge, model_file
 from clasher.learning.drift import Alarm
 from clasher.learning.explain import Explanation, WordWeight
 from clasher.learning.hashed_model import HashedModel
@@ -127,8 +134,7 @@ class Clasher(HashedModel):
     def support(self) -> dict[str, int]:
         """The number of documents learnt for each label (with ``mistake``, only those added).
 
-        A model that forgets counts its documents as they faded, rounded up: at least one for a
-        label that was ever learnt.
+        A model that forgets counts them as they faded, rounded up: at least one if ever learnt.
         """
         counts = self._state.counts[: len(self._index)]
         faded = counts / (self._state.gains[: len(counts)] * self._state.clock[NOW])
@@ -199,10 +205,7 @@ class Clasher(HashedModel):
         self._step(self._hasher.hash_one(text), LabelSets.of([labels]))
 
     def observe(self, text: str, id: Id | None = None) -> None:  # noqa: A002
-        """Count the words of an unlabelled document.
-
-        With an ``id``, the document waits for its labels: see ``learn_later``.
-        """
+        """Count the words of an unlabelled document, which waits under ``id`` for its labels."""
         sets = LabelSets.unlabelled(1)
         keys = late_labels.keys_of(None if id is None else [id], sets, self.settings.pending)
         hashed = self._hasher.hash_one(text)
@@ -268,12 +271,10 @@ class Clasher(HashedModel):
     ) -> None:
         """Learn from many documents: the same as ``learn`` for each.
 
-        Unlabelled documents with an id wait for their labels, as with ``observe``.
-
-        With several ``threads``, each learns a part of the documents into its own model, and these
-        are merged: equal up to float rounding for ``centroid``, an approximation for the other
-        rules. Each thread takes the memory of another model. A model that forgets must learn in
-        order, with one thread.
+        Unlabelled documents with an id wait for their labels, as with ``observe``. With several
+        ``threads``, each learns a part of the documents into its own model, and these are merged:
+        equal up to float rounding for ``centroid``, an approximation for the other rules. Each
+        thread takes the memory of another model. A model that forgets needs one thread.
         """
         require_positive("learn_many", "threads", threads)
         if threads > 1 and self.settings.forgets:
@@ -293,10 +294,7 @@ class Clasher(HashedModel):
     def step_many(
         self, texts: Any, labels: Any, ids: Sequence[Id | None] | None = None
     ) -> LabelSets:
-        """Predict each document, then learn from it (Algorithm 1); return the predictions.
-
-        Unlabelled documents with an id wait for their labels, as with ``observe``.
-        """
+        """Predict each document, then learn from it (Algorithm 1); return the predictions."""
         source, sets, keys = self._checked(texts, labels, ids)
         return LabelSets.join(list(self._steps(source, sets, keys, predicting=True)))
 
@@ -354,8 +352,20 @@ class Clasher(HashedModel):
         >>> model.documents, model.support
         (1, {'oil': 1})
         """
-        hashed, sets = self._hasher.hash_one(text), LabelSets.of([labels])
-        relabel.unlearn(hashed, sets, self._index, self._state, self._setting)
+        hashed, sets, state = self._hasher.hash_one(text), LabelSets.of([labels]), self._state
+        if not self.documents or not state.frequencies[0, hashed.buckets].all():
+            raise NotLearntError("this document was never learnt: the model has not seen its words")
+        if sets.known[0] and not self.labelled:
+            raise NotLearntError("no labelled document is left to unlearn")
+        for number, yes in zip(sets.ids, sets.yes, strict=True):
+            name = sets.names[number]
+            if not state.counts[self._index.number(name)] > 0.0 and yes:
+                raise NotLearntError(f"label {name!r} has no document left to unlearn")
+        truth, (_, buckets, counts, _, places, keys) = self._index.translate(sets), hashed.arrays
+        unlearn_document(
+            buckets, counts, places, keys, truth.known[0], truth.ids, truth.yes,
+            state, self._setting, memory.work_for(state, len(keys)),
+        )  # fmt: skip
 
     def correct(self, text: str, wrong: Labels, right: Labels) -> None:
         """Unlearn ``wrong`` for a document, and learn ``right``.
@@ -380,12 +390,12 @@ class Clasher(HashedModel):
         documents; otherwise these weigh twice in the prototype. Linear weights are averaged by
         documents.
         """
-        relabel.join(self._state, self._index, source, target)
+        merge.join_labels(self._state, self._index, source, target)
         self.retire_label(source)
 
     def retire_label(self, label: str) -> None:
         """Forget a label and all that was learnt about it; if it comes again, it is new."""
-        relabel.retire(self._state, self._index, self._index.number(label), self.settings)
+        merge.retire_label(self._state, self._index, self._index.number(label), self.settings)
         if self._watch is not None:
             self._watch.detector.clear()
         if self._state.terms.size:
@@ -462,8 +472,8 @@ class Clasher(HashedModel):
 
         Without ``durable`` the file may be lost in a power cut.
         """
-        names, alarms = self._index.names, self.alarms
-        model_file.save(path, self.settings, names, self._state, alarms, durable)
+        names = self._index.names
+        model_file.save(path, self.settings, names, self._state, self.alarms, durable)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None) -> Clasher:
@@ -527,17 +537,16 @@ class Clasher(HashedModel):
         self._state = memory.grow(self._state, self.settings, labels)  # may fail: before the names
         self._index.extend(new)
         truth = self._index.translate(sets)
-        words = hashed.words
         documents = hashed.documents if predicting else 0
         indptr = np.zeros(documents + 1, np.int64)
         ids = np.empty(documents * labels, np.int32)
+        work = memory.work_for(self._state, len(hashed.words.keys))
         step_documents(
-            hashed.indptr, hashed.buckets, hashed.counts, words.indptr, words.places, words.keys,
-            truth.known, truth.indptr, truth.ids, truth.yes, self._state, self._setting,
-            memory.work_for(self._state, len(words.keys)), predicting, indptr, ids,
+            *hashed.arrays, truth.known, truth.indptr, truth.ids, truth.yes,
+            self._state, self._setting, work, predicting, indptr, ids,
         )  # fmt: skip
         if self.settings.keeps_words:
-            vote(hashed.indptr, hashed.buckets, words, self._state)
+            vote(hashed.indptr, hashed.buckets, hashed.words, self._state)
         return LabelSets(self._names(), ids[: indptr[-1]], indptr)
 
     def _advance_full(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:
@@ -571,14 +580,12 @@ class Clasher(HashedModel):
 
     def _predict(self, hashed: Hashed, probabilities: Any = NOWHERE) -> LabelSets:
         """Do lines 3–5 of Algorithm 1 for a batch; write probabilities if there is room."""
-        words = hashed.words
         indptr = np.zeros(hashed.documents + 1, np.int64)
         ids = np.empty(hashed.documents * len(self._index), np.int32)
+        work = memory.work_for(self._state, len(hashed.words.keys))
         predict_documents(
-            hashed.indptr, hashed.buckets, hashed.counts, words.indptr, words.places, words.keys,
-            self._state, self._setting, memory.work_for(self._state, len(words.keys)),
-            indptr, ids, probabilities,
-        )  # fmt: skip
+            *hashed.arrays, self._state, self._setting, work, indptr, ids, probabilities
+        )
         return LabelSets(self._names(), ids[: indptr[-1]], indptr)
 
     def _decide(self, hashed: Hashed) -> tuple[LabelSets, npt.NDArray[np.float32]]:
@@ -587,8 +594,8 @@ class Clasher(HashedModel):
 
     def _names(self) -> list[str]:
         """Return the names of labels, shared between batches unless eviction may change them."""
-        evicting = self.settings.on_full == "evict"
-        return list(self._index.names) if evicting else self._index.names
+        names = self._index.names
+        return list(names) if self.settings.on_full == "evict" else names
 
     # ── threads ──────────────────────────────────────────────────────────────────────────────
 

@@ -1,4 +1,4 @@
-"""Merge models of parts of a stream into the model of the whole.
+"""Merge models of parts of a stream into the model of the whole, and labels of one model.
 
 Sums add up: the result is that of a single model that saw both streams. Weights that were learnt
 step by step become means, weighted by how far each side learnt them (the root of the AdaGrad sum of
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from clasher.errors import SettingError
+from clasher.errors import LabelError, SettingError
 from clasher.kernels.classes import look_again
 from clasher.kernels.decay import settle
 from clasher.kernels.margin import EARLY, EVERY, FADE, best_cut, best_floor, calibrate
@@ -31,7 +31,7 @@ from clasher.kernels.rules import COUNT_LIMIT
 from clasher.kernels.scan import merge_votes
 from clasher.kernels.state import DOCUMENTS, FADED, LABELLED, LABELS, NOW, State
 from clasher.labels import LabelIndex, LabelSets
-from clasher.learning import memory, relabel
+from clasher.learning import memory
 from clasher.learning.late_labels import DROPPED, put, waiting
 from clasher.settings import Settings
 
@@ -145,7 +145,7 @@ def _make_room(
     dropped = dict.fromkeys(oldest[: max(0, len(seen) - settings.max_labels)])
     for name in dropped:
         if name in index.numbers:
-            relabel.retire(mine, index, index.numbers[name], settings)
+            retire_label(mine, index, index.numbers[name], settings)
     return [number for number, name in enumerate(names) if name not in dropped]
 
 
@@ -232,3 +232,67 @@ def _add_stream(mine: State, theirs: State, difference: bool) -> None:
         for document in waiting(theirs):
             put(mine, document)
         mine.late_marks[DROPPED] += theirs.late_marks[DROPPED]
+
+
+# ── labels of one model ───────────────────────────────────────────────────────────────────────────
+
+
+def retire_label(state: State, index: LabelIndex, number: int, settings: Settings) -> None:
+    """Forget a label; the last one takes its number, so that numbers stay dense."""
+    last = len(index) - 1
+    if number != last:
+        memory.move_label(state, last, number)
+    memory.clear_label(state, last, settings)
+    state.totals[LABELS] = last
+    index.remove(number)
+
+
+def join_labels(state: State, index: LabelIndex, source: str, target: str) -> None:
+    """Add one label to another; the caller then retires the first.
+
+    Documents that carried both count once. Their number is known, so counts stay exact; which ones
+    they were is not, so sums are scaled down to the number of documents. For a third label, the two
+    are assumed independent in its region, as in the paper. Without such documents the result is
+    exact.
+    """
+    a, b = index.number(source), index.number(target)
+    if a == b:
+        raise LabelError(f"label {source!r} cannot be merged with itself")
+    settle(state)
+    fed = state.counts[a] + state.counts[b]
+    share = float(state.counts[a] / fed) if fed else 0.5
+    both = 0.0  # documents that carried both labels; the perceptron does not know
+    if state.together.size:
+        pair = min(state.together[a, b], state.together[b, a])
+        both = float(min(pair, state.counts[a], state.counts[b]))
+    left = fed - both
+    shrink = np.float32(left / fed if fed else 1.0)
+    _blend(state.bias, a, b, share)
+    if state.squares.size:
+        _blend(state.rows[:, 1], a, b, share)
+    if state.together.size:
+        together = state.together.astype(np.float64)  # join rows and columns (Eq. 15)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            independent = together[:, a] * together[:, b] / state.counts
+        thrice = np.minimum(both, np.nan_to_num(independent))
+        column = together[:, a] + together[:, b] - thrice
+        row = together[a] + together[b] - thrice
+        state.together[:, b] = np.minimum(column, state.counts)
+        state.together[b] = np.clip(row, 0.0, left)
+        state.together[b, b] = left
+        sums = state.rows[:, 0]
+        sums[:, b] = (sums[:, b] + sums[:, a]) * shrink
+        column = sums[:, b].astype(np.float64)
+        state.norms[b] = column @ column
+        state.scales[b] = 1.0 / np.sqrt(column @ column) if column.any() else 0.0
+    else:
+        _blend(state.rows[:, 0], a, b, share)
+    if state.classes.size:
+        for array in (state.classes, state.members):
+            array[:, b] = (array[:, b] + array[:, a]) * shrink
+    state.counts[b] = left
+    state.seen[b] = max(state.seen[b], state.seen[a])
+
+
+def _blend(array: npt.NDArray[np.floating], a: int, b: int, share: float) -> None:
+    array[:, b] = share * array[:, a] + (1.0 - share) * array[:, b]

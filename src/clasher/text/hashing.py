@@ -89,6 +89,11 @@ class Hashed(NamedTuple):
         """The number of documents."""
         return len(self.indptr) - 1
 
+    @property
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """The arrays, and those of the words, in the order in which kernels take them."""
+        return *self[:3], self.words.indptr, self.words.places, self.words.keys
+
     def part(self, start: int, stop: int) -> Hashed:
         """Return documents ``start`` to ``stop`` without copying their buckets."""
         bounds = self.indptr[start : stop + 1]

@@ -127,11 +127,9 @@ class HashedTfidf(HashedModel):
     def partial_fit(self, texts: Any, y: object = None) -> Self:
         """Count the words of more documents; ignore ``y``."""
         for hashed in self._hasher.batches(texts, BATCH):
-            words = hashed.words
-            count_documents(
-                hashed.indptr, hashed.buckets, words.indptr, words.places, words.keys,
-                self._state, self._setting, memory.work_for(self._state, len(words.keys)),
-            )  # fmt: skip
+            indptr, buckets, _, *words = hashed.arrays
+            work = memory.work_for(self._state, len(hashed.words.keys))
+            count_documents(indptr, buckets, *words, self._state, self._setting, work)
             self._vote(hashed)
         return self
 
@@ -165,13 +163,9 @@ class HashedTfidf(HashedModel):
     def _weigh(self, texts: Any, *, counting: bool) -> Weighed:
         parts = []
         for hashed in self._hasher.batches(texts, BATCH):
-            words = hashed.words
             weights = np.empty(len(hashed.buckets), np.float32)
-            weigh_documents(
-                hashed.indptr, hashed.buckets, hashed.counts,
-                words.indptr, words.places, words.keys, self._state, self._setting,
-                memory.work_for(self._state, len(words.keys)), counting, weights,
-            )  # fmt: skip
+            work = memory.work_for(self._state, len(hashed.words.keys))
+            weigh_documents(*hashed.arrays, self._state, self._setting, work, counting, weights)
             if counting:
                 self._vote(hashed)
             parts.append(Weighed(hashed.indptr, hashed.buckets, weights))
