@@ -138,15 +138,14 @@ def is_sound(state: State) -> bool:
         return True
     put, oldest, filled, waits, dropped = state.late_marks.tolist()
     spans, buckets, dimensions = state.late_spans, state.late_buckets, state.frequencies.shape[1]
+    (starts, sizes), last = spans.T, np.array([filled, dimensions])
     return bool(
         0 <= oldest <= put <= oldest + len(spans)
-        and filled >= 0
-        and dropped >= 0
-        and (not spans.size or (spans[:, 0].min() >= 0 and spans[:, 0].max() <= filled))
-        and (not spans.size or (spans[:, 1].min() >= TAKEN and spans[:, 1].max() <= dimensions))
-        and (not buckets.size or (buckets.min() >= 0 and buckets.max() < dimensions))
+        and min(filled, dropped) >= 0
+        and (starts >= 0).all() and (sizes >= TAKEN).all() and (spans <= last).all()
+        and (buckets >= 0).all() and (buckets < dimensions).all()
         and waits == sum(_is_waiting(state, slot) for slot in range(len(spans)))
-    )
+    )  # fmt: skip
 
 
 def _is_waiting(state: State, slot: int) -> bool:

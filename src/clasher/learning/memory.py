@@ -28,6 +28,12 @@ LABEL_AXIS = {
 }  # fmt: skip
 """The last label axis of each array that has one (``together`` has two)."""
 
+SCRATCH = {
+    "products": np.float32, "linear": np.float32, "cosines": np.float64, "fractions": np.float64,
+    "looks": np.float64, "scores": np.float64, "truth": np.int8, "chosen": np.int32,
+}  # fmt: skip
+"""The arrays of ``Work`` with an entry per label."""
+
 # Arrays that ``cut_labels`` leaves out: they relate all labels, or serve learning only.
 LEFT_OUT = ("together", "classes", "blocks", "all_blocks")
 
@@ -163,11 +169,9 @@ def in_use(state: State, name: str, labels: int) -> npt.NDArray[Any]:
     array: npt.NDArray[Any] = getattr(state, name)
     if name == "squares":  # shared by all labels: empty before the first
         return array[: len(array) if labels else 0]
-    if name not in LABEL_AXIS or not array.size:
-        return array
     if name == "together":
         return array[:labels, :labels]
-    return array[_at(name, slice(0, labels))]
+    return array[_at(name, slice(0, labels))] if name in LABEL_AXIS and array.size else array
 
 
 def cut_labels(state: State, first: int, stop: int) -> State:
@@ -235,21 +239,14 @@ def longest_unseen(state: State, spared: set[int]) -> int:
 
 def work_for(state: State, words: int = 0) -> Work:
     """Return scratch space for one thread and documents of up to ``words`` distinct words."""
-    capacity = len(state.counts)
     depth, m = state.frequencies.shape
+    by_label = {name: np.empty(len(state.counts), kind) for name, kind in SCRATCH.items()}
     return Work(
         x=np.empty(m, np.float32),
         frequencies=np.empty(m if depth > 1 else 0, np.float64),
         estimates=np.empty(words, np.float64),
-        products=np.empty(capacity, np.float32),
-        linear=np.empty(capacity, np.float32),
-        cosines=np.empty(capacity, np.float64),
-        fractions=np.empty(capacity, np.float64),
-        looks=np.empty(capacity, np.float64),
         slopes=np.empty(state.shared.shape[1], np.float64),
         squares=np.empty(len(state.squares), np.float32),
         weights=np.empty(len(state.squares), np.float32),
-        scores=np.empty(capacity, np.float64),
-        truth=np.empty(capacity, np.int8),
-        chosen=np.empty(capacity, np.int32),
+        **by_label,
     )

@@ -74,49 +74,47 @@ def load(
     path: str | os.PathLike[str], tokenizer: Tokenizer | None = None
 ) -> tuple[Settings, list[str], State, list[Alarm]]:
     """Read a model; check every size before allocating anything."""
-    _check_readable(path)
-    try:
-        with safetensors.safe_open(os.fsdecode(path), framework="numpy") as file:
-            return _read(file, str(path), tokenizer)
-    except (OSError, safetensors.SafetensorError) as error:
-        raise ModelFileError(f"{path}: not an intact model file: {error}") from error
-    except MemoryError as error:
-        raise ModelFileError(f"{path}: the model does not fit into memory") from error
-
-
-def _check_readable(path: str | os.PathLike[str]) -> None:
-    """Explain why a path cannot be read, which safetensors does not."""
     try:
         if os.path.exists(path) and not os.path.isfile(path):  # opening a pipe would block
             raise ModelFileError(f"{path!s}: not an ordinary file")
-        open(path, "rb").close()
+        open(path, "rb").close()  # safetensors does not explain why a path cannot be read
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:  # ValueError: a NUL
         raise ModelFileError(f"{path!s}: there is no such model file") from error
     except OSError as error:
         raise ModelFileError(f"{path!s}: the model cannot be read: {error.strerror}") from error
-
-
-def _read(
-    file: Any, path: str, tokenizer: Tokenizer | None
-) -> tuple[Settings, list[str], State, list[Alarm]]:
-    about = _header(file, path)
-    _check_tokenizer(about["settings"], tokenizer, path)
     try:
-        settings = Settings.of(about["settings"], tokenizer)
-    except (SettingError, TypeError) as error:
-        raise ModelFileError(f"{path}: its settings are not valid: {error}") from error
+        with safetensors.safe_open(os.fsdecode(path), framework="numpy") as file:
+            return _read(file, tokenizer)
+    except (OSError, safetensors.SafetensorError) as error:
+        raise ModelFileError(f"{path}: not an intact model file: {error}") from error
+    except MemoryError as error:
+        raise ModelFileError(f"{path}: the model does not fit into memory") from error
+    except (ModelFileError, SettingError) as error:
+        raise type(error)(f"{path}: {error}") from error.__cause__
+
+
+def _read(file: Any, tokenizer: Tokenizer | None) -> tuple[Settings, list[str], State, list[Alarm]]:
+    about = _header(file)
+    analyzer = about["settings"].get("analyzer")
+    name = analyzer.get("tokenizer") if isinstance(analyzer, dict) else None
+    if name is not None and not isinstance(name, str):
+        raise ModelFileError("its settings are not valid: its tokenizer has no name")
+    check_tokenizer(name, tokenizer)
     labels: list[str] = about["labels"]
-    if len(set(labels)) < len(labels) or len(labels) > settings.max_labels:
-        raise ModelFileError(f"{path}: its list of labels contradicts its settings")
     try:
+        part = "settings"
+        settings = Settings.of(about["settings"], tokenizer)
+        part = "alarms"
         alarms = [Alarm.of(alarm) for alarm in about.get("alarms", [])]
-    except (TypeError, ValueError, KeyError) as error:
-        raise ModelFileError(f"{path}: its alarms are not valid: {error}") from error
-    names = _check_arrays(file, memory.shapes(settings, len(labels)), path)
+    except (SettingError, TypeError, ValueError, KeyError) as error:
+        raise ModelFileError(f"its {part} are not valid: {error}") from error
+    if len(set(labels)) < len(labels) or len(labels) > settings.max_labels:
+        raise ModelFileError("its list of labels contradicts its settings")
+    names = _check_arrays(file, memory.shapes(settings, len(labels)))
     expected = about.pop("checksum")
     pieces = (piece for name in sorted(names) for piece in _pieces(file, name))
     if _checksum(about, pieces) != expected:
-        raise ModelFileError(f"{path}: the file was altered: its checksum does not match")
+        raise ModelFileError("the file was altered: its checksum does not match")
     state = memory.allocate(settings, len(labels))
     for name in names:
         start, target = 0, memory.in_use(state, name, len(labels))
@@ -125,11 +123,11 @@ def _read(
             start += len(piece)
     # refuse values that kernels would use as indices beyond their arrays
     if state.totals[LABELS] != len(labels):
-        raise ModelFileError(f"{path}: its list of labels contradicts its arrays")
+        raise ModelFileError("its list of labels contradicts its arrays")
     if not late_labels.is_sound(state):
-        raise ModelFileError(f"{path}: its documents that wait for labels contradict each other")
+        raise ModelFileError("its documents that wait for labels contradict each other")
     if np.any((state.recent_buckets < -1) | (state.recent_buckets >= settings.dimensions)):
-        raise ModelFileError(f"{path}: its latest documents contradict its settings")
+        raise ModelFileError("its latest documents contradict its settings")
     if "clock" not in names:
         state.clock[FADED] = state.totals[DOCUMENTS]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -137,18 +135,18 @@ def _read(
     return settings, labels, state, alarms
 
 
-def _header(file: Any, path: str) -> dict[str, Any]:
+def _header(file: Any) -> dict[str, Any]:
     metadata = file.metadata() or {}
     if KEY not in metadata:
-        raise ModelFileError(f"{path}: a safetensors file, but not a clasher model")
+        raise ModelFileError("a safetensors file, but not a clasher model")
     try:
         about = json.loads(metadata[KEY])
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{path}: its header is not valid JSON: {error}") from error
+        raise ModelFileError(f"its header is not valid JSON: {error}") from error
     found = about.get("format") if isinstance(about, dict) else None
     if isinstance(found, int) and found != FORMAT:
         raise ModelFileError(
-            f"{path}: has format {found}, and this version of clasher reads format {FORMAT}; "
+            f"has format {found}, and this version of clasher reads format {FORMAT}; "
             f"it was written by clasher {about.get('version')}"
         )
     kinds = _HEADER | ({"alarms": list} if isinstance(about, dict) and "alarms" in about else {})
@@ -158,33 +156,22 @@ def _header(file: Any, path: str) -> dict[str, Any]:
         or not all(isinstance(about[key], kind) for key, kind in kinds.items())
         or not all(isinstance(label, str) and label for label in about["labels"])
     ):
-        raise ModelFileError(f"{path}: its header is not that of a clasher model")
+        raise ModelFileError("its header is not that of a clasher model")
     return about
 
 
-def _check_tokenizer(settings: dict[str, Any], given: Tokenizer | None, path: str) -> None:
-    analyzer = settings.get("analyzer")
-    name = analyzer.get("tokenizer") if isinstance(analyzer, dict) else None
-    if name is not None and not isinstance(name, str):
-        raise ModelFileError(f"{path}: its settings are not valid: its tokenizer has no name")
-    try:
-        check_tokenizer(name, given)
-    except SettingError as error:
-        raise SettingError(f"{path}: {error}") from error
-
-
-def _check_arrays(file: Any, shapes: memory.Shapes, path: str) -> list[str]:
+def _check_arrays(file: Any, shapes: memory.Shapes) -> list[str]:
     del shapes[DERIVED]
     found = set(file.keys())
     dispensable = LATER | {name for name, (shape, _) in shapes.items() if 0 in shape}
     if not shapes.keys() - dispensable <= found <= shapes.keys():
-        raise ModelFileError(f"{path}: it does not hold the arrays its settings ask for")
+        raise ModelFileError("it does not hold the arrays its settings ask for")
     shapes = {name: kind for name, kind in shapes.items() if name in found}
     for name, (shape, kind) in shapes.items():
         part = file.get_slice(name)
         if tuple(part.get_shape()) != shape or _DTYPES.get(part.get_dtype()) is not kind:
             raise ModelFileError(
-                f"{path}: array {name!r} should be {np.dtype(kind)}{list(shape)}, "
+                f"array {name!r} should be {np.dtype(kind)}{list(shape)}, "
                 f"and is {part.get_dtype()}{part.get_shape()}"
             )
     return [name for name, (shape, _) in shapes.items() if 0 not in shape]

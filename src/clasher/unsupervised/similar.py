@@ -157,11 +157,8 @@ class Similar:
         first = self.documents
         matches = self.add_many(texts, ids)
         names: Iterable[Hashable] = range(first, self.documents) if ids is None else ids
-        return [
-            Duplicate(id_, match.id, match.similarity)
-            for id_, match in zip(names, matches, strict=True)
-            if match is not None and match.similarity >= threshold
-        ]
+        found = ((id_, *match) for id_, match in zip(names, matches, strict=True) if match)
+        return [Duplicate(*pair) for pair in found if pair[2] >= threshold]
 
     def _add(self, hashed: Hashed, ids: Sequence[Hashable]) -> list[Match | None]:
         first = self.documents
