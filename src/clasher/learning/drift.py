@@ -82,9 +82,6 @@ class Alarm:
         return cls(**(values | words))
 
 
-# ── detectors ────────────────────────────────────────────────────────────────────────────────────
-
-
 class Rise(NamedTuple):
     """The error of a record has risen."""
 
@@ -171,9 +168,6 @@ class AdwinDetector:
                 if adwin.estimation > before:
                     rise = Rise(row, before, adwin.estimation)
         return rise
-
-
-# ── the watch ────────────────────────────────────────────────────────────────────────────────────
 
 
 class Watch:

@@ -209,9 +209,6 @@ def _by_word(
     return sorted(weights, key=lambda pair: -abs(pair.evidence))
 
 
-# ── the words of a label ─────────────────────────────────────────────────────────────────────────
-
-
 def neighbours(label: str, most: int, index: LabelIndex, state: State) -> list[tuple[str, float]]:
     """Return the labels that occur most often with a label, each with its share (Eq. 15)."""
     j, labels = index.number(label), len(index)

@@ -194,8 +194,6 @@ def _checksum(about: dict[str, Any], pieces: Iterable[npt.NDArray[Any]]) -> str:
     return digest.hexdigest()
 
 
-# ── models as bytes ──────────────────────────────────────────────────────────────────────────────
-
 T = TypeVar("T")
 
 

@@ -77,10 +77,8 @@ class Sample:
 
     Parameters
     ----------
-    texts
-        The documents; at least two.
-    analyzer
-        How text is cut into words.
+    texts, analyzer
+        The documents, at least two, and how to cut them into words.
     idf
         Whether to weigh documents by TF-IDF, or by TF.
     log_tf
@@ -134,12 +132,14 @@ class Sample:
 
         A weighting that uses labels is measured as TF-IDF if it has an IDF, else as TF.
         """
-        return cls(texts, settings.analyzer, **weighing(settings))
+        how = settings.for_kernels()
+        return cls(texts, settings.analyzer, idf=how.idf, log_tf=how.log_tf, lead=how.lead)
 
     def is_of(self, settings: Settings) -> bool:
         """Tell whether a model with these settings cuts and weighs documents like this sample."""
-        own = {"idf": self.idf, "log_tf": self.log_tf, "lead": self.lead}
-        return self.analyzer == settings.analyzer and own == weighing(settings)
+        how = settings.for_kernels()
+        weighed = (self.idf, self.log_tf, self.lead) == (how.idf, how.log_tf, how.lead)
+        return weighed and self.analyzer == settings.analyzer
 
     @property
     def documents(self) -> int:
@@ -212,12 +212,6 @@ class Sample:
         counts = found.counts.astype(np.float64)
         signed = Vectors(found.indptr, found.buckets.astype(np.int64), counts)
         return self.weigh(signed, frequencies), frequencies
-
-
-def weighing(settings: Settings) -> dict[str, bool]:
-    """Return how a model with these settings weighs words, apart from labels."""
-    setting = settings.for_kernels()
-    return {"idf": setting.idf, "log_tf": setting.log_tf, "lead": setting.lead}
 
 
 class Errors:

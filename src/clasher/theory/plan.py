@@ -7,7 +7,6 @@ which premise fails.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -121,15 +120,14 @@ class Planner:
     def fitting(self, limit: int) -> int:
         """Return the largest power of two whose model takes at most ``limit`` bytes."""
         dimensions = MOST_DIMENSIONS
-        while self.nbytes(dimensions) > limit:
+        while self.nbytes(dimensions) > limit and dimensions > 1:
             dimensions //= 2
-            if dimensions < 2:
-                labels = self.settings.max_labels
-                raise SettingError(
-                    f"{limit:,} bytes are too few for a model of {labels:,} labels: 2 dimensions "
-                    f"take {self.nbytes(2):,}; allow more memory or fewer labels"
-                )
-        return dimensions
+        if dimensions > 1:
+            return dimensions
+        raise SettingError(
+            f"{limit:,} bytes are too few for a model of {self.settings.max_labels:,} labels: 2 "
+            f"dimensions take {self.nbytes(2):,}; allow more memory or fewer labels"
+        )
 
     def sizes(self, dimensions: int) -> list[Size]:
         """Return a size and its neighbours, each twice as large as the one before."""
@@ -199,18 +197,16 @@ class Planner:
             return found.quantile(self.confidence) <= error
 
         size = MEASURED_FROM
-        if keeps(size):
-            while size > 2 and keeps(size // 2):
-                size //= 2
-            return size
-        while size < MOST_MEASURED:
+        while size <= MOST_MEASURED and not keeps(size):
             size *= 2
-            if keeps(size):
-                return size
-        raise SettingError(
-            f"the sample exceeds an error of {error:g} even with {MOST_MEASURED:,} dimensions; "
-            f"allow a larger error or less confidence"
-        )
+        if size > MOST_MEASURED:
+            raise SettingError(
+                f"the sample exceeds an error of {error:g} even with {MOST_MEASURED:,} dimensions; "
+                f"allow a larger error or less confidence"
+            )
+        while size <= MEASURED_FROM and size > 2 and keeps(size // 2):
+            size //= 2
+        return size
 
     def _spread(self, error: float) -> int:
         return TfIdfSpread.for_error(error, self._rarity, self.confidence).dimensions
@@ -253,47 +249,45 @@ class Planner:
 
     def _guarantees(self, m: int, found: Distortion | None) -> list[Guarantee]:
         def line(
-            what: str, by: str, confidence: float, why: str | None, error: Callable[[], Any]
-        ) -> Guarantee:
+            what: str, by: str, confidence: float, why: str | None, error: float | None = None,
+            meets: npt.NDArray[np.bool_] | None = None,
+        ) -> Guarantee:  # fmt: skip
             errors: Errors | None = getattr(found, what, None)
+            if errors is not None and meets is not None:
+                errors = Errors(errors.each[meets])
             measured = None if errors is None else errors.quantile(confidence)
-            guaranteed = error() if why is None else None
-            why = TOO_SMALL if why is None and guaranteed is None else why
-            share = 1.0 if found is not None and guaranteed is not None else None
-            return Guarantee(what, by, confidence, guaranteed, measured, share, why)
+            if why is not None or error is None:
+                why = why or TOO_SMALL
+                return Guarantee(what, by, confidence, None, measured, why=why)
+            covered = 1.0 if meets is None else float(meets.mean())
+            share = None if found is None else covered
+            return Guarantee(what, by, confidence, error, measured, share)
 
         def sparse(what: str, by: str, bound: Norms | Products) -> Guarantee:
             meets, why = self._sparse(bound)
-            if meets is None or found is None:
-                return line(what, by, p, why, lambda: None)
-            errors = Errors(getattr(found, what).each[meets])
-            return Guarantee(what, by, p, bound.error, errors.quantile(p), float(meets.mean()))
+            return line(what, by, p, why, bound.error, meets)
 
         p, premises, sketch = self.confidence, self._premises, CountMin(m)
-        spread = TfIdfSpread(m, self._rarity, p)
-        decision = Decision(m, self.settings.max_labels, p)
-        moments = premises.moments
+        moments, spread = premises.moments, TfIdfSpread(m, self._rarity, p)
+        margin = Decision(m, self.settings.max_labels, p).by_second_moments
         lines = [
             sparse("lengths", "Theorem 1", Norms(m, p)),
-            line("lengths", "second moments", p, moments, lambda: below(spread.error)),
+            line("lengths", "second moments", p, moments, below(spread.error)),
             sparse("products", "Eq. 8", Products(m, p)),
-            line("products", "second moments", p, moments, lambda: below(spread.product_error)),
-            line("cosines", "second moments", p, moments, lambda: spread.cosine_error),
-            line("counts", "Theorem 2", sketch.confidence, premises.counts, lambda: sketch.error),
-            line("decisions", "Lemma 2", p, premises.lemma_2, lambda: None),
-            line("decisions", "second moments", p, premises.regions,
-                 lambda: decision.by_second_moments),
-        ]  # fmt: skip
+            line("products", "second moments", p, moments, below(spread.product_error)),
+            line("cosines", "second moments", p, moments, spread.cosine_error),
+            line("counts", "Theorem 2", sketch.confidence, premises.counts, sketch.error),
+            line("decisions", "Lemma 2", p, premises.lemma_2),
+            line("decisions", "second moments", p, premises.regions, margin),
+        ]
         if premises.idf is not NO_IDF:
-            idf = Idf(m, self._total)
+            idf, why = Idf(m, self._total), premises.idf
             highest = 0.0 if self.sample is None else math.log(self.sample.documents)
             lines += [
-                line("idf", "Lemma 1", idf.confidence, premises.idf,
-                     lambda: below(idf.stated, highest)),
-                line("idf", "Eq. 22", idf.confidence, premises.idf,
-                     lambda: below(idf.error, highest)),
-                line("lengths", "Proposition 1", HALF, PROPOSITION_1, lambda: None),
-            ]  # fmt: skip
+                line("idf", "Lemma 1", idf.confidence, why, below(idf.stated, highest)),
+                line("idf", "Eq. 22", idf.confidence, why, below(idf.error, highest)),
+                line("lengths", "Proposition 1", HALF, PROPOSITION_1),
+            ]
         return lines
 
     def _expected(self, m: int) -> dict[str, float]:
