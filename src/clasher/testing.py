@@ -187,40 +187,32 @@ def _close(stream: Source | Sink) -> None:
         stream.close()
 
 
-def _opener(case: SinkCase, opened: ExitStack) -> OpenSink:
-    def open_sink(position: Position) -> Sink:
-        sink = case.sink()
-        opened.callback(_close, sink)
-        sink.open(msgspec.json.decode(msgspec.json.encode(position)), _ME)
-        return sink
-
-    return open_sink
+def _open_sink(case: SinkCase, opened: ExitStack, position: Position) -> Sink:
+    sink = case.sink()
+    opened.callback(_close, sink)
+    sink.open(msgspec.json.decode(msgspec.json.encode(position)), _ME)
+    return sink
 
 
-def _check(helper: Callable[[Any, ExitStack], Any]) -> Callable[[Callable[..., None]], Any]:
+def _check(check: Callable[..., None]) -> Callable[[Any, Any], None]:
     """Give a check a reader or an opener, and close what it opens; skip it if exempt."""
 
-    def decorate(check: Callable[..., None]) -> Callable[..., None]:
-        @functools.wraps(check)
-        def run(self: Any, case: Any) -> None:
-            if check.__name__ in case.exempt:
-                raise SkipTest(case.exempt[check.__name__])
-            with ExitStack() as opened:
-                check(self, case, helper(case, opened))
+    @functools.wraps(check)
+    def run(self: Any, case: Any) -> None:
+        if check.__name__ in case.exempt:
+            raise SkipTest(case.exempt[check.__name__])
+        with ExitStack() as opened:
+            open_sink = functools.partial(_open_sink, case, opened)
+            check(self, case, open_sink if isinstance(case, SinkCase) else Reader(case, opened))
 
-        del run.__wrapped__  # pytest would ask for the helper
-        return run
-
-    return decorate
-
-
-_source_check, _sink_check = _check(Reader), _check(_opener)
+    del run.__wrapped__  # pytest would ask for the helper
+    return run
 
 
 class SourceChecks:
     """The checks of a source. Subclass it in pytest and define the fixture ``case``."""
 
-    @_source_check
+    @_check
     def test_reads_every_record_in_order(self, case: SourceCase, reader: Reader) -> None:
         """Every record arrives once, in the same order however reads are cut."""
         filled = _fill(case, 7)
@@ -232,9 +224,9 @@ class SourceChecks:
         if filled:
             own = [one.id for one in first]
             _ensure(own == [f"r{n}" for n in range(7)], f"7 records became {own}")
-            _ensure(all(one.text == f"text {str(one.id)[1:]}" for one in first), "texts changed")
+            texts, labels = [one.text for one in first], [sorted(one.labels or ()) for one in first]
+            _ensure(texts == [f"text {n}" for n in range(7)], f"texts became {texts}")
             wanted = [["odd" if n % 2 else "even"] for n in range(7)]
-            labels = [sorted(one.labels or ()) for one in first]
             _ensure(labels == wanted, f"labels became {labels}")
         else:
             _ensure(len(first) >= 5, f"the stream must hold five records, and has {len(first)}")
@@ -245,14 +237,14 @@ class SourceChecks:
                 _ensure_same(first, reader.all(again, len(first), most), f"reads of {most}")
                 again.close()
 
-    @_source_check
+    @_check
     def test_delivers_no_more_than_asked_for(self, case: SourceCase, reader: Reader) -> None:
         """``read`` returns ``most`` arrivals or fewer."""
         _fill(case, 7)
         for chunk in reader.chunks(reader.open(), 5, most=2):
             _ensure(len(chunk) <= 2, f"read(2) returned {len(chunk)} arrivals")
 
-    @_source_check
+    @_check
     def test_resumes_exactly_after_any_position(self, case: SourceCase, reader: Reader) -> None:
         """A source opened at the position of a chunk delivers all that follows it, and no more."""
         _fill(case, 7)
@@ -270,11 +262,10 @@ class SourceChecks:
                 source.close()
                 _ensure_same(whole[read:], rest, f"reading on after {chunk.position!r}")
 
-    @_source_check
+    @_check
     def test_restart_loses_and_repeats_nothing(self, case: SourceCase, reader: Reader) -> None:
         """A run killed at any step of a snapshot learns each record once in the end."""
-        if not case.can_resume:
-            raise SkipTest("the stream cannot be read again")
+        _skip_unless(case.can_resume, "the stream cannot be read again")
         filled = _fill(case, 12)
         learnt = _learnt_with_crashes(case, reader)
         whole = learnt == [f"r{n}" for n in range(12)]
@@ -282,20 +273,19 @@ class SourceChecks:
             whole = len(set(learnt)) == len(learnt) >= 5
         _ensure(whole, f"after restarts, the records were learnt as {learnt}")
 
-    @_source_check
+    @_check
     def test_delivers_what_arrives_later(self, case: SourceCase, reader: Reader) -> None:
         """A stream without end delivers records that arrive after it was read."""
         _require(case.put, records(2))
         source = reader.open()
         first = reader.all(source, 2)
         _ensure(len(first) == 2, f"2 records became {len(first)}")
-        if source.is_over:
-            raise SkipTest("the stream has an end")
+        _skip_unless(not source.is_over, "the stream has an end")
         case.put(records(2, 2))
         later = [one.id for one in reader.all(source, 2)]
         _ensure(later == ["r2", "r3"], f"r2 and r3 arrived later and became {later}")
 
-    @_source_check
+    @_check
     def test_reports_poison_and_goes_on(self, case: SourceCase, reader: Reader) -> None:
         """Bytes that are no record are reported with their place, and the stream goes on."""
         good = records(4)
@@ -319,7 +309,7 @@ class SourceChecks:
             after = [one for chunk in chunks[at + 1 :] for one in arrivals(chunk)]
             _ensure_same(after, rest, "reading on after a bad record")
 
-    @_source_check
+    @_check
     def test_refuses_a_position_that_is_gone(self, case: SourceCase, reader: Reader) -> None:
         """Records deleted before they were read are an error, not skipped."""
         _fill(case, 7)
@@ -336,7 +326,7 @@ class SourceChecks:
             return
         raise ConformanceError(f"records are gone after {position!r}, and {found} came")
 
-    @_source_check
+    @_check
     def test_knows_its_stream_again(self, case: SourceCase, reader: Reader) -> None:
         """``same`` accepts the identity of this stream and refuses that of another one."""
         _fill(case, 5)
@@ -349,7 +339,7 @@ class SourceChecks:
         if _attempt(case.replace):
             _ensure(not case.source().same(identity), "another stream is taken for this one")
 
-    @_source_check
+    @_check
     def test_closes_more_than_once(self, case: SourceCase, reader: Reader) -> None:
         """``close`` may be called before ``open``, twice, and ``open`` may follow."""
         _fill(case, 5)
@@ -362,7 +352,7 @@ class SourceChecks:
         if case.can_resume:
             _ensure(bool(reader.all(source, 1)), "nothing comes after close and open")
 
-    @_source_check
+    @_check
     def test_commits_in_two_phases(self, case: SourceCase, reader: Reader) -> None:
         """A party counts commits, takes one that is repeated, and refuses one out of order."""
         filled = _fill(case, 5)
@@ -424,7 +414,7 @@ def _two_records(reader: Reader, source: Source) -> list[Chunk]:
 class SinkChecks:
     """The checks of a sink. Subclass it in pytest and define the fixture ``case``."""
 
-    @_sink_check
+    @_check
     def test_shows_outputs_in_order(self, case: SinkCase, open_sink: OpenSink) -> None:
         """Outputs are visible after ``flush``, or with the commit, in the order written."""
         sink = open_sink(None)
@@ -433,7 +423,7 @@ class SinkChecks:
         _finish(sink, 1)
         _ensure_outputs(case, 6)
 
-    @_sink_check
+    @_check
     def test_restart_repeats_nothing(self, case: SinkCase, open_sink: OpenSink) -> None:
         """Outputs after the position of a snapshot are written again, and appear once."""
         sink = open_sink(None)
@@ -452,7 +442,7 @@ class SinkChecks:
             found = list(dict.fromkeys(case.outputs()))
             _ensure(found == [one.value for one in _outputs(6)], f"6 outputs became {len(found)}")
 
-    @_sink_check
+    @_check
     def test_hides_outputs_until_the_commit(self, case: SinkCase, open_sink: OpenSink) -> None:
         """What a party wrote appears with its commit, and never without."""
         sink = open_sink(None)
@@ -470,7 +460,7 @@ class SinkChecks:
         _check_party(sink.party, position, lambda call, *arguments: call(*arguments))
         _ensure_outputs(case, 3)
 
-    @_sink_check
+    @_check
     def test_closes_more_than_once(self, case: SinkCase, open_sink: OpenSink) -> None:
         """``close`` may be called before ``open``, twice, and ``open`` may follow."""
         _without_error(case.sink().close, "close before open")
@@ -482,7 +472,7 @@ class SinkChecks:
         _finish(sink, 1)
         _ensure_outputs(case, 1)
 
-    @_sink_check
+    @_check
     def test_tells_its_room(self, case: SinkCase, open_sink: OpenSink) -> None:
         """``room`` is None or a number of bytes, and outputs below it are written."""
         sink = open_sink(None)
@@ -531,10 +521,13 @@ def _ensure_outputs(case: SinkCase, count: int) -> None:
 
 
 def _skip_party(case: SourceCase, source: Source) -> None:
-    if not case.can_resume:
-        raise SkipTest("the stream cannot be read again")
-    if source.party is not None:
-        raise SkipTest("the source is a party: another check restarts it")
+    _skip_unless(case.can_resume, "the stream cannot be read again")
+    _skip_unless(source.party is None, "the source is a party: another check restarts it")
+
+
+def _skip_unless(applies: bool, reason: str) -> None:
+    if not applies:
+        raise SkipTest(reason)
 
 
 def _fill(case: SourceCase, count: int) -> bool:
@@ -550,8 +543,7 @@ def _attempt(method: Callable[..., object], *arguments: object) -> bool:
 
 
 def _require(method: Callable[..., object], *arguments: object) -> None:
-    if not _attempt(method, *arguments):
-        raise SkipTest(f"the case defines no {method.__name__!r}")
+    _skip_unless(_attempt(method, *arguments), f"the case defines no {method.__name__!r}")
 
 
 def _without_error(call: Callable[[], Any], what: str) -> Any:

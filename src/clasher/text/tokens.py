@@ -258,10 +258,17 @@ class Analysis:
 
     def _cut(self, texts: Buffers) -> scan.Words:
         """Return the words that the tokenizer finds."""
+        tokenizer = self.analyzer.tokenizer
+        assert tokenizer is not None
         tokens: list[bytes] = []
         indptr = np.zeros(texts.documents + 1, np.int64)
         for document, (start, stop) in enumerate(pairwise(texts.offsets)):
-            tokens += self._tokens(texts.data[start:stop].tobytes())
+            for token in tokenizer(decoded(texts.data[start:stop].tobytes())):
+                if not isinstance(token, str):
+                    must = f"the tokenizer {name_of(tokenizer)} must give words as text (str)"
+                    raise TextError(f"{must}. Got {type(token).__name__} instead.")
+                if token:
+                    tokens.append(token.encode("utf-8", "surrogatepass"))
             indptr[document + 1] = len(tokens)
         sizes = np.array([len(token) for token in tokens], np.int64)
         stops = np.cumsum(sizes + 1) - 1
@@ -269,18 +276,6 @@ class Analysis:
         keys = np.empty(len(tokens), np.uint64)
         scan.hash_texts(data, stops - sizes, stops, self.letters, self.initial, keys)
         return scan.Words(indptr, keys, stops - sizes, stops, data)
-
-    def _tokens(self, raw: bytes) -> list[bytes]:
-        tokenizer = self.analyzer.tokenizer
-        assert tokenizer is not None
-        found = []
-        for token in tokenizer(decoded(raw)):
-            if not isinstance(token, str):
-                must = f"the tokenizer {name_of(tokenizer)} must give words as text (str)"
-                raise TextError(f"{must}. Got {type(token).__name__} instead.")
-            if token:
-                found.append(token.encode("utf-8", "surrogatepass"))
-        return found
 
 
 class Stems:

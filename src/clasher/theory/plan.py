@@ -120,7 +120,7 @@ class Planner:
     def fitting(self, limit: int) -> int:
         """Return the largest power of two whose model takes at most ``limit`` bytes."""
         dimensions = MOST_DIMENSIONS
-        while self.nbytes(dimensions) > limit and dimensions > 1:
+        while dimensions > 1 and self.nbytes(dimensions) > limit:
             dimensions //= 2
         if dimensions > 1:
             return dimensions
