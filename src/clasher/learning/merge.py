@@ -16,16 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher.errors import LabelError, SettingError
+from clasher.kernels import merge as kernels
 from clasher.kernels.classes import look_again
 from clasher.kernels.decay import settle
 from clasher.kernels.margin import EARLY, EVERY, FADE, best_cut, best_floor, calibrate
-from clasher.kernels.merge import (
-    add_columns,
-    blend_columns,
-    blend_learnt,
-    blend_weights,
-    sum_squares,
-)
 from clasher.kernels.regions import halve
 from clasher.kernels.rules import COUNT_LIMIT
 from clasher.kernels.scan import merge_votes
@@ -160,31 +154,30 @@ def _add_labels(
     has_regions, has_weights = mine.together.size > 0, mine.squares.size > 0
     sums, weights = (mine.rows[:, 0], theirs.rows[:, 0]), (mine.rows[:, -1], theirs.rows[:, -1])
     if has_regions or difference:
-        add_columns(*sums, kept, places)
+        kernels.add_columns(*sums, kept, places)
     else:
-        blend_columns(*sums, kept, places, shares)
+        kernels.blend_columns(*sums, kept, places, shares)
     if has_weights and difference:
-        add_columns(*weights, kept, places)
+        kernels.add_columns(*weights, kept, places)
     elif has_weights:
         parts = _label_shares(mine), _label_shares(theirs)
-        blend_weights(*weights, mine.squares, theirs.squares, *parts, kept, places)
+        kernels.blend_weights(*weights, mine.squares, theirs.squares, *parts, kept, places)
     if has_regions:  # norms come from the merged sums, so that they do not drift
-        sum_squares(mine.rows[:, 0], places, mine.norms)
-        within = theirs.together[np.ix_(kept, kept)]
-        mine.together[np.ix_(places, places)] += within
+        kernels.sum_squares(mine.rows[:, 0], places, mine.norms)
+        mine.together[np.ix_(places, places)] += theirs.together[np.ix_(kept, kept)]
     roots = np.sqrt(mine.norms, out=np.ones_like(mine.norms), where=mine.norms > 0.0)
     mine.scales[:] = np.where(mine.norms > 0.0, 1.0 / roots, 0.0)
     seen = theirs.seen[kept]
     mine.seen[places] = np.where(seen > 0, mine.totals[DOCUMENTS] + seen, mine.seen[places])
     if difference:
-        add_columns(mine.bias, theirs.bias, kept, places)
+        kernels.add_columns(mine.bias, theirs.bias, kept, places)
     elif has_weights:
         _blend_steps(mine.bias, theirs.bias, kept, places)
     else:
-        blend_columns(mine.bias[:1], theirs.bias[:1], kept, places, shares)
+        kernels.blend_columns(mine.bias[:1], theirs.bias[:1], kept, places, shares)
     if mine.classes.size:
-        add_columns(mine.classes, theirs.classes, kept, places)
-        add_columns(mine.members, theirs.members, kept, places)
+        kernels.add_columns(mine.classes, theirs.classes, kept, places)
+        kernels.add_columns(mine.members, theirs.members, kept, places)
 
 
 def _label_shares(state: State) -> Floats:
@@ -195,8 +188,8 @@ def _label_shares(state: State) -> Floats:
 
 def _blend_steps(mine: Floats, theirs: Floats, kept: Numbers, places: Numbers) -> None:
     """Blend the values in the first row by the AdaGrad sums in the second, which add up."""
-    blend_learnt(mine[:1], theirs[:1], mine[1:], theirs[1:], kept, places)
-    add_columns(mine[1:], theirs[1:], kept, places)
+    kernels.blend_learnt(mine[:1], theirs[:1], mine[1:], theirs[1:], kept, places)
+    kernels.add_columns(mine[1:], theirs[1:], kept, places)
 
 
 def _add_stream(mine: State, theirs: State, difference: bool) -> None:
