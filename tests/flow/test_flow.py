@@ -11,7 +11,7 @@ import pytest
 from clasher import Clasher
 from clasher.errors import FolderError, SettingError, StreamError, UnreachableError
 from clasher.flow import Flow, FlowOptions, Outlet
-from clasher.runtime import folder as locking
+from clasher.runtime import snapshots as locking
 from clasher.service.engine import Engine
 from clasher.settings import Settings
 from tests.flow import plain
@@ -206,7 +206,7 @@ def test_a_flow_may_begin_with_a_model(folder):
     model = Clasher(dimensions=64, max_labels=16)
     for row in rows[:30]:
         model.learn(row["text"], row["labels"])
-    Flow(folder, ListSource(rows[30:]), [], begin_with=model).run()
+    Flow(folder, ListSource(rows[30:]), [], initial_model=model).run()
     assert plain.model_in(folder) == plain.learnt(rows)
 
 

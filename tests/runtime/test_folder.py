@@ -11,7 +11,7 @@ import pytest
 
 HOLDER = """
 import sys
-from clasher.runtime.folder import LockedFolder
+from clasher.runtime.snapshots import LockedFolder
 folder = LockedFolder(sys.argv[1])
 print("held", flush=True)
 sys.stdin.read()
@@ -22,7 +22,7 @@ from clasher.errors import FolderError
 if len(sys.argv) > 2:
     import fcntl
     fcntl.flock = lambda *given: None
-from clasher.runtime.folder import LockedFolder
+from clasher.runtime.snapshots import LockedFolder
 try:
     LockedFolder(sys.argv[1])
 except FolderError as error:

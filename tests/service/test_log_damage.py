@@ -11,7 +11,6 @@ import pytest
 
 from clasher import durable
 from clasher.errors import ConflictError, FolderError, RefusedError
-from clasher.runtime.snapshots import Snapshots
 from clasher.service.documents import DocumentQueue
 from clasher.service.engine import Engine
 from clasher.service.export import read_folder
@@ -74,7 +73,7 @@ def contents(path):
     try:
         log = Log(folder.log)
         try:
-            state, *_ = recover(folder, log, Snapshots(folder.snapshots), None)
+            state, *_ = recover(folder, log, None)
             awaiting = DocumentQueue(QueueBounds())
             awaiting.load(log.documents(), log.elapsed())
             keys = [log.key(f"key {number}") for number in range(3)]

@@ -42,7 +42,7 @@ def recovered(path):
     folder = ServiceFolder(path)
     log = Log(folder.log)
     try:
-        state, notes, _ = recover(folder, log, Snapshots(folder.snapshots), None)
+        state, notes, _ = recover(folder, log, None)
         return restored(state), notes
     finally:
         log.close()

@@ -20,8 +20,7 @@ from clasher.flow.state import ROLES, Figures, FlowState, Meter
 from clasher.io.connectors.files import FileSink
 from clasher.io.protocol import Caller, Chunk, Party, Sink, Source
 from clasher.model import Clasher
-from clasher.runtime.folder import check_settings, new_model
-from clasher.runtime.snapshots import InitialModel
+from clasher.runtime.snapshots import InitialModel, check_settings, new_model
 from clasher.settings import Settings
 from clasher.text.analyzer import Tokenizer
 
@@ -45,10 +44,10 @@ class Flow:
         documents (``Settings.pending``).
     letters
         The sink of arrivals that are not records; by default a file in the folder.
-    settings, begin_with
+    settings, initial_model
         The model of a new folder: its settings, or the model itself.
-    initial_model
-        The file of ``begin_with``, noted in a new folder.
+    origin
+        The file of ``initial_model``, noted in a new folder.
     tokenizer
         The function that splits text, if the model has one.
     options
@@ -80,8 +79,8 @@ class Flow:
         labels: Source | None = None,
         letters: Sink | None = None,
         settings: Settings | None = None,
-        begin_with: Clasher | None = None,
-        initial_model: InitialModel | None = None,
+        initial_model: Clasher | None = None,
+        origin: InitialModel | None = None,
         tokenizer: Tokenizer | None = None,
         options: FlowOptions | None = None,
         on_note: Callable[[str], object] = lambda line: None,
@@ -91,8 +90,7 @@ class Flow:
         self._path, self._tokenizer = folder, tokenizer
         self._documents, self._labels = documents, labels
         self._given, self._letters = outlets, letters
-        self._settings, self._begin_with = settings, begin_with
-        self._initial_model = initial_model
+        self._settings, self._initial_model, self._origin = settings, initial_model, origin
         self._on_note, self._on_progress = on_note, on_progress
         self._patience = Patience(self._note_trouble, self.options.give_up)
         sinks = [outlet.sink for outlet in outlets] + ([] if letters is None else [letters])
@@ -143,9 +141,9 @@ class Flow:
     def _open(self) -> None:
         """Load the snapshot that counts, and open every stream at its position."""
         if self._folder.is_new:
-            model = self._begin_with or new_model(self._settings or Settings())
+            model = self._initial_model or new_model(self._settings or Settings())
             self._check_pending(model)
-            self._state = self._folder.begin(model, self._initial_model)
+            self._state = self._folder.begin(model, self._origin)
             self._recognise(self._state)
         else:
             recover = partial(self._folder.recover, self._party, self._caller, self._recognise)

@@ -24,8 +24,7 @@ from clasher.errors import FolderError, StreamError
 from clasher.flow.state import FlowState
 from clasher.io.protocol import Caller, Party, Source
 from clasher.model import Clasher
-from clasher.runtime.folder import LockedFolder
-from clasher.runtime.snapshots import MODEL, InitialModel, Snapshots
+from clasher.runtime.snapshots import MODEL, InitialModel, LockedFolder
 from clasher.text.analyzer import Tokenizer
 
 OPTION = "--new-stream"
@@ -39,15 +38,14 @@ class FlowFolder(LockedFolder):
     ) -> None:
         if Path(path, "log.sqlite").exists():
             raise FolderError(f"{path}: is the folder of a service; name another one")
-        super().__init__(path)
+        super().__init__(path, tokenizer)
         self._remember = remember
-        self._snapshots = Snapshots(self.snapshots, tokenizer)
         self.dead_letters = self.path / "dead-letters.jsonl"
         self.notes: list[str] = []  # about damaged snapshots
 
     @property
     def is_new(self) -> bool:
-        return not self._snapshots.versions() and not list(self.snapshots.glob("*.damaged"))
+        return not self.snapshots.versions() and not self.snapshots.damaged()
 
     def runner(self) -> str:
         """Return the name of this folder's user for brokers, drawn once."""
@@ -56,11 +54,11 @@ class FlowFolder(LockedFolder):
             durable.replace_bytes(path, f"clasher-{secrets.token_hex(8)}\n".encode())
         return path.read_text(encoding="ascii").strip()
 
-    def begin(self, model: Clasher, initial_model: InitialModel | None = None) -> FlowState:
-        if initial_model is not None:
-            initial_model.keep(self.path)
+    def begin(self, model: Clasher, origin: InitialModel | None = None) -> FlowState:
+        if origin is not None:
+            origin.keep(self.path)
         state = FlowState(model, self._remember)
-        self._snapshots.write(state)
+        self.snapshots.write(state)
         self._link_model(0)
         return state
 
@@ -71,11 +69,11 @@ class FlowFolder(LockedFolder):
         recognise: Callable[[FlowState], object] = lambda state: None,
     ) -> FlowState:
         """Load the snapshot that counts; ``recognise`` finds the streams in it."""
-        prepared = self._snapshots.prepared()
+        prepared = self.snapshots.prepared()
         committed = None if party is None else party.committed(caller)
         if prepared is not None:
             self._decide(prepared, party, committed)
-        state, self.notes = self._snapshots.load(self._revive)
+        state, self.notes = self.snapshots.load(self._revive)
         if state is None:
             raise FolderError(
                 f"{self.path}: no snapshot is intact: {'; '.join(self.notes)}. Restore the folder "
@@ -91,20 +89,20 @@ class FlowFolder(LockedFolder):
         """Save the next snapshot (first phase); without a party it counts at once."""
         state.seq += 1
         if party is None:
-            self._snapshots.write(state)
+            self.snapshots.write(state)
             self._link_model(state.seq)
         else:
             state.agreed[party.name] = state.seq
-            self._snapshots.prepare(state)
+            self.snapshots.prepare(state)
 
     def confirm(self, state: FlowState) -> None:
         """Make the prepared snapshot count, because the other party agreed (second phase)."""
-        self._snapshots.confirm(state.seq)
+        self.snapshots.confirm(state.seq)
         self._link_model(state.seq)
 
     def discard(self) -> None:
-        if (prepared := self._snapshots.prepared()) is not None:
-            self._snapshots.discard(prepared)
+        if (prepared := self.snapshots.prepared()) is not None:
+            self.snapshots.discard(prepared)
 
     def _decide(self, prepared: int, party: Party | None, committed: int | None) -> None:
         if party is None:
@@ -113,9 +111,9 @@ class FlowFolder(LockedFolder):
                 f"go on with the streams of the last run first"
             )
         if committed == prepared:
-            self._snapshots.confirm(prepared)
+            self.snapshots.confirm(prepared)
         else:
-            self._snapshots.discard(prepared)
+            self.snapshots.discard(prepared)
 
     def _compare(self, state: FlowState, party: Party, committed: int) -> None:
         expected = state.agreed.get(party.name, 0)
@@ -143,7 +141,7 @@ class FlowFolder(LockedFolder):
             raise FolderError(f"{self.path}: {error}") from error
 
     def _link_model(self, number: int) -> None:
-        self._snapshots.link_model(number, self.path / MODEL)
+        self.snapshots.link_model(number, self.path / MODEL)
 
 
 def recognise(

@@ -18,8 +18,7 @@ from clasher.flow.windows import JoinWindow, Seen
 from clasher.io.protocol import Position
 from clasher.model import Clasher
 from clasher.runtime import quality
-from clasher.runtime.judged import Identities, Judged
-from clasher.runtime.quality import Quality
+from clasher.runtime.judged import Judged
 
 FORMAT: Final = 2  # of ``FlowState.to_plain``: 1 had no number, and no identities of streams
 ROLES: Final = ("documents", "labels")
@@ -41,11 +40,12 @@ class Counts:
 
 
 class FlowState(Judged):
-    """A model with the state that a flow keeps beside it."""
+    """A model with the state that a flow keeps beside it; ``seq`` is 0 in a new folder."""
+
+    kept = ("seq", "turn", "arrived", "positions", "sinks", "streams", "agreed")
 
     def __init__(self, model: Clasher, remember: int) -> None:
         super().__init__(model, JUDGED)
-        self.seq = 0  # the number of the snapshot; 0 in a new folder
         self.turn = 0  # how many turns the sources have had
         # Arrivals of documents and of labels since the folder was made: a turn ends at each
         # multiple of its length, however a broker cuts its answers.
@@ -60,13 +60,9 @@ class FlowState(Judged):
         self.window = JoinWindow(model.settings.pending)
 
     def to_plain(self) -> dict[str, Any]:
-        return {
-            "format": FORMAT, "seq": self.seq, "turn": self.turn, "arrived": self.arrived,
-            "positions": self.positions, "sinks": self.sinks,
-            "streams": self.streams, "agreed": self.agreed, "counts": asdict(self.counts),
-            "labels": self.labels.to_plain(), "quality": self.quality.to_plain(),
-            "seen": self.seen.to_plain(), "seen_labels": self.seen_labels.to_plain(),
-            "window": self.window.to_plain(),
+        return super().to_plain() | {
+            "format": FORMAT, "counts": asdict(self.counts), "seen": self.seen.to_plain(),
+            "seen_labels": self.seen_labels.to_plain(), "window": self.window.to_plain(),
         }  # fmt: skip
 
     @classmethod
@@ -77,14 +73,9 @@ class FlowState(Judged):
                 f"reads {FORMAT}): install that version"
             )
         state = cls(model, remember)
-        state.seq, state.turn = plain["seq"], plain["turn"]
-        state.arrived = plain.get("arrived", [0, 0])
-        state.positions, state.sinks = plain["positions"], plain["sinks"]
-        older = {"documents": dict.fromkeys(state.positions), "labels": {}}
-        state.streams = plain.get("streams", older)
-        state.agreed, state.counts = plain["agreed"], Counts(**plain["counts"])
-        state.labels = Identities.of(plain["labels"])
-        state.quality = Quality.of(plain["quality"], JUDGED)
+        streams = {"documents": dict.fromkeys(plain["positions"]), "labels": {}}
+        state.restore({"arrived": [0, 0], "streams": streams} | plain)  # older ones lack these
+        state.counts = Counts(**plain["counts"])
         state.seen = Seen.of(plain["seen"], remember)
         state.seen_labels = Seen.of(plain["seen_labels"], remember)
         state.window = JoinWindow.of(plain["window"], model.settings.pending)

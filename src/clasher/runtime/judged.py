@@ -8,7 +8,8 @@ a label that bears the name now takes precedence.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeAlias
 
 from clasher.errors import LabelCapacityError
 from clasher.labels import LabelSets
@@ -23,14 +24,14 @@ Labels: TypeAlias = list[str] | dict[str, bool] | None
 MOST_FORMER = 10_000  # former names that are remembered
 
 
+@dataclass
 class Identities:
     """The numbers of labels, their former names, and which of them are pinned."""
 
-    def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
-        self.former: dict[str, int] = {}
-        self.pinned: set[int] = set()
-        self.last = 0
+    numbers: dict[str, int] = field(default_factory=dict)
+    former: dict[str, int] = field(default_factory=dict)
+    pinned: set[int] = field(default_factory=set)
+    last: int = 0
 
     def adopt(self, names: Iterable[str]) -> None:
         for name in names:
@@ -94,27 +95,39 @@ class Identities:
             del self.former[next(iter(self.former))]
 
     def to_plain(self) -> dict[str, Any]:
-        pinned = sorted(self.pinned)
-        return {"numbers": self.numbers, "former": self.former, "pinned": pinned, "last": self.last}
+        return {**vars(self), "pinned": sorted(self.pinned)}
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> Identities:
-        labels = cls()
-        numbers: dict[str, int] = plain["numbers"]
-        labels.numbers = dict(zip(settled_names(numbers), numbers.values(), strict=True))
-        labels.former = dict(plain["former"])
-        labels.pinned, labels.last = set(plain["pinned"]), plain["last"]
-        return labels
+        names, numbers = settled_names(plain["numbers"]), plain["numbers"].values()
+        own = dict(zip(names, numbers, strict=True))
+        return cls(own, dict(plain["former"]), set(plain["pinned"]), plain["last"])
 
 
 class Judged:
-    """A model with the numbers of its labels and the quality of its predictions."""
+    """A model with the numbers of its labels and the quality of its predictions.
+
+    A snapshot holds the model and ``to_plain``; ``kept`` names attributes that need no conversion.
+    """
+
+    kept: ClassVar[tuple[str, ...]] = ("seq",)
 
     def __init__(self, model: Clasher, pane: int = PANE) -> None:
         self.model = model
+        self.seq = 0  # the version of a snapshot
         self.labels = Identities()
         self.labels.adopt(model.labels)
         self.quality = Quality(pane)
+
+    def to_plain(self) -> dict[str, Any]:
+        own = {name: getattr(self, name) for name in self.kept}
+        return own | {"labels": self.labels.to_plain(), "quality": self.quality.to_plain()}
+
+    def restore(self, plain: dict[str, Any]) -> None:
+        for name in self.kept:
+            setattr(self, name, plain[name])
+        self.labels = Identities.of(plain["labels"])
+        self.quality = Quality.of(plain["quality"], self.quality.pane)
 
     def step(
         self, hashed: Hashed, sets: LabelSets, ids: Sequence[Id | None] | None = None

@@ -1,12 +1,13 @@
-"""Snapshots: the model and its state as of one version, each in a folder of its own.
+"""Data folders and their snapshots: the model and its state as of one version.
 
-A snapshot is written under another name, flushed and renamed, so it exists whole or not at all. Two
-are kept: if one is damaged, the other is used. A *prepared* snapshot is on disk but does not count
-until another party (a broker) has agreed to it.
+A snapshot is a folder. It is written under another name, flushed and renamed, so it exists whole or
+not at all. Two are kept: if one is damaged, the other is used. A *prepared* snapshot is on disk but
+does not count until another party (a broker) has agreed to it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import logging
 import os
@@ -14,13 +15,15 @@ import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from clasher import durable
 from clasher.errors import ClasherError, FolderError, SettingError
 from clasher.model import Clasher
+from clasher.runtime.judged import Judged
+from clasher.settings import Settings
 from clasher.text.analyzer import Tokenizer
 
 KEPT = 2
@@ -30,15 +33,6 @@ DAMAGED, PREPARED = ".damaged", ".prepared"
 T = TypeVar("T")
 
 logger = logging.getLogger("clasher.service")
-
-
-class Snapshotted(Protocol):
-    """A model with state that a snapshot can hold; ``to_plain`` has the version as ``seq``."""
-
-    seq: int
-    model: Clasher
-
-    def to_plain(self) -> dict[str, Any]: ...
 
 
 class DamagedSnapshotError(ClasherError):
@@ -58,14 +52,17 @@ class Snapshots:
         """Return the versions that have a snapshot, newest first."""
         return sorted((int(path.name) for path in self.folder.glob("[0-9]" * 16)), reverse=True)
 
-    def write(self, state: Snapshotted) -> int:
+    def damaged(self) -> list[Path]:
+        return sorted(self.folder.glob(f"*{DAMAGED}"))
+
+    def write(self, state: Judged) -> int:
         """Write a snapshot; return the version up to which the log is no longer needed."""
         target = self._path(state.seq)
         if not target.exists():
             self._make(state, target)
         return self._delete_old()
 
-    def prepare(self, state: Snapshotted) -> None:
+    def prepare(self, state: Judged) -> None:
         """Write a snapshot that does not count yet: ``confirm`` or ``discard`` it later."""
         self._make(state, self._path(state.seq).with_suffix(PREPARED))
 
@@ -104,7 +101,7 @@ class Snapshots:
         """Give a snapshot's model another name; replacing that file leaves the snapshot intact."""
         durable.link(self.model_file(version), path)
 
-    def _make(self, state: Snapshotted, target: Path) -> None:
+    def _make(self, state: Judged, target: Path) -> None:
         scratch = target.with_suffix(".tmp")
         scratch.mkdir()
         state.model.save(scratch / MODEL)
@@ -116,7 +113,7 @@ class Snapshots:
 
     def _delete_old(self) -> int:
         versions = self.versions()
-        for damaged in sorted(self.folder.glob(f"*{DAMAGED}"))[:-1]:
+        for damaged in self.damaged()[:-1]:
             shutil.rmtree(damaged)
         for version in versions[KEPT:]:
             durable.delete_folder(self._path(version))
@@ -152,6 +149,53 @@ def file_digest(path: Path, size: int = 32) -> str:
     """Return the BLAKE2b digest of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=size)).hexdigest()
+
+
+class LockedFolder:
+    """A folder that one process uses at a time, with snapshots in it.
+
+    The operating system locks an open file: the lock ends when the process ends, and not before.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], tokenizer: Tokenizer | None = None) -> None:
+        self.path = Path(path).absolute()
+        try:
+            durable.make_folder(self.path)
+            self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise FolderError(f"{path}: cannot be a data folder: {error.strerror}") from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(self._lock, 32, 0).decode("ascii", "replace").strip()
+            os.close(self._lock)
+            raise FolderError(
+                f"{path}: in use by process {holder or '(unknown)'}; stop that process first, or "
+                f"name another folder"
+            ) from error
+        os.ftruncate(self._lock, 0)
+        os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
+        durable.make_folder(self.path / "snapshots")
+        self.snapshots = Snapshots(self.path / "snapshots", tokenizer)
+
+    def close(self) -> None:
+        os.close(self._lock)
+
+
+def new_model(settings: Settings) -> Clasher:
+    """Make an empty model with these settings."""
+    return Clasher(**{name: getattr(settings, name) for name in settings.__dataclass_fields__})
+
+
+def check_settings(
+    folder: Path, model: Clasher, settings: Settings | None, remedy: str = "name another folder"
+) -> None:
+    """Refuse settings that differ from those of the folder's model."""
+    if settings is not None and (names := model.settings.differences(settings)):
+        raise SettingError(
+            f"{folder}: its model was made with other settings ({', '.join(names)}); leave them "
+            f"out to go on with it, or {remedy}"
+        )
 
 
 class InitialModel(msgspec.Struct, frozen=True):

@@ -24,7 +24,6 @@ from clasher.errors import ConflictError, LabelError, ServiceError, SettingError
 from clasher.evaluate import process_memory
 from clasher.runtime.judged import Labels
 from clasher.runtime.quality import figures
-from clasher.runtime.snapshots import Snapshots
 from clasher.service import checks, structs, views
 from clasher.service.answers import Answer
 from clasher.service.documents import DocumentQueue, Leases, PredictedDocument
@@ -124,7 +123,7 @@ class Engine:
         accept_loss: bool = False,
     ) -> None:
         self.options = EngineOptions() if options is None else options
-        self._clock, self._tokenizer, self._on_failure = clock, tokenizer, on_failure
+        self._clock, self._on_failure = clock, on_failure
         self._timer, self._started = timer, timer()
         self._predicted, self._predicted_lock = 0, threading.Lock()
         self.failure: str | None = None
@@ -132,15 +131,14 @@ class Engine:
         self._arriving: list[str] = []  # models that no entry names yet
         self._leftover: list[Callable[[Log], object]] = []
         self._is_closed = False
-        self.folder = ServiceFolder(folder)
+        self.folder = ServiceFolder(folder, tokenizer)
         log: Log | None = None
         try:
             if not accept_loss:
                 self.folder.check_log_exists()
             self._log = log = Log(self.folder.log, accept_loss=accept_loss, timer=timer)
-            snapshots = Snapshots(self.folder.snapshots, tokenizer)
             state, notes, self.replayed = recover(
-                self.folder, log, snapshots, settings, tokenizer, is_stopping, accept_loss
+                self.folder, log, settings, is_stopping, accept_loss
             )
             self._queue = DocumentQueue(self.options.awaiting)
             self._queue.load(log.documents(), log.elapsed())
@@ -157,7 +155,7 @@ class Engine:
         self._events = Events(clock)
         self._admission = Admission(self.options.waiting_requests, self.options.waiting_bytes)
         self._learner = Learner(
-            self._copies, snapshots, self._queue, self._events, self.options,
+            self._copies, self.folder.snapshots, self._queue, self._events, self.options,
             self._compact, self._mark_refused, self._fail,
         )  # fmt: skip
         self._writer = Writer(log, self._queue, self.options, self._learner.put, self._fail)
@@ -403,7 +401,7 @@ class Engine:
 
         Labels of the same names keep their numbers; quality restarts.
         """
-        digest = self.folder.receive_model(source, self._tokenizer, self._arriving.append)
+        digest = self.folder.receive_model(source, self._arriving.append)
         body = Replace(digest)
         try:
             future = self._submit(lambda log, seq: body, body, who, key)

@@ -7,15 +7,13 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Collection
-from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
 from clasher import durable
 from clasher.errors import FolderError, ModelFileError, StoppedError
 from clasher.model import Clasher
-from clasher.runtime.folder import LockedFolder, check_settings, new_model
-from clasher.runtime.snapshots import Snapshots, file_digest
+from clasher.runtime.snapshots import LockedFolder, check_settings, file_digest, new_model
 from clasher.service.log import ACCEPT, RESTORE, Log, Replace
 from clasher.service.options import default_settings
 from clasher.service.state import Refusals, ServiceState
@@ -29,21 +27,20 @@ DIGEST = 16  # bytes of the digest that names a replacing model
 class ServiceFolder(LockedFolder):
     """The data folder of a service: the log, snapshots, and models that replaced others."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], tokenizer: Tokenizer | None = None) -> None:
         if Path(path, "runner").exists():
             raise FolderError(f"{path}: is the folder of clasher run; name another one")
-        super().__init__(path)
+        super().__init__(path, tokenizer)
+        self.tokenizer = tokenizer
         self.log = self.path / "log.sqlite"
         self.models = self.path / "models"  # those that replaced others
         durable.make_folder(self.models)
 
     def check_log_exists(self) -> None:
-        if not self.log.exists() and any(self.snapshots.glob("[0-9]" * 16)):
+        if not self.log.exists() and self.snapshots.versions():
             raise FolderError(f"{self.log}: missing, although there are snapshots; {ACCEPT}")
 
-    def receive_model(
-        self, source: BinaryIO, tokenizer: Tokenizer | None, on_arrival: Callable[[str], None]
-    ) -> str:
+    def receive_model(self, source: BinaryIO, on_arrival: Callable[[str], None]) -> str:
         """Save an intact model file under its digest, which ``on_arrival`` gets before."""
         scratch = self.models / f"{secrets.token_hex(8)}.tmp"
         hashed = hashlib.blake2b(digest_size=DIGEST)
@@ -52,7 +49,7 @@ class ServiceFolder(LockedFolder):
                 while piece := source.read(PIECE):
                     hashed.update(piece)
                     file.write(piece)
-            Clasher.load(scratch, tokenizer=tokenizer)
+            Clasher.load(scratch, tokenizer=self.tokenizer)
             digest = hashed.hexdigest()
             on_arrival(digest)
             durable.rename(scratch, self.models / f"{digest}.clasher")
@@ -60,11 +57,11 @@ class ServiceFolder(LockedFolder):
             scratch.unlink(missing_ok=True)
         return digest
 
-    def load_model(self, digest: str, tokenizer: Tokenizer | None) -> Clasher:
+    def load_model(self, digest: str) -> Clasher:
         path = self.models / f"{digest}.clasher"
         try:
             if file_digest(path, DIGEST) == digest:
-                return Clasher.load(path, tokenizer=tokenizer)
+                return Clasher.load(path, tokenizer=self.tokenizer)
             why = "it is not the file that was sent"
         except (ModelFileError, OSError) as error:
             why = str(error)
@@ -84,9 +81,7 @@ class ServiceFolder(LockedFolder):
 def recover(
     folder: ServiceFolder,
     log: Log,
-    snapshots: Snapshots,
     settings: Settings | None,
-    tokenizer: Tokenizer | None = None,
     is_stopping: Callable[[], bool] = bool,
     accept_loss: bool = False,
 ) -> tuple[ServiceState, list[str], int]:
@@ -95,10 +90,10 @@ def recover(
     Return the state, notes for people, and the number of replayed entries. Raises ``StoppedError``
     if ``is_stopping`` returns true meanwhile: nothing is lost, and the next start begins again.
     """
-    models = partial(folder.load_model, tokenizer=tokenizer)
-    state, notes = snapshots.load(lambda plain, model: ServiceState.of(plain, model, models))
+    models = folder.load_model
+    state, notes = folder.snapshots.load(lambda plain, model: ServiceState.of(plain, model, models))
     if state is None:
-        state = ServiceState(_first_model(log, settings, tokenizer, notes), models)
+        state = ServiceState(_first_model(log, settings, folder.tokenizer, notes), models)
     remedy = "rebuild the model with them: clasher replay"
     check_settings(folder.path, state.model, settings, remedy)
     if accept_loss and log.next_seq <= state.seq:
@@ -109,7 +104,7 @@ def recover(
     replayed = _replay(log, state, is_stopping)
     for scratch in folder.models.glob("*.tmp"):
         scratch.unlink()
-    folder.drop_models(log, min(snapshots.versions(), default=0))
+    folder.drop_models(log, min(folder.snapshots.versions(), default=0))
     return state, notes, replayed
 
 

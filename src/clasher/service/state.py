@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from clasher.errors import LabelCapacityError, LabelError, NotLearntError
 from clasher.labels import LabelSets
 from clasher.model import Clasher
-from clasher.runtime.judged import Identities, Judged, Labels
+from clasher.runtime.judged import Judged, Labels
 from clasher.runtime.quality import Quality
 from clasher.service.log import Entry, Feedback, Learn, Relabel, Replace
 from clasher.text.hashing import Hashed
@@ -29,12 +29,14 @@ Models: TypeAlias = Callable[[str], Clasher]
 
 
 class ServiceState(Judged):
-    """A model with the state that a service keeps beside it."""
+    """A model with the state that a service keeps beside it; ``seq`` is the last log entry."""
+
+    kept = ("seq", "learned", "taught")
 
     def __init__(self, model: Clasher, models: Models | None = None) -> None:
         super().__init__(model)
         self.models = models
-        self.seq = self.learned = self.taught = 0
+        self.learned = self.taught = 0
         self.rung: dict[int, float] = {}  # the times of alarms, by the number of their document
 
     def apply(self, entries: Sequence[Entry], prepared: Prepared | None = None) -> Refusals:
@@ -169,11 +171,7 @@ class ServiceState(Judged):
         self.model.pinned = {names[number] for number in self.labels.pinned}
 
     def to_plain(self) -> dict[str, Any]:
-        return {
-            "seq": self.seq, "learned": self.learned, "taught": self.taught,
-            "labels": self.labels.to_plain(), "quality": self.quality.to_plain(),
-            "rung": list(self.rung.items()),
-        }  # fmt: skip
+        return super().to_plain() | {"rung": list(self.rung.items())}
 
     def copy(self) -> ServiceState:
         return ServiceState.of(self.to_plain(), self.model.copy(), self.models)
@@ -183,9 +181,7 @@ class ServiceState(Judged):
         cls, plain: dict[str, Any], model: Clasher, models: Models | None = None
     ) -> ServiceState:
         state = cls(model, models)
-        state.seq, state.learned, state.taught = plain["seq"], plain["learned"], plain["taught"]
-        state.labels = Identities.of(plain["labels"])
-        state.quality = Quality.of(plain["quality"])
+        state.restore(plain)
         state.rung = dict(plain["rung"])
         state._pin_in_model()
         return state

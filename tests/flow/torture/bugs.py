@@ -47,7 +47,7 @@ def newest_snapshot() -> None:
     """Use the newest snapshot, even if the broker has not agreed to it."""
 
     def believing(self: FlowFolder, prepared: int, party: Any, committed: Any) -> None:
-        self._snapshots.confirm(prepared)
+        self.snapshots.confirm(prepared)
         self._link_model(prepared)
 
     FlowFolder._decide = believing  # type: ignore[method-assign]
@@ -56,7 +56,7 @@ def newest_snapshot() -> None:
 
 def oldest_snapshot() -> None:
     """Discard a prepared snapshot, even if the broker has agreed to it."""
-    FlowFolder._decide = lambda self, prepared, *more: self._snapshots.discard(prepared)  # type: ignore[method-assign]
+    FlowFolder._decide = lambda self, prepared, *more: self.snapshots.discard(prepared)  # type: ignore[method-assign]
     FlowFolder._compare = lambda *given: None  # type: ignore[method-assign]
 
 

@@ -36,10 +36,9 @@ from clasher.errors import FolderError, SettingError
 from clasher.labels import UNLABELLED, LabelSets
 from clasher.model import Clasher
 from clasher.runtime import deltas
-from clasher.runtime.folder import LockedFolder, check_settings
 from clasher.runtime.judged import Identities, Judged
 from clasher.runtime.quality import Quality, figures
-from clasher.runtime.snapshots import MODEL, InitialModel, Snapshots
+from clasher.runtime.snapshots import MODEL, InitialModel, LockedFolder, Snapshots, check_settings
 from clasher.text.analyzer import Tokenizer
 
 Write: TypeAlias = Callable[[DataFrame, int], object]
@@ -182,9 +181,9 @@ def stream(
     if tokenizer is None:
         analyzer = settings.get("analyzer") if model is None else model.settings.analyzer
         tokenizer = getattr(analyzer, "tokenizer", None)
-    opened = LockedFolder(folder)
+    opened = LockedFolder(folder, tokenizer)
+    snapshots = opened.snapshots
     try:
-        snapshots = Snapshots(opened.snapshots, tokenizer)
         learnt = _restored(snapshots, opened.path, model, settings)
         if learnt is None:
             if initial_model is not None:
