@@ -8,6 +8,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -149,7 +150,8 @@ def test_a_full_queue_refuses_requests(folder: Path, monkeypatch: pytest.MonkeyP
 
         served.engine._writer.call(slow_disk)
         assert begun.wait(PATIENCE)  # otherwise the next ones may be written before
-        served.engine._admission.most = 3
+        few = replace(served.engine.options, waiting_requests=3)
+        monkeypatch.setattr(served.engine._writer, "_options", few)
         waiting = [served.engine.learn([Document(text="a", labels=["x"])]) for _ in range(3)]
         answer = served.client.post("/v1/learn", json={"text": "a", "labels": ["x"]})
         assert answer.status_code == 503

@@ -22,8 +22,7 @@ from hypothesis.stateful import (
 
 from clasher.errors import LabelError, UnknownDocumentError
 from clasher.service import recovery
-from clasher.service.answers import Answer
-from clasher.service.documents import DocumentQueue
+from clasher.service.documents import Answer, DocumentQueue
 from clasher.service.engine import Engine
 from clasher.service.options import EngineOptions
 from clasher.service.structs import Document

@@ -14,7 +14,7 @@ from clasher.errors import ConflictError, FolderError, RefusedError
 from clasher.service.documents import DocumentQueue
 from clasher.service.engine import Engine
 from clasher.service.export import read_folder
-from clasher.service.log import Log
+from clasher.service.log import SEAL, Log
 from clasher.service.options import QueueBounds
 from clasher.service.recovery import ServiceFolder, recover
 from clasher.settings import Settings
@@ -327,8 +327,8 @@ def test_a_folder_of_the_previous_format_opens(before, clock):
 
 
 def test_the_conversion_of_the_previous_format_can_be_interrupted(before, monkeypatch):
-    monkeypatch.setattr(Log, "_seal_entries", lambda self: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
+    monkeypatch.setattr("clasher.service.log.SEAL", SEAL + "SELECT 1 FROM nowhere")
+    with pytest.raises(FolderError, match="nowhere"):
         Engine(before)
     monkeypatch.undo()
     with Engine(before) as engine:

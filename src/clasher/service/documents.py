@@ -1,4 +1,4 @@
-"""Predicted documents: the queue that keeps them for feedback, and leases for those who teach.
+"""Predicted documents: the queue that keeps them for feedback, leases, and answers.
 
 The queue is bounded by number, bytes and age; it lives in memory and is on disk about a second
 later. People are asked about uncertain, diverse and random documents of a random sample of the
@@ -12,21 +12,20 @@ import random
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from hashlib import blake2b
 from itertools import accumulate, islice, takewhile, zip_longest
-from typing import TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from clasher.errors import ConflictError, FolderError, UnknownDocumentError
 from clasher.runtime.judged import Labels
+from clasher.service.log import Feedback, Log
 from clasher.service.options import QueueBounds
-from clasher.service.structs import Leased, Reason, Recent, TeachItem
+from clasher.service.structs import Leased, Reason, Receipt, Recent, TeachItem
 
 OVERHEAD = 600  # bytes of a document beside its text
-
-# the id of a document; with the digest of its text if the id now stands for another text
-DocumentKey: TypeAlias = str | tuple[str, str]
 
 
 def digest_of(text: str) -> str:
@@ -62,10 +61,6 @@ class PredictedDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
         return digest_of(self.text)
 
     @property
-    def key(self) -> DocumentKey:
-        return (self.id, self.digest) if self.is_former else self.id
-
-    @property
     def size(self) -> int:
         return OVERHEAD + len(self.text)
 
@@ -86,17 +81,18 @@ _decoder = msgspec.msgpack.Decoder(PredictedDocument)
 
 
 class DocumentQueue:
-    """The predicted documents, by id, in order of arrival; safe to use from any thread."""
+    """The predicted documents in order of arrival; safe to use from any thread."""
 
     def __init__(self, bounds: QueueBounds) -> None:
         self.bounds = bounds
         self.dropped = 0
         self.lock = threading.RLock()
-        self._documents: OrderedDict[DocumentKey, PredictedDocument] = OrderedDict()  # by seq
+        self._documents: OrderedDict[int, PredictedDocument] = OrderedDict()  # by seq
+        # by id: the current document, after those with former texts that are leased
+        self._texts: dict[str, list[PredictedDocument]] = {}
         self._bytes = 0
         self._last = self._written = 0  # documents after number ``_written`` were never written
-        self._former: dict[str, list[DocumentKey]] = {}  # by id: leased with a former text
-        self._touched: dict[DocumentKey, None] = {}
+        self._touched: set[int] = set()
         self._replaced: list[int] = []
         self._has_dropped = False
 
@@ -113,8 +109,8 @@ class DocumentQueue:
                     ) from error
                 if document.since < 0:
                     document.since, document.holder, document.leased_until = now, None, 0.0
-                self._insert(document)
-                self._last = self._written = document.seq
+                self._insert(document, document.seq)
+                self._written = document.seq
             self._make_room()
 
     def add(self, documents: Iterable[PredictedDocument], now: float = 0.0) -> None:
@@ -126,9 +122,12 @@ class DocumentQueue:
         with self.lock:
             for document in documents:
                 document.since = now
-                if document.id in self._documents:
-                    self._replace(document)
-                self._append(document)
+                old = self.find(document.id)
+                if old is not None:
+                    self._replace(old, document)
+                self._insert(document, self._last + 1)
+                if old is not None:  # write it in the commit that deletes the old one
+                    self._touched.add(document.seq)
             self._make_room()
 
     def expire(self, now: float) -> None:
@@ -140,10 +139,11 @@ class DocumentQueue:
 
     def find(self, name: str, digest: str | None = None) -> PredictedDocument | None:
         """Find a document by id, and by the digest of its text; without one, the last text."""
-        found = self._documents.get(name)
-        if digest is None or (found is not None and found.digest == digest):
-            return found
-        return self._documents.get((name, digest))
+        with self.lock:
+            for one in reversed(self._texts.get(name, ())):
+                if one.digest == digest if digest is not None else not one.is_former:
+                    return one
+        return None
 
     def find_shown(self, name: str, digest: str | None, who: str, now: float) -> PredictedDocument:
         if digest is not None:
@@ -163,11 +163,10 @@ class DocumentQueue:
         return self.get(name)
 
     def held(self, name: str, who: str) -> list[PredictedDocument]:
-        """Return the unanswered documents of an id that a person holds."""
+        """Return the unanswered documents of an id that a person holds, the current one first."""
         with self.lock:
-            keys: list[DocumentKey] = [name, *self._former.get(name, ())]
-            found = [self._documents[key] for key in keys if key in self._documents]
-            return [one for one in found if one.holder == who and one.taught is None]
+            texts = reversed(self._texts.get(name, ()))
+            return [one for one in texts if one.holder == who and one.taught is None]
 
     def get(self, name: str) -> PredictedDocument:
         found = self.find(name)
@@ -182,8 +181,8 @@ class DocumentQueue:
     def touch(self, document: PredictedDocument) -> None:
         """Note that a document has changed, so that it is written again."""
         with self.lock:
-            if self._documents.get(document.key) is document:
-                self._touched[document.key] = None
+            if self._documents.get(document.seq) is document:
+                self._touched.add(document.seq)
 
     def newest(self, most: int) -> list[PredictedDocument]:
         with self.lock:
@@ -195,7 +194,7 @@ class DocumentQueue:
             return [one for one in self._documents.values() if self.is_open(one, now)]
 
     def is_open(self, document: PredictedDocument, now: float) -> bool:
-        is_current = self._documents.get(document.id) is document
+        is_current = self._documents.get(document.seq) is document and not document.is_former
         return is_current and document.taught is None and document.leased_until <= now
 
     def take_changes(self, most: int) -> tuple[list[tuple[int, bytes]], list[int], int]:
@@ -205,16 +204,16 @@ class DocumentQueue:
         together with the answer.
         """
         with self.lock:
-            changed = [self._documents[key] for key in self._touched]
+            changed = [self._documents[seq] for seq in sorted(self._touched)]
             if most:
                 newest_first = reversed(self._documents.values())
                 new = list(takewhile(lambda one: one.seq > self._written, newest_first))[::-1]
                 self._written = self._last if len(new) <= most else new[most].seq - 1
                 changed += new[:most]
             rows = {one.seq: _encoder.encode(one) for one in changed}
-            oldest = next((one.seq for one in self._documents.values()), self._last + 1)
+            oldest = next(iter(self._documents), self._last + 1)
             changes = list(rows.items()), self._replaced, oldest if self._has_dropped else 0
-            self._touched, self._replaced, self._has_dropped = {}, [], False
+            self._touched, self._replaced, self._has_dropped = set(), [], False
             return changes
 
     @property
@@ -233,11 +232,9 @@ class DocumentQueue:
         with self.lock:
             return sum(document.leased_until > now for document in self._documents.values())
 
-    def _replace(self, document: PredictedDocument) -> None:
+    def _replace(self, old: PredictedDocument, document: PredictedDocument) -> None:
         """Take out the document of the same id; its answer and lease stay if the text is equal."""
-        old = self._documents.pop(document.id)
-        self._forget(document.id, old)
-        self._replaced.append(old.seq)
+        self._remove(old)
         is_leased = old.leased_until > document.since
         if old.text == document.text:
             document.taught, document.taught_by = old.taught, old.taught_by
@@ -246,41 +243,38 @@ class DocumentQueue:
             if is_leased:
                 document.take_prediction(old)
         elif is_leased:
+            if (same := self.find(old.id, old.digest)) is not None:
+                self._remove(same)
             old.is_former = True
-            if (same := self._documents.pop(old.key, None)) is not None:
-                self._forget(old.key, same)
-                self._replaced.append(same.seq)
-            self._append(old)
-            self._touched[old.key] = None
-        self._touched[document.id] = None  # write it in the commit that deletes the old one
+            self._insert(old, self._last + 1)
+            self._touched.add(old.seq)
 
-    def _append(self, document: PredictedDocument) -> None:
-        self._last += 1
-        document.seq = self._last
-        self._insert(document)
-
-    def _insert(self, document: PredictedDocument) -> None:
-        self._documents[document.key] = document
+    def _insert(self, document: PredictedDocument, seq: int) -> None:
+        document.seq = self._last = seq
+        self._documents[seq] = document
+        self._texts.setdefault(document.id, []).append(document)
         self._bytes += document.size
-        if document.is_former:
-            self._former.setdefault(document.id, []).append(document.key)
 
-    def _forget(self, key: DocumentKey, document: PredictedDocument) -> None:
+    def _remove(self, document: PredictedDocument) -> None:
+        del self._documents[document.seq]
+        self._replaced.append(document.seq)
+        self._forget(document)
+
+    def _forget(self, document: PredictedDocument) -> None:
         self._bytes -= document.size
-        self._touched.pop(key, None)
-        if document.is_former:
-            self._former[document.id].remove(key)
-            if not self._former[document.id]:
-                del self._former[document.id]
+        self._touched.discard(document.seq)
+        self._texts[document.id].remove(document)
+        if not self._texts[document.id]:
+            del self._texts[document.id]
 
     def _make_room(self) -> None:
         while len(self._documents) > self.bounds.documents or self._bytes > self.bounds.bytes:
             self._drop_oldest()
 
     def _drop_oldest(self) -> None:
-        key, document = self._documents.popitem(last=False)
+        _, document = self._documents.popitem(last=False)
         self.dropped += document.taught is None and not document.is_former
-        self._forget(key, document)
+        self._forget(document)
         self._has_dropped = True
 
 
@@ -399,3 +393,74 @@ def is_fair(reason: Reason | None) -> bool:
 
 def _best(document: PredictedDocument) -> str:
     return next(iter(document.probabilities), "")
+
+
+class Answer:
+    """An answer to a document in the queue, or the undo of one; ``settle`` it when it is done."""
+
+    def __init__(self, queue: DocumentQueue) -> None:
+        self._queue = queue
+        self._changed: tuple[PredictedDocument, Labels, int | None] | None = None
+        self._seq = 0
+
+    def give(
+        self, find: Callable[[], PredictedDocument], labels: Labels, log: Log, seq: int
+    ) -> Feedback:
+        """Make the entry for an answer, from the labels that the document has by now."""
+        document = find()
+        before, after = document.taught, combine(document.taught, labels)
+        self._change(document, after, seq)
+        return Feedback(
+            id=document.id, text=document.text, predicted=document.labels, before=before,
+            after=after, is_judged=is_fair(document.reason), version=document.version,
+        )  # fmt: skip
+
+    def undo(self, version: int, log: Log, seq: int) -> Feedback:
+        entry = log.row(version)
+        answer = None if entry is None else entry.body
+        if not isinstance(answer, Feedback):
+            raise UnknownDocumentError(
+                f"version {version} is no answer to a document, or no longer in the log"
+            )
+        document = self._queue.find(answer.id, digest_of(answer.text)) or self._queue.get(answer.id)
+        if document.taught_by != version:
+            raise ConflictError(
+                f"document {answer.id!r} was answered again since version {version}; undo version "
+                f"{document.taught_by}"
+            )
+        self._change(document, answer.before, seq)
+        return replace(answer, before=answer.after, after=answer.before, undoes=version)
+
+    def _change(self, document: PredictedDocument, labels: Labels, seq: int) -> None:
+        with self._queue.lock:
+            self._changed, self._seq = (document, document.taught, document.taught_by), seq
+            document.taught, document.taught_by = labels, seq
+            document.holder, document.leased_until = None, 0.0
+            self._queue.touch(document)
+
+    def settle(self, future: Future[Receipt]) -> None:
+        if self._changed is None or future.exception() is None:
+            return
+        document, taught, taught_by = self._changed
+        with self._queue.lock:
+            if document.taught_by == self._seq:
+                document.taught, document.taught_by = taught, taught_by
+                self._queue.touch(document)
+
+
+def combine(before: Labels, now: Labels) -> Labels:
+    """Combine the labels of two answers to one document.
+
+    >>> combine({"oil": True}, {"gold": False})
+    {'oil': True, 'gold': False}
+    >>> combine(["oil", "gold"], {"gold": False, "gas": True})
+    ['oil', 'gas']
+    >>> combine({"oil": True}, ["gold"])
+    ['gold']
+    """
+    if not isinstance(now, dict) or before is None:
+        return now
+    if isinstance(before, dict):
+        return {**before, **now}
+    yes = [name for name in before if now.get(name, True)]
+    return yes + [name for name, is_so in now.items() if is_so and name not in before]

@@ -25,17 +25,14 @@ from clasher.evaluate import process_memory
 from clasher.runtime.judged import Labels
 from clasher.runtime.quality import figures
 from clasher.service import checks, structs, views
-from clasher.service.answers import Answer
-from clasher.service.documents import DocumentQueue, Leases, PredictedDocument
+from clasher.service.documents import Answer, DocumentQueue, Leases, PredictedDocument
 from clasher.service.events import Events, Subscription
 from clasher.service.export import lessons
-from clasher.service.learner import Copies, Learner
 from clasher.service.log import Body, DatabaseError, Entry, Learn, Log, Relabel, Replace, open_error
 from clasher.service.options import EngineOptions
 from clasher.service.recovery import ServiceFolder, recover
-from clasher.service.state import Refusals
 from clasher.service.structs import Document, Leased, Receipt, TeachItem
-from clasher.service.writer import Admission, Request, Writer
+from clasher.service.threads import Copies, Learner, Request, Writer
 from clasher.settings import Settings
 from clasher.text import label_names
 from clasher.text.analyzer import Tokenizer
@@ -129,7 +126,6 @@ class Engine:
         self.failure: str | None = None
         self._failure_lock = threading.Lock()
         self._arriving: list[str] = []  # models that no entry names yet
-        self._leftover: list[Callable[[Log], object]] = []
         self._is_closed = False
         self.folder = ServiceFolder(folder, tokenizer)
         log: Log | None = None
@@ -153,10 +149,9 @@ class Engine:
         self._copies = Copies(state)
         self._leases = Leases(self._queue, self.options.lease_seconds, self._predict_again)
         self._events = Events(clock)
-        self._admission = Admission(self.options.waiting_requests, self.options.waiting_bytes)
         self._learner = Learner(
             self._copies, self.folder.snapshots, self._queue, self._events, self.options,
-            self._compact, self._mark_refused, self._fail,
+            self._compact, lambda work: self._writer.call(work, is_late=True), self._fail,
         )  # fmt: skip
         self._writer = Writer(log, self._queue, self.options, self._learner.put, self._fail)
         for thread in (self._learner.thread, self._writer.thread):
@@ -304,8 +299,8 @@ class Engine:
                 awaiting_most=options.awaiting.documents,
                 awaiting_dropped=self._queue.dropped,
                 leased=self._queue.leased(self._log.elapsed()),
-                waiting_requests=len(self._admission),
-                waiting_most=self._admission.most,
+                waiting_requests=len(self._writer),
+                waiting_most=options.waiting_requests,
                 subscribers=len(self._events),
                 subscribers_dropped=self._events.dropped,
                 snapshot_version=self._learner.snapshot_version,
@@ -485,12 +480,7 @@ class Engine:
             checks.check_name("key", key)
         digest = b"" if key is None else blake2b(raw, digest_size=16).digest()
         request = Request(who, self._clock(), len(raw), prepare, key, digest)
-        self._admission.admit(request)
-        try:
-            self._writer.put(request)
-        except StoppedError as error:
-            request.future.set_exception(error)
-            raise
+        self._writer.put(request)
         return request.future
 
     def _check_alive(self) -> None:
@@ -499,24 +489,10 @@ class Engine:
         if self._is_closed:
             raise StoppedError("the service is closed")
 
-    def _compact(self, through: int) -> None:
+    def _compact(self, through: int, log: Log) -> None:
         """Shorten the log behind the oldest snapshot."""
-
-        def compact(log: Log) -> None:
-            log.compact(through, self.options.log_bytes)
-            self.folder.drop_models(log, through, self._arriving)
-
-        self._call_later(compact)
-
-    def _mark_refused(self, refusals: Refusals) -> None:
-        self._call_later(lambda log: log.mark_refused(refusals))
-
-    def _call_later(self, work: Callable[[Log], object]) -> None:
-        """Have the writer do some work; ``close`` does it if the writer has ended."""
-        try:
-            self._writer.call(work)
-        except StoppedError:
-            self._leftover.append(work)
+        log.compact(through, self.options.log_bytes)
+        self.folder.drop_models(log, through, self._arriving)
 
     # ── failure and end ──────────────────────────────────────────────────────────────────────
 
@@ -530,7 +506,7 @@ class Engine:
                 f"that was acknowledged is kept. Check that the disk works and has room, then "
                 f"start again."
             )
-        self._admission.reject_all(StoppedError(self.failure))
+        self._writer.reject_all(StoppedError(self.failure))
         self._events.close()
         self._writer.close()
         self._learner.put(None)
@@ -546,8 +522,7 @@ class Engine:
             thread.join()
         self._events.close()
         if self.failure is None:
-            for work in self._leftover:
-                work(self._log)
+            self._writer.do_jobs()
             self._log.close()
         else:
             self._log.abandon()

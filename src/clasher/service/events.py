@@ -19,12 +19,9 @@ MOST = 64  # subscribers
 class Subscription:
     """The events of one subscriber; ``notify``, from another thread, must return at once."""
 
-    def __init__(self, events: Events, notify: Callable[[], None] | None, buffer: int) -> None:
-        self._source = events
-        self._notify = notify
-        self._buffer = buffer
+    def __init__(self, came: threading.Condition, notify: Callable[[], None] | None) -> None:
+        self._came, self._notify = came, notify
         self._events: deque[Event] = deque()
-        self._came = threading.Condition()
         self.is_over = False  # no more events come: the service closed, or the buffer was full
 
     def take(self) -> list[Event]:
@@ -39,30 +36,27 @@ class Subscription:
             self._came.wait_for(lambda: bool(self._events) or self.is_over, timeout)
             return self._events.popleft() if self._events else None
 
-    def put(self, event: Event) -> bool:
-        """Add an event; return False if the buffer is full. Adjacent ``learned`` events merge."""
+    def put(self, event: Event) -> None:
+        """Add an event; end if the buffer is full. Adjacent ``learned`` events merge."""
         with self._came:
             if self._events and self._events[-1].kind == event.kind == LEARNED:
                 documents = self._events.pop().data["documents"] + event.data["documents"]
                 event = replace(event, data={**event.data, "documents": documents})
-            if len(self._events) >= self._buffer:
-                return False
-            self._events.append(event)
-            self._came.notify_all()
-        if self._notify is not None:
-            self._notify()
-        return True
-
-    def end(self) -> None:
-        with self._came:
-            self.is_over = True
-            self._came.notify_all()
-        if self._notify is not None:
-            self._notify()
+            if len(self._events) < BUFFER:
+                self._events.append(event)
+                self._wake()
+            else:
+                self.close()
 
     def close(self) -> None:
-        self._source.remove(self)
-        self.end()
+        with self._came:
+            self.is_over = True
+            self._wake()
+
+    def _wake(self) -> None:
+        self._came.notify_all()
+        if self._notify is not None:
+            self._notify()
 
 
 class Events:
@@ -70,51 +64,37 @@ class Events:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
+        self._came = threading.Condition()
         self._subscriptions: list[Subscription] = []
-        self._number = 0
         self._is_closed = False
-        self.dropped = 0
+        self._number = self.dropped = 0
 
-    def subscribe(
-        self, notify: Callable[[], None] | None = None, buffer: int = BUFFER
-    ) -> Subscription:
+    def subscribe(self, notify: Callable[[], None] | None = None) -> Subscription:
         """Subscribe to all events from now on; the oldest of too many subscribers is dropped."""
-        subscription = Subscription(self, notify, buffer)
-        with self._lock:
-            if self._is_closed:
-                subscription.is_over = True
-                return subscription
+        subscription = Subscription(self._came, notify)
+        with self._came:
+            subscription.is_over = self._is_closed
+            self._subscriptions = [one for one in self._subscriptions if not one.is_over]
+            if len(self._subscriptions) == MOST:
+                self._subscriptions.pop(0).close()
+                self.dropped += 1
             self._subscriptions.append(subscription)
-            surplus = self._subscriptions[:-MOST]
-        for late in surplus:
-            self._drop(late)
         return subscription
 
     def publish(self, kind: str, **data: Any) -> None:
-        with self._lock:
+        with self._came:
             self._number += 1
             event = Event(number=self._number, at=self._clock(), kind=kind, data=data)
-            subscriptions = list(self._subscriptions)
-        for subscription in subscriptions:
-            if not subscription.put(event):
-                self._drop(subscription)
-
-    def remove(self, subscription: Subscription) -> None:
-        with self._lock:
-            if subscription in self._subscriptions:
-                self._subscriptions.remove(subscription)
+            for subscription in self._subscriptions:
+                if not subscription.is_over:
+                    subscription.put(event)
+                    self.dropped += subscription.is_over
 
     def __len__(self) -> int:
-        return len(self._subscriptions)
+        return sum(not subscription.is_over for subscription in self._subscriptions)
 
     def close(self) -> None:
-        with self._lock:
+        with self._came:
             self._is_closed = True
-            subscriptions, self._subscriptions = self._subscriptions, []
-        for subscription in subscriptions:
-            subscription.end()
-
-    def _drop(self, subscription: Subscription) -> None:
-        self.dropped += 1
-        subscription.close()
+            for subscription in self._subscriptions:
+                subscription.close()

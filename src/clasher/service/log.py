@@ -125,6 +125,14 @@ ENTRIES = (
 )
 KEYS = "SELECT CAST(key AS BLOB), seq, at, CAST(digest AS BLOB), crc FROM keys"
 DOCUMENTS = "SELECT seq, CAST(body AS BLOB), crc FROM documents"
+SEAL = """
+UPDATE keys SET at = 0.0;
+UPDATE keys SET crc = checksum(x'', CAST(key AS BLOB), seq, at, CAST(digest AS BLOB));
+UPDATE documents SET crc = checksum(CAST(body AS BLOB), seq);
+UPDATE entries SET crc = checksum(
+    CAST(body AS BLOB), seq, at, CAST(who AS BLOB), CAST(refused AS BLOB)
+);
+"""
 
 RESTORE = "restore the folder from a backup"
 ACCEPT = f"{RESTORE}, or go on with what is left: clasher serve --accept-loss"
@@ -146,17 +154,16 @@ class Note(NamedTuple):
 class Mark:
     """The mark of a log. It keeps the last two notes, so that a torn write leaves one."""
 
-    def __init__(self, path: Path, log: bytes) -> None:
+    def __init__(self, path: Path, log: bytes, slot: int) -> None:
         self.path = path
-        self._log = log
-        self._slot = _newest(path.read_bytes())
+        self._log, self._slot = log, slot
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
         self._is_flushed = True
 
     @classmethod
     def create(cls, path: Path, log: bytes, commits: int = 0) -> Mark:
         durable.replace_bytes(path, _sealed(Note(log, commits, False)).ljust(SLOT, b"\0") * 2)
-        return cls(path, log)
+        return cls(path, log, slot=0)
 
     def note(self, commits: int, *, is_open: bool) -> None:
         """Write the number of commits; ``flush`` makes it survive a power cut."""
@@ -185,37 +192,27 @@ class Mark:
             self._descriptor = -1
 
 
-def read_mark(path: Path) -> Note | None:
-    """Read the newest note of a mark; None if there is no mark."""
+def read_mark(path: Path) -> tuple[Note, int] | None:
+    """Read the newest note of a mark, and its slot; None if there is no mark."""
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
         return None
-    note = _read_slot(raw, _newest(raw))
-    if note is None:
+    found = []
+    for slot in range(2):
+        sealed = raw[slot * SLOT :][: MARK.size + CRC.size]
+        if len(sealed) == MARK.size + CRC.size and sealed.startswith(MAGIC):
+            note = Note(*MARK.unpack_from(sealed)[1:])
+            if sealed == _sealed(note):
+                found.append((note, slot))
+    if not found:
         raise FolderError(f"{path}: the mark of the log is damaged")
-    return note
-
-
-def _newest(raw: bytes) -> int:
-    first, second = _read_slot(raw, 0), _read_slot(raw, 1)
-    if first is None or second is None:
-        return int(first is None)
-    return int((second.commits, not second.is_open) > (first.commits, not first.is_open))
+    return max(found, key=lambda one: (one[0].commits, not one[0].is_open))
 
 
 def _sealed(note: Note) -> bytes:
     content = MARK.pack(MAGIC, *note)
     return content + CRC.pack(crc32(content))
-
-
-def _read_slot(raw: bytes, slot: int) -> Note | None:
-    content = raw[slot * SLOT :][: MARK.size]
-    claimed = raw[slot * SLOT + MARK.size :][: CRC.size]
-    if len(content) < MARK.size or CRC.pack(crc32(content)) != claimed:
-        return None
-    magic, *note = MARK.unpack(content)
-    return Note(*note) if magic == MAGIC else None
 
 
 class Log:
@@ -235,11 +232,11 @@ class Log:
         self.dropped_through = 0  # the last entry that was deleted
         self._mark_path = path.with_suffix(".mark")
         self._mark: Mark
-        noted = self._read_mark()
+        noted, slot = self._read_mark()
         is_new = not path.exists()
         try:
             self._db = apsw.Connection(str(path))
-            self._set_up(is_new, noted)
+            self._set_up(is_new, noted, slot)
             durable.flush_folder(path.parent)
             self._check_keys()
             sizes = self._db.execute("SELECT count(*), coalesce(sum(length(body)), 0) FROM entries")
@@ -252,7 +249,7 @@ class Log:
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────
 
-    def _set_up(self, is_new: bool, noted: Note | None) -> None:
+    def _set_up(self, is_new: bool, noted: Note | None, slot: int) -> None:
         pragma = self._db.pragma
         pragma("locking_mode", "exclusive")  # the index of the write-ahead log stays in memory
         if is_new:
@@ -279,7 +276,7 @@ class Log:
         if noted is None or self.notes:
             self._mark = Mark.create(self._mark_path, self._id, self._commits)
         else:
-            self._mark = Mark(self._mark_path, self._id)
+            self._mark = Mark(self._mark_path, self._id, slot)
         if not has_tables:
             with self.transaction():
                 self._db.execute(SCHEMA)
@@ -290,18 +287,16 @@ class Log:
             self._add_checksums(about)
         # a failed flush may have left pages in the system's memory only: write them again
         pragma("wal_checkpoint", "truncate")
-        if self.value("unsealed") is not None:
-            self._seal_entries()
 
-    def _read_mark(self) -> Note | None:
+    def _read_mark(self) -> tuple[Note | None, int]:
         """Read the mark; report files that it implies and that are missing."""
         try:
-            noted = read_mark(self._mark_path)
+            noted, slot = read_mark(self._mark_path) or (None, 0)
         except FolderError as error:
             self._report_loss(str(error))
-            return None
+            return None, 0
         if noted is None or not noted.commits:
-            return noted
+            return noted, slot
         wal = self.path.with_name(f"{self.path.name}-wal")
         if not self.path.exists():
             self._report_loss(f"{self.path}: the log is missing")
@@ -310,7 +305,7 @@ class Log:
                 f"{wal}: missing, although the service was not closed; it held the last changes "
                 f"that were acknowledged"
             )
-        return noted
+        return noted, slot
 
     def _read_values(self) -> dict[str, Any]:
         columns = [row[1] for row in self._db.execute("PRAGMA table_info(about)")]
@@ -355,39 +350,18 @@ class Log:
 
     def _add_checksums(self, about: dict[str, Any]) -> None:
         """Convert a log of the previous format; the age of keys and documents restarts at zero."""
+        self._db.create_scalar_function("crc32", crc32)
+        self._db.create_scalar_function("checksum", checksum)
+        damaged = "SELECT min(seq) FROM entries WHERE crc <> crc32(CAST(body AS BLOB))"
+        if (seq := self._db.execute(damaged).get) is not None:
+            self._damaged(f"entry {seq}")
         with self.transaction():
             for table in ("about", "keys", "documents"):
                 self._db.execute(f"ALTER TABLE {table} ADD COLUMN crc INTEGER")
             new = {"format": FORMAT, "id": self._id, "schema": self._schema()}
-            for name, value in (about | new | {"unsealed": self.next_seq - 1}).items():
+            for name, value in (about | new).items():
                 self.put_value(name, value)
-            self._db.execute("UPDATE keys SET at = 0.0")
-            keys = [(checksum(b"", *row[:4]), row[0].decode()) for row in self._db.execute(KEYS)]
-            self._db.executemany("UPDATE keys SET crc = ? WHERE key = ?", keys)
-            rows = [(checksum(body, seq), seq) for seq, body, _ in self._db.execute(DOCUMENTS)]
-            self._db.executemany("UPDATE documents SET crc = ? WHERE seq = ?", rows)
-
-    def _seal_entries(self) -> None:
-        after, last = 0, self.value("unsealed")
-        while after < last:
-            sealed = []
-            size = 0
-            query = f"{ENTRIES} WHERE seq > ? AND seq <= ? ORDER BY seq"
-            for seq, at, who, body, crc, refused in self._db.execute(query, (after, last)):
-                own = checksum(body, seq, at, who, refused)
-                if crc not in (own, crc32(body)):
-                    self._damaged(f"entry {seq}")
-                sealed.append((own, seq))
-                size += len(body)
-                if size > PAGE:
-                    break
-            if not sealed:
-                break
-            after = sealed[-1][1]
-            with self.transaction():
-                self._db.executemany("UPDATE entries SET crc = ? WHERE seq = ?", sealed)
-        with self.transaction():
-            self._db.execute("DELETE FROM about WHERE name = 'unsealed'")
+            self._db.execute(SEAL)
 
     def _report_loss(self, what: str) -> None:
         if not self._accept_loss:
@@ -519,14 +493,10 @@ class Log:
     def _check_keys(self) -> None:
         """Check all keys: a damaged one would not be found when its request is repeated."""
         rows = self._db.execute(KEYS)
-        damaged = [row[:2] for row in rows if checksum(b"", *row[:4]) != row[4]]
-        if damaged and not self._accept_loss:
-            self._damaged(f"idempotency key {damaged[0][0].decode(errors='replace')!r}", ACCEPT)
-        if damaged:
-            with self.transaction():
-                delete = "DELETE FROM keys WHERE CAST(key AS BLOB) = ? AND seq = ?"
-                self._db.executemany(delete, damaged)
-            self.notes.append(f"{self.path}: dropped {len(damaged)} damaged idempotency keys")
+        if damaged := [row[:2] for row in rows if checksum(b"", *row[:4]) != row[4]]:
+            first = f"idempotency key {damaged[0][0].decode(errors='replace')!r}"
+            delete = "DELETE FROM keys WHERE CAST(key AS BLOB) = ? AND seq = ?"
+            self._drop_damaged("idempotency keys", first, delete, damaged)
 
     def forget_keys(self, before: float, most: int) -> None:
         """Forget keys older than ``before`` (by ``elapsed``), and the oldest beyond ``most``."""
@@ -551,15 +521,20 @@ class Log:
         for seq, body, crc in self._db.execute(f"{DOCUMENTS} ORDER BY seq"):
             if checksum(body, seq) == crc:
                 found.append(body)
-            elif self._accept_loss:
-                damaged.append(seq)
             else:
-                self._damaged(f"document {seq} of the queue", ACCEPT)
+                damaged.append((seq,))
         if damaged:
-            with self.transaction():
-                self.drop_documents(damaged, 0)
-            self.notes.append(f"{self.path}: dropped {len(damaged)} damaged documents of the queue")
+            what, first = "documents of the queue", f"document {damaged[0][0]} of the queue"
+            self._drop_damaged(what, first, "DELETE FROM documents WHERE seq = ?", damaged)
         return found
+
+    def _drop_damaged(self, what: str, first: str, delete: str, damaged: list[Any]) -> None:
+        """Delete damaged rows, if their loss is accepted."""
+        if not self._accept_loss:
+            self._damaged(first, ACCEPT)
+        with self.transaction():
+            self._db.executemany(delete, damaged)
+        self.notes.append(f"{self.path}: dropped {len(damaged)} damaged {what}")
 
     # ── named values ─────────────────────────────────────────────────────────────────────────
 

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from clasher.learning.explain import Explanation
+from clasher.model import Clasher
 from clasher.runtime.quality import NONE, PANE, estimate_f1, figures
 from clasher.service import structs
 from clasher.service.documents import PredictedDocument
+from clasher.service.log import Feedback
 from clasher.service.state import ServiceState
 from clasher.service.structs import Document
 
@@ -24,6 +26,7 @@ RECENT = 20  # documents of a label
 TO_TEACH = 5
 STRETCHES = 1000  # of an explained text, for one label
 LEFT_OUT = "words left out"
+SHOWN = 200  # characters of a changed document
 
 
 def predict(
@@ -199,3 +202,35 @@ def alarms(state: ServiceState, untaught: Sequence[PredictedDocument]) -> list[s
 
 def _share(own: int, documents: int) -> float | None:
     return own / documents if documents >= PANE else None
+
+
+def compare(
+    before: Clasher,
+    after: Clasher,
+    recent: Sequence[PredictedDocument],
+    answers: Sequence[Feedback],
+) -> list[structs.Changes]:
+    """Return what each answer has changed: predictions of it and of recent documents."""
+    texts = [answer.text for answer in answers] + [document.text for document in recent]
+    old, new = before.decide_many(texts), after.decide_many(texts)
+    otherwise = [
+        structs.Otherwise(
+            id=document.id, text=document.text[:SHOWN],
+            before=sorted(old[0][place]), after=sorted(new[0][place]),
+        )
+        for place, document in enumerate(recent, len(answers))
+        if old[0][place] != new[0][place]
+    ]  # fmt: skip
+    changes = []
+    for answer, was, now in zip(answers, old[1], new[1], strict=False):
+        named = dict.fromkeys([*answer.predicted, *(answer.before or ()), *(answer.after or ())])
+        first = dict(zip(before.labels, was.tolist(), strict=True))
+        then = dict(zip(after.labels, now.tolist(), strict=True))
+        changes.append(
+            structs.Changes(
+                probabilities=[(name, first.get(name, 0.0), then.get(name, 0.0)) for name in named],
+                threshold=(before.threshold, after.threshold),
+                documents=[other for other in otherwise if other.id != answer.id],
+            )
+        )
+    return changes

@@ -14,7 +14,7 @@ from clasher.runtime.snapshots import Snapshots
 from clasher.service import recovery
 from clasher.service.log import DatabaseError, Log
 from clasher.service.structs import Receipt
-from clasher.service.writer import Writer
+from clasher.service.threads import Writer
 
 
 def acknowledge_first() -> None:

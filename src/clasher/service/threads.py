@@ -1,0 +1,424 @@
+"""The two threads of a service: the writer owns the log, the learner the copies of the model.
+
+The writer saves many requests in one commit. While one commit waits for the disk, the next requests
+gather: the more requests, the fewer flushes each of them costs.
+
+The learner learns committed requests in batches. Readers use the front copy and the learner changes
+the back copy, so predictions never wait for learning. Each reader registers on its copy; after the
+learner has swapped the copies, it waits for the readers of the old front before it changes that
+(left-right, after Ramalhete and Correia, 2015).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from time import monotonic
+from typing import Any, BinaryIO
+
+import msgspec
+
+from clasher.errors import BusyError, ClasherError, ConflictError, RefusedError, StoppedError
+from clasher.runtime.snapshots import Snapshots
+from clasher.service.documents import DocumentQueue
+from clasher.service.events import LEARNED, Events
+from clasher.service.log import Body, Entry, Feedback, Learn, Log, Relabel, Replace, encode
+from clasher.service.options import EngineOptions
+from clasher.service.state import Prepared, Refusals, ServiceState, documents_of
+from clasher.service.structs import Changes, Receipt
+from clasher.service.views import compare
+
+RETRY_AFTER = 1.0  # seconds
+TOGETHER = 1024  # requests in one commit
+TOGETHER_BYTES = 8 * 2**20
+TICK = 1.0  # seconds until predicted documents are written
+FLUSHED = 5.0  # seconds between flushes of the mark
+SAVED = 600.0  # seconds until the running time of an idle log is written
+DOCUMENTS = 2000  # predicted documents to write in one commit
+FEW = 10  # predicted documents to write with any commit: more wait, and may be gone by then
+KEYS_CHECKED = 60.0  # seconds between two searches for expired keys
+BATCH = 2048  # documents to learn at a time
+
+
+@dataclass(eq=False)
+class Request:
+    """A request to write and to learn.
+
+    ``prepare`` makes the content of the entry, given the log and the entry's number. It is called
+    in the order of the log, so it sees the effect of all earlier requests.
+    """
+
+    who: str
+    at: float
+    size: int
+    prepare: Callable[[Log, int], Body]
+    key: str | None = None
+    digest: bytes = b""
+    future: Future[Receipt] = field(default_factory=Future)
+    entry: Entry | None = None  # on disk; None if the request repeats an earlier one
+    receipt: Receipt = field(default_factory=lambda: Receipt(version=0))
+    written: int = 0  # bytes of the entry
+
+
+class Writer:
+    """Write requests to the log, in order; refuse more than a bounded number and bytes of them.
+
+    ``hand_on`` gets committed requests, and None at the end; ``fail`` gets the first error, after
+    which nothing is written.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        queue: DocumentQueue,
+        options: EngineOptions,
+        hand_on: Callable[[list[Request] | None], None],
+        fail: Callable[[BaseException], None],
+    ) -> None:
+        self._log, self._queue, self._options = log, queue, options
+        self._hand_on, self._fail = hand_on, fail
+        self._came = threading.Condition()
+        self._inside: dict[Request, None] = {}  # accepted, but not answered yet
+        self._bytes = 0
+        self._requests: deque[Request] = deque()
+        self._jobs: deque[tuple[Callable[[Log], Any], Future[Any]]] = deque()
+        self._is_closing = False
+        self._keys_due = self._documents_due = 0.0
+        self._flush_due = monotonic() + FLUSHED
+        self._saved_at = log.elapsed()
+        self.thread = threading.Thread(target=self._run, name="clasher writer", daemon=True)
+
+    def put(self, request: Request) -> None:
+        """Accept a request, or raise ``BusyError``; a single one is always accepted."""
+        most, most_bytes = self._options.waiting_requests, self._options.waiting_bytes
+        with self._came:
+            self._check_open()
+            is_full = len(self) >= most or self._bytes + request.size > most_bytes
+            if is_full and self._inside:
+                raise BusyError(RETRY_AFTER)
+            self._inside[request] = None
+            self._bytes += request.size
+            request.future.set_running_or_notify_cancel()  # a written entry cannot be cancelled
+            request.future.add_done_callback(lambda _: self._leave(request))
+            self._requests.append(request)
+            self._came.notify()
+
+    def _leave(self, request: Request) -> None:
+        with self._came:
+            del self._inside[request]
+            self._bytes -= request.size
+
+    def __len__(self) -> int:
+        return len(self._inside)
+
+    def call(self, work: Callable[[Log], Any], *, is_late: bool = False) -> Future[Any]:
+        """Queue work with the log, to be done between two commits; late work, or at the end."""
+        future: Future[Any] = Future()
+        with self._came:
+            if not is_late:
+                self._check_open()
+            self._jobs.append((work, future))
+            self._came.notify()
+        return future
+
+    def _check_open(self) -> None:
+        if self._is_closing:
+            raise StoppedError("the service is closing")
+
+    def reject_all(self, error: Exception) -> None:
+        with self._came:
+            inside = list(self._inside)
+        for request in inside:
+            with suppress(InvalidStateError):  # answered meanwhile
+                request.future.set_exception(error)
+
+    def close(self) -> None:
+        with self._came:
+            self._is_closing = True
+            self._came.notify()
+
+    def _run(self) -> None:
+        try:
+            while self._turn():
+                pass
+            if self._queue.has_changes or self._log.elapsed() - self._saved_at >= TICK:
+                with self._log.transaction():
+                    self._write_documents(most=self._options.awaiting.documents)
+            self._log.flush_mark()
+            self._hand_on(None)
+        except BaseException as error:
+            self.close()
+            for _, future in self._jobs:
+                future.set_exception(StoppedError(f"the log has failed: {error}"))
+            self._fail(error)
+
+    def _turn(self) -> bool:
+        with self._came:
+            self._came.wait_for(
+                lambda: (
+                    self._requests or self._jobs or self._is_closing or self._are_documents_due()
+                ),
+                timeout=TICK,
+            )
+            requests: list[Request] = []
+            size = 0
+            while self._requests and len(requests) < TOGETHER:
+                size += self._requests[0].size
+                if requests and size > TOGETHER_BYTES:
+                    break
+                requests.append(self._requests.popleft())
+            goes_on = not self._is_closing or bool(self._requests)
+        if requests or self._queue.has_changes or self._log.elapsed() - self._saved_at >= SAVED:
+            self._commit(requests)
+        if monotonic() >= self._flush_due:
+            self._log.flush_mark()
+            self._flush_due = monotonic() + FLUSHED
+        self.do_jobs()
+        return goes_on
+
+    def do_jobs(self) -> None:
+        while self._jobs:
+            work, future = self._jobs[0]
+            try:
+                future.set_result(work(self._log))
+            except ClasherError as error:  # an error of the database ends the thread
+                future.set_exception(error)
+            self._jobs.popleft()
+
+    def _are_documents_due(self) -> bool:
+        return self._queue.behind > 0 and monotonic() >= self._documents_due
+
+    def _commit(self, requests: list[Request]) -> None:
+        with self._log.transaction():
+            committed = [request for request in requests if self._write(request)]
+            if (now := self._log.elapsed()) >= self._keys_due:
+                self._log.forget_keys(now - self._options.key_seconds, self._options.keys)
+                self._keys_due = now + KEYS_CHECKED
+            is_cheap = self._queue.behind <= FEW
+            self._write_documents(DOCUMENTS if is_cheap or self._are_documents_due() else 0)
+        self._saved_at = self._log.elapsed()
+        if committed:
+            self._hand_on(committed)
+
+    def _write(self, request: Request) -> bool:
+        """Write an entry, unless it repeats one; return False if the request is refused."""
+        try:
+            if request.key is not None and (used := self._log.key(request.key)) is not None:
+                request.receipt = self._repeated(request, *used)
+                return True
+            seq = self._log.next_seq
+            body = request.prepare(self._log, seq)
+        except ClasherError as error:
+            request.future.set_exception(error)
+            return False
+        raw = encode(body)
+        self._log.append(request.at, request.who, raw)
+        if request.key is not None:
+            self._log.add_key(request.key, seq, request.digest, self._log.elapsed())
+        request.entry = Entry(seq, request.at, request.who, body)
+        request.receipt, request.written = Receipt(version=seq), len(raw)
+        return True
+
+    def _repeated(self, request: Request, seq: int, digest: bytes) -> Receipt:
+        if digest != request.digest:
+            raise ConflictError(
+                f"the key {request.key!r} was used for another request; use a new key for each "
+                f"request, and the same one only to repeat it"
+            )
+        entry = self._log.row(seq)
+        if entry is not None and entry.refused is not None:
+            raise RefusedError(entry.refused)
+        return Receipt(version=seq, is_duplicate=True)
+
+    def _write_documents(self, most: int) -> None:
+        self._queue.expire(self._log.elapsed())
+        rows, gone, before = self._queue.take_changes(most)
+        self._log.drop_documents(gone, before)
+        self._log.put_documents(rows)
+        if len(rows) < most:  # none is left
+            self._documents_due = monotonic() + TICK
+
+
+class Copies:
+    """Two copies of a state: one to read while the other changes."""
+
+    def __init__(self, state: ServiceState) -> None:
+        self.front = state
+        self.back = state.copy()
+        self._readers = {id(self.front): 0, id(self.back): 0}
+        self._left = threading.Condition()
+
+    @contextmanager
+    def reading(self) -> Iterator[ServiceState]:
+        """Yield the front copy, which does not change during the block."""
+        with self._left:
+            state = self.front
+            self._readers[id(state)] += 1
+        try:
+            yield state
+        finally:
+            with self._left:
+                self._readers[id(state)] -= 1
+                if not self._readers[id(state)]:
+                    self._left.notify_all()
+
+    def swap(self) -> None:
+        """Show new readers the back copy; ``wait`` before you change the other one."""
+        with self._left:
+            self.front, self.back = self.back, self.front
+
+    def wait(self) -> None:
+        with self._left:
+            self._left.wait_for(lambda: not self._readers[id(self.back)])
+
+
+class Learner:
+    """Apply committed requests to both copies, acknowledge them, and write snapshots.
+
+    ``compact`` shortens the log up to a version, ``later`` has the writer do work with the log,
+    ``fail`` gets the first error, after which nothing is learnt.
+    """
+
+    def __init__(
+        self,
+        copies: Copies,
+        snapshots: Snapshots,
+        queue: DocumentQueue,
+        events: Events,
+        options: EngineOptions,
+        compact: Callable[[int, Log], object],
+        later: Callable[[Callable[[Log], object]], object],
+        fail: Callable[[BaseException], None],
+    ) -> None:
+        self._copies, self._snapshots, self._queue = copies, snapshots, queue
+        self._events, self._options = events, options
+        self._compact, self._later, self._fail = compact, later, fail
+        self._came = threading.Condition()
+        self._committed: deque[Request] = deque()
+        self._model_requests: deque[Future[BinaryIO]] = deque()
+        self._is_closing = False
+        self._documents = self._bytes = 0  # since the last snapshot
+        self.snapshot_version = max(snapshots.versions(), default=0)
+        self.thread = threading.Thread(target=self._run, name="clasher learner", daemon=True)
+
+    def put(self, committed: list[Request] | None) -> None:
+        """Queue requests that are on disk; None ends the thread."""
+        with self._came:
+            if committed is None:
+                self._is_closing = True
+            else:
+                self._committed.extend(committed)
+            self._came.notify()
+
+    def request_model(self) -> Future[BinaryIO]:
+        """Return the model as an open file, after all that is queued now."""
+        future: Future[BinaryIO] = Future()
+        with self._came:
+            if self._is_closing:
+                raise StoppedError("the service is closing")
+            self._model_requests.append(future)
+            self._came.notify()
+        return future
+
+    def _run(self) -> None:
+        try:
+            while self._turn():
+                pass
+            self._snapshot()
+        except BaseException as error:
+            self.put(None)
+            for future in self._model_requests:
+                future.set_exception(StoppedError(f"the snapshot could not be written: {error}"))
+            self._fail(error)
+
+    def _turn(self) -> bool:
+        with self._came:
+            self._came.wait_for(lambda: self._committed or self._model_requests or self._is_closing)
+            batch: list[Request] = []
+            documents = 0
+            while self._committed and documents < BATCH:
+                batch.append(self._committed.popleft())
+                documents += 0 if (entry := batch[-1].entry) is None else documents_of(entry)
+            requested = 0 if self._committed else len(self._model_requests)
+            goes_on = not self._is_closing or bool(self._committed)
+        if batch:
+            self._learn(batch)
+        if requested:
+            self._snapshot()
+            path = self._snapshots.model_file(self._copies.back.seq)
+            for _ in range(requested):
+                self._model_requests[0].set_result(path.open("rb"))
+                self._model_requests.popleft()
+        elif (
+            self._documents >= self._options.snapshot_documents
+            or self._bytes >= self._options.snapshot_bytes
+        ):
+            self._snapshot()
+        return goes_on
+
+    def _learn(self, batch: list[Request]) -> None:
+        """Change the back copy, swap, acknowledge, change the other copy in the same way."""
+        entries = [done.entry for done in batch if done.entry is not None]
+        prepared: Prepared = {}
+        refusals = self._copies.back.apply(entries, prepared)
+        changes: dict[int, Changes] = {}
+        answers = {one.seq: one.body for one in entries if isinstance(one.body, Feedback)}
+        if answers:
+            recent = self._queue.newest(self._options.recent_documents)
+            before, after = self._copies.front.model, self._copies.back.model
+            found = compare(before, after, recent, list(answers.values()))
+            changes = dict(zip(answers, found, strict=True))
+        if refusals:
+            self._later(lambda log: log.mark_refused(refusals))
+        self._copies.swap()
+        for done in batch:
+            self._acknowledge(done, refusals, changes)
+        self._copies.wait()
+        rung = self._copies.back.model.alarms[-1:]
+        self._copies.back.apply(entries, prepared)
+        self._publish(entries)
+        if self._copies.back.model.alarms[-1:] != rung:
+            self._events.publish("alarm", words=str(self._copies.back.model.alarms[-1]))
+        self._documents += sum(map(documents_of, entries))
+        self._bytes += sum(done.written for done in batch)
+
+    def _acknowledge(self, done: Request, refusals: Refusals, changes: dict[int, Changes]) -> None:
+        receipt, entry = done.receipt, done.entry
+        if entry is not None and entry.seq in refusals:
+            done.future.set_exception(RefusedError(refusals[entry.seq]))
+            return
+        if entry is not None and isinstance(body := entry.body, Learn):
+            receipt = msgspec.structs.replace(receipt, documents=len(body.documents))
+        elif entry is not None and isinstance(body := entry.body, Feedback):
+            receipt = msgspec.structs.replace(
+                receipt, documents=1, id=body.id, before=body.before, after=body.after,
+                changes=changes[entry.seq],
+            )  # fmt: skip
+        done.future.set_result(receipt)
+
+    def _publish(self, entries: Sequence[Entry]) -> None:
+        learned = sum(documents_of(entry) for entry in entries if isinstance(entry.body, Learn))
+        if learned:
+            self._events.publish(LEARNED, documents=learned, version=entries[-1].seq)
+        for entry in entries:
+            body = entry.body
+            if isinstance(body, Feedback):
+                self._events.publish("feedback", id=body.id, who=entry.who, version=entry.seq)
+            elif isinstance(body, Relabel):
+                self._events.publish("label", **msgspec.to_builtins(body), version=entry.seq)
+            elif isinstance(body, Replace):
+                self._events.publish("model", version=entry.seq)
+
+    def _snapshot(self) -> None:
+        """Write the back copy, so that predictions do not wait."""
+        state = self._copies.back
+        if state.seq != self.snapshot_version or not self._snapshots.versions():
+            self._later(partial(self._compact, self._snapshots.write(state)))
+            self.snapshot_version = state.seq
+            self._events.publish("snapshot", version=state.seq)
+        self._documents = self._bytes = 0
