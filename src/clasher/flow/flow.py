@@ -11,12 +11,12 @@ from functools import partial
 from typing import Any, Final
 
 from clasher.errors import CommitRefusedError, SettingError, StoppedError, StreamError
-from clasher.flow import learner
+from clasher.flow import windows
 from clasher.flow.folder import FlowFolder, recognise
 from clasher.flow.options import FlowOptions
 from clasher.flow.outlets import Outlet, Outlets
-from clasher.flow.reader import CommitRequest, Patience, Reader
-from clasher.flow.state import ROLES, Figures, FlowState, Meter
+from clasher.flow.reader import Patience, Reader
+from clasher.flow.state import ROLES, Documents, Figures, FlowState, Meter
 from clasher.io.connectors.files import FileSink
 from clasher.io.protocol import Caller, Chunk, Party, Sink, Source
 from clasher.model import Clasher
@@ -107,9 +107,13 @@ class Flow:
         self._news = 0  # arrivals since the last snapshot
         self._active_at = self._snapshot_at = self._snapshot_took = 0.0
 
-    def _prepare(self, chunk: Chunk) -> learner.Documents:
-        remember = self.options.remember
-        return learner.prepare(chunk, self._documents.name, self._state.model, remember)
+    def _prepare(self, chunk: Chunk) -> Documents:
+        """Hash and digest documents ahead of their turn."""
+        records, digests, labels = chunk.records, [b""] * len(chunk.records), list[bytes]()
+        if self.options.remember:
+            digests = windows.document_digests(records, self._documents.name)
+            labels = windows.label_set_digests(records.labels)
+        return Documents(chunk, self._state.model.hash_many(records.texts), digests, labels)
 
     @property
     def figures(self) -> Figures:
@@ -226,10 +230,10 @@ class Flow:
             raise
         if item is None:
             self._state.turn += 1
-        elif isinstance(item, CommitRequest):
+        elif isinstance(item, threading.Event):
             self._commit()
             with self._bell:
-                item.is_done = True
+                item.set()
                 self._bell.notify_all()
         else:
             self._process(reader, item)
@@ -253,10 +257,9 @@ class Flow:
         state.turn += before // turn != state.arrived[at] // turn  # the next source's turn
         self._news += max(1, arrivals)  # a new position alone is worth a snapshot, too
         if is_labels:
-            self._outlets.write_letters(learner.join(state, item, name))
+            self._outlets.write_letters(state.join(item, name))
         else:
-            joining = self._labels is not None
-            self._outlets.write(learner.learn(state, item, name, joining=joining))
+            self._outlets.write(state.learn(item, name, joining=self._labels is not None))
 
     # ── snapshots ────────────────────────────────────────────────────────────────────────────
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from clasher import durable
 from clasher.errors import FolderError, StreamError
@@ -73,7 +73,7 @@ class FlowFolder(LockedFolder):
         committed = None if party is None else party.committed(caller)
         if prepared is not None:
             self._decide(prepared, party, committed)
-        state, self.notes = self.snapshots.load(self._revive)
+        state, self.notes = self.snapshots.load(partial(FlowState.of, remember=self._remember))
         if state is None:
             raise FolderError(
                 f"{self.path}: no snapshot is intact: {'; '.join(self.notes)}. Restore the folder "
@@ -133,12 +133,6 @@ class FlowFolder(LockedFolder):
             f"{what}. Restore the other side of the two, or begin a new folder, and a new group, "
             f"with this model: --initial-model {self.path / MODEL}"
         )
-
-    def _revive(self, plain: dict[str, Any], model: Clasher) -> FlowState:
-        try:
-            return FlowState.of(plain, model, self._remember)
-        except FolderError as error:
-            raise FolderError(f"{self.path}: {error}") from error
 
     def _link_model(self, number: int) -> None:
         self.snapshots.link_model(number, self.path / MODEL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from clasher.errors import SettingError
+from clasher.errors import SettingError, require_positive
 
 EVERY: Final = 30.0  # seconds between two snapshots
 
@@ -47,8 +47,7 @@ class FlowOptions:
 
     def __post_init__(self) -> None:
         for name in ("chunk", "ahead", "snapshot_documents"):
-            if getattr(self, name) < 1:
-                raise SettingError.of(name, "at least 1", getattr(self, name), "FlowOptions")
+            require_positive("FlowOptions", name, getattr(self, name))
         for name in ("snapshot_seconds", "remember"):
             if (getattr(self, name) or 0) < 0:
                 raise SettingError.of(name, "0 or more", getattr(self, name), "FlowOptions")

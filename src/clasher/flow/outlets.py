@@ -23,9 +23,8 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from clasher.errors import SettingError
-from clasher.flow.learner import Predicted
 from clasher.flow.reader import Patience
-from clasher.flow.state import FlowState
+from clasher.flow.state import FlowState, Predicted
 from clasher.io.protocol import Caller, Output, Poison, Sink
 from clasher.io.records import Id
 from clasher.io.writers import letter

@@ -11,7 +11,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from clasher.errors import StoppedError, StreamError, UnreachableError
@@ -68,17 +67,11 @@ class Patience:
         return self.is_stopping
 
 
-@dataclass
-class CommitRequest:
-    """A source's request to commit all that it has delivered before it goes on."""
-
-    is_done: bool = False
-
-
 class Reader(Generic[T]):
     """Read a source ahead in a thread; the readers of a flow share the ``bell``.
 
-    If sources take turns of ``turn`` arrivals, no chunk crosses the end of a turn.
+    If sources take turns of ``turn`` arrivals, no chunk crosses the end of a turn. An event among
+    the chunks is a source's request to commit all that it has delivered; set it when that is done.
     """
 
     def __init__(
@@ -93,7 +86,7 @@ class Reader(Generic[T]):
         self.source = source
         self._prepare, self._bell, self._patience = prepare, bell, patience
         self._options = options
-        self._ready: deque[T | CommitRequest] = deque()
+        self._ready: deque[T | threading.Event] = deque()
         self._is_idle = self._has_ended = self._knows_end = self._is_closing = False
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
@@ -135,7 +128,7 @@ class Reader(Generic[T]):
     def has_something(self) -> bool:
         return bool(self._ready) or self._error is not None
 
-    def take(self) -> T | CommitRequest | None:
+    def take(self) -> T | threading.Event | None:
         """Take the next item, if any, or raise the thread's error; the caller holds the bell."""
         if self._ready:
             item = self._ready.popleft()
@@ -203,7 +196,7 @@ class Reader(Generic[T]):
             self._bell.wait_for(lambda: self._is_closing or len(self._ready) < self._options.ahead)
             return not self._is_closing
 
-    def _put(self, item: T | CommitRequest) -> None:
+    def _put(self, item: T | threading.Event) -> None:
         with self._bell:
             self._ready.append(item)
             self._is_idle = False
@@ -211,9 +204,9 @@ class Reader(Generic[T]):
 
     def _commit(self) -> None:
         """Have the flow commit all that was delivered; the source calls this."""
-        request = CommitRequest()
-        self._put(request)
+        is_done = threading.Event()
+        self._put(is_done)
         with self._bell:
-            self._bell.wait_for(lambda: request.is_done or self._is_closing)
-        if not request.is_done:
+            self._bell.wait_for(lambda: is_done.is_set() or self._is_closing)
+        if not is_done.is_set():
             raise StoppedError(f"{self.source.name}: the flow ended before the commit")

@@ -1,4 +1,4 @@
-"""The state of a flow as of one snapshot, and the figures that people and Prometheus read.
+"""The state of a flow: predict and learn documents, join labels to them, and measure it.
 
 The state depends on the arrivals and their order alone, not on the time of day or on how a source
 cuts arrivals into chunks. A backlog has one order, so a snapshot and the backlog after it give the
@@ -9,34 +9,47 @@ ends are ordered as new arrivals come; a restart may read them in another order.
 from __future__ import annotations
 
 import time
-from collections import deque
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from collections import Counter, deque
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
-from clasher.errors import FolderError
-from clasher.flow.windows import JoinWindow, Seen
-from clasher.io.protocol import Position
+import msgspec
+import numpy as np
+
+from clasher.errors import FolderError, LabelCapacityError, NotLearntError
+from clasher.flow.windows import JoinWindow, Seen, label_digests
+from clasher.io.protocol import Chunk, Poison, Position
+from clasher.io.records import Batch, Id
+from clasher.io.writers import sorted_lists
+from clasher.labels import UNLABELLED, LabelSets
 from clasher.model import Clasher
 from clasher.runtime import quality
 from clasher.runtime.judged import Judged
+from clasher.text.hashing import Hashed
 
 FORMAT: Final = 2  # of ``FlowState.to_plain``: 1 had no number, and no identities of streams
 ROLES: Final = ("documents", "labels")
+COUNTED: Final = ("documents", "labelled", "joined", "poison", "duplicates", "unmatched")
 JUDGED: Final = 1000  # documents in a pane: figures are about the last eight panes
 EVERY: Final = 0.5  # seconds between two readings
 RATE: Final = 10.0  # seconds over which documents per second are counted
 
 
-@dataclass
-class Counts:
-    """Counts since the folder was made; see ``Figures``."""
+class Documents(NamedTuple):
+    """A chunk of documents, hashed, with digests of the documents and their labels."""
 
-    documents: int = 0
-    labelled: int = 0
-    joined: int = 0
-    poison: int = 0
-    duplicates: int = 0
-    unmatched: int = 0
+    chunk: Chunk
+    hashed: Hashed
+    digests: list[bytes]
+    labels: list[bytes]
+
+
+class Predicted(NamedTuple):
+    """The outputs: documents with their predicted labels, and dead letters."""
+
+    records: Batch
+    labels: list[list[str]]
+    poison: list[Poison]
 
 
 class FlowState(Judged):
@@ -55,13 +68,13 @@ class FlowState(Judged):
         # the identity of each stream (``Source.identity``), by role and name
         self.streams: dict[str, dict[str, str | None]] = {role: {} for role in ROLES}
         self.agreed: dict[str, int] = {}  # the last snapshot that each party has agreed to
-        self.counts = Counts()
+        self.counts = Counter(dict.fromkeys(COUNTED, 0))  # since the folder was made
         self.seen, self.seen_labels = Seen(remember), Seen(remember)
         self.window = JoinWindow(model.settings.pending)
 
     def to_plain(self) -> dict[str, Any]:
         return super().to_plain() | {
-            "format": FORMAT, "counts": asdict(self.counts), "seen": self.seen.to_plain(),
+            "format": FORMAT, "counts": self.counts, "seen": self.seen.to_plain(),
             "seen_labels": self.seen_labels.to_plain(), "window": self.window.to_plain(),
         }  # fmt: skip
 
@@ -75,11 +88,106 @@ class FlowState(Judged):
         state = cls(model, remember)
         streams = {"documents": dict.fromkeys(plain["positions"]), "labels": {}}
         state.restore({"arrived": [0, 0], "streams": streams} | plain)  # older ones lack these
-        state.counts = Counts(**plain["counts"])
+        state.counts = Counter(plain["counts"])
         state.seen = Seen.of(plain["seen"], remember)
         state.seen_labels = Seen.of(plain["seen_labels"], remember)
         state.window = JoinWindow.of(plain["window"], model.settings.pending)
         return state
+
+    def learn(self, documents: Documents, source: str, *, joining: bool) -> Predicted:
+        """Predict and learn documents; if labels are ``joining`` them, unlabelled ones wait."""
+        records, hashed = documents.chunk.records, documents.hashed
+        places = self.seen.new(documents.digests, documents.labels)
+        if len(places) < len(records):  # the others came before with the same labels
+            self.counts["duplicates"] += len(records) - len(places)
+            records = records.only(places)
+            hashed = self.model.hash_many(records.texts)
+        if joining:
+            records = self._with_early_labels(records)
+        poison = list(documents.chunk.poison)
+        records, lists = self._learn(hashed, records, source, poison, joining)
+        is_labelled = records.labels.known != UNLABELLED
+        if joining:
+            for at in np.flatnonzero(~is_labelled).tolist():
+                self.window.predict(records.ids[at], lists[at])
+        self.counts["documents"] += len(records)
+        self.counts["labelled"] += int(np.count_nonzero(is_labelled))
+        self.counts["poison"] += len(poison)
+        self.positions[source] = documents.chunk.position
+        return Predicted(records, lists, poison)
+
+    def _with_early_labels(self, records: Batch) -> Batch:
+        if not self.window.early:
+            return records
+        sets = records.labels
+        found = {
+            at: labels
+            for at in np.flatnonzero(sets.known == UNLABELLED).tolist()
+            if (labels := self.window.take_labels(records.ids[at])) is not None
+        }
+        if not found:
+            return records
+        sets = LabelSets.of([found.get(at, sets.as_given(at)) for at in range(len(sets))])
+        return Batch(records.ids, records.texts, sets)
+
+    def _learn(
+        self, hashed: Hashed, records: Batch, source: str, poison: list[Poison], joining: bool
+    ) -> tuple[Batch, list[list[str]]]:
+        """Learn together; if there are too many labels, one by one without the offenders."""
+        sets = records.labels
+        ids = [str(own) for own in records.ids] if joining else None
+        try:
+            return records, sorted_lists(self.step(hashed, sets, ids))
+        except LabelCapacityError:
+            pass
+        kept, lists = [], []
+        for at, own in enumerate(records.ids):
+            one = slice(at, at + 1)
+            try:
+                step = self.step(hashed.part(at, at + 1), sets[one], ids and ids[one])
+            except LabelCapacityError as error:
+                poison.append(Poison(source, own, str(error), records.texts[at].as_py().encode()))
+            else:
+                lists += sorted_lists(step)
+                kept.append(at)
+        return records.only(kept), lists
+
+    def join(self, chunk: Chunk, source: str) -> list[Poison]:
+        """Learn the labels of waiting documents; return dead letters."""
+        records = chunk.records
+        poison = list(chunk.poison)
+        new = self.seen_labels.new(label_digests(records, source))
+        self.counts["duplicates"] += len(records) - len(new)
+        for at in new:
+            poison += self._join_one(records.ids[at], records.labels[at : at + 1], source)
+        self.counts["poison"] += len(poison)
+        self.positions[source] = chunk.position
+        return poison
+
+    def _join_one(self, own: Id, truth: LabelSets, source: str) -> list[Poison]:
+        labels = truth.as_given(0)
+        if labels is None:
+            return [Poison(source, own, "it has no labels")]
+        try:
+            self.model.learn_later(str(own), labels)
+        except NotLearntError:
+            plain = labels if isinstance(labels, dict) else sorted(labels)
+            if (gone := self.window.keep(own, plain, source)) is None:
+                return []
+            self.counts["unmatched"] += 1
+            name, (late, stream) = gone
+            problem = f"no document {name!r} came in time: {self.window.most:,} labels may wait"
+            return [Poison(stream, name, problem, msgspec.json.encode(late))]
+        except LabelCapacityError as error:
+            return [Poison(source, own, str(error))]
+        self.counts["joined"] += 1
+        self.adopt()
+        predicted = self.window.take_prediction(own)
+        if predicted is not None:
+            known = LabelSets.of([self.labels.known(predicted)])
+            self.quality.judge(truth, known, self.labels.number)
+        self.drop_evicted()
+        return []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,12 +251,12 @@ class Meter:
     def read(self, state: FlowState, lag: int | None, took: float) -> None:
         measures = quality.figures(state.quality.recent())
         self.figures = Figures(
-            **asdict(state.counts),
+            **state.counts,
             waiting=state.model.pending,
             early=state.window.early,
             labels=len(state.labels.numbers),
             lag=lag,
-            documents_per_second=self._rate(state.counts),
+            documents_per_second=self._rate(state.counts["documents"]),
             judged=measures.documents,
             micro_f1=measures.micro_f1.value,
             macro_f1=measures.macro_f1.value,
@@ -158,12 +266,12 @@ class Meter:
             troubles=self.troubles,
         )
 
-    def _rate(self, counts: Counts) -> float:
+    def _rate(self, documents: int) -> float:
         now = time.monotonic()
-        if self._points and counts.documents < self._points[-1][1]:
+        if self._points and documents < self._points[-1][1]:
             self._points.clear()  # the flow went back to a snapshot
-        self._points.append((now, counts.documents))
+        self._points.append((now, documents))
         while self._points[0][0] < now - RATE:
             self._points.popleft()
         seconds = now - self._points[0][0]
-        return (counts.documents - self._points[0][1]) / seconds if seconds else 0.0
+        return (documents - self._points[0][1]) / seconds if seconds else 0.0

@@ -11,12 +11,14 @@ from collections import OrderedDict, deque
 from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import repeat
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from clasher.io.records import Batch, Id, LabelValue
 from clasher.labels import UNLABELLED, LabelSets
+
+T = TypeVar("T")
 
 
 class JoinWindow:
@@ -32,10 +34,7 @@ class JoinWindow:
         return len(self._early)
 
     def predict(self, own: Id, labels: Sequence[str]) -> None:
-        self._predicted.pop(str(own), None)
-        self._predicted[str(own)] = labels
-        if len(self._predicted) > self.most:
-            self._predicted.popitem(last=False)
+        self._put(self._predicted, own, labels)
 
     def take_prediction(self, own: Id) -> Sequence[str] | None:
         return self._predicted.pop(str(own), None)
@@ -44,9 +43,12 @@ class JoinWindow:
         self, own: Id, labels: LabelValue, source: str
     ) -> tuple[str, tuple[LabelValue, str]] | None:
         """Let labels of a stream wait for their document; return those that had to make room."""
-        self._early.pop(str(own), None)
-        self._early[str(own)] = labels, source
-        return self._early.popitem(last=False) if len(self._early) > self.most else None
+        return self._put(self._early, own, (labels, source))
+
+    def _put(self, window: OrderedDict[str, T], own: Id, item: T) -> tuple[str, T] | None:
+        window[str(own)] = item
+        window.move_to_end(str(own))
+        return window.popitem(last=False) if len(window) > self.most else None
 
     def take_labels(self, own: Id) -> LabelValue | None:
         return self._early.pop(str(own), (None, ""))[0]

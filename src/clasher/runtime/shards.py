@@ -16,7 +16,7 @@ margin              the nearest regions; the two best labels; the labels that pa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -89,10 +89,7 @@ class Shard:
 
         Values: its nearness, its cosine, and the three cosines.
         """
-        labels = np.empty((hashed.documents, 4), np.int32)
-        values = np.empty((hashed.documents, 5))
-        ask_nearest(*self._asked(hashed), labels, values)
-        return Best(self._everywhere(labels), values)
+        return self._best(ask_nearest, hashed, 4, 5)
 
     def regions(self, regions: Labels) -> tuple[npt.NDArray[np.int64], Labels]:
         """Return the label sets of documents whose nearest region is in this shard, or −1."""
@@ -106,45 +103,43 @@ class Shard:
         return indptr, ids[: indptr[-1]]
 
     def linear(self, hashed: Hashed) -> Passed:
-        found = self._room(hashed)
-        ask_linear(*self._asked(hashed), *found)
-        return self._passed(found)
+        return self._passed(ask_linear, hashed)
 
     def scores(self, hashed: Hashed, near: Best) -> Best:
         """Return the two best labels here before the second look, and their z."""
-        labels = np.empty((hashed.documents, 2), np.int32)
-        values = np.empty((hashed.documents, 2))
-        ask_scores(*self._asked(hashed), self.together, self.counts, *near, labels, values)
-        return Best(self._everywhere(labels), values)
+        return self._best(ask_scores, hashed, 2, 2, self.together, self.counts, *near)
 
     def look(self, hashed: Hashed, near: Best, two: Best) -> Passed:
         """Return the labels here that pass after the second look."""
-        found = self._room(hashed)
         cut = float(self.state.cut[0])
         if not self._setting.learnt_cut:
             cut = float(score_at(self.state, self._setting.threshold))
-        ask_look(
-            *self._asked(hashed), self.together, self.counts, *near, self.first, self.gains, cut,
-            *two, *found,
-        )  # fmt: skip
-        return self._passed(found)
+        own = (self.together, self.counts, *near, self.first, self.gains, cut, *two)
+        return self._passed(ask_look, hashed, *own)
 
-    def _asked(self, hashed: Hashed) -> tuple[Any, ...]:
+    def _ask(self, kernel: Callable[..., None], hashed: Hashed, *more: Any) -> None:
         words = hashed.words
         work = memory.work_for(self.state, len(words.keys))
-        return (
+        kernel(
             hashed.indptr, hashed.buckets, hashed.counts, words.indptr, words.places, words.keys,
-            self.state, self._setting, work, self.labels,
+            self.state, self._setting, work, self.labels, *more,
         )  # fmt: skip
 
-    def _room(self, hashed: Hashed) -> Passed:
+    def _best(
+        self, kernel: Callable[..., None], hashed: Hashed, labels: int, values: int, *more: Any
+    ) -> Best:
         n = hashed.documents
-        ids, best = np.empty(n * self.labels, np.int32), np.empty(n, np.int32)
-        return Passed(np.zeros(n + 1, np.int64), ids, best, np.zeros(n))
+        found = Best(np.empty((n, labels), np.int32), np.empty((n, values)))
+        self._ask(kernel, hashed, *more, *found)
+        return Best(self._everywhere(found.labels), found.values)
 
-    def _passed(self, found: Passed) -> Passed:
-        ids, best = self._everywhere(found.ids[: found.indptr[-1]]), self._everywhere(found.best)
-        return Passed(found.indptr, ids, best, found.value)
+    def _passed(self, kernel: Callable[..., None], hashed: Hashed, *more: Any) -> Passed:
+        n = hashed.documents
+        indptr, value = np.zeros(n + 1, np.int64), np.zeros(n)
+        ids, best = np.empty(n * self.labels, np.int32), np.empty(n, np.int32)
+        self._ask(kernel, hashed, *more, indptr, ids, best, value)
+        ids = self._everywhere(ids[: indptr[-1]])
+        return Passed(indptr, ids, self._everywhere(best), value)
 
     def _everywhere(self, labels: Labels) -> Labels:
         """Return label numbers of the whole model."""

@@ -83,8 +83,8 @@ class Snapshots:
         for version in self.versions():
             try:
                 return self._read(version, revive), notes
-            except FolderError:  # intact, but written by a later version of clasher
-                raise
+            except FolderError as error:  # intact, but written by a later version of clasher
+                raise FolderError(f"{self.folder.parent}: {error}") from error
             except (ClasherError, OSError) as error:
                 notes.append(f"snapshot {version} is damaged and was put aside: {error}")
                 logger.critical(notes[-1])

@@ -147,7 +147,7 @@ class Engine:
             raise
         self.notes = [*log.notes, *notes]
         self._copies = Copies(state)
-        self._leases = Leases(self._queue, self.options.lease_seconds, self._predict_again)
+        self._leases = Leases(self._queue, self.options.lease_seconds, self._predict_texts)
         self._events = Events(clock)
         self._learner = Learner(
             self._copies, self.folder.snapshots, self._queue, self._events, self.options,
@@ -181,10 +181,10 @@ class Engine:
             for one in predicted
         ]  # fmt: skip
 
-    def _predict_again(self, texts: Sequence[str]) -> list[PredictedDocument]:
-        """Predict texts for a lease, without keeping or counting them."""
+    def _predict_texts(self, texts: Sequence[str], top: int = SUGGESTED) -> list[PredictedDocument]:
+        """Predict texts without keeping or counting them."""
         with self._copies.reading() as state:
-            return views.predict(state, [Document(text=text) for text in texts], SUGGESTED, 0.0)
+            return views.predict(state, [Document(text=text) for text in texts], top, 0.0)
 
     def explain(
         self, text: str, labels: Sequence[str] | None = None, top: int = 3
@@ -200,9 +200,7 @@ class Engine:
     def best(self, text: str, top: int) -> list[str]:
         """Return the ``top`` best labels of a text, best first."""
         checks.check_text(text)
-        with self._copies.reading() as state:
-            found = views.predict(state, [Document(text=text)], top, 0.0)[0]
-        return list(found.probabilities)[:top]
+        return list(self._predict_texts([text], top)[0].probabilities)[:top]
 
     def explain_one(self, text: str, label: str) -> structs.Explained:
         """Explain one label by signed stretches of the text."""

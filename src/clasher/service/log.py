@@ -221,7 +221,7 @@ class Log:
     def __init__(
         self, path: Path, *, accept_loss: bool = False, timer: Callable[[], float] = time.monotonic
     ) -> None:
-        check_library()
+        check_library(apsw.sqlite_lib_version())
         self.path = path
         self.notes: list[str] = []  # the losses that were accepted
         self._accept_loss = accept_loss
@@ -231,7 +231,7 @@ class Log:
         self.next_seq = 1
         self.dropped_through = 0  # the last entry that was deleted
         self._mark_path = path.with_suffix(".mark")
-        self._mark: Mark
+        self.mark: Mark
         noted, slot = self._read_mark()
         is_new = not path.exists()
         try:
@@ -269,14 +269,18 @@ class Log:
                 if problem != "ok":
                     found = problem.splitlines()[-1]  # after the name of the database
                     raise FolderError(f"{self.path}: the log is damaged: {found}; {RESTORE}")
-            self._find_end(about)
+            last = self._db.execute("SELECT coalesce(max(seq), 0) FROM entries").get
+            self.dropped_through = int(about.get("dropped", 0))
+            self.next_seq = max(last, self.dropped_through, int(about.get("skipped", 0))) + 1
+            if "progress" in about and int(about["progress"].split()[2]) != self.next_seq - 1:
+                self._damaged("the table of the entries")
         self._id: bytes = about.get("id") or (
             noted.log if noted and not self.notes else secrets.token_bytes(16)
         )
         if noted is None or self.notes:
-            self._mark = Mark.create(self._mark_path, self._id, self._commits)
+            self.mark = Mark.create(self._mark_path, self._id, self._commits)
         else:
-            self._mark = Mark(self._mark_path, self._id, slot)
+            self.mark = Mark(self._mark_path, self._id, slot)
         if not has_tables:
             with self.transaction():
                 self._db.execute(SCHEMA)
@@ -325,13 +329,6 @@ class Log:
         query = "SELECT name, CAST(sql AS BLOB) FROM sqlite_schema ORDER BY name"
         return checksum(b"", *self._db.execute(query))
 
-    def _find_end(self, about: dict[str, Any]) -> None:
-        last = self._db.execute("SELECT coalesce(max(seq), 0) FROM entries").get
-        self.dropped_through = int(about.get("dropped", 0))
-        self.next_seq = max(last, self.dropped_through, int(about.get("skipped", 0))) + 1
-        if "progress" in about and int(about["progress"].split()[2]) != self.next_seq - 1:
-            self._damaged("the table of the entries")
-
     def _compare_with_mark(self, about: dict[str, Any], noted: Note | None) -> None:
         own = about.get("id")
         commits, elapsed, _ = about.get("progress", "0 0 0").split()
@@ -350,8 +347,9 @@ class Log:
 
     def _add_checksums(self, about: dict[str, Any]) -> None:
         """Convert a log of the previous format; the age of keys and documents restarts at zero."""
-        self._db.create_scalar_function("crc32", crc32)
-        self._db.create_scalar_function("checksum", checksum)
+        functions: dict[str, Callable[..., int]] = {"crc32": crc32, "checksum": checksum}
+        for name, function in functions.items():
+            self._db.create_scalar_function(name, function)
         damaged = "SELECT min(seq) FROM entries WHERE crc <> crc32(CAST(body AS BLOB))"
         if (seq := self._db.execute(damaged).get) is not None:
             self._damaged(f"entry {seq}")
@@ -391,14 +389,11 @@ class Log:
             raise
         self._db.execute("COMMIT")
         self._commits += 1
-        self._mark.note(self._commits, is_open=True)
+        self.mark.note(self._commits, is_open=True)
 
     def elapsed(self) -> float:
         """Return the seconds of use over all runs, from any thread: the clock of what expires."""
         return self._before + self._timer() - self._began
-
-    def flush_mark(self) -> None:
-        self._mark.flush()
 
     # ── entries ──────────────────────────────────────────────────────────────────────────────
 
@@ -557,17 +552,17 @@ class Log:
         """Checkpoint, note that the write-ahead log is empty, and close the database."""
         try:
             self._db.pragma("wal_checkpoint", "truncate")
-            self._mark.note(self._commits, is_open=False)
-            self._mark.flush()
-            self._mark.close()
+            self.mark.note(self._commits, is_open=False)
+            self.mark.flush()
+            self.mark.close()
             self._db.close()
         except (apsw.Error, OSError):  # every commit is in the write-ahead log
             self.abandon()
 
     def abandon(self) -> None:
         """Close the database after an error, without writing anything."""
-        if hasattr(self, "_mark"):
-            self._mark.close()
+        if hasattr(self, "mark"):
+            self.mark.close()
         if hasattr(self, "_db"):
             with suppress(apsw.Error):
                 self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -594,11 +589,10 @@ def open_error(path: Path, error: Exception) -> FolderError:
     return FolderError(f"{path}: the log cannot be opened: {error}; {remedy}")
 
 
-def check_library(version: str | None = None) -> None:
+def check_library(version: str) -> None:
     """Refuse a SQLite that can lose commits."""
-    found = apsw.sqlite_lib_version() if version is None else version
-    if tuple(map(int, found.split("."))) < OLDEST:
-        needed = ".".join(map(str, OLDEST))
+    if tuple(map(int, version.split("."))) < OLDEST:
         raise FolderError(
-            f"SQLite {found} can lose commits; pip install --upgrade apsw brings {needed} or later"
+            f"SQLite {version} can lose commits; pip install --upgrade apsw brings "
+            f"{'.'.join(map(str, OLDEST))} or later"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from clasher.errors import SettingError
+from clasher.errors import require_positive
 from clasher.settings import Settings
 
 
@@ -36,8 +36,7 @@ class EngineOptions:
 
     def __post_init__(self) -> None:
         for name in ("waiting_requests", "waiting_bytes", "snapshot_documents", "snapshot_bytes"):
-            if (value := getattr(self, name)) < 1:
-                raise SettingError.of(name, "at least 1", value, "EngineOptions")
+            require_positive("EngineOptions", name, getattr(self, name))
 
 
 def default_settings() -> Settings:

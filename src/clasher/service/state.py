@@ -48,8 +48,16 @@ class ServiceState(Judged):
                 self._learn_all(list(run), prepared, refusals)
                 continue
             for entry in run:
+                body = entry.body
                 try:
-                    self._apply_one(entry)
+                    if isinstance(body, Feedback):
+                        before = self.model.documents
+                        self._answer(body)
+                        self._note_alarms(min(before, self.model.documents - 1), [entry])
+                    elif isinstance(body, Relabel):
+                        self._relabel(body)
+                    elif isinstance(body, Replace):
+                        self._replace(body)
                 except LabelError as error:
                     refusals[entry.seq] = str(error)
         if entries:
@@ -121,16 +129,6 @@ class ServiceState(Judged):
             labels = [name for name in labels if name in known]
         predicted = LabelSets.of([self.labels.known(answer.predicted)])
         self.quality.judge(LabelSets.of([labels]), predicted, self.labels.number, sign)
-
-    def _apply_one(self, entry: Entry) -> None:
-        if isinstance(entry.body, Feedback):
-            before = self.model.documents
-            self._answer(entry.body)
-            self._note_alarms(min(before, self.model.documents - 1), [entry])
-        elif isinstance(entry.body, Relabel):
-            self._relabel(entry.body)
-        elif isinstance(entry.body, Replace):
-            self._replace(entry.body)
 
     def _relabel(self, body: Relabel) -> None:
         label = self.labels.now(body.label)

@@ -9,11 +9,9 @@ from msgspec import Struct, field
 from clasher.runtime.judged import Labels
 from clasher.runtime.quality import Estimate, Measures
 
+# why a document was picked for teaching
 Reason: TypeAlias = Literal["uncertain", "diverse", "random"]
-"""Why a document was picked for teaching."""
-
-Action: TypeAlias = Literal["rename", "merge", "retire", "pin", "unpin"]
-"""An operation on a label."""
+Action: TypeAlias = Literal["rename", "merge", "retire", "pin", "unpin"]  # on a label
 
 
 class Document(Struct, frozen=True, kw_only=True):

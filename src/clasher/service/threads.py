@@ -149,7 +149,7 @@ class Writer:
             if self._queue.has_changes or self._log.elapsed() - self._saved_at >= TICK:
                 with self._log.transaction():
                     self._write_documents(most=self._options.awaiting.documents)
-            self._log.flush_mark()
+            self._log.mark.flush()
             self._hand_on(None)
         except BaseException as error:
             self.close()
@@ -176,7 +176,7 @@ class Writer:
         if requests or self._queue.has_changes or self._log.elapsed() - self._saved_at >= SAVED:
             self._commit(requests)
         if monotonic() >= self._flush_due:
-            self._log.flush_mark()
+            self._log.mark.flush()
             self._flush_due = monotonic() + FLUSHED
         self.do_jobs()
         return goes_on

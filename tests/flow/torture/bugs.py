@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from clasher.flow import learner
 from clasher.flow.flow import Flow
 from clasher.flow.folder import FlowFolder
 from clasher.flow.state import FlowState
@@ -23,18 +22,18 @@ def forget_positions() -> None:
 def run_ahead() -> None:
     """Save the position that was read, not the one that was learnt."""
     newest: dict[str, Any] = {}
-    prepare, learn = learner.prepare, learner.learn
+    prepare, learn = Flow._prepare, FlowState.learn
 
-    def noting(chunk: Any, source: str, *more: Any) -> Any:
-        newest[source] = chunk.position
-        return prepare(chunk, source, *more)
+    def noting(self: Flow, chunk: Any) -> Any:
+        newest[self._documents.name] = chunk.position
+        return prepare(self, chunk)
 
     def early(state: FlowState, documents: Any, source: str, **more: Any) -> Any:
         predicted = learn(state, documents, source, **more)
         state.positions[source] = newest[source]
         return predicted
 
-    learner.prepare, learner.learn = noting, early
+    Flow._prepare, FlowState.learn = noting, early  # type: ignore[method-assign]
 
 
 def write_on() -> None:
