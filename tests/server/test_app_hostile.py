@@ -148,10 +148,10 @@ def test_a_full_queue_refuses_requests(folder: Path, monkeypatch: pytest.MonkeyP
             begun.set()
             held.result(PATIENCE)
 
-        served.engine._writer.call(slow_disk)
+        served.engine._pipeline.call(slow_disk)
         assert begun.wait(PATIENCE)  # otherwise the next ones may be written before
         few = replace(served.engine.options, waiting_requests=3)
-        monkeypatch.setattr(served.engine._writer, "_options", few)
+        monkeypatch.setattr(served.engine._pipeline, "_options", few)
         waiting = [served.engine.learn([Document(text="a", labels=["x"])]) for _ in range(3)]
         answer = served.client.post("/v1/learn", json={"text": "a", "labels": ["x"]})
         assert answer.status_code == 503

@@ -75,7 +75,7 @@ def test_a_stop_during_recovery_closes_the_folder(folder: Path) -> None:
 def test_a_stop_ends_a_long_recovery(folder: Path) -> None:
     with Engine(folder, SETTINGS) as engine:
         engine.learn([Document(text="wheat", labels=["grain"])]).result()
-        engine._learner._snapshot = lambda: None  # type: ignore[method-assign]  # the log remains
+        engine._pipeline._snapshot = lambda: None  # type: ignore[method-assign]  # the log remains
     asked = threading.Event()
 
     def is_stopping() -> bool:

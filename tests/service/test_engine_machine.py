@@ -149,7 +149,7 @@ class Service(RuleBasedStateMachine):
     @rule()
     def crash(self):
         """Copy the files as they are now: all that the next process gets."""
-        self.engine._writer.call(lambda log: self.copy()).result()
+        self.engine._pipeline.call(lambda log: self.copy()).result()
         self.engine, old = self.open(), self.engine
         old.close()
 

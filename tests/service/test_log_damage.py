@@ -42,11 +42,11 @@ def images(tmp_path_factory):
     base = tmp_path_factory.mktemp("images")
     with Engine(base / "open", TINY) as engine:
         teach(engine, rounds=3)
-        engine._writer.call(lambda log: None).result()
+        engine._pipeline.call(lambda log: None).result()
         shutil.copytree(base / "open", base / "early")
         teach_more(engine)
         shutil.copytree(base / "open", base / "killed")
-        engine._learner._snapshot = lambda: None
+        engine._pipeline._snapshot = lambda: None
     (base / "open").rename(base / "closed")
     return base
 

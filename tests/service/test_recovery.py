@@ -30,7 +30,7 @@ def fill(folder, **options):
             engine.learn(documents, key=key).result()
             engine.model_file().result().close()  # makes a snapshot
         engine.learn([METAL]).result()
-        engine._learner._snapshot = lambda: None  # closes without another one
+        engine._pipeline._snapshot = lambda: None  # closes without another one
         return restored(engine._copies.front)
 
 

@@ -216,18 +216,16 @@ def check_initial_model(
     folder: str | os.PathLike[str], path: str, warn: Callable[[str], object]
 ) -> None:
     """Refuse another model file than the one that a folder began with; warn if it has changed."""
-    try:
+    origin = "did not begin with a file"
+    if Path(folder, INITIAL).exists():
         initial = msgspec.json.decode(Path(folder, INITIAL).read_bytes(), type=InitialModel)
-    except FileNotFoundError:
-        raise SettingError(
-            f"--initial-model {path}: {folder} already has a model, which did not begin with a "
-            f"file; leave the option out, or name another folder"
-        ) from None
-    if os.path.exists(path) and file_digest(Path(path)) == initial.digest:
-        return
-    if os.path.abspath(path) != initial.path:
-        raise SettingError(
-            f"--initial-model {path}: {folder} already has a model, which began with "
-            f"{initial.path}; leave the option out, or name another folder"
-        )
-    warn(f"--initial-model {path}: has changed since; {folder} goes on with its own model")
+        if os.path.exists(path) and file_digest(Path(path)) == initial.digest:
+            return
+        if os.path.abspath(path) == initial.path:
+            warn(f"--initial-model {path}: has changed since; {folder} goes on with its own model")
+            return
+        origin = f"began with {initial.path}"
+    raise SettingError(
+        f"--initial-model {path}: {folder} already has a model, which {origin}; leave the option "
+        f"out, or name another folder"
+    )

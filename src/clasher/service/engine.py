@@ -30,9 +30,9 @@ from clasher.service.events import Events, Subscription
 from clasher.service.export import lessons
 from clasher.service.log import Body, DatabaseError, Entry, Learn, Log, Relabel, Replace, open_error
 from clasher.service.options import EngineOptions
+from clasher.service.pipeline import Copies, Pipeline, Request
 from clasher.service.recovery import ServiceFolder, recover
 from clasher.service.structs import Document, Leased, Receipt, TeachItem
-from clasher.service.threads import Copies, Learner, Request, Writer
 from clasher.settings import Settings
 from clasher.text import label_names
 from clasher.text.analyzer import Tokenizer
@@ -87,8 +87,6 @@ class Engine:
         Problems found at the start: damaged snapshots, accepted losses.
     replayed : int
         Log entries that the start replayed.
-    failure : str | None
-        Why no more requests are accepted, None if all is well.
 
     Examples
     --------
@@ -120,12 +118,9 @@ class Engine:
         accept_loss: bool = False,
     ) -> None:
         self.options = EngineOptions() if options is None else options
-        self._clock, self._on_failure = clock, on_failure
+        self._clock = clock
         self._timer, self._started = timer, timer()
         self._predicted, self._predicted_lock = 0, threading.Lock()
-        self.failure: str | None = None
-        self._failure_lock = threading.Lock()
-        self._arriving: list[str] = []  # models that no entry names yet
         self._is_closed = False
         self.folder = ServiceFolder(folder, tokenizer)
         log: Log | None = None
@@ -149,13 +144,9 @@ class Engine:
         self._copies = Copies(state)
         self._leases = Leases(self._queue, self.options.lease_seconds, self._predict_texts)
         self._events = Events(clock)
-        self._learner = Learner(
-            self._copies, self.folder.snapshots, self._queue, self._events, self.options,
-            self._compact, lambda work: self._writer.call(work, is_late=True), self._fail,
-        )  # fmt: skip
-        self._writer = Writer(log, self._queue, self.options, self._learner.put, self._fail)
-        for thread in (self._learner.thread, self._writer.thread):
-            thread.start()
+        self._pipeline = Pipeline(
+            self.folder, log, self._copies, self._queue, self._events, self.options, on_failure
+        )
 
     # ── predictions ──────────────────────────────────────────────────────────────────────────
 
@@ -297,11 +288,11 @@ class Engine:
                 awaiting_most=options.awaiting.documents,
                 awaiting_dropped=self._queue.dropped,
                 leased=self._queue.leased(self._log.elapsed()),
-                waiting_requests=len(self._writer),
+                waiting_requests=len(self._pipeline),
                 waiting_most=options.waiting_requests,
                 subscribers=len(self._events),
                 subscribers_dropped=self._events.dropped,
-                snapshot_version=self._learner.snapshot_version,
+                snapshot_version=self._pipeline.snapshot_version,
                 uptime_seconds=self._timer() - self._started,
             )
 
@@ -394,14 +385,14 @@ class Engine:
 
         Labels of the same names keep their numbers; quality restarts.
         """
-        digest = self.folder.receive_model(source, self._arriving.append)
+        digest = self.folder.receive_model(source)
         body = Replace(digest)
         try:
             future = self._submit(lambda log, seq: body, body, who, key)
         except ServiceError:
-            self._arriving.remove(digest)
+            self.folder.arriving.remove(digest)
             raise
-        future.add_done_callback(lambda _: self._arriving.remove(digest))
+        future.add_done_callback(lambda _: self.folder.arriving.remove(digest))
         return future
 
     def teach(self, who: str, most: int = 1, ids: Sequence[str] | None = None) -> list[TeachItem]:
@@ -440,7 +431,7 @@ class Engine:
         has_begun = False
         while True:
             self._check_alive()
-            rows: list[Entry] = self._writer.call(partial(Log.rows, after=after)).result()
+            rows: list[Entry] = self._pipeline.call(partial(Log.rows, after=after)).result()
             if not rows:
                 return
             if has_begun and self._log.dropped_through > after:
@@ -456,7 +447,7 @@ class Engine:
     def model_file(self) -> Future[BinaryIO]:
         """Return the current model as a file that is open for reading; its name may vanish."""
         self._check_alive()
-        return self._learner.request_model()
+        return self._pipeline.request_model()
 
     def subscribe(self, notify: Callable[[], None] | None = None) -> Subscription:
         """Subscribe to events: ``learned``, ``feedback``, ``label``, ``model``, ``snapshot``.
@@ -478,7 +469,7 @@ class Engine:
             checks.check_name("key", key)
         digest = b"" if key is None else blake2b(raw, digest_size=16).digest()
         request = Request(who, self._clock(), len(raw), prepare, key, digest)
-        self._writer.put(request)
+        self._pipeline.put(request)
         return request.future
 
     def _check_alive(self) -> None:
@@ -487,40 +478,19 @@ class Engine:
         if self._is_closed:
             raise StoppedError("the service is closed")
 
-    def _compact(self, through: int, log: Log) -> None:
-        """Shorten the log behind the oldest snapshot."""
-        log.compact(through, self.options.log_bytes)
-        self.folder.drop_models(log, through, self._arriving)
-
-    # ── failure and end ──────────────────────────────────────────────────────────────────────
-
-    def _fail(self, error: BaseException) -> None:
-        """Stop acknowledging for good: what is not on disk was never promised."""
-        with self._failure_lock:
-            if self.failure is not None:
-                return
-            self.failure = (
-                f"{self.folder.path}: cannot go on: {error}. Nothing more is acknowledged; all "
-                f"that was acknowledged is kept. Check that the disk works and has room, then "
-                f"start again."
-            )
-        self._writer.reject_all(StoppedError(self.failure))
-        self._events.close()
-        self._writer.close()
-        self._learner.put(None)
-        self._on_failure(self.failure)
+    @property
+    def failure(self) -> str | None:
+        """Why no more requests are accepted, None if all is well."""
+        return self._pipeline.failure
 
     def close(self) -> None:
         """Finish all accepted requests, write a snapshot, and release the folder."""
         if self._is_closed:
             return
         self._is_closed = True
-        self._writer.close()
-        for thread in (self._writer.thread, self._learner.thread):
-            thread.join()
+        self._pipeline.close()
         self._events.close()
         if self.failure is None:
-            self._writer.do_jobs()
             self._log.close()
         else:
             self._log.abandon()

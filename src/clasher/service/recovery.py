@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -34,14 +34,15 @@ class ServiceFolder(LockedFolder):
         self.tokenizer = tokenizer
         self.log = self.path / "log.sqlite"
         self.models = self.path / "models"  # those that replaced others
+        self.arriving: list[str] = []  # models that no entry names yet
         durable.make_folder(self.models)
 
     def check_log_exists(self) -> None:
         if not self.log.exists() and self.snapshots.versions():
             raise FolderError(f"{self.log}: missing, although there are snapshots; {ACCEPT}")
 
-    def receive_model(self, source: BinaryIO, on_arrival: Callable[[str], None]) -> str:
-        """Save an intact model file under its digest, which ``on_arrival`` gets before."""
+    def receive_model(self, source: BinaryIO) -> str:
+        """Save an intact model file under its digest; it stays as long as it is ``arriving``."""
         scratch = self.models / f"{secrets.token_hex(8)}.tmp"
         hashed = hashlib.blake2b(digest_size=DIGEST)
         try:
@@ -51,7 +52,7 @@ class ServiceFolder(LockedFolder):
                     file.write(piece)
             Clasher.load(scratch, tokenizer=self.tokenizer)
             digest = hashed.hexdigest()
-            on_arrival(digest)
+            self.arriving.append(digest)
             durable.rename(scratch, self.models / f"{digest}.clasher")
         finally:
             scratch.unlink(missing_ok=True)
@@ -67,9 +68,9 @@ class ServiceFolder(LockedFolder):
             why = str(error)
         raise FolderError(f"{path}: the log needs this model, which is damaged: {why}; {RESTORE}")
 
-    def drop_models(self, log: Log, after: int, kept: Collection[str] = ()) -> None:
-        """Delete model files that no entry after a version needs, except those ``kept``."""
-        needed = set(kept)
+    def drop_models(self, log: Log, after: int) -> None:
+        """Delete model files that no entry after a version needs, except those that arrive."""
+        needed = set(self.arriving)
         while rows := log.rows(after):
             needed |= {row.body.digest for row in rows if isinstance(row.body, Replace)}
             after = rows[-1].seq

@@ -13,22 +13,22 @@ from clasher.runtime import snapshots
 from clasher.runtime.snapshots import Snapshots
 from clasher.service import recovery
 from clasher.service.log import DatabaseError, Log
+from clasher.service.pipeline import Pipeline
 from clasher.service.structs import Receipt
-from clasher.service.threads import Writer
 
 
 def acknowledge_first() -> None:
     """Acknowledge requests before they are on disk."""
-    commit = Writer._commit
+    commit = Pipeline._commit
 
-    def early(self: Writer, requests: Any) -> None:
+    def early(self: Pipeline, requests: Any) -> None:
         for request in requests:
             settled = request.future
             settled.set_result(Receipt(version=self._log.next_seq + requests.index(request)))
             request.future = type(settled)()
         commit(self, requests)
 
-    Writer._commit = early  # type: ignore[method-assign]
+    Pipeline._commit = early  # type: ignore[method-assign]
 
 
 def no_flush() -> None:

@@ -17,18 +17,17 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from time import monotonic
 from typing import Any, BinaryIO
 
 import msgspec
 
 from clasher.errors import BusyError, ClasherError, ConflictError, RefusedError, StoppedError
-from clasher.runtime.snapshots import Snapshots
 from clasher.service.documents import DocumentQueue
 from clasher.service.events import LEARNED, Events
 from clasher.service.log import Body, Entry, Feedback, Learn, Log, Relabel, Replace, encode
 from clasher.service.options import EngineOptions
+from clasher.service.recovery import ServiceFolder
 from clasher.service.state import Prepared, Refusals, ServiceState, documents_of
 from clasher.service.structs import Changes, Receipt
 from clasher.service.views import compare
@@ -65,24 +64,61 @@ class Request:
     written: int = 0  # bytes of the entry
 
 
-class Writer:
-    """Write requests to the log, in order; refuse more than a bounded number and bytes of them.
+class Copies:
+    """Two copies of a state: one to read while the other changes."""
 
-    ``hand_on`` gets committed requests, and None at the end; ``fail`` gets the first error, after
-    which nothing is written.
+    def __init__(self, state: ServiceState) -> None:
+        self.front = state
+        self.back = state.copy()
+        self._readers = {id(self.front): 0, id(self.back): 0}
+        self._left = threading.Condition()
+
+    @contextmanager
+    def reading(self) -> Iterator[ServiceState]:
+        """Yield the front copy, which does not change during the block."""
+        with self._left:
+            state = self.front
+            self._readers[id(state)] += 1
+        try:
+            yield state
+        finally:
+            with self._left:
+                self._readers[id(state)] -= 1
+                if not self._readers[id(state)]:
+                    self._left.notify_all()
+
+    def swap(self) -> None:
+        """Show new readers the back copy; ``wait`` before you change the other one."""
+        with self._left:
+            self.front, self.back = self.back, self.front
+
+    def wait(self) -> None:
+        with self._left:
+            self._left.wait_for(lambda: not self._readers[id(self.back)])
+
+
+class Pipeline:
+    """Write requests to the log, then learn and acknowledge them.
+
+    The first error ends both threads; ``on_failure`` gets it as ``failure``.
     """
 
     def __init__(
         self,
+        folder: ServiceFolder,
         log: Log,
+        copies: Copies,
         queue: DocumentQueue,
+        events: Events,
         options: EngineOptions,
-        hand_on: Callable[[list[Request] | None], None],
-        fail: Callable[[BaseException], None],
+        on_failure: Callable[[str], None],
     ) -> None:
-        self._log, self._queue, self._options = log, queue, options
-        self._hand_on, self._fail = hand_on, fail
-        self._came = threading.Condition()
+        self._folder, self._log, self._copies = folder, log, copies
+        self._queue, self._events, self._options = queue, events, options
+        self._on_failure = on_failure
+        self.failure: str | None = None
+        self._failing = threading.Lock()
+        self._came = threading.Condition()  # of requests and jobs, for the writer
         self._inside: dict[Request, None] = {}  # accepted, but not answered yet
         self._bytes = 0
         self._requests: deque[Request] = deque()
@@ -91,13 +127,25 @@ class Writer:
         self._keys_due = self._documents_due = 0.0
         self._flush_due = monotonic() + FLUSHED
         self._saved_at = log.elapsed()
-        self.thread = threading.Thread(target=self._run, name="clasher writer", daemon=True)
+        self._written = threading.Condition()  # for the learner
+        self._committed: deque[Request] = deque()
+        self._model_requests: deque[Future[BinaryIO]] = deque()
+        self._has_written_all = False
+        self._learnt_documents = self._learnt_bytes = 0  # since the last snapshot
+        self.snapshot_version = max(folder.snapshots.versions(), default=0)
+        self._threads = [
+            threading.Thread(target=self._run, args=(work,), name=f"clasher {name}", daemon=True)
+            for name, work in (("writer", self._write_all), ("learner", self._learn_all))
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def put(self, request: Request) -> None:
         """Accept a request, or raise ``BusyError``; a single one is always accepted."""
         most, most_bytes = self._options.waiting_requests, self._options.waiting_bytes
         with self._came:
-            self._check_open()
+            if self._is_closing:
+                raise StoppedError("the service is closing")
             is_full = len(self) >= most or self._bytes + request.size > most_bytes
             if is_full and self._inside:
                 raise BusyError(RETRY_AFTER)
@@ -120,44 +168,79 @@ class Writer:
         """Queue work with the log, to be done between two commits; late work, or at the end."""
         future: Future[Any] = Future()
         with self._came:
-            if not is_late:
-                self._check_open()
+            if self._is_closing and not is_late:
+                raise StoppedError("the service is closing")
             self._jobs.append((work, future))
             self._came.notify()
         return future
 
-    def _check_open(self) -> None:
-        if self._is_closing:
-            raise StoppedError("the service is closing")
-
-    def reject_all(self, error: Exception) -> None:
-        with self._came:
-            inside = list(self._inside)
-        for request in inside:
-            with suppress(InvalidStateError):  # answered meanwhile
-                request.future.set_exception(error)
+    def request_model(self) -> Future[BinaryIO]:
+        """Return the model as an open file, after all that is queued now."""
+        future: Future[BinaryIO] = Future()
+        with self._written:
+            if self._has_written_all:
+                raise StoppedError("the service is closing")
+            self._model_requests.append(future)
+            self._written.notify()
+        return future
 
     def close(self) -> None:
+        """Finish all accepted requests, and write a snapshot."""
+        self._stop_taking()
+        for thread in self._threads:
+            thread.join()
+        if self.failure is None:
+            self._do_jobs()
+
+    def _stop_taking(self) -> None:
         with self._came:
             self._is_closing = True
             self._came.notify()
 
-    def _run(self) -> None:
+    def _run(self, work: Callable[[], None]) -> None:
         try:
-            while self._turn():
-                pass
-            if self._queue.has_changes or self._log.elapsed() - self._saved_at >= TICK:
-                with self._log.transaction():
-                    self._write_documents(most=self._options.awaiting.documents)
-            self._log.mark.flush()
-            self._hand_on(None)
+            work()
         except BaseException as error:
-            self.close()
-            for _, future in self._jobs:
-                future.set_exception(StoppedError(f"the log has failed: {error}"))
             self._fail(error)
 
-    def _turn(self) -> bool:
+    def _fail(self, error: BaseException) -> None:
+        """Stop acknowledging for good: what is not on disk was never promised."""
+        with self._failing:
+            if self.failure is not None:
+                return
+            self.failure = (
+                f"{self._folder.path}: cannot go on: {error}. Nothing more is acknowledged; all "
+                f"that was acknowledged is kept. Check that the disk works and has room, then "
+                f"start again."
+            )
+        self._stop_taking()
+        self._end_learning()
+        with self._came, self._written:
+            waiting: list[Future[Any]] = [request.future for request in self._inside]
+            waiting += [*self._model_requests, *(future for _, future in self._jobs)]
+        for future in waiting:
+            with suppress(InvalidStateError):  # answered meanwhile
+                future.set_exception(StoppedError(self.failure))
+        self._events.close()
+        self._on_failure(self.failure)
+
+    # ── the writer ───────────────────────────────────────────────────────────────────────────
+
+    def _write_all(self) -> None:
+        while self._write_turn():
+            pass
+        if self._queue.has_changes or self._log.elapsed() - self._saved_at >= TICK:
+            with self._log.transaction():
+                self._write_documents(most=self._options.awaiting.documents)
+        self._log.mark.flush()
+        self._end_learning()
+
+    def _end_learning(self) -> None:
+        with self._written:
+            self._has_written_all = True
+            self._written.notify()
+
+    def _write_turn(self) -> bool:
         with self._came:
             self._came.wait_for(
                 lambda: (
@@ -178,10 +261,10 @@ class Writer:
         if monotonic() >= self._flush_due:
             self._log.mark.flush()
             self._flush_due = monotonic() + FLUSHED
-        self.do_jobs()
+        self._do_jobs()
         return goes_on
 
-    def do_jobs(self) -> None:
+    def _do_jobs(self) -> None:
         while self._jobs:
             work, future = self._jobs[0]
             try:
@@ -202,8 +285,9 @@ class Writer:
             is_cheap = self._queue.behind <= FEW
             self._write_documents(DOCUMENTS if is_cheap or self._are_documents_due() else 0)
         self._saved_at = self._log.elapsed()
-        if committed:
-            self._hand_on(committed)
+        with self._written:
+            self._committed.extend(committed)
+            self._written.notify()
 
     def _write(self, request: Request) -> bool:
         """Write an entry, unless it repeats one; return False if the request is refused."""
@@ -243,120 +327,36 @@ class Writer:
         if len(rows) < most:  # none is left
             self._documents_due = monotonic() + TICK
 
+    # ── the learner ──────────────────────────────────────────────────────────────────────────
 
-class Copies:
-    """Two copies of a state: one to read while the other changes."""
+    def _learn_all(self) -> None:
+        while self._learn_turn():
+            pass
+        self._snapshot()
 
-    def __init__(self, state: ServiceState) -> None:
-        self.front = state
-        self.back = state.copy()
-        self._readers = {id(self.front): 0, id(self.back): 0}
-        self._left = threading.Condition()
-
-    @contextmanager
-    def reading(self) -> Iterator[ServiceState]:
-        """Yield the front copy, which does not change during the block."""
-        with self._left:
-            state = self.front
-            self._readers[id(state)] += 1
-        try:
-            yield state
-        finally:
-            with self._left:
-                self._readers[id(state)] -= 1
-                if not self._readers[id(state)]:
-                    self._left.notify_all()
-
-    def swap(self) -> None:
-        """Show new readers the back copy; ``wait`` before you change the other one."""
-        with self._left:
-            self.front, self.back = self.back, self.front
-
-    def wait(self) -> None:
-        with self._left:
-            self._left.wait_for(lambda: not self._readers[id(self.back)])
-
-
-class Learner:
-    """Apply committed requests to both copies, acknowledge them, and write snapshots.
-
-    ``compact`` shortens the log up to a version, ``later`` has the writer do work with the log,
-    ``fail`` gets the first error, after which nothing is learnt.
-    """
-
-    def __init__(
-        self,
-        copies: Copies,
-        snapshots: Snapshots,
-        queue: DocumentQueue,
-        events: Events,
-        options: EngineOptions,
-        compact: Callable[[int, Log], object],
-        later: Callable[[Callable[[Log], object]], object],
-        fail: Callable[[BaseException], None],
-    ) -> None:
-        self._copies, self._snapshots, self._queue = copies, snapshots, queue
-        self._events, self._options = events, options
-        self._compact, self._later, self._fail = compact, later, fail
-        self._came = threading.Condition()
-        self._committed: deque[Request] = deque()
-        self._model_requests: deque[Future[BinaryIO]] = deque()
-        self._is_closing = False
-        self._documents = self._bytes = 0  # since the last snapshot
-        self.snapshot_version = max(snapshots.versions(), default=0)
-        self.thread = threading.Thread(target=self._run, name="clasher learner", daemon=True)
-
-    def put(self, committed: list[Request] | None) -> None:
-        """Queue requests that are on disk; None ends the thread."""
-        with self._came:
-            if committed is None:
-                self._is_closing = True
-            else:
-                self._committed.extend(committed)
-            self._came.notify()
-
-    def request_model(self) -> Future[BinaryIO]:
-        """Return the model as an open file, after all that is queued now."""
-        future: Future[BinaryIO] = Future()
-        with self._came:
-            if self._is_closing:
-                raise StoppedError("the service is closing")
-            self._model_requests.append(future)
-            self._came.notify()
-        return future
-
-    def _run(self) -> None:
-        try:
-            while self._turn():
-                pass
-            self._snapshot()
-        except BaseException as error:
-            self.put(None)
-            for future in self._model_requests:
-                future.set_exception(StoppedError(f"the snapshot could not be written: {error}"))
-            self._fail(error)
-
-    def _turn(self) -> bool:
-        with self._came:
-            self._came.wait_for(lambda: self._committed or self._model_requests or self._is_closing)
+    def _learn_turn(self) -> bool:
+        with self._written:
+            self._written.wait_for(
+                lambda: self._committed or self._model_requests or self._has_written_all
+            )
             batch: list[Request] = []
             documents = 0
             while self._committed and documents < BATCH:
                 batch.append(self._committed.popleft())
                 documents += 0 if (entry := batch[-1].entry) is None else documents_of(entry)
             requested = 0 if self._committed else len(self._model_requests)
-            goes_on = not self._is_closing or bool(self._committed)
+            goes_on = not self._has_written_all or bool(self._committed)
         if batch:
             self._learn(batch)
         if requested:
             self._snapshot()
-            path = self._snapshots.model_file(self._copies.back.seq)
+            path = self._folder.snapshots.model_file(self._copies.back.seq)
             for _ in range(requested):
                 self._model_requests[0].set_result(path.open("rb"))
                 self._model_requests.popleft()
         elif (
-            self._documents >= self._options.snapshot_documents
-            or self._bytes >= self._options.snapshot_bytes
+            self._learnt_documents >= self._options.snapshot_documents
+            or self._learnt_bytes >= self._options.snapshot_bytes
         ):
             self._snapshot()
         return goes_on
@@ -374,7 +374,7 @@ class Learner:
             found = compare(before, after, recent, list(answers.values()))
             changes = dict(zip(answers, found, strict=True))
         if refusals:
-            self._later(lambda log: log.mark_refused(refusals))
+            self.call(lambda log: log.mark_refused(refusals), is_late=True)
         self._copies.swap()
         for done in batch:
             self._acknowledge(done, refusals, changes)
@@ -384,8 +384,8 @@ class Learner:
         self._publish(entries)
         if self._copies.back.model.alarms[-1:] != rung:
             self._events.publish("alarm", words=str(self._copies.back.model.alarms[-1]))
-        self._documents += sum(map(documents_of, entries))
-        self._bytes += sum(done.written for done in batch)
+        self._learnt_documents += sum(map(documents_of, entries))
+        self._learnt_bytes += sum(done.written for done in batch)
 
     def _acknowledge(self, done: Request, refusals: Refusals, changes: dict[int, Changes]) -> None:
         receipt, entry = done.receipt, done.entry
@@ -417,8 +417,14 @@ class Learner:
     def _snapshot(self) -> None:
         """Write the back copy, so that predictions do not wait."""
         state = self._copies.back
-        if state.seq != self.snapshot_version or not self._snapshots.versions():
-            self._later(partial(self._compact, self._snapshots.write(state)))
+        if state.seq != self.snapshot_version or not self._folder.snapshots.versions():
+            oldest = self._folder.snapshots.write(state)
+            self.call(lambda log: self._compact(log, oldest), is_late=True)
             self.snapshot_version = state.seq
             self._events.publish("snapshot", version=state.seq)
-        self._documents = self._bytes = 0
+        self._learnt_documents = self._learnt_bytes = 0
+
+    def _compact(self, log: Log, through: int) -> None:
+        """Shorten the log behind the oldest snapshot."""
+        log.compact(through, self._options.log_bytes)
+        self._folder.drop_models(log, through)
