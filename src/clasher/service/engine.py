@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from clasher import durable
-from clasher.errors import ConflictError, LabelError, ServiceError, SettingError, StoppedError
+from clasher.errors import ConflictError, LabelError, ServiceError, SettingError
 from clasher.evaluate import process_memory
 from clasher.runtime.judged import Labels
 from clasher.runtime.quality import figures
@@ -428,25 +428,22 @@ class Engine:
 
         Raises ``ConflictError`` if the log is shortened faster than it is read.
         """
-        has_begun = False
+        first = after
         while True:
-            self._check_alive()
             rows: list[Entry] = self._pipeline.call(partial(Log.rows, after=after)).result()
             if not rows:
                 return
-            if has_begun and self._log.dropped_through > after:
+            if after > first and self._log.dropped_through > after:
                 raise ConflictError(
                     f"entries after version {after} were deleted during the export; export again, "
                     f"or keep a longer log"
                 )
-            has_begun = True
             for row in rows:
                 yield from lessons(row)
             after = rows[-1].seq
 
     def model_file(self) -> Future[BinaryIO]:
         """Return the current model as a file that is open for reading; its name may vanish."""
-        self._check_alive()
         return self._pipeline.request_model()
 
     def subscribe(self, notify: Callable[[], None] | None = None) -> Subscription:
@@ -462,7 +459,6 @@ class Engine:
     def _submit(
         self, prepare: Callable[[Log, int], Body], content: object, who: str, key: str | None
     ) -> Future[Receipt]:
-        self._check_alive()
         checks.check_name("who", who)
         raw = msgspec.msgpack.encode(content)
         if key is not None:
@@ -471,12 +467,6 @@ class Engine:
         request = Request(who, self._clock(), len(raw), prepare, key, digest)
         self._pipeline.put(request)
         return request.future
-
-    def _check_alive(self) -> None:
-        if self.failure is not None:
-            raise StoppedError(self.failure)
-        if self._is_closed:
-            raise StoppedError("the service is closed")
 
     @property
     def failure(self) -> str | None:

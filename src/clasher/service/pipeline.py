@@ -144,8 +144,7 @@ class Pipeline:
         """Accept a request, or raise ``BusyError``; a single one is always accepted."""
         most, most_bytes = self._options.waiting_requests, self._options.waiting_bytes
         with self._came:
-            if self._is_closing:
-                raise StoppedError("the service is closing")
+            self._refuse_if(self._is_closing)
             is_full = len(self) >= most or self._bytes + request.size > most_bytes
             if is_full and self._inside:
                 raise BusyError(RETRY_AFTER)
@@ -155,6 +154,10 @@ class Pipeline:
             request.future.add_done_callback(lambda _: self._leave(request))
             self._requests.append(request)
             self._came.notify()
+
+    def _refuse_if(self, is_over: bool) -> None:
+        if is_over:
+            raise StoppedError(self.failure or "the service is closed")
 
     def _leave(self, request: Request) -> None:
         with self._came:
@@ -168,8 +171,7 @@ class Pipeline:
         """Queue work with the log, to be done between two commits; late work, or at the end."""
         future: Future[Any] = Future()
         with self._came:
-            if self._is_closing and not is_late:
-                raise StoppedError("the service is closing")
+            self._refuse_if(self._is_closing and not is_late)
             self._jobs.append((work, future))
             self._came.notify()
         return future
@@ -178,8 +180,7 @@ class Pipeline:
         """Return the model as an open file, after all that is queued now."""
         future: Future[BinaryIO] = Future()
         with self._written:
-            if self._has_written_all:
-                raise StoppedError("the service is closing")
+            self._refuse_if(self._has_written_all)
             self._model_requests.append(future)
             self._written.notify()
         return future

@@ -46,11 +46,9 @@ def _predict(
 ) -> list[PredictedDocument]:
     labels = state.model.labels
     sets, probabilities = state.model.decide_many([document.text for document in documents])
-    if top >= len(labels):
-        places = np.broadcast_to(np.arange(len(labels)), probabilities.shape)
-    elif top < 1:
-        places = np.zeros((len(probabilities), 0), np.intp)
-    else:
+    top = max(0, min(top, len(labels)))
+    places = np.zeros((len(documents), 0), np.intp)
+    if top:
         places = np.argpartition(-probabilities, top - 1, axis=1)[:, :top]
     best, negated = places.tolist(), (-np.take_along_axis(probabilities, places, axis=1)).tolist()
     margins = np.abs(probabilities - state.model.threshold).min(axis=1, initial=1.0).tolist()
