@@ -149,6 +149,7 @@ class Note(NamedTuple):
     log: bytes
     commits: int
     is_open: bool
+    slot: int = 0  # where it was read
 
 
 class Mark:
@@ -192,8 +193,8 @@ class Mark:
             self._descriptor = -1
 
 
-def read_mark(path: Path) -> tuple[Note, int] | None:
-    """Read the newest note of a mark, and its slot; None if there is no mark."""
+def read_mark(path: Path) -> Note | None:
+    """Read the newest note of a mark; None if there is no mark."""
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
@@ -202,16 +203,17 @@ def read_mark(path: Path) -> tuple[Note, int] | None:
     for slot in range(2):
         sealed = raw[slot * SLOT :][: MARK.size + CRC.size]
         if len(sealed) == MARK.size + CRC.size and sealed.startswith(MAGIC):
-            note = Note(*MARK.unpack_from(sealed)[1:])
+            _, log, commits, is_open = MARK.unpack_from(sealed)
+            note = Note(log, commits, is_open, slot)
             if sealed == _sealed(note):
-                found.append((note, slot))
+                found.append(note)
     if not found:
         raise FolderError(f"{path}: the mark of the log is damaged")
-    return max(found, key=lambda one: (one[0].commits, not one[0].is_open))
+    return max(found, key=lambda note: (note.commits, not note.is_open))
 
 
 def _sealed(note: Note) -> bytes:
-    content = MARK.pack(MAGIC, *note)
+    content = MARK.pack(MAGIC, *note[:3])
     return content + CRC.pack(crc32(content))
 
 
@@ -232,11 +234,11 @@ class Log:
         self.dropped_through = 0  # the last entry that was deleted
         self._mark_path = path.with_suffix(".mark")
         self.mark: Mark
-        noted, slot = self._read_mark()
+        noted = self._read_mark()
         is_new = not path.exists()
         try:
             self._db = apsw.Connection(str(path))
-            self._set_up(is_new, noted, slot)
+            self._set_up(is_new, noted)
             durable.flush_folder(path.parent)
             self._check_keys()
             sizes = self._db.execute("SELECT count(*), coalesce(sum(length(body)), 0) FROM entries")
@@ -249,7 +251,7 @@ class Log:
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────
 
-    def _set_up(self, is_new: bool, noted: Note | None, slot: int) -> None:
+    def _set_up(self, is_new: bool, noted: Note | None) -> None:
         pragma = self._db.pragma
         pragma("locking_mode", "exclusive")  # the index of the write-ahead log stays in memory
         if is_new:
@@ -280,7 +282,7 @@ class Log:
         if noted is None or self.notes:
             self.mark = Mark.create(self._mark_path, self._id, self._commits)
         else:
-            self.mark = Mark(self._mark_path, self._id, slot)
+            self.mark = Mark(self._mark_path, self._id, noted.slot)
         if not has_tables:
             with self.transaction():
                 self._db.execute(SCHEMA)
@@ -292,15 +294,15 @@ class Log:
         # a failed flush may have left pages in the system's memory only: write them again
         pragma("wal_checkpoint", "truncate")
 
-    def _read_mark(self) -> tuple[Note | None, int]:
+    def _read_mark(self) -> Note | None:
         """Read the mark; report files that it implies and that are missing."""
         try:
-            noted, slot = read_mark(self._mark_path) or (None, 0)
+            noted = read_mark(self._mark_path)
         except FolderError as error:
             self._report_loss(str(error))
-            return None, 0
+            return None
         if noted is None or not noted.commits:
-            return noted, slot
+            return noted
         wal = self.path.with_name(f"{self.path.name}-wal")
         if not self.path.exists():
             self._report_loss(f"{self.path}: the log is missing")
@@ -309,7 +311,7 @@ class Log:
                 f"{wal}: missing, although the service was not closed; it held the last changes "
                 f"that were acknowledged"
             )
-        return noted, slot
+        return noted
 
     def _read_values(self) -> dict[str, Any]:
         columns = [row[1] for row in self._db.execute("PRAGMA table_info(about)")]

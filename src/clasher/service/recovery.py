@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -20,7 +20,6 @@ from clasher.service.state import Refusals, ServiceState
 from clasher.settings import Settings
 from clasher.text.analyzer import Tokenizer
 
-PIECE = 2**20
 DIGEST = 16  # bytes of the digest that names a replacing model
 
 
@@ -44,14 +43,11 @@ class ServiceFolder(LockedFolder):
     def receive_model(self, source: BinaryIO) -> str:
         """Save an intact model file under its digest; it stays as long as it is ``arriving``."""
         scratch = self.models / f"{secrets.token_hex(8)}.tmp"
-        hashed = hashlib.blake2b(digest_size=DIGEST)
         try:
             with durable.new_file(scratch) as file:
-                while piece := source.read(PIECE):
-                    hashed.update(piece)
-                    file.write(piece)
+                shutil.copyfileobj(source, file)
             Clasher.load(scratch, tokenizer=self.tokenizer)
-            digest = hashed.hexdigest()
+            digest = file_digest(scratch, DIGEST)
             self.arriving.append(digest)
             durable.rename(scratch, self.models / f"{digest}.clasher")
         finally:
