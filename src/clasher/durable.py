@@ -9,7 +9,7 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import BinaryIO
 
@@ -48,11 +48,9 @@ def replaced(path: str | os.PathLike[str], *, flushed: bool = True) -> Iterator[
 
 def replace_text(path: str | os.PathLike[str], text: str) -> None:
     """Replace a file by ``text``; write to a device or a named pipe as it is."""
-    if os.path.exists(path) and not os.path.isfile(path):
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return
-    with replaced(path) as scratch, open(scratch, "w", encoding="utf-8") as file:
+    is_device = os.path.exists(path) and not os.path.isfile(path)
+    place = nullcontext(path) if is_device else replaced(path)
+    with place as name, open(name, "w", encoding="utf-8") as file:
         file.write(text)
 
 

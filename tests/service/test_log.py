@@ -28,10 +28,9 @@ def test_documents_are_deleted_by_number_and_before_a_number(tmp_path):
     log = Log(tmp_path / "log.sqlite")
     rows = [(number, b"%d" % number) for number in range(1, ROWS + 10)]
     with log.transaction():
-        log.put_documents(rows)
-        log.put_documents([(8, b"again")])
-        log.drop_documents([6, 7], 5)
-        log.drop_documents([], 0)
+        log.write_documents(rows)
+        log.write_documents([(8, b"again")], [6, 7], before=5)
+        log.write_documents([])
     assert list(log.documents())[:3] == [b"5", b"again", b"9"]
     log.close()
 

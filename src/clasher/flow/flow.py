@@ -304,7 +304,7 @@ class Flow:
         """Forget what was learnt since the last snapshot: another process has it by now."""
         self._meter.refused += 1
         self._close()
-        self._folder.discard()
+        self._folder.snapshots.discard()
         self._open()
         self._on_note(f"{error}; went back to snapshot {self._state.seq}")
 

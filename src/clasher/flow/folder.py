@@ -100,10 +100,6 @@ class FlowFolder(LockedFolder):
         self.snapshots.confirm(state.seq)
         self._link_model(state.seq)
 
-    def discard(self) -> None:
-        if (prepared := self.snapshots.prepared()) is not None:
-            self.snapshots.discard(prepared)
-
     def _decide(self, prepared: int, party: Party | None, committed: int | None) -> None:
         if party is None:
             raise FolderError(
@@ -113,7 +109,7 @@ class FlowFolder(LockedFolder):
         if committed == prepared:
             self.snapshots.confirm(prepared)
         else:
-            self.snapshots.discard(prepared)
+            self.snapshots.discard()
 
     def _compare(self, state: FlowState, party: Party, committed: int) -> None:
         expected = state.agreed.get(party.name, 0)

@@ -73,9 +73,11 @@ class Snapshots:
         durable.rename(self._path(version).with_suffix(PREPARED), self._path(version))
         self._delete_old()
 
-    def discard(self, version: int) -> None:
-        durable.delete_folder(self._path(version).with_suffix(PREPARED))
-        durable.flush_folder(self.folder)
+    def discard(self) -> None:
+        """Delete the prepared snapshot, if there is one."""
+        for path in self.folder.glob(f"*{PREPARED}"):
+            durable.delete_folder(path)
+            durable.flush_folder(self.folder)
 
     def load(self, revive: Callable[[dict[str, Any], Clasher], T]) -> tuple[T | None, list[str]]:
         """Load the newest intact snapshot; return it with notes about damaged ones."""

@@ -503,15 +503,15 @@ class Log:
 
     # ── documents ────────────────────────────────────────────────────────────────────────────
 
-    def put_documents(self, rows: Sequence[tuple[int, bytes]]) -> None:
-        sealed = [(seq, body, checksum(body, seq)) for seq, body in rows]
-        self._insert("INSERT OR REPLACE INTO documents(seq, body, crc)", sealed)
-
-    def drop_documents(self, numbers: Sequence[int], before: int) -> None:
+    def write_documents(
+        self, rows: Sequence[tuple[int, bytes]], gone: Sequence[int] = (), before: int = 0
+    ) -> None:
+        """Delete the documents ``gone`` and those ``before`` a number, then write others."""
         if before:
             self._db.execute("DELETE FROM documents WHERE seq < ?", (before,))
-        rows = [(number,) for number in numbers]
-        self._db.executemany("DELETE FROM documents WHERE seq = ?", rows)
+        self._db.executemany("DELETE FROM documents WHERE seq = ?", [(seq,) for seq in gone])
+        sealed = [(seq, body, checksum(body, seq)) for seq, body in rows]
+        self._insert("INSERT OR REPLACE INTO documents(seq, body, crc)", sealed)
 
     def documents(self) -> list[bytes]:
         found, damaged = [], []

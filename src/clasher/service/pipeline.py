@@ -322,10 +322,9 @@ class Pipeline:
 
     def _write_documents(self, most: int) -> None:
         self._queue.expire(self._log.elapsed())
-        rows, gone, before = self._queue.take_changes(most)
-        self._log.drop_documents(gone, before)
-        self._log.put_documents(rows)
-        if len(rows) < most:  # none is left
+        changes = self._queue.take_changes(most)
+        self._log.write_documents(*changes)
+        if len(changes[0]) < most:  # none is left
             self._documents_due = monotonic() + TICK
 
     # ── the learner ──────────────────────────────────────────────────────────────────────────

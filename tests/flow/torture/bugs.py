@@ -55,7 +55,7 @@ def newest_snapshot() -> None:
 
 def oldest_snapshot() -> None:
     """Discard a prepared snapshot, even if the broker has agreed to it."""
-    FlowFolder._decide = lambda self, prepared, *more: self.snapshots.discard(prepared)  # type: ignore[method-assign]
+    FlowFolder._decide = lambda self, *given: self.snapshots.discard()  # type: ignore[method-assign]
     FlowFolder._compare = lambda *given: None  # type: ignore[method-assign]
 
 
