@@ -1,7 +1,7 @@
 """Commands and their options: sections and examples in the help, shell completion, error wording.
 
-A command is declared with ``command``, its options with ``section("Output")("--json FILE", …)``.
-An option with a default says so in its help.
+A command is declared with ``command``, its options as in a help text:
+``section("Output")("--json FILE  Write JSON.", "--words -n N = 8  How many words to show.")``.
 """
 
 from __future__ import annotations
@@ -17,65 +17,87 @@ import click
 from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
-from clasher.cli.terminal import STANDARD_STREAM
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 TYPES: Final[dict[str, Any]] = {
-    "N": click.IntRange(min=1), "SECONDS": click.FloatRange(min=0), "PORT": click.IntRange(0, 65535)
+    "N": click.IntRange(min=1), "X": float, "SECONDS": click.FloatRange(min=0),
+    "PORT": click.IntRange(0, 65535),
 }  # fmt: skip
-"""The types of options that name none, by their metavars."""
+"""The types of options by their metavars."""
+CHOICE: Final = re.compile(r"[a-z0-9-]+(\|[a-z0-9-]+)+")
 
 
 # ── options ──────────────────────────────────────────────────────────────────────────────────────
 
 
 class SectionOption(click.Option):
-    """An option under a heading of the help."""
+    """An option under a heading of the help, which also says the default."""
 
-    def __init__(self, *args: Any, section: str = "Options", **attributes: Any) -> None:
-        default, text = attributes.get("default"), attributes.get("help", "")
-        if type(default) in (int, float, str) and default != "" and "default" not in text:
+    def __init__(self, *args: Any, section: str, **attributes: Any) -> None:
+        default, text = attributes.get("default"), attributes["help"]
+        if type(default) is str and default != "" and "default" not in text:
             attributes["help"] = f"{text.removesuffix('.')} (default: {default})."
         super().__init__(*args, **attributes)
         self.section = section
 
 
-def option(*names: str, section: str, **attributes: Any) -> Callable[[F], F]:
-    """Declare an option under a heading: ``--limit -l N`` takes a value, ``--quiet`` is a flag."""
-    words = names[0].split(" ")
-    flags = [word for word in words if word.startswith("-")]
-    if metavar := " ".join(words[len(flags) :]):
-        attributes = {"metavar": metavar, "type": TYPES.get(metavar)} | attributes
-    elif not attributes.keys() & {"type", "metavar", "is_flag"}:
-        attributes["is_flag"] = True
-    given: dict[str, Any] = {"cls": SectionOption, "section": section, **attributes}
-    return click.option(*flags, *names[1:], **given)
-
-
 def section(title: str) -> Callable[..., Callable[[F], F]]:
-    """Return a function that declares options under a heading."""
-    return functools.partial(option, section=title)
+    """Return a function that declares options under a heading.
+
+    A declaration is ``[parameter] --flag [-f] [METAVAR] [= default]  help``. Without a metavar the
+    option is a flag; the metavar ``a|b`` is a choice. Further attributes are those of click.
+    """
+
+    def declare(*declarations: str, **attributes: Any) -> Callable[[F], F]:
+        def decorate(function: F) -> F:
+            for declared in reversed(declarations):  # the help lists them in the given order
+                names, given = _parsed(declared)
+                given |= {"cls": SectionOption, "section": title} | attributes
+                function = click.option(*names, **given)(function)
+            return function
+
+        return decorate
+
+    return declare
+
+
+def _parsed(declared: str) -> tuple[list[str], dict[str, Any]]:
+    """Return the names and the attributes of an option.
+
+    >>> _parsed("most --words -n N = 10  How many words.")[0]
+    ['most', '--words', '-n']
+    """
+    usage, _, text = declared.partition("  ")
+    names, _, default = usage.partition(" = ")
+    words = names.split(" ")
+    taken = 1 + max(at for at, word in enumerate(words) if word.startswith("-"))
+    metavar = " ".join(words[taken:])
+    given: dict[str, Any] = {"help": text, **({"default": default} if default else {})}
+    if CHOICE.fullmatch(metavar):
+        given["type"] = click.Choice(metavar.split("|"))
+    elif metavar:
+        given |= {"metavar": metavar, "type": TYPES.get(metavar)}
+    else:
+        given["is_flag"] = True
+    return words[:taken], given
 
 
 output_option = section("Output")
 written_option = output_option(
-    "--output -o FILE",
-    default=STANDARD_STREAM,
-    help="The file to write (default: standard output).",
+    "--output -o FILE = -  The file to write (default: standard output)."
 )
-quiet_option = output_option("--quiet -q", help="Show no progress and no notes.")
+quiet_option = output_option("--quiet -q  Show no progress and no notes.")
 
 
 def model_option(text: str) -> Callable[[F], F]:
     """Declare the option that names a model file."""
-    return option("--model -m FILE", "model_path", required=True, section="Model", help=text)
+    return section("Model")(f"model_path --model -m FILE  {text}", required=True)
 
 
 def json_file_option(what: str) -> Callable[[F], F]:
     """Declare ``--json FILE``, which a command reads as ``json_path``."""
     text = f"Write {what} as JSON; - writes to standard output instead of the tables."
-    return output_option("--json FILE", "json_path", help=text)
+    return output_option(f"json_path --json FILE  {text}")
 
 
 def option_group(
@@ -116,11 +138,11 @@ def drop_none(values: dict[str, Any]) -> dict[str, Any]:
 class ExampleCommand(click.Command):
     """A command whose help ends with examples: lines of its docstring that start with ``$``."""
 
-    def __init__(self, *args: Any, examples: str = "", **attributes: Any) -> None:
+    def __init__(self, *args: Any, **attributes: Any) -> None:
         text = inspect.cleandoc(attributes["help"])
-        attributes["help"], _, own = text.partition("\n\n$ ")
+        attributes["help"], _, examples = text.partition("\n\n$ ")
         super().__init__(*args, **attributes)
-        self.examples = examples or own.replace("\n$ ", "\n")
+        self.examples = examples.replace("\n$ ", "\n")
         for parameter in self.params:
             is_text = type(parameter.type) is StringParamType
             if is_text and parameter.metavar and FILES.search(parameter.metavar):
@@ -197,13 +219,10 @@ def parse_policy(_ctx: click.Context, _parameter: click.Parameter, value: str) -
     return Path(file)
 
 
-on_error_option = option(
-    "--on-error stop|skip|dead-letter FILE",
+on_error_option = section("Stream")(
+    "--on-error stop|skip|dead-letter FILE = stop  What to do with a bad record: stop (the "
+    "default), skip it, or skip it and append it to FILE with the reason.",
     callback=parse_policy,
-    default="stop",
-    section="Stream",
-    help="What to do with a bad record: stop (the default), skip it, or skip it and append it to "
-    "FILE with the reason.",
 )
 
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clasher.cli.options import drop_none, option_group, pop_values, section
+from clasher.cli.terminal import warn
 from clasher.errors import SettingError
 from clasher.settings import GIVEN, PAPER, Settings, declarations, default_of
 from clasher.text.analyzer import Analyzer, analyzer_for, name_of
 
 if TYPE_CHECKING:
     from clasher.model import Clasher
+    from clasher.runtime.snapshots import InitialModel
     from clasher.text.analyzer import Tokenizer
-
-STEM = "--stem"  # the option of Analyzer.stemmer
 
 _text = section("Text")
 _model = section("Model")
@@ -28,13 +28,12 @@ _model = section("Model")
 def setting_option(name: str) -> Callable[[Any], Any]:
     """Make the option of a setting."""
     declared = declarations()[name]
-    attributes: dict[str, Any] = {"type": declared.read, "metavar": "N"}
-    if declared.choices:
-        attributes = {"type": click.Choice([each for each in declared.choices if each != GIVEN])}
-    elif declared.flags:
-        attributes = {"default": None, "is_flag": "/" not in declared.flags or None}
     text = f"{declared.help.rstrip('.')} (default: {default_of(name)})."
-    return _model(declared.flags or f"--{name.replace('_', '-')}", help=text, **attributes)
+    if declared.flags:
+        return _model(f"{declared.flags}  {text}", default=None)
+    choices = "|".join(each for each in declared.choices if each != GIVEN)
+    how = {} if choices else {"type": declared.read}
+    return _model(f"--{name.replace('_', '-')} {choices or 'N'}  {text}", **how)
 
 
 def load_function(value: str) -> Tokenizer:
@@ -76,49 +75,41 @@ def tokenizer_option(
     text: str = "The function that cuts the model's text into words, if it was given one.",
 ) -> Callable[[Any], Any]:
     """Make the option that names a function which cuts text into words."""
-    return _text("--tokenizer", metavar="MODULE:FUNCTION", type=load_function, help=text)
+    return _text(f"--tokenizer MODULE:FUNCTION  {text}", type=load_function)
 
 
-_FLAG: dict[str, Any] = {"is_flag": True, "default": None}
-
-ANALYSIS = {
-    "min_length": _text(
-        "--min-length", type=int, metavar="N",
-        help="Drop shorter words (default: 1 with the margin rule, else 2).",
-    ),
-    "stop_words": _text(
-        "--stop-words", metavar="LANGUAGE|@FILE", type=_words,
-        help="Leave out the stop words of a language, or the words of a file.",
-    ),
-    "stemmer": _text(
-        STEM, "stemmer", metavar="LANGUAGE",
-        help="Treat all forms of a word as one, with a Snowball stemmer.",
-    ),
-    "ngrams": _text(
-        "--ngrams", metavar="N|LO-HI", type=_sizes,
-        help="Also count up to N words in a row as one (default: 1); 2-3 leaves out single words.",
-    ),
-    "char_ngrams": _text(
-        "--char-ngrams", metavar="LO-HI", type=_run,
-        help="Also count runs of LO to HI characters of each word.",
-    ),
-    "strip_html": _text("--strip-html", **_FLAG, help="Leave out tags, comments and scripts."),
-    "strip_urls": _text("--strip-urls", **_FLAG, help="Leave out web addresses."),
-    "fold_numbers": _text("--fold-numbers", **_FLAG, help="Read every digit as 0."),
-    "marks": _text(
-        "--marks/--no-marks", default=None,
-        help="Count question and exclamation marks as words (default: with the margin rule).",
-    ),
-    "pairs": _text(
-        "--pairs", type=int, metavar="N",
-        help="Also count pairs of neighbouring words in texts of fewer than N words "
+ANALYSIS_OPTIONS = (
+    _text(
+        "--min-length N  Drop shorter words (default: 1 with the margin rule, else 2).",
+        "--pairs N  Also count pairs of neighbouring words in texts of fewer than N words "
         "(default: 40 with the margin rule, else 0).",
+        type=int,
     ),
-    "tokenizer": tokenizer_option(
+    _text(
+        "--stop-words LANGUAGE|@FILE  Leave out the stop words of a language, or those in a file.",
+        type=_words,
+    ),
+    _text("stemmer --stem LANGUAGE  Treat all forms of a word as one, with a Snowball stemmer."),
+    _text(
+        "--ngrams N|LO-HI  Also count up to N words in a row as one (default: 1); 2-3 leaves out "
+        "single words.",
+        type=_sizes,
+    ),
+    _text("--char-ngrams LO-HI  Also count runs of LO to HI characters of each word.", type=_run),
+    _text(
+        "--strip-html  Leave out tags, comments and scripts.",
+        "--strip-urls  Leave out web addresses.",
+        "--fold-numbers  Read every digit as 0.",
+        "--marks/--no-marks  Count question and exclamation marks as words (default: with the "
+        "margin rule).",
+        default=None,
+    ),
+    tokenizer_option(
         "Cut text into words with a function of yours; commands ask for it again with the model."
     ),
-}  # fmt: skip
+)
 """The options of an analyzer's settings."""
+ANALYSIS = tuple(Analyzer.__dataclass_fields__)
 
 
 @dataclass(frozen=True)
@@ -132,28 +123,45 @@ class ModelOptions:
     def create(self) -> Clasher:
         from clasher.model import Clasher
 
-        return Clasher(**self._keywords())
+        return Clasher(**vars(self.settings()))
 
-    def settings(self) -> Settings:
-        return Settings(**self._keywords())
+    def settings(self, **defaults: Any) -> Settings:
+        """Return the settings, over the ``defaults`` of a command."""
+        given = defaults | self.given
+        if self.paper is not None:
+            if "rule" in self.given:
+                raise SettingError("--paper chooses the rule: leave out --rule, or --paper")
+            given = PAPER | {"rule": "centroid" if self.paper == 1 else "mistake"} | given
+        analyzer = replace(analyzer_for(given.get("rule", "margin")), **self.analysis)
+        return Settings(**given | {"analyzer": analyzer})
 
-    def load(self, path: str) -> Clasher:
-        """Load a model, and refuse one with other settings."""
+    def load(self, path: str | Path, name: str | None = None) -> Clasher:
+        """Load a model, and refuse one with other settings; ``name`` is for the message."""
         from clasher.model import Clasher
 
         model = Clasher.load(path, tokenizer=self.analysis.get("tokenizer"))
-        self.check(model, path)
+        self.check(model, str(path) if name is None else name)
         return model
 
-    def _keywords(self) -> dict[str, Any]:
-        rule = "margin" if self.paper is None else "centroid"
-        analyzer = replace(analyzer_for(self.given.get("rule", rule)), **self.analysis)
-        settings = {**self.given, "analyzer": analyzer}
-        if self.paper is None:
-            return settings
-        if "rule" in self.given:
-            raise SettingError("--paper chooses the rule: leave out --rule, or --paper")
-        return {**PAPER, "rule": "centroid" if self.paper == 1 else "mistake", **settings}
+    def begin(
+        self, folder: str, saved: Path | None, initial_model: str | None, **defaults: Any
+    ) -> tuple[Settings | None, Clasher | None, InitialModel | None]:
+        """Return the settings of a new folder, or its model and the file that it comes from.
+
+        A folder with a ``saved`` model must have been made with the same options, so that the same
+        command can be started again.
+        """
+        from clasher.runtime.snapshots import InitialModel, check_initial_model
+
+        if saved is not None:
+            if initial_model is not None:
+                check_initial_model(folder, initial_model, warn)
+            if self.given or self.paper or self.analysis:
+                self.load(saved, folder)
+            return None, None, None
+        if initial_model is None:
+            return self.settings(**defaults), None, None
+        return None, self.load(initial_model), InitialModel.of(initial_model)
 
     def check(self, model: Clasher, path: str) -> None:
         """Refuse to go on with a model that has other settings."""
@@ -177,7 +185,7 @@ class ModelOptions:
                 if name == "stop_words" and value is not None:
                     value = f"a list of {len(value)} words"
                 shown = name_of(value) if callable(value) else str(value)
-                flag = STEM if name == "stemmer" else f"--{name.replace('_', '-')}"
+                flag = "--stem" if name == "stemmer" else f"--{name.replace('_', '-')}"
                 raise _contradiction(flag, path, name, shown)
 
 
@@ -188,10 +196,19 @@ def _contradiction(flag: str, path: str, name: str, value: str) -> SettingError:
     )
 
 
+def folder_options(kept: str) -> Callable[[Any], Any]:
+    """Declare the folder of a model, and the model that a new one starts with."""
+    folder = _model(
+        f"folder --model -m FOLDER  The folder of the model and of {kept}; created if missing.",
+        required=True,
+    )
+    initial = _model("--initial-model FILE  Start a new folder with this model file.")
+    return lambda function: folder(initial(function))
+
+
 def settings_options(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command the settings of a model as options, and pass them on as ``options``."""
-    options = [PAPER_OPTION, *OPTIONS.values(), *ANALYSIS.values()]
-    return option_group(options, _collect)(function)
+    return option_group([PAPER_OPTION, *OPTIONS.values(), *ANALYSIS_OPTIONS], _collect)(function)
 
 
 def _collect(given: dict[str, Any]) -> dict[str, Any]:
@@ -201,8 +218,7 @@ def _collect(given: dict[str, Any]) -> dict[str, Any]:
 
 
 PAPER_OPTION = _model(
-    "--paper", type=click.Choice(["1", "2"]),
-    help="The paper's own settings for mode 1 or 2: raw counts, no length normalisation, "
-    "threshold 0.5.",
-)  # fmt: skip
+    "--paper 1|2  The paper's own settings for mode 1 or 2: raw counts, no length normalisation, "
+    "threshold 0.5."
+)
 OPTIONS = {name: setting_option(name) for name in declarations() if name != "analyzer"}

@@ -19,7 +19,7 @@ from clasher.errors import SettingError
 
 if TYPE_CHECKING:
     from clasher.datasets import Dataset
-    from clasher.io import BadRecords, Batch, Understood
+    from clasher.io import BadRecords, Batch, Fields, Understood
     from clasher.io.formats import InputFile
     from clasher.io.read_ahead import HeldInterrupt
     from clasher.text.hashing import Hashed
@@ -41,84 +41,79 @@ def stream_options(*, labelled: bool, texts: bool = True, sample: int | None = N
     With ``sample``, the command reads so many records and works without a stream too; without
     ``texts``, it reads ids and labels only.
     """
-    stream, limit = "STREAM...", "Stop after N records."
+    paths, limit = "STREAM...", "Stop after N records."
     if sample is not None:
-        stream, limit = "[STREAM...]", f"Read the first N records (default: {sample})."
+        paths, limit = "[STREAM...]", f"Read the first N records (default: {sample})."
     options: list[Decorator] = [
-        click.argument("paths", metavar=stream, nargs=-1, required=sample is None),
-        *field_options(labelled=labelled, texts=texts),
+        click.argument("paths", metavar=paths, nargs=-1, required=sample is None),
+        field_options(labelled=labelled, texts=texts),
         _stream_option(
-            "--format EXT",
-            help="The format, as a file extension such as csv, for files with another extension "
-                 "(standard input: jsonl); or the name of a dataset, to read its folder (see "
-                 "clasher datasets).",
+            "--format EXT  The format, as a file extension such as csv, for files with another "
+            "extension (standard input: jsonl); or the name of a dataset, to read its folder (see "
+            "clasher datasets)."
         ),
-        *file_options(),
-        _stream_option("--limit N", default=sample, help=limit),
+        file_options,
+        _stream_option(f"--limit N  {limit}", default=sample),
         on_error_option,
-    ]  # fmt: skip
+    ]
 
     def collect(given: dict[str, Any]) -> dict[str, Any]:
-        values = pop_values(given, Stream.__dataclass_fields__)
-        if not texts:
-            values["text"] = None
-        if not labelled:
-            values |= ignored_labels(values)
-        return {"stream": Stream(**values)}
+        fields = _fields(given)
+        return {"stream": Stream(fields=fields, **pop_values(given, Stream.__dataclass_fields__))}
 
     return option_group(options, collect)
 
 
-def field_options(*, labelled: bool, texts: bool = True, guess: bool = True) -> list[Decorator]:
+def record_options(*options: Decorator) -> Decorator:
+    """Give a command options of records, and pass them as ``fields`` and ``files``."""
+
+    def collect(given: dict[str, Any]) -> dict[str, Any]:
+        files = pop_values(given, ("format", "delimiter", "encoding"))
+        return {"fields": _fields(given), "files": files}
+
+    return option_group(options, collect)
+
+
+def _fields(given: dict[str, Any]) -> Fields:
+    from clasher.io.records import Fields
+
+    text, id_ = given.pop("text", None), given.pop("id")
+    labels = given.pop("labels", f"{text}{id_}")  # a command that reads none: no record has this
+    separator, is_json = given.pop("label_separator", None), given.pop("labels_json", False)
+    return Fields(text, labels, id_, separator, is_json)
+
+
+def field_options(*, labelled: bool, texts: bool = True, guess: bool = True) -> Decorator:
     """Declare the options that name the fields of a record."""
-    options: list[Decorator] = []
-    if texts:
-        options.append(
-            _stream_option("--text FIELD", default="text",
-                           help="The field of the text (default: text). Dots reach into nested "
-                                "fields: payload.body.")
-        )  # fmt: skip
-    if labelled:
-        options += [
-            _stream_option("--labels FIELD", default="labels",
-                           help="The field of the labels (default: labels): a list, an object "
-                                "label → true or false (others are unknown), null (unlabelled), or "
-                                "text."),
-            *label_text_options("Stream", guess=guess),
-        ]  # fmt: skip
-    id_help = "The field of the id; records without one are numbered."
-    return [*options, _stream_option("--id FIELD", default="id", help=id_help)]
+    text = (
+        "--text FIELD = text  The field of the text (default: text). Dots reach into nested "
+        "fields: payload.body."
+    )
+    labels = (
+        "--labels FIELD = labels  The field of the labels (default: labels): a list, an object "
+        "label → true or false (others are unknown), null (unlabelled), or text.",
+        *label_texts(guess=guess),
+    )
+    id_ = "--id FIELD = id  The field of the id; records without one are numbered."
+    return _stream_option(*([text] if texts else []), *(labels if labelled else []), id_)
 
 
-def label_text_options(title: str, *, guess: bool) -> list[Any]:
+def label_texts(*, guess: bool) -> tuple[str, str]:
     """Declare how labels written as text are separated; ``guess``: whether records are sampled."""
-    add = section(title)
     default = "JSON or |; text with ; or , is refused"
     if guess:
         default = "JSON, |, or what the first records suggest: ; or ,"
-    return [
-        add("--label-separator TEXT",
-            help=f"What separates the labels in a text (default: {default})."),
-        add("--labels-json",
-            help="Labels are JSON in a text: a list, or an object label → true or false."),
-    ]  # fmt: skip
+    return (
+        f"--label-separator TEXT  What separates the labels in a text (default: {default}).",
+        "--labels-json  Labels are JSON in a text: a list, or an object label → true or false.",
+    )
 
 
-def file_options() -> list[Any]:
-    """Declare how text files are written."""
-    return [
-        _stream_option("--delimiter CHAR",
-                       help="What separates the cells of CSV and TSV, \\t for a tab (default: "
-                            "read from the header)."),
-        _stream_option("--encoding NAME",
-                       help="The encoding of text files, such as cp1252 (default: utf-8)."),
-    ]  # fmt: skip
-
-
-def ignored_labels(values: dict[str, Any]) -> dict[str, Any]:
-    """Name a field that no record has, for a command that reads no labels."""
-    labels = values["text"] + values["id"]
-    return {"labels": labels, "label_separator": None, "labels_json": False}
+file_options = _stream_option(
+    "--delimiter CHAR  What separates the cells of CSV and TSV, \\t for a tab (default: read from "
+    "the header).",
+    "--encoding NAME  The encoding of text files, such as cp1252 (default: utf-8).",
+)
 
 
 # ── records ──────────────────────────────────────────────────────────────────────────────────────
@@ -155,11 +150,7 @@ class Stream:
     """The stream that the options of a command describe."""
 
     paths: tuple[str, ...]
-    text: str | None
-    labels: str
-    id: str
-    label_separator: str | None
-    labels_json: bool = False
+    fields: Fields
     format: str | None
     delimiter: str | None = None
     encoding: str | None = None
@@ -236,7 +227,7 @@ class Stream:
             if len(self.paths) > 1:
                 raise SettingError(f"--format {self.format} reads one folder: name one")
             return open_dataset(dataset.name, self.paths[0], **how)
-        from clasher.io import Fields, open_stream
+        from clasher.io import open_stream
 
         context = click.get_current_context(silent=True)
         quiet = bool(context is not None and context.params.get("quiet"))
@@ -248,7 +239,7 @@ class Stream:
 
         return open_stream(
             self.paths,
-            Fields(self.text, self.labels, self.id, self.label_separator, self.labels_json),
+            self.fields,
             format=self.format,
             delimiter=self.delimiter,
             encoding=self.encoding,

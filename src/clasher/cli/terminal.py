@@ -7,6 +7,7 @@ import logging
 import os
 import shlex
 import shutil
+import signal
 import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -96,6 +97,17 @@ def leave_interrupted(documents: int) -> NoReturn:
     """Exit after Ctrl-C."""
     warn(f"interrupted after {counted(documents, 'document')}")
     sys.exit(INTERRUPTED)
+
+
+@contextmanager
+def signal_handler(handler: Callable[[int, Any], object]) -> Iterator[None]:
+    """Handle SIGTERM and Ctrl-C."""
+    before = {kind: signal.signal(kind, handler) for kind in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for kind, former in before.items():
+            signal.signal(kind, former)
 
 
 def program() -> str:

@@ -12,6 +12,7 @@ from clasher.cli.streams import BATCH, Stream
 from clasher.cli.terminal import Bar
 from clasher.datasets import DATASETS, Document
 from clasher.datasets.document import PROGRESS_EVERY
+from clasher.io import Fields
 from tests.cli.command import SMALL, one_line, run, start
 from tests.cli.test_terminal import Terminal
 from tests.datasets.originals import day_zip, newsitem, paper, sgml_files, story, write
@@ -265,7 +266,7 @@ def test_parquet_is_still_a_format_of_files(tmp_path):
 
 def test_progress_knows_how_long_a_dataset_is(monkeypatch, tmp_path):
     monkeypatch.setattr("clasher.cli.terminal.shows_progress", lambda *, quiet: not quiet)
-    how = {"text": "text", "labels": "labels", "id": "id", "label_separator": None}
+    how = {"fields": Fields(), "format": "rcv1", "on_error": "stop"}
     for limit, total in ((None, 804_414), (10, 10)):
-        stream = Stream(paths=(str(tmp_path),), format="rcv1", limit=limit, on_error="stop", **how)
+        stream = Stream(paths=(str(tmp_path),), limit=limit, **how)
         assert stream.bar(quiet=False).total == total

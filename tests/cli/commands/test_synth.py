@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from clasher.cli.commands import synth
+from clasher.cli.commands.synth import synth_command
 from clasher.datasets.synthetic import DRIFTS, Stream
 from tests.cli.command import one_line, run, start
 
@@ -19,7 +19,8 @@ def test_synth_writes_the_stream_of_the_library(drift):
 
 
 def test_the_defaults_are_those_of_the_library():
-    assert synth.DRIFTS == DRIFTS
+    drift = next(option for option in synth_command.params if option.name == "drift")
+    assert tuple(drift.type.choices) == DRIFTS
     first = run("synth", "--documents", 10_000).stdout.partition("\n")[0]
     text, labels = next(iter(Stream()))
     assert json.loads(first) == {"id": 0, "text": text, "labels": labels}

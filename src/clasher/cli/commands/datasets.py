@@ -11,31 +11,14 @@ import click
 
 from clasher.cli import terminal
 from clasher.cli.format import counted
-from clasher.cli.options import (
-    CommandGroup,
-    command,
-    on_error_option,
-    output_option,
-    quiet_option,
-    section,
-)
+from clasher.cli.options import CommandGroup, command, on_error_option, quiet_option, section
 from clasher.cli.streams import BATCH, report_bad
 from clasher.cli.terminal import STANDARD_STREAM, Bar, check_outputs, protect_inputs
-
-EXAMPLES = """
-    clasher datasets list ~/corpora
-    clasher datasets show rcv1
-    clasher datasets read reuters21578 ~/corpora --to reuters.parquet
-    clasher evaluate ~/corpora --format reuters21578
-"""
-
-_stream = section("Stream")
 
 
 @click.group(
     "datasets",
     cls=CommandGroup,
-    examples=EXAMPLES,
     invoke_without_command=True,
     short_help="List, describe and convert corpora.",
 )
@@ -45,17 +28,24 @@ def datasets_command(ctx: click.Context) -> None:
 
     Without a command, lists them. Nothing is downloaded: show says where to get
     a dataset and which files to put into a folder.
+
+    $ clasher datasets list ~/corpora
+    $ clasher datasets show rcv1
+    $ clasher datasets read reuters21578 ~/corpora --to reuters.parquet
+    $ clasher evaluate ~/corpora --format reuters21578
     """
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_)
 
 
-@command(
-    "list", "List datasets, and which are in a folder.", examples=EXAMPLES, group=datasets_command
-)
+@command("list", "List datasets, and which are in a folder.", group=datasets_command)
 @click.argument("folder", metavar="[FOLDER]", required=False)
 def list_(folder: str | None = None) -> None:
-    """List the datasets, and which of them are in a folder."""
+    """List the datasets, and which of them are in a folder.
+
+    $ clasher datasets list
+    $ clasher datasets list ~/corpora
+    """
     from clasher.cli.tables import datasets_view, show
     from clasher.datasets import DATASETS
 
@@ -80,23 +70,16 @@ def show_(name: str, folder: str | None) -> None:
 @command("read", "Convert a dataset to JSON lines or Parquet.", group=datasets_command)
 @click.argument("name", metavar="NAME")
 @click.argument("folder", metavar="FOLDER")
-@_stream("--split NAME", help="Read only the documents of this split.")
-@_stream(
-    "--part",
-    type=click.Choice(["train", "test"]),
-    help="Read only this part of the split (default: both).",
+@section("Stream")(
+    "--split NAME  Read only the documents of this split.",
+    "--part train|test  Read only this part of the split (default: both).",
+    "unlabelled --include-unlabelled  Include documents without labels (default: only where the "
+    "split has them).",
+    "--limit N  Stop after N documents.",
 )
-@_stream(
-    "--include-unlabelled",
-    "unlabelled",
-    help="Include documents without labels (default: only where the split has them).",
-)
-@_stream("--limit N", help="Stop after N documents.")
 @on_error_option
-@output_option(
-    "--to FILE",
-    default=STANDARD_STREAM,
-    help="The file to write, .jsonl or .parquet (default: JSON lines on standard output).",
+@section("Output")(
+    "--to FILE = -  The file to write, .jsonl or .parquet (default: JSON lines on standard output)."
 )
 @quiet_option
 def read_(

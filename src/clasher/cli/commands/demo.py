@@ -8,14 +8,14 @@ from clasher.cli.options import command, output_option
 
 
 @command("demo", "See everything at work in a minute.")
-@output_option("--report FILE.html", default="demo-report.html", help="The report to write.")
-@output_option("--svg FILE", help="Write a picture of the terminal too.")
-@output_option("--limit N", default=12_000, help="The most documents to learn.")
 @output_option(
-    "--seed N",
+    "--report FILE.html = demo-report.html  The report to write.",
+    "--svg FILE  Write a picture of the terminal too.",
+    "--limit N = 12000  The most documents to learn.",
+)
+@output_option(
+    "--seed N = 0  The seed of the order of the documents and of the hash functions.",
     type=click.IntRange(min=0),
-    default=0,
-    help="The seed of the order of the documents and of the hash functions.",
 )
 def demo_command(report: str, svg: str | None, limit: int, seed: int) -> None:
     """Learn the docstrings of this Python installation as a stream.

@@ -10,7 +10,7 @@ import click
 
 from clasher.cli import terminal
 from clasher.cli.format import bytes_, counted, decimals
-from clasher.cli.options import command, json_file_option, option, output_option, quiet_option
+from clasher.cli.options import command, json_file_option, output_option, quiet_option, section
 from clasher.cli.settings import ModelOptions, settings_options
 from clasher.cli.streams import Stream, stream_options
 from clasher.cli.terminal import STANDARD_STREAM, Bar, check_model_file, check_outputs, write_json
@@ -21,21 +21,18 @@ if TYPE_CHECKING:
 
 @command("evaluate", "Measure the quality: test, then train.")
 @stream_options(labelled=True)
-@option(
-    "--label-probability P",
+@section("Stream")(
+    "--label-probability P = 1  Show the model the labels of a document with this probability only "
+    "(default: 1); all documents are judged. --seed decides which.",
     type=click.FloatRange(0, 1),
-    default=1.0,
-    section="Stream",
-    help="Show the model the labels of a document with this probability only (default: 1); all "
-    "documents are judged. --seed decides which.",
 )
 @settings_options
 @json_file_option("all figures, curves and labels")
-@output_option("--report FILE.html", help="Write a web page: curves, labels, explained documents.")
-@output_option("--save FILE", help="Save the model.")
-@output_option("--every N", default=1000, help="Documents between two points of a curve.")
 @output_option(
-    "--window N", default=10, help="The length of the sliding window, in units of --every."
+    "--report FILE.html  Write a web page: curves, labels, explained documents.",
+    "--save FILE  Save the model.",
+    "--every N = 1000  Documents between two points of a curve.",
+    "--window N = 10  The length of the sliding window, in units of --every.",
 )
 @quiet_option
 def evaluate_command(

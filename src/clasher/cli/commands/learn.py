@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @stream_options(labelled=True)
 @model_option("The model file to create or to continue.")
 @settings_options
-@output_option("--save-every N", help="Save after every N documents too.")
+@output_option("--save-every N  Save after every N documents too.")
 @quiet_option
 def learn_command(
     stream: Stream, model_path: str, options: ModelOptions, save_every: int | None, quiet: bool

@@ -25,17 +25,15 @@ TOP_WORDS = 10
 
 @command("inspect", "Show what a model file holds.")
 @click.argument("model_path", metavar="MODEL")
-@output_option("--all", "all_labels", help=f"Show all labels, not only the {SHOWN} most frequent.")
+@output_option(f"all_labels --all  Show all labels, not only the {SHOWN} most frequent.")
 @json_file_option("everything")
 @output_option(
-    "--top-words N",
-    help="Show the N strongest words of each label; needs a model created with --words.",
+    "--top-words N  Show the N strongest words of each label; needs a model created with --words."
 )
 @output_option(
-    "--label -l LABEL",
-    "labels",
+    f"labels --label -l LABEL  Show only the words of this label, {TOP_WORDS} or --top-words of "
+    "them; repeatable.",
     multiple=True,
-    help=f"Show only the words of this label, {TOP_WORDS} or --top-words of them; repeatable.",
 )
 @tokenizer_option()
 def inspect_command(
@@ -118,7 +116,7 @@ def _parts(
 
 @command("merge", "Merge several models into one.")
 @click.argument("paths", metavar="MODEL...", nargs=-1, required=True)
-@output_option("--output -o FILE", required=True, help="The model file to write.")
+@output_option("--output -o FILE  The model file to write.", required=True)
 @tokenizer_option()
 @quiet_option
 def merge_command(
@@ -169,7 +167,7 @@ METHODS = {"rename": "rename_label", "merge": "merge_labels", "retire": "retire_
 @click.argument("model_path", metavar="MODEL")
 @click.argument("action", type=click.Choice(list(ACTIONS)), metavar="ACTION")
 @click.argument("names", metavar="[LABEL]...", nargs=-1)
-@output_option("--output -o FILE", help="The model file to write (default: the one read).")
+@output_option("--output -o FILE  The model file to write (default: the one read).")
 @tokenizer_option()
 @quiet_option
 def labels_command(

@@ -24,20 +24,14 @@ _plan = section("Plan")
 
 
 @command("plan", "Propose dimensions that fit into memory.")
-@_plan("--labels N", "label_count", required=True, help="How many labels the stream will have.")
+@_plan("label_count --labels N  How many labels the stream will have.", required=True)
 @_plan(
-    "--memory SIZE",
+    "--memory SIZE  The memory for the model: 500MB, 2GB, 1.5GiB.",
     callback=lambda _ctx, _parameter, value: None if value is None else size(value),
-    help="The memory for the model: 500MB, 2GB, 1.5GiB.",
 )
+@_plan("--error X  Find the size for this acceptable error, instead of --memory.")
 @_plan(
-    "--error X", type=float, help="Find the size for this acceptable error, instead of --memory."
-)
-@_plan(
-    "--confidence P",
-    type=float,
-    default=0.9,
-    help="The probability that a guarantee holds, between 0.7 and 1.",
+    "--confidence P = 0.9  The probability that a guarantee holds, between 0.7 and 1.", type=float
 )
 @stream_options(labelled=False, sample=SAMPLE)
 @settings_options

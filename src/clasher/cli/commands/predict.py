@@ -26,7 +26,7 @@ CELLS = 1_000_000  # probabilities at a time
 @stream_options(labelled=False)
 @model_option("The model file to predict with; it is not changed.")
 @written_option
-@output_option("--probabilities", help="Write the probability of every label too.")
+@output_option("--probabilities  Write the probability of every label too.")
 @tokenizer_option()
 @quiet_option
 def predict_command(
@@ -75,15 +75,11 @@ def predict_command(
 @click.argument("words", metavar="TEXT...", nargs=-1, required=True)
 @model_option("The model file to ask.")
 @output_option(
-    "--label -l LABEL",
-    "labels",
+    "labels --label -l LABEL  A label to explain, predicted or not; repeatable (default: the "
+    "predicted labels, or the best one).",
     multiple=True,
-    help="A label to explain, predicted or not; repeatable (default: the predicted labels, or the "
-    "best one).",
 )
-@output_option(
-    "--words -n N", "most", type=click.IntRange(min=0), default=10, help="How many words to show."
-)
+@output_option("most --words -n N = 10  How many words to show.", type=click.IntRange(min=0))
 @tokenizer_option()
 def explain_command(
     words: tuple[str, ...],

@@ -8,35 +8,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from clasher.cli import terminal
 from clasher.cli.format import counted, decimals
-from clasher.cli.options import (
-    SectionOption,
-    command,
-    option,
-    option_group,
-    output_option,
-    pop_values,
-    quiet_option,
-    section,
-)
-from clasher.cli.settings import ModelOptions, settings_options
-from clasher.cli.streams import field_options, file_options
+from clasher.cli.options import SectionOption, command, output_option, quiet_option, section
+from clasher.cli.settings import ModelOptions, folder_options, settings_options
+from clasher.cli.streams import field_options, file_options, record_options
 from clasher.cli.terminal import Bar
 from clasher.errors import MissingExtraError, SettingError
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-    from clasher.flow import Figures, Flow, Outlet
+    from clasher.flow import Figures, Outlet
     from clasher.io.records import Fields
-    from clasher.model import Clasher
-    from clasher.settings import Settings
 
 PENDING: Final = 10_000  # the default of --pending with --late-labels
 NEW_OBJECTS: Final = 50_000  # objects made between two garbage collections
@@ -56,84 +44,50 @@ class SourceOption(SectionOption):
         return record and (record[0], record[1].replace(" for feeds)", f" for feeds{schemes})"))
 
 
-def _collect(given: dict[str, Any]) -> dict[str, Any]:
-    from clasher.io.records import Fields
-
-    names = ("text", "labels", "id", "label_separator", "labels_json")
-    fields = Fields(*pop_values(given, names).values())
-    return {"fields": fields, "files": pop_values(given, ("delimiter", "encoding"))}
-
-
 @command("run", "Label a stream and learn from it, each document once.")
 @_stream(
-    "--from SOURCE",
-    "source",
+    "source --from SOURCE  Where documents come from: a file, a folder to watch, - for standard "
+    "input, or a URL (kafka://, redis://, nats://, https:// for feeds).",
     cls=SourceOption,
     required=True,
-    help="Where documents come from: a file, a folder to watch, - for standard input, or a URL "
-    "(kafka://, redis://, nats://, https:// for feeds).",
 )
 @_stream(
-    "--late-labels SOURCE",
-    help="Where labels come from that arrive after their documents: records with an id and labels.",
+    "--late-labels SOURCE  Where labels come from that arrive after their documents: records with "
+    "an id and labels.",
+    "--decoder MODULE:FUNCTION  Decode messages that are not JSON with your function: bytes to an "
+    "object.",
+    "--new-stream  Allow a stream that is new to the folder of the model, after those learnt "
+    "before.",
 )
-@_stream(
-    "--decoder MODULE:FUNCTION",
-    help="Decode messages that are not JSON with your function: bytes to an object.",
-)
-@_stream(
-    "--new-stream",
-    help="Allow a stream that is new to the folder of the model, after those learnt before.",
-)
-@option_group([*field_options(labelled=True, guess=False), *file_options()], _collect)
+@record_options(field_options(labelled=True, guess=False), file_options)
 @output_option(
-    "--to SINK",
-    "sink",
-    help="Where documents go with their labels, as JSON: a file, - for standard output, or a URL "
-    "(default: - without --route).",
+    "sink --to SINK  Where documents go with their labels, as JSON: a file, - for standard output, "
+    "or a URL (default: - without --route).",
 )
 @output_option(
-    "--route RULE=SINK",
-    "routes",
+    "routes --route RULE=SINK  Also write documents whose predicted labels match RULE to SINK: a "
+    "label, a|b (either), a&b (both), !a (not), a* (prefix); repeatable.",
     multiple=True,
-    help="Also write documents whose predicted labels match RULE to SINK: a label, a|b (either), "
-    "a&b (both), !a (not), a* (prefix); repeatable.",
 )
 @output_option(
-    "--transactional",
-    help="Write outputs and positions in one transaction, so that readers see each output once; "
-    "needs Kafka sinks.",
+    "--transactional  Write outputs and positions in one transaction, so that readers see each "
+    "output once; needs Kafka sinks.",
+    "texts --include-text  Write the text of each document too.",
+    "--dead-letters SINK  Where bad records go (default: dead-letters.jsonl in the folder of the "
+    "model).",
 )
-@output_option("--include-text", "texts", help="Write the text of each document too.")
-@output_option(
-    "--dead-letters SINK",
-    help="Where bad records go (default: dead-letters.jsonl in the folder of the model).",
-)
-@option(
-    "--model -m FOLDER",
-    "folder",
-    required=True,
-    section="Model",
-    help="The folder of the model and the positions of its streams; created if missing.",
-)
-@option("--initial-model FILE", section="Model", help="Start a new folder with this model file.")
+@folder_options("the positions of its streams")
 @settings_options
 @_running(
-    "--snapshot-every SECONDS",
-    help="How often to save a snapshot (default: 30, or less if a transaction would time out).",
+    "--snapshot-every SECONDS  How often to save a snapshot (default: 30, or less if a transaction "
+    "would time out).",
+    "--idle SECONDS  Stop after this time without new documents (default: never).",
+    "--give-up SECONDS  Stop if a stream does not respond for this time (default: never).",
+    "--metrics PORT  Serve metrics for Prometheus at this local port; 0 takes a free one.",
 )
 @_running(
-    "--remember N",
+    "--remember N = 10000  Remember the last N documents and skip their duplicates.",
     type=click.IntRange(min=0),
-    default=10_000,
-    help="Remember the last N documents and skip their duplicates.",
-)
-@_running("--idle SECONDS", help="Stop after this time without new documents (default: never).")
-@_running(
-    "--give-up SECONDS", help="Stop if a stream does not respond for this time (default: never)."
-)
-@_running(
-    "--metrics PORT", help="Serve metrics for Prometheus at this local port; 0 takes a free one."
 )
 @quiet_option
 def run_command(
@@ -168,7 +122,7 @@ def run_command(
     """
     from clasher.flow import Flow, FlowOptions
     from clasher.io.registry import commit_as_one, sink_at, source_at
-    from clasher.runtime.snapshots import InitialModel
+    from clasher.runtime.snapshots import MODEL
 
     documents = source_at(source, fields, decoder, **files)
     late = None
@@ -179,7 +133,11 @@ def run_command(
     if transactional:
         sinks = [outlet.sink for outlet in outlets]
         commit_as_one(documents, sinks if letters is None else [*sinks, letters])
-    settings, model = _model(folder, options, initial_model, late_labels=late is not None)
+    saved = Path(folder, MODEL)
+    defaults = {} if late is None else {"pending": PENDING}
+    settings, model, origin = options.begin(
+        folder, saved if saved.exists() else None, initial_model, **defaults
+    )
     terminal.prepare(settings, quiet=quiet)
     prints = any(outlet.sink.name == "standard output" for outlet in outlets)
     shown = terminal.shows_progress(quiet=quiet) and not (prints and terminal.on_terminal())
@@ -192,14 +150,22 @@ def run_command(
             letters=letters,
             settings=settings,
             initial_model=model,
-            origin=None if model is None else InitialModel.of(initial_model or ""),
+            origin=origin,
             tokenizer=options.analysis.get("tokenizer"),
             options=FlowOptions(snapshot_seconds=snapshot_every, **bounds),
             on_note=terminal.warn,
             on_progress=lambda figures: show_progress(bar, figures),
         )
         metered = nullcontext() if metrics is None else prometheus(lambda: flow.figures, metrics)
-        with _stopping(flow) as signals, metered as url, calm_collector():
+        signals: set[int] = set()
+
+        def stop(number: int, _frame: object) -> None:
+            if number == signal.SIGINT and number in signals:
+                raise KeyboardInterrupt
+            signals.add(number)
+            flow.stop()
+
+        with terminal.signal_handler(stop), metered as url, calm_collector():
             if url is not None:
                 terminal.say(f"metrics: {url}", quiet=quiet)
             figures = flow.run()
@@ -216,49 +182,6 @@ def _outlets(sink: str | None, routes: tuple[str, ...]) -> list[Outlet]:
     first = [sink] if sink is not None else [] if parsed else [STANDARD]
     unrouted = [Outlet(sink_at(url)) for url in first]
     return [*unrouted, *(Outlet(sink_at(route.url), route) for route in parsed)]
-
-
-def _model(
-    folder: str, options: ModelOptions, initial_model: str | None, *, late_labels: bool
-) -> tuple[Settings | None, Clasher | None]:
-    """Return the settings or the model of a new folder; check the options of an existing one."""
-    from clasher.model import Clasher
-    from clasher.runtime import snapshots
-
-    tokenizer = options.analysis.get("tokenizer")
-    saved = Path(folder, snapshots.MODEL)
-    if saved.exists():
-        if initial_model is not None:
-            snapshots.check_initial_model(folder, initial_model, terminal.warn)
-        if options.given or options.paper or options.analysis:
-            options.check(Clasher.load(saved, tokenizer=tokenizer), folder)
-        return None, None
-    if initial_model is not None:
-        model = Clasher.load(initial_model, tokenizer=tokenizer)
-        options.check(model, initial_model)
-        return None, model
-    if late_labels:
-        options = replace(options, given={"pending": PENDING, **options.given})
-    return options.settings(), None
-
-
-@contextmanager
-def _stopping(flow: Flow) -> Iterator[set[int]]:
-    """Stop a flow on SIGTERM and Ctrl-C; a second Ctrl-C raises KeyboardInterrupt."""
-    signals: set[int] = set()
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGINT and number in signals:
-            raise KeyboardInterrupt
-        signals.add(number)
-        flow.stop()
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield signals
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

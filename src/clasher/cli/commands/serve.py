@@ -26,33 +26,25 @@ _access = section("Access")
 
 
 @command("serve", "Serve a model over HTTP, with a live dashboard.")
-@_service("--data FOLDER", required=True, help="The folder of all data; created if missing.")
-@_service("--port PORT", default=8000, help="The port to listen on; 0 takes a free one.")
-@_service("--model -m FILE", "model_path", help="Start a new folder with this model file.")
+@_service("--data FOLDER  The folder of all data; created if missing.", required=True)
 @_service(
-    "--accept-loss",
-    help="Start even if the end of the log, keys or waiting documents are lost or damaged.",
-)
-@_service("--demo", help="Feed it slowly with the stream of clasher demo.")
-@_access(
-    "--host ADDRESS",
-    default="127.0.0.1",
-    help="The address to listen on (default: 127.0.0.1, this machine only).",
-)
-@_access("--token-file FILE", help="Admit only holders of a token in this file: see clasher token.")
-@_access(
-    "--insecure",
-    help="Listen on another address without tokens: anyone who reaches it may do anything.",
+    "--port PORT = 8000  The port to listen on; 0 takes a free one.",
+    "model_path --model -m FILE  Start a new folder with this model file.",
+    "--accept-loss  Start even if the end of the log, keys or waiting documents are lost or "
+    "damaged.",
+    "--demo  Feed it slowly with the stream of clasher demo.",
 )
 @_access(
-    "--allow-host NAME",
-    "hosts",
+    "--host ADDRESS = 127.0.0.1  The address to listen on (default: 127.0.0.1, this machine only).",
+    "--token-file FILE  Admit only holders of a token in this file: see clasher token.",
+    "--insecure  Listen on another address without tokens: anyone who reaches it may do anything.",
+)
+@_access(
+    "hosts --allow-host NAME  A host name that requests may use, besides its addresses; "
+    "repeatable.",
     multiple=True,
-    help="A host name that requests may use, besides its addresses; repeatable.",
 )
-@_access(
-    "--root-path PATH", default="", help="The path of the service behind a proxy, such as /clasher."
-)
+@_access("--root-path PATH  The path of the service behind a proxy, such as /clasher.", default="")
 @settings_options
 @quiet_option
 def serve_command(

@@ -11,7 +11,7 @@ import click
 
 from clasher.cli import terminal
 from clasher.cli.format import bytes_, counted
-from clasher.cli.options import command, model_option, option, quiet_option, section, written_option
+from clasher.cli.options import command, model_option, quiet_option, section, written_option
 from clasher.cli.settings import ModelOptions, settings_options
 from clasher.cli.terminal import STANDARD_STREAM, check_model_file, check_outputs, say
 
@@ -20,20 +20,14 @@ _tokens = section("Tokens")
 
 @command("token", "Manage the access tokens of a service.")
 @click.argument("name", required=False)
+@_tokens("--token-file FILE  The file for clasher serve; created if missing.", required=True)
 @_tokens(
-    "--token-file FILE",
-    required=True,
-    help="The file for clasher serve --token-file; created if missing.",
+    "--scope predict|read|teach|admin = teach  predict: predict and explain only; read: also "
+    "labels and figures; teach (the default): also see texts, learn and answer; admin: also change "
+    "labels, export the log and the model.",
+    "--remove  Remove the token of NAME.",
+    "lists --list  List who has a token.",
 )
-@_tokens(
-    "--scope",
-    type=click.Choice(["predict", "read", "teach", "admin"]),
-    default="teach",
-    help="predict: predict and explain only; read: also labels and figures; teach (the default): "
-    "also see texts, learn and answer; admin: also change labels, export the log and the model.",
-)
-@_tokens("--remove", help="Remove the token of NAME.")
-@_tokens("--list", "lists", help="List who has a token.")
 @quiet_option
 def token_command(
     name: str | None, token_file: str, scope: str, remove: bool, lists: bool, quiet: bool
@@ -67,12 +61,9 @@ def token_command(
 
 @command("log", "Export what a service was taught.")
 @click.argument("folder", metavar="FOLDER")
-@option(
-    "--after N",
+@section("Log")(
+    "--after N = 0  Only lessons after version N of the model (default: all that are kept).",
     type=click.IntRange(min=0),
-    default=0,
-    section="Log",
-    help="Only lessons after version N of the model (default: all that are kept).",
 )
 @written_option
 def log_command(folder: str, after: int, output: str) -> None:

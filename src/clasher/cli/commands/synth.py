@@ -6,28 +6,23 @@ import json
 import sys
 from typing import Any
 
-import click
-
 from clasher.cli.options import command, section
-
-# As in clasher.datasets.synthetic, which takes too long to import for a help text.
-DRIFTS = ("none", "sudden", "gradual", "recurring", "new-labels", "vanishing-labels")
-
-_stream = section("Stream")
 
 
 @command("synth", "Generate a stream with a known drift.")
-@_stream("--drift", type=click.Choice(DRIFTS), default="sudden", help="What changes, and how.")
-@_stream("--documents N", type=int, default=10_000, help="The number of documents.")
-@_stream("--labels N", type=int, default=50, help="The number of labels.")
-@_stream("--at N", type=int, help="The document at which the drift starts (default: half-way).")
-@_stream(
-    "--width N",
-    type=int,
-    help="How many documents the drift takes, or lie between two turns of a recurring one "
-    "(default: a tenth of all).",
+@section("Stream")(
+    "--drift none|sudden|gradual|recurring|new-labels|vanishing-labels = sudden  What changes, and "
+    "how.",
 )
-@_stream("--seed N", type=int, default=0, help="Another seed gives other documents.")
+@section("Stream")(
+    "--documents N = 10000  The number of documents.",
+    "--labels N = 50  The number of labels.",
+    "--at N  The document at which the drift starts (default: half-way).",
+    "--width N  How many documents the drift takes, or lie between two turns of a recurring one "
+    "(default: a tenth of all).",
+    "--seed N = 0  Another seed gives other documents.",
+    type=int,
+)
 def synth_command(**settings: Any) -> None:
     """Write artificial documents with one to three labels, as JSON lines.
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from clasher.cli import terminal
 from clasher.cli.format import counted
 from clasher.cli.options import (
@@ -21,7 +19,7 @@ from clasher.cli.options import (
     section,
     written_option,
 )
-from clasher.cli.settings import ANALYSIS, setting_option
+from clasher.cli.settings import ANALYSIS, ANALYSIS_OPTIONS, setting_option
 from clasher.cli.streams import Stream, stream_options
 from clasher.cli.terminal import (
     STANDARD_STREAM,
@@ -44,11 +42,7 @@ _model = section("Model")
 
 _VECTORS = {
     "dimensions": setting_option("dimensions"),
-    "weighting": _model(
-        "--weighting",
-        type=click.Choice(["tfidf", "tf"]),
-        help="How to weight words (default: tfidf).",
-    ),
+    "weighting": _model("--weighting tfidf|tf  How to weight words (default: tfidf)."),
     "tf": setting_option("tf"),
     "seed": setting_option("seed"),
 }
@@ -63,34 +57,27 @@ def _collect(given: dict[str, Any]) -> dict[str, Any]:
     return {"vectors": vectors}
 
 
-vector_options = option_group([*_VECTORS.values(), *ANALYSIS.values()], _collect)
+vector_options = option_group([*_VECTORS.values(), *ANALYSIS_OPTIONS], _collect)
 
 
 @command("clusters", "Group the documents of a stream without labels.")
 @stream_options(labelled=False)
-@_model("--k N", type=int, default=20, help="The maximum number of clusters.")
+@_model("--k N = 20  The maximum number of clusters.", type=int)
 @_model(
-    "--threshold X",
-    type=float,
-    default=0.2,
-    help="Start a new cluster for a document whose cosine to every cluster is lower.",
+    "--threshold X = 0.2  Start a new cluster for a document whose cosine to every cluster is "
+    "lower.",
+    "--recycle  Replace a cluster that has had no new document for long when a new one starts.",
 )
 @_model(
-    "--recycle",
-    help="Replace a cluster that has had no new document for long when a new one starts.",
-)
-@_model(
-    "--half-life N",
+    "--half-life N  Halve the weight of a document after N more (default: nothing is forgotten).",
     type=float,
-    help="Halve the weight of a document after N more (default: nothing is forgotten).",
 )
 @vector_options
-@output_option(
-    "--output -o FILE", help="Write a JSON line for each document: id, cluster, similarity."
-)
+@output_option("--output -o FILE  Write a JSON line for each document: id, cluster, similarity.")
 @json_file_option("the clusters")
-@output_option("--save FILE", help="Save the clusters.")
-@output_option("--words N", default=8, help="How many words to show for each cluster.")
+@output_option(
+    "--save FILE  Save the clusters.", "--words N = 8  How many words to show for each cluster."
+)
 @quiet_option
 def clusters_command(
     stream: Stream,
@@ -172,8 +159,8 @@ def _clusters(
 
 @command("similar", "Find near-duplicates in a stream.")
 @stream_options(labelled=False)
-@_model("--threshold X", type=float, default=0.9, help="The lowest cosine of two near-duplicates.")
-@_model("--window N", type=int, default=10_000, help="Compare with the last N documents.")
+@_model("--threshold X = 0.9  The lowest cosine of two near-duplicates.")
+@_model("--window N = 10000  Compare with the last N documents.", type=int)
 @vector_options
 @written_option
 @quiet_option
