@@ -101,7 +101,7 @@ def test_help_states_the_defaults_of_the_library():
 
 
 def test_every_setting_of_the_analysis_has_an_option():
-    command = importlib.import_module("clasher.cli.commands.learn").learn_command
+    command = importlib.import_module("clasher.cli.commands.models").learn_command
     names = {option.name for option in command.params}
     assert Settings().analyzer.to_dict().keys() - names == {"snowball"}
 

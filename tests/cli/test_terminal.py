@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 
+import click
 import numba
 import pytest
 
@@ -54,6 +55,13 @@ def test_compiling_is_announced_once(capsys):
     assert capsys.readouterr().err == ""
 
 
+def quiet():
+    """Act as a command that was given --quiet."""
+    context = click.Context(click.Command("learn"))
+    context.meta[terminal.QUIET] = True
+    return context.scope()
+
+
 @pytest.mark.compiled
 @pytest.mark.usefixtures("impatient")
 def test_compiling_is_announced_by_a_spinner_on_a_terminal(monkeypatch, tmp_path):
@@ -71,7 +79,7 @@ def test_compiling_is_announced_by_a_spinner_on_a_terminal(monkeypatch, tmp_path
 def test_nothing_is_announced_when_nothing_is_compiled_or_quiet(capsys):
     with terminal.compiling():
         pass
-    with terminal.compiling(quiet=True):
+    with quiet(), terminal.compiling():
         compile_something()
     assert capsys.readouterr().err == ""
 
@@ -79,7 +87,8 @@ def test_nothing_is_announced_when_nothing_is_compiled_or_quiet(capsys):
 def test_all_kernels_are_ready_after_preparing(capsys):
     from clasher import Clasher
 
-    terminal.prepare(quiet=True)
+    with quiet():
+        terminal.prepare()
     with terminal.compiling():
         model = Clasher(dimensions=16, rule="centroid")
         model.step_many(["wheat"], [{"grain"}])
@@ -92,13 +101,14 @@ def test_progress_is_for_someone_who_looks(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "stderr", Screen())
     with open(tmp_path / "out", "w") as out:
         monkeypatch.setattr(sys, "stdout", out)
-        assert terminal.shows_progress(quiet=False)
-        assert not terminal.shows_progress(quiet=True)
+        assert terminal.shows_progress()
+        with quiet():
+            assert not terminal.shows_progress()
         monkeypatch.setenv("TERM", "dumb")
-        assert not terminal.shows_progress(quiet=False)
+        assert not terminal.shows_progress()
         monkeypatch.setenv("TERM", "xterm")
         monkeypatch.setattr(sys, "stderr", io.StringIO())
-        assert not terminal.shows_progress(quiet=False)
+        assert not terminal.shows_progress()
 
 
 def test_no_progress_where_output_is_piped(monkeypatch):
@@ -107,10 +117,10 @@ def test_no_progress_where_output_is_piped(monkeypatch):
     reader, writer = os.pipe()
     with os.fdopen(reader), os.fdopen(writer, "w") as pipe:
         monkeypatch.setattr(sys, "stdout", pipe)
-        assert not terminal.shows_progress(quiet=False)
+        assert not terminal.shows_progress()
     for gone in (None, io.StringIO()):
         monkeypatch.setattr(sys, "stdout", gone)
-        assert not terminal.shows_progress(quiet=False)
+        assert not terminal.shows_progress()
 
 
 def test_on_terminal(monkeypatch):

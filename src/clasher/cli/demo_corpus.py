@@ -84,25 +84,21 @@ CHAPTER_OF = {module: chapter for chapter, text in CHAPTERS.items() for module i
 
 
 def families_of_package(classifiers: list[str]) -> set[str]:
-    """Return the topics that a package declares.
-
-    >>> families_of_package(["Topic :: Text Processing :: Markup :: HTML", "Typing :: Typed"])
-    {'data formats'}
-    """
+    """Return the topics that a package declares."""
     families = set()
     for classifier in classifiers:
-        kind, _, topic = classifier.partition(" :: ")
-        while kind == "Topic" and topic and topic not in TOPICS:
+        topic = classifier.removeprefix("Topic :: ") if classifier.startswith("Topic :: ") else ""
+        while topic and topic not in TOPICS:
             topic = topic.rpartition(" :: ")[0]
-        if kind == "Topic" and topic:
-            families.add(TOPICS[topic])
-    return families
+        families.add(TOPICS.get(topic, ""))
+    return families - {""}
 
 
 FEWEST_WORDS = 6  # of a docstring; skip shorter ones
 MOST_CHARACTERS = 4000  # of a docstring; cut off the rest
 MOST_OF_A_PACKAGE = 1000  # docstrings
 LARGEST_FILE = 400_000  # bytes; larger files hold tables
+PROPERTIES = {"property", "cached_property", "functools.cached_property"}
 SKIPPED = {"test", "tests", "testing", "_vendor", "vendored", "site-packages", "idle_test"}
 
 
@@ -146,12 +142,7 @@ class Collection:
 def collect(
     limit: int = 12_000, *, seed: int = 0, modules: Iterable[Module] | None = None
 ) -> Collection:
-    """Read up to ``limit`` docstrings, at most 1,000 of a package, in a random order.
-
-    >>> found = collect(limit=50, modules=standard_library())
-    >>> len(found.documents), all(document.labels for document in found.documents)
-    (50, True)
-    """
+    """Read up to ``limit`` docstrings, at most 1,000 of a package, in a random order."""
     order = random.Random(seed)
     if modules is None:
         modules = chain(standard_library(), installed_packages())
@@ -238,26 +229,18 @@ def _definitions(
     """Yield what can have a docstring, with its name and kind."""
     for node in body:
         if isinstance(node, ast.ClassDef):
-            own = f"{name}.{node.name}"
-            yield own, _kind_of_class(node), node
+            own, bases = f"{name}.{node.name}", map(ast.unparse, node.bases)
+            raised = any(base.endswith(("Error", "Exception", "Warning")) for base in bases)
+            yield own, "exception" if raised else "class", node
             yield from _definitions(node.body, own, in_class=True)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield f"{name}.{node.name}", _kind_of_function(node, in_class), node
+            kind = "method" if in_class else "function"
+            decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
+            if in_class and decorators & PROPERTIES:
+                kind = "property"
+            elif isinstance(node, ast.AsyncFunctionDef):
+                kind = "coroutine"
+            yield f"{name}.{node.name}", kind, node
         else:  # a branch for a platform or a version
             for block in ("body", "orelse", "handlers", "finalbody"):
                 yield from _definitions(getattr(node, block, []), name, in_class=in_class)
-
-
-def _kind_of_class(node: ast.ClassDef) -> str:
-    ends = ("Error", "Exception", "Warning")
-    raised = any(ast.unparse(base).endswith(ends) for base in node.bases)
-    return "exception" if raised else "class"
-
-
-def _kind_of_function(node: ast.FunctionDef | ast.AsyncFunctionDef, in_class: bool) -> str:
-    decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
-    if in_class and decorators & {"property", "cached_property", "functools.cached_property"}:
-        return "property"
-    if isinstance(node, ast.AsyncFunctionDef):
-        return "coroutine"
-    return "method" if in_class else "function"

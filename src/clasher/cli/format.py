@@ -74,11 +74,7 @@ def bytes_(count: int) -> str:
 
 
 def size(text: str) -> int:
-    """Parse a number of bytes with a unit.
-
-    >>> size("500MB"), size("1.5 GiB"), size("2g"), size("4096")
-    (500000000, 1610612736, 2000000000, 4096)
-    """
+    """Parse a number of bytes with a unit, such as 500MB, 1.5 GiB or 2g."""
     match = SIZE.fullmatch(text)
     count = float(match[1]) if match else 0.0
     base = 1024 if match and match[3] else 1000

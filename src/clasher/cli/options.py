@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
 from click.types import StringParamType
+
+from clasher.cli.terminal import QUIET
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -86,7 +87,11 @@ output_option = section("Output")
 written_option = output_option(
     "--output -o FILE = -  The file to write (default: standard output)."
 )
-quiet_option = output_option("--quiet -q  Show no progress and no notes.")
+quiet_option = output_option(
+    "--quiet -q  Show no progress and no notes.",
+    expose_value=False,
+    callback=lambda context, _, value: context.meta.update({QUIET: value}),
+)
 
 
 def model_option(text: str) -> Callable[[F], F]:
@@ -94,7 +99,7 @@ def model_option(text: str) -> Callable[[F], F]:
     return section("Model")(f"model_path --model -m FILE  {text}", required=True)
 
 
-def json_file_option(what: str) -> Callable[[F], F]:
+def json_option(what: str) -> Callable[[F], F]:
     """Declare ``--json FILE``, which a command reads as ``json_path``."""
     text = f"Write {what} as JSON; - writes to standard output instead of the tables."
     return output_option(f"json_path --json FILE  {text}")
@@ -118,12 +123,7 @@ def option_group(
 
 
 def pop_values(given: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Move the values of these options out of ``given``.
-
-    >>> given = {"text": "body", "quiet": True}
-    >>> pop_values(given, ["text", "labels"]), given
-    ({'text': 'body'}, {'quiet': True})
-    """
+    """Move the values of these options out of ``given``."""
     return {name: given.pop(name) for name in names if name in given}
 
 
@@ -146,7 +146,7 @@ class ExampleCommand(click.Command):
         for parameter in self.params:
             is_text = type(parameter.type) is StringParamType
             if is_text and parameter.metavar and FILES.search(parameter.metavar):
-                parameter.type = FileName()
+                parameter.type = click.Path(readable=False)  # the shell completes it
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Examples"):
@@ -190,16 +190,12 @@ def command(
     return declare(name, cls=Command, short_help=short_help, **attributes)
 
 
+def group(name: str, short_help: str, **attributes: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Declare a group of commands."""
+    return click.group(name, cls=CommandGroup, short_help=short_help, **attributes)
+
+
 FILES: Final = re.compile(r"\b(FILE|FOLDER|MODEL|STREAM)")
-
-
-class FileName(StringParamType):
-    """A parameter whose metavar says that it names a file: the shell completes it."""
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        return [CompletionItem(incomplete, type="file")]
 
 
 # ── --on-error ───────────────────────────────────────────────────────────────────────────────────

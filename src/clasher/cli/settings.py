@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
+import clasher
+from clasher.cli.format import counted
 from clasher.cli.options import drop_none, option_group, pop_values, section
 from clasher.cli.terminal import warn
 from clasher.errors import SettingError
@@ -17,9 +20,11 @@ from clasher.settings import GIVEN, PAPER, Settings, declarations, default_of
 from clasher.text.analyzer import Analyzer, analyzer_for, name_of
 
 if TYPE_CHECKING:
-    from clasher.model import Clasher
+    from clasher import Clasher
     from clasher.runtime.snapshots import InitialModel
     from clasher.text.analyzer import Tokenizer
+
+Loader: TypeAlias = "Callable[[str], Clasher]"
 
 _text = section("Text")
 _model = section("Model")
@@ -44,6 +49,16 @@ def load_function(value: str) -> Tokenizer:
         return registry.load_function(value)
     except SettingError as error:
         raise click.BadParameter(str(error)) from error
+
+
+def summary(model: Clasher) -> str:
+    """Count the documents and labels of a model."""
+    return f"{counted(model.documents, 'document')}, {counted(len(model.labels), 'label')}"
+
+
+def load_model(path: str | Path, tokenizer: Tokenizer | None) -> Clasher:
+    """Load a model file."""
+    return clasher.Clasher.load(path, tokenizer=tokenizer)
 
 
 def _words(value: str) -> str | tuple[str, ...]:
@@ -71,11 +86,13 @@ def _run(value: str) -> tuple[int, int]:
     return (sizes, sizes) if isinstance(sizes, int) else sizes
 
 
-def tokenizer_option(
-    text: str = "The function that cuts the model's text into words, if it was given one.",
-) -> Callable[[Any], Any]:
-    """Make the option that names a function which cuts text into words."""
-    return _text(f"--tokenizer MODULE:FUNCTION  {text}", type=load_function)
+loader_option = _text(
+    "load --tokenizer MODULE:FUNCTION  The function that cuts the model's text into words, if it "
+    "was given one.",
+    type=load_function,
+    callback=lambda _ctx, _parameter, value: functools.partial(load_model, tokenizer=value),
+)
+"""Gives a command ``load``, a function that loads a model file."""
 
 
 ANALYSIS_OPTIONS = (
@@ -104,8 +121,10 @@ ANALYSIS_OPTIONS = (
         "margin rule).",
         default=None,
     ),
-    tokenizer_option(
-        "Cut text into words with a function of yours; commands ask for it again with the model."
+    _text(
+        "--tokenizer MODULE:FUNCTION  Cut text into words with a function of yours; commands ask "
+        "for it again with the model.",
+        type=load_function,
     ),
 )
 """The options of an analyzer's settings."""
@@ -120,10 +139,11 @@ class ModelOptions:
     paper: int | None = None
     analysis: dict[str, Any] = field(default_factory=dict)
 
-    def create(self) -> Clasher:
-        from clasher.model import Clasher
+    def __bool__(self) -> bool:
+        return bool(self.given or self.paper or self.analysis)
 
-        return Clasher(**vars(self.settings()))
+    def create(self) -> Clasher:
+        return clasher.Clasher(**vars(self.settings()))
 
     def settings(self, **defaults: Any) -> Settings:
         """Return the settings, over the ``defaults`` of a command."""
@@ -137,9 +157,7 @@ class ModelOptions:
 
     def load(self, path: str | Path, name: str | None = None) -> Clasher:
         """Load a model, and refuse one with other settings; ``name`` is for the message."""
-        from clasher.model import Clasher
-
-        model = Clasher.load(path, tokenizer=self.analysis.get("tokenizer"))
+        model = load_model(path, self.analysis.get("tokenizer"))
         self.check(model, str(path) if name is None else name)
         return model
 
@@ -156,7 +174,7 @@ class ModelOptions:
         if saved is not None:
             if initial_model is not None:
                 check_initial_model(folder, initial_model, warn)
-            if self.given or self.paper or self.analysis:
+            if self:
                 self.load(saved, folder)
             return None, None, None
         if initial_model is None:
@@ -165,23 +183,20 @@ class ModelOptions:
 
     def check(self, model: Clasher, path: str) -> None:
         """Refuse to go on with a model that has other settings."""
-        named = {*self.given, *(() if self.paper is None else ("rule", *PAPER))}
-        asked = self.settings() if named else model.settings
-        for name in model.settings.differences(asked):
-            if name in named:
-                value = getattr(model.settings, name)
-                flag = f"--{name.replace('_', '-')} {self.given.get(name)}"
-                if name not in self.given:
-                    flag = f"--paper {self.paper}"
-                elif flags := declarations()[name].flags:
-                    yes, _, no = flags.partition("/")
-                    flag = yes if self.given[name] else no
+        asked = self.settings()
+        fixed = () if self.paper is None else (*PAPER, "rule")
+        named = dict.fromkeys(fixed, f"--paper {self.paper}")
+        for name, value in self.given.items():
+            yes, _, no = declarations()[name].flags.partition("/")
+            flag = f"--{name.replace('_', '-')} {value}"
+            named[name] = (yes if value else no) if yes else flag
+        for name, flag in named.items():
+            value = getattr(model.settings, name)
+            if value != getattr(asked, name):
                 raise _contradiction(flag, path, name, repr(value))
-        analyzer = model.settings.analyzer
-        asked_analyzer = Analyzer(**self.analysis)
         for name in self.analysis:
-            value = getattr(analyzer, name)
-            if value != getattr(asked_analyzer, name):
+            value = getattr(model.settings.analyzer, name)
+            if value != getattr(asked.analyzer, name):
                 if name == "stop_words" and value is not None:
                     value = f"a list of {len(value)} words"
                 shown = name_of(value) if callable(value) else str(value)
@@ -194,6 +209,23 @@ def _contradiction(flag: str, path: str, name: str, value: str) -> SettingError:
         f"{flag} contradicts {path}, whose {name} is {value}; leave it out to go on with that "
         f"model, or name another file"
     )
+
+
+_VECTORS = {name: setting_option(name) for name in ("dimensions", "tf", "seed")} | {
+    "weighting": _model("--weighting tfidf|tf  How to weight words (default: tfidf).")
+}
+
+
+def vector_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the settings of vectors as options, and pass them on as ``vectors``."""
+
+    def collect(given: dict[str, Any]) -> dict[str, Any]:
+        vectors, analysis = (drop_none(pop_values(given, of)) for of in (_VECTORS, ANALYSIS))
+        if analysis:
+            vectors["analyzer"] = Analyzer(**analysis)
+        return {"vectors": vectors}
+
+    return option_group([*_VECTORS.values(), *ANALYSIS_OPTIONS], collect)(function)
 
 
 def folder_options(kept: str) -> Callable[[Any], Any]:

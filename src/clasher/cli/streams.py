@@ -7,14 +7,13 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import click
 
 from clasher.cli import terminal
 from clasher.cli.format import counted
 from clasher.cli.options import on_error_option, option_group, pop_values, section
-from clasher.cli.terminal import STANDARD_STREAM, Bar, protect_inputs
 from clasher.errors import SettingError
 
 if TYPE_CHECKING:
@@ -119,17 +118,11 @@ file_options = _stream_option(
 # ── records ──────────────────────────────────────────────────────────────────────────────────────
 
 
-class Hasher(Protocol):
-    """A model that hashes documents before it learns them."""
-
-    def hash_many(self, texts: Any) -> Hashed: ...
-
-
 @dataclass
 class Pass:
     """A pass over hashed batches: iterate over it once. Ctrl-C ends it after the batch in hand."""
 
-    bar: Bar
+    bar: terminal.Bar
     facts: Callable[[], Sequence[str]]
     _source: Generator[tuple[Batch, Hashed]]
     _ctrl_c: HeldInterrupt
@@ -161,7 +154,7 @@ class Stream:
     def name(self) -> str:
         """A short name for the files."""
         first, *rest = self.paths
-        first = "standard input" if first == STANDARD_STREAM else Path(first).name
+        first = "standard input" if first == terminal.STANDARD_STREAM else Path(first).name
         return f"{first} and {len(rest)} more" if rest else first
 
     @contextmanager
@@ -172,7 +165,7 @@ class Stream:
         from clasher.io import BadRecords
 
         if isinstance(self.on_error, Path):
-            protect_inputs({"--on-error dead-letter": str(self.on_error)}, self.paths)
+            terminal.protect_inputs({"--on-error dead-letter": str(self.on_error)}, self.paths)
         with BadRecords(self.on_error) as bad:
             yield self._batches(
                 batch_size=batch_size, labelled=labelled, on_error=bad, limit=self.limit
@@ -182,14 +175,13 @@ class Stream:
     @contextmanager
     def hashed(
         self,
-        model: Hasher,
+        hash_many: Callable[[Any], Hashed],
         *,
         warm_up: Callable[[], object],
         labelled: bool = False,
         batch_size: int = BATCH,
         facts: Callable[[], Sequence[str]] = tuple,
         output: str | None = None,
-        quiet: bool = False,
     ) -> Iterator[Pass]:
         """Read and hash batches in a thread, show progress, and hold Ctrl-C between batches.
 
@@ -199,24 +191,24 @@ class Stream:
         from clasher.io.read_ahead import HeldInterrupt, read_ahead
 
         with self.opened(labelled=labelled, batch_size=batch_size) as batches:
-            with terminal.compiling(quiet=quiet):
+            with terminal.compiling():
                 warm_up()
-            hidden = output == STANDARD_STREAM and terminal.on_terminal()
-            hashed = ((batch, model.hash_many(batch.texts)) for batch in batches)
+            hidden = output == terminal.STANDARD_STREAM and terminal.on_terminal()
+            hashed = ((batch, hash_many(batch.texts)) for batch in batches)
             with (
-                self.bar(quiet=quiet or hidden) as bar,
+                self.bar(hidden=hidden) as bar,
                 HeldInterrupt() as ctrl_c,
                 closing(read_ahead(hashed, ahead=2)) as source,
             ):
                 yield Pass(bar, facts, source, ctrl_c)
 
-    def bar(self, *, quiet: bool) -> Bar:
+    def bar(self, *, hidden: bool = False) -> terminal.Bar:
         """Return a progress bar for this stream."""
-        if not terminal.shows_progress(quiet=quiet):
-            return Bar(None, shown=False)
+        if hidden or not terminal.shows_progress():
+            return terminal.Bar(None, shown=False)
         if (dataset := self._dataset()) is not None:
-            return Bar(self.limit or dataset.documents, shown=True)
-        return Bar(
+            return terminal.Bar(self.limit or dataset.documents, shown=True)
+        return terminal.Bar(
             expected_records(self.paths, self.format, self.limit, self.delimiter), shown=True
         )
 
@@ -229,11 +221,11 @@ class Stream:
             return open_dataset(dataset.name, self.paths[0], **how)
         from clasher.io import open_stream
 
-        context = click.get_current_context(silent=True)
-        quiet = bool(context is not None and context.params.get("quiet"))
+        quiet = terminal.is_quiet()  # another thread may read
 
         def on_labels(understood: Understood) -> None:
-            terminal.say(str(understood), quiet=quiet or understood.is_late)
+            if not quiet and not understood.is_late:
+                terminal.say(str(understood))
             if (doubt := understood.warning("--label-separator {}")) is not None:
                 terminal.warn(doubt)
 
@@ -292,17 +284,11 @@ def _records(source: InputFile) -> int | None:
     if source.is_standard_input or source.compression or not os.path.isfile(source.name):
         return None
     import pyarrow as pa
-    import pyarrow.ipc
-    import pyarrow.parquet as pq
+    import pyarrow.dataset
 
     try:
-        if source.kind == "parquet":
-            return int(pq.read_metadata(source.name).num_rows)
-        if source.kind == "arrow":
-            with pa.memory_map(source.name) as file:
-                table = pa.ipc.open_file(file)
-                batches = map(table.get_batch, range(table.num_record_batches))
-                return sum(int(batch.num_rows) for batch in batches)
+        if source.kind in ("parquet", "arrow"):
+            return int(pa.dataset.dataset(source.name, format=source.kind).count_rows())
         size = os.path.getsize(source.name)
         with open(source.name, "rb") as file:
             head = file.read(SAMPLE)

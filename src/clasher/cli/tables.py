@@ -13,7 +13,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from clasher.cli.format import bytes_, counted, decimals, printable, sparkline
+from clasher.cli.format import bytes_, counted, decimals, printable, significant, sparkline
 from clasher.cli.terminal import STANDARD_STREAM, write_json
 from clasher.learning.explain import Explanation, WordWeight
 
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from clasher.evaluate import Evaluation
     from clasher.learning.drift import Alarm
     from clasher.metrics import Figures
+    from clasher.theory.plan import Guarantee, Need, Planner, Size
 
 WIDTH = 80
 BAR = 20  # columns of the longest bar of an explanation
 EXAMPLE = 96  # characters of an example document
+NARROW = (0, 0, 0, 1)  # the padding of a table with many columns
 
 
 # ── building blocks ──────────────────────────────────────────────────────────────────────────────
@@ -60,14 +62,21 @@ def table(
     return made
 
 
+def grid(
+    rows: Iterable[Iterable[RenderableType]], *, style: str = "", right: bool = False
+) -> Table:
+    """Make rows without lines; the second column wraps, the first has a style of its own."""
+    made = Table.grid(padding=(0, 2))
+    made.add_column(style=style, justify="right" if right else "left", no_wrap=True)
+    made.add_column(overflow="fold")
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
 def facts(rows: Iterable[tuple[str, str]]) -> Table:
     """Make a grid of names and values."""
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for name, value in rows:
-        grid.add_row(name, safe(value))
-    return grid
+    return grid(((name, safe(value)) for name, value in rows), style="dim")
 
 
 def safe(text: str, style: str = "") -> Text:
@@ -188,16 +197,13 @@ def nearest_region(explanation: Explanation) -> str:
 
 def weights_view(rows: Sequence[WordWeight]) -> Table:
     """Show words with their weights as numbers and bars."""
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(justify="right", no_wrap=True)
-    grid.add_column(overflow="fold")
-    grid.add_column(no_wrap=True)
-    most = max((abs(weight) for _, weight in rows), default=0.0)
-    for word, weight in rows:
-        bar = "█" * round(BAR * abs(weight) / most) if most else ""
-        colour = "green" if weight > 0 else "red"
-        grid.add_row(f"{weight:+.3f}", safe(word), Text(bar, style=colour))
-    return grid
+    most = max((abs(weight) for _, weight in rows), default=0.0) or 1.0
+    bars = ("█" * round(BAR * abs(weight) / most) for _, weight in rows)
+    shown = (
+        (f"{weight:+.3f}", safe(word), Text(bar, style="green" if weight > 0 else "red"))
+        for (word, weight), bar in zip(rows, bars, strict=True)
+    )
+    return grid(shown, right=True)
 
 
 # ── clusters and datasets ────────────────────────────────────────────────────────────────────────
@@ -220,24 +226,18 @@ def clusters_view(clusters: Sequence[Mapping[str, Any]], stream: str, documents:
 def datasets_view(datasets: Iterable[Dataset], folder: str | None) -> Group:
     """Show all datasets, and which of them are in a folder."""
     here = [] if folder is None else [printable(f"in {folder}")]
-    made = table(
-        "name", "documents", "labels", "licence", *here,
-        right=["documents", "labels"], fold=["licence", *here],
-    )  # fmt: skip
-    files = Table.grid(padding=(0, 2))
-    files.add_column(style="bold", no_wrap=True)
-    files.add_column(overflow="fold")
+    columns = ("name", "documents", "labels", "licence", *here)
+    made = table(*columns, right=["documents", "labels"], fold=["licence", *here])
+    files: list[tuple[str, Text]] = []
     for dataset in datasets:
-        made.add_row(
-            Text(dataset.name, style="bold"),
-            _number(dataset.documents),
-            _number(dataset.classes),
-            dataset.licence,
-            *([] if folder is None else [_found(dataset, folder)]),
-        )
-        files.add_row(dataset.name, Text(dataset.title))
-        files.add_row("", Text(" or ".join(dataset.files), style="dim"))
-    return Group(made, files)
+        found = [] if folder is None else [_found(dataset, folder)]
+        numbers = (_number(dataset.documents), _number(dataset.classes))
+        made.add_row(Text(dataset.name, style="bold"), *numbers, dataset.licence, *found)
+        files += [
+            (dataset.name, Text(dataset.title)),
+            ("", Text(" or ".join(dataset.files), style="dim")),
+        ]
+    return Group(made, grid(files, style="bold"))
 
 
 def dataset_view(dataset: Dataset, folder: str | None) -> Group:
@@ -267,3 +267,163 @@ def _found(dataset: Dataset, folder: str) -> str:
     size = sum(path.stat().st_size for path in found if path.is_file())
     kind = "folder" if found[0].is_dir() else "file"
     return counted(len(found), kind) + (f", {bytes_(size)}" if size else "")
+
+
+# ── plans ────────────────────────────────────────────────────────────────────────────────────────
+
+WHAT = {"counts": "frequencies", "idf": "IDF", "decisions": "relative margin"}
+OF = {"lengths": "document", "products": "pair", "cosines": "pair"} | {
+    "counts": "word", "idf": "word", "decisions": "document"
+}  # fmt: skip
+MOST_COLUMNS = 6  # of errors that fit into a terminal of 80 columns
+
+
+def plan_view(
+    planner: Planner,
+    proposed: int,
+    sizes: list[Size],
+    needs: list[Need],
+    *,
+    memory: int | None,
+    error: float | None,
+    stream: str | None,
+) -> Group:
+    """Show the proposed size, its neighbours, and the guaranteed and measured errors."""
+    here = next(size for size in sizes if size.dimensions == proposed)
+    labels, likely = planner.settings.max_labels, _percent(planner.confidence)
+    takes = f"the {planner.settings.rule} rule takes {bytes_(here.nbytes)}"
+    parts: list[RenderableType] = [
+        Text.assemble(
+            (f"{proposed:,} dimensions", "bold"), f" for {counted(labels, 'label')}: {takes}"
+        ),
+        unwrapped(f"as options: --dimensions {proposed} --max-labels {labels}"),
+    ]
+    if (sample := planner.sample) is not None:
+        documents, words = counted(sample.documents, "document"), len(sample.frequencies)
+        mean = f"{sample.total / sample.documents:,.0f} per document"
+        measured = f"{stream}, {documents}, {words:,} distinct words, {mean}"
+        parts.append(facts([("measured on", measured)]))
+    if error is not None:
+        basis = (
+            f"Measured, not guaranteed: the lengths of {likely} of these documents change by at "
+            f"most {error:g}."
+        )
+        if planner.guaranteed:
+            basis = (
+                f"By second moments, the length of a document changes by at most {error:g} with "
+                f"probability {likely}."
+            )
+        parts += [Text(basis), Text(f"\nSizes for an error of {error:g}", "bold")]
+        parts += _with_reasons(_needs(planner, needs), needs)
+    holding = [line for line in here.guarantees if line.why is None]
+    parts += [
+        Text("\nSizes", "bold"),
+        _sizes(sizes, proposed, memory, planner.confidence),
+        Text(f"\nGuaranteed at {proposed:,} dimensions", "bold"),
+        *_with_reasons(_guarantees(holding), here.guarantees),
+        Text(_footnote(planner, holding), style="dim"),
+    ]
+    return Group(*parts)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _with_reasons(holding: Table, lines: Sequence[Guarantee | Need]) -> Iterable[RenderableType]:
+    """Yield a table of guarantees, if there are any, and the reasons why others fail."""
+    if holding.row_count:
+        yield holding
+    reasons: dict[str, dict[str, list[str]]] = {}
+    for line in lines:
+        if line.why is not None:
+            reasons.setdefault(line.why, {}).setdefault(line.what, []).append(line.by)
+    if reasons:
+        yield Text("No guarantee" if holding.row_count else "\nNo guarantee")
+        listed = Table.grid(padding=(0, 1))
+        for why, named in reasons.items():
+            of = (f"{WHAT.get(what, what)} ({', '.join(by)})" for what, by in named.items())
+            listed.add_row(" -", Text.assemble("of ", ", ".join(of), ": ", (why, "bold")))
+        yield listed
+
+
+def _sizes(sizes: list[Size], proposed: int, memory: int | None, confidence: float) -> Table:
+    errors = _errors(sizes, confidence)
+    columns = ("dimensions", "memory", *(name for name, _ in errors))
+    made = table(*columns, right=columns, padding=NARROW)
+    for at, planned in enumerate(sizes):
+        fits = memory is None or planned.nbytes <= memory
+        style = "bold" if planned.dimensions == proposed else None if fits else "dim"
+        cells = [significant(values[at]) for _, values in errors]
+        made.add_row(f"{planned.dimensions:,}", bytes_(planned.nbytes), *cells, style=style)
+    return made
+
+
+def _errors(sizes: list[Size], confidence: float) -> list[tuple[str, list[float | None]]]:
+    """Return columns of the errors at each size, with bounds where they cover the model."""
+    from clasher.theory.plan import TOO_SMALL
+
+    lines = [{(line.what, line.by): line for line in size.guarantees} for size in sizes]
+    columns: list[tuple[str, list[float | None]]] = []
+    for what in ("lengths", "products", "cosines"):
+        bounds = [found[what, "second moments"] for found in lines]
+        covered = any(bound.why in (None, TOO_SMALL) for bound in bounds)
+        if covered:
+            columns.append((f"{what}\nat most", [bound.guaranteed for bound in bounds]))
+        if sizes[0].distortion is not None:
+            errors = [getattr(size.distortion, what).quantile(confidence) for size in sizes]
+            columns.append(("measured" if covered else f"{what}\nmeasured", errors))
+    counts = [found["counts", "Theorem 2"] for found in lines]
+    if len(columns) < MOST_COLUMNS and any(count.why is None for count in counts):
+        columns.append(("frequencies\nat most", [count.guaranteed for count in counts]))
+    return columns
+
+
+def _bounds(right: Sequence[str], rows: Iterable[tuple[Guarantee | Need, Sequence[str]]]) -> Table:
+    made = table("error of", "by", *right, right=right, padding=NARROW)
+    for line, cells in rows:
+        made.add_row(WHAT.get(line.what, line.what), line.by, *cells)
+    return made
+
+
+def _guarantees(lines: list[Guarantee]) -> Table:
+    def cells(line: Guarantee) -> Sequence[str]:
+        share = f"a {OF[line.what]}"
+        if line.share is not None and line.share != 1.0:
+            share = f"{100 * line.share:.1f} % of {OF[line.what]}s"
+        measured = "" if line.measured is None else significant(line.measured)
+        return share, _percent(line.confidence), significant(line.guaranteed), measured
+
+    columns = ("holds for", "confidence", "at most", "measured")
+    return _bounds(columns, ((line, cells(line)) for line in lines))
+
+
+def _needs(planner: Planner, needs: list[Need]) -> Table:
+    from clasher.theory.plan import MOST_DIMENSIONS
+
+    def cells(need: Need, m: int) -> Sequence[str]:
+        memory = bytes_(planner.nbytes(m)) if 2 <= m <= MOST_DIMENSIONS else ""
+        dimensions = f"{m:,}" if m < 10**12 else f"{m:.0e}"
+        return _percent(need.confidence), dimensions, str(need.depth), memory
+
+    met = ((need, cells(need, need.dimensions)) for need in needs if need.dimensions is not None)
+    return _bounds(("confidence", "dimensions", "depth", "memory"), met)
+
+
+def _footnote(planner: Planner, holding: list[Guarantee]) -> str:
+    from clasher.settings import MEASURES
+
+    settings, sample = planner.settings, planner.sample
+    held = {line.what for line in holding}
+    notes = {
+        "Lengths and products: before documents are scaled to length 1.": settings.norm == "l2"
+        and (sample is not None or planner.guaranteed),
+        "IDF and TF-IDF: after the sample; ‖f‖ grows with the stream.": "idf" in held,
+        "Second moments: for a random document of the sample.": "idf" in held
+        and planner.guaranteed,
+        "Decisions: the number of documents with such a margin is unknown.": "decisions" in held,
+        f"Measured without labels, which {settings.weighting} also uses.": sample is not None
+        and settings.weighting in MEASURES,
+        "Name a STREAM to measure the errors on your own text.": sample is None,
+    }
+    return "\n".join(note for note, applies in notes.items() if applies)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 STANDARD_STREAM = "-"
 INTERRUPTED = 130  # 128 + SIGINT
+QUIET = "clasher.quiet"  # in the context of a command
 
 _kernel_log = logging.getLogger("clasher.kernels.compile_notice")  # importing it takes too long
 
@@ -33,11 +34,13 @@ _kernel_log = logging.getLogger("clasher.kernels.compile_notice")  # importing i
 # ── output files ─────────────────────────────────────────────────────────────────────────────────
 
 
-def check_outputs(outputs: Mapping[str, str | None], inputs: Sequence[str] = ()) -> None:
-    """Refuse files that cannot be written, before the work starts."""
+def check_outputs(
+    outputs: Mapping[str, str | None], inputs: Sequence[str] = (), models: Sequence[str] = ()
+) -> None:
+    """Refuse files that cannot be written, before the work starts; ``models`` to a device too."""
     protect_inputs(outputs, inputs)
     for option, path in outputs.items():
-        if path is None or path == STANDARD_STREAM:
+        if path is None or (path == STANDARD_STREAM and option not in models):
             continue
         folder = os.path.dirname(os.path.realpath(path))
         device = os.path.exists(path) and not os.path.isfile(path)
@@ -47,6 +50,8 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Sequence[str] = ())
             raise SettingError(f"{option} {path}: there is no directory {folder}")
         if not os.access(path if device else folder, os.W_OK):
             raise SettingError(f"{option} {path}: cannot be written, permission denied")
+        if device and option in models:
+            raise SettingError(f"{option} {path}: is not an ordinary file")
 
 
 def protect_inputs(outputs: Mapping[str, str | None], inputs: Sequence[str]) -> None:
@@ -62,9 +67,7 @@ def protect_inputs(outputs: Mapping[str, str | None], inputs: Sequence[str]) -> 
 
 def check_model_file(option: str, path: str, inputs: Sequence[str] = ()) -> None:
     """Refuse to write a model to a device, a folder, a file of the stream."""
-    check_outputs({option: path}, inputs)
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise SettingError(f"{option} {path}: is not an ordinary file")
+    check_outputs({option: path}, inputs, models=[option])
 
 
 def write_json(path: str, value: Mapping[str, Any]) -> None:
@@ -82,9 +85,15 @@ def write_json(path: str, value: Mapping[str, Any]) -> None:
 # ── messages ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def say(text: str, *, quiet: bool = False) -> None:
+def is_quiet() -> bool:
+    """Whether the command of this thread was given ``--quiet``."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.meta.get(QUIET, False)
+
+
+def say(text: str) -> None:
     """Write a note to standard error, unless ``--quiet`` is given."""
-    if not quiet:
+    if not is_quiet():
         click.echo(printable(text), err=True)
 
 
@@ -126,9 +135,9 @@ def on_terminal() -> bool:
     return sys.stdout is not None and sys.stdout.isatty()
 
 
-def shows_progress(*, quiet: bool) -> bool:
+def shows_progress() -> bool:
     """Whether to show progress: standard error is a terminal, standard output is not piped."""
-    if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    if is_quiet() or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         return False
     try:
         return not stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
@@ -140,17 +149,18 @@ def shows_progress(*, quiet: bool) -> bool:
 
 
 @contextmanager
-def compiling(*, quiet: bool = False) -> Iterator[None]:
+def compiling() -> Iterator[None]:
     """Show, on the first run of an installation, that kernels are being compiled."""
+    quiet, progress = is_quiet(), shows_progress()  # another thread may compile
     with ExitStack() as stack:
 
         def show(record: logging.LogRecord) -> bool:
-            if shows_progress(quiet=quiet):
+            if progress:
                 from rich.console import Console
 
                 stack.enter_context(Console(stderr=True).status(f"{record.getMessage()} …"))
-            else:
-                say(record.getMessage(), quiet=quiet)
+            elif not quiet:
+                say(record.getMessage())
             return False  # no other handler should show it
 
         _kernel_log.addFilter(show)
@@ -158,9 +168,9 @@ def compiling(*, quiet: bool = False) -> Iterator[None]:
         yield
 
 
-def prepare(settings: Settings | None = None, *, quiet: bool = False) -> None:
+def prepare(settings: Settings | None = None) -> None:
     """Compile the kernels, so that compilation is not timed along with learning."""
-    with compiling(quiet=quiet):
+    with compiling():
         warm_up(settings)
 
 

@@ -20,11 +20,11 @@ from clasher.cli.terminal import INTERRUPTED, warn
 from clasher.errors import ClasherError
 
 COMMANDS = {
-    "evaluate": "evaluate", "learn": "learn", "late-labels": "learn", "unlearn": "learn",
-    "predict": "predict", "explain": "predict", "inspect": "models", "labels": "models",
+    "evaluate": "evaluate", "learn": "models", "late-labels": "models", "unlearn": "models",
+    "predict": "models", "explain": "models", "inspect": "models", "labels": "models",
     "merge": "models", "plan": "plan", "clusters": "unsupervised", "similar": "unsupervised",
-    "datasets": "datasets", "run": "run", "serve": "serve", "token": "service", "log": "service",
-    "replay": "service", "spark": "spark", "annif": "annif", "demo": "demo", "synth": "synth",
+    "datasets": "datasets", "run": "run", "serve": "serve", "token": "serve", "log": "serve",
+    "replay": "serve", "spark": "spark", "annif": "annif", "demo": "demo", "synth": "datasets",
 }  # fmt: skip
 """Each command and its module in ``clasher.cli.commands``, where it is ``NAME_command``."""
 NO_READER = 141  # 128 + SIGPIPE

@@ -1,27 +1,23 @@
-"""``clasher datasets``: list, describe and convert corpora as their owners distribute them."""
+"""Commands that make streams: ``datasets`` reads corpora, ``synth`` generates documents."""
 
 from __future__ import annotations
 
+import json
+import sys
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
 from clasher.cli import terminal
 from clasher.cli.format import counted
-from clasher.cli.options import CommandGroup, command, on_error_option, quiet_option, section
+from clasher.cli.options import command, group, on_error_option, quiet_option, section
 from clasher.cli.streams import BATCH, report_bad
-from clasher.cli.terminal import STANDARD_STREAM, Bar, check_outputs, protect_inputs
 
 
-@click.group(
-    "datasets",
-    cls=CommandGroup,
-    invoke_without_command=True,
-    short_help="List, describe and convert corpora.",
-)
+@group("datasets", "List, describe and convert corpora.", invoke_without_command=True)
 @click.pass_context
 def datasets_command(ctx: click.Context) -> None:
     """Read corpora as their owners distribute them, in time order.
@@ -91,7 +87,6 @@ def read_(
     limit: int | None,
     on_error: Literal["stop", "skip"] | Path,
     to: str,
-    quiet: bool,
 ) -> None:
     """Write the documents of a dataset in time order: id, date, text, labels.
 
@@ -108,13 +103,13 @@ def read_(
 
     dataset = dataset_of(name)
     inputs = [str(path) for path in dataset.find(folder) if path.is_file()]
-    check_outputs({"--to": to}, inputs)
+    terminal.check_outputs({"--to": to}, inputs)
     if isinstance(on_error, Path):
-        protect_inputs({"--on-error dead-letter": str(on_error)}, inputs)
+        terminal.protect_inputs({"--on-error dead-letter": str(on_error)}, inputs)
     with BadRecords(on_error) as bad:
         documents = dataset.read(folder, split, part, on_error=bad, unlabelled=unlabelled)
         total = limit or (dataset.documents if split is None else None)
-        with Bar(total, shown=terminal.shows_progress(quiet=quiet)) as bar:
+        with terminal.Bar(total, shown=terminal.shows_progress()) as bar:
             documents.folder.on_held = bar.show_sorting
             limited = islice(documents, limit)
             with closing(documents), DocumentWriter(to) as writer, HeldInterrupt() as ctrl_c:
@@ -125,10 +120,41 @@ def read_(
                     writer.finish()
         report_bad(bad, on_error)
     if ctrl_c.asked:
-        if to != STANDARD_STREAM:
+        if to != terminal.STANDARD_STREAM:
             terminal.warn(f"{to} was not written")
         terminal.leave_interrupted(bar.documents)
-    where = "" if to == STANDARD_STREAM else f" to {to}"
+    where = "" if to == terminal.STANDARD_STREAM else f" to {to}"
     unlabelled_ = counted(documents.left_out, "document")
     skipped = f"; left out {unlabelled_} without labels" if documents.left_out else ""
-    terminal.say(f"wrote {counted(documents.delivered, 'document')}{where}{skipped}", quiet=quiet)
+    terminal.say(f"wrote {counted(documents.delivered, 'document')}{where}{skipped}")
+
+
+@command("synth", "Generate a stream with a known drift.")
+@section("Stream")(
+    "--drift none|sudden|gradual|recurring|new-labels|vanishing-labels = sudden  What changes, and "
+    "how."
+)
+@section("Stream")(
+    "--documents N = 10000  The number of documents.",
+    "--labels N = 50  The number of labels.",
+    "--at N  The document at which the drift starts (default: half-way).",
+    "--width N  How many documents the drift takes, or lie between two turns of a recurring one "
+    "(default: a tenth of all).",
+    "--seed N = 0  Another seed gives other documents.",
+    type=int,
+)
+def synth_command(**settings: Any) -> None:
+    """Write artificial documents with one to three labels, as JSON lines.
+
+    Half of the labels change their words (sudden, gradual, recurring), or a
+    third of them appear or vanish one by one (new-labels, vanishing-labels).
+
+    $ clasher synth --drift sudden --documents 10000 > stream.jsonl
+    $ clasher synth --drift recurring | clasher evaluate - --detector window
+    """
+    from clasher.datasets.synthetic import Stream
+
+    for number, (text, names) in enumerate(Stream(**settings)):
+        record = {"id": number, "text": text, "labels": names}
+        sys.stdout.write(json.dumps(record) + "\n")
+    sys.stdout.flush()

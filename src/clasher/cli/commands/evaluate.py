@@ -10,10 +10,9 @@ import click
 
 from clasher.cli import terminal
 from clasher.cli.format import bytes_, counted, decimals
-from clasher.cli.options import command, json_file_option, output_option, quiet_option, section
+from clasher.cli.options import command, json_option, output_option, quiet_option, section
 from clasher.cli.settings import ModelOptions, settings_options
 from clasher.cli.streams import Stream, stream_options
-from clasher.cli.terminal import STANDARD_STREAM, Bar, check_model_file, check_outputs, write_json
 
 if TYPE_CHECKING:
     from clasher.evaluate import Progress
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     type=click.FloatRange(0, 1),
 )
 @settings_options
-@json_file_option("all figures, curves and labels")
+@json_option("all figures, curves and labels")
 @output_option(
     "--report FILE.html  Write a web page: curves, labels, explained documents.",
     "--save FILE  Save the model.",
@@ -37,14 +36,11 @@ if TYPE_CHECKING:
 @quiet_option
 def evaluate_command(
     stream: Stream,
-    label_probability: float,
     options: ModelOptions,
     json_path: str | None,
     report: str | None,
     save: str | None,
-    every: int,
-    window: int,
-    quiet: bool,
+    **how: Any,
 ) -> None:
     """Classify each document of a stream, then learn its labels.
 
@@ -57,9 +53,7 @@ def evaluate_command(
     $ clasher evaluate news.jsonl --label-probability 0.125
     """
     outputs = {"--save": save, "--json": json_path, "--report": report}
-    check_outputs(outputs, stream.paths)
-    if save is not None:
-        check_model_file("--save", save)
+    terminal.check_outputs(outputs, stream.paths, models=["--save"])
     model = options.create()
     sample = None
     if report is not None:
@@ -68,31 +62,29 @@ def evaluate_command(
 
         sample = Sample(seed=model.settings.seed)
     with stream.opened() as batches:
-        terminal.prepare(model.settings, quiet=quiet)
+        terminal.prepare(model.settings)
         from clasher.evaluate import evaluate
 
         pairs: Any = ((batch.texts, batch.labels) for batch in batches)
-        with stream.bar(quiet=quiet) as bar:
+        with stream.bar() as bar:
             result = evaluate(
                 model,
                 pairs if sample is None else sample.watch(batches),
                 seed=model.settings.seed,
                 on_progress=(lambda progress: show_progress(bar, progress)) if bar.shown else None,
-                every=every,
-                window=window,
-                label_probability=label_probability,
+                **how,
             )
     if result.documents:
         from clasher.cli.tables import evaluation_view, show
         from clasher.io.read_ahead import HeldInterrupt
 
         with HeldInterrupt():
-            if json_path != STANDARD_STREAM:
+            if json_path != terminal.STANDARD_STREAM:
                 show(evaluation_view(result, stream.name))
             if save is not None:
                 model.save(save)
             if json_path is not None:
-                write_json(json_path, result.to_dict())
+                terminal.write_json(json_path, result.to_dict())
             if report is not None:
                 write_report(
                     report,
@@ -104,13 +96,13 @@ def evaluate_command(
                     sample=sample,
                 )
         for path in outputs.values():
-            if path is not None and path != STANDARD_STREAM:
-                terminal.say(f"wrote {path}", quiet=quiet)
+            if path is not None and path != terminal.STANDARD_STREAM:
+                terminal.say(f"wrote {path}")
     if result.interrupted:
         terminal.leave_interrupted(result.documents)
 
 
-def show_progress(bar: Bar, progress: Progress) -> None:
+def show_progress(bar: terminal.Bar, progress: Progress) -> None:
     """Show the rate, the figures so far, and alarms or memory."""
     memory = bytes_(progress.memory_bytes)
     bar.show(

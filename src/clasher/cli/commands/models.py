@@ -1,32 +1,268 @@
-"""Commands about model files: ``inspect``, ``labels`` and ``merge``."""
+"""Commands about model files: teach them, ask them, show them, merge them, change their labels."""
 
 from __future__ import annotations
 
+import functools
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from clasher.cli import terminal
+from clasher.cli import streams, terminal
 from clasher.cli.format import bytes_, counted, decimals, setting
-from clasher.cli.options import command, json_file_option, output_option, quiet_option
-from clasher.cli.settings import tokenizer_option
-from clasher.cli.terminal import check_model_file, check_outputs
-from clasher.errors import LabelCapacityError, SettingError
+from clasher.cli.options import (
+    command,
+    json_option,
+    model_option,
+    output_option,
+    quiet_option,
+    written_option,
+)  # fmt: skip
+from clasher.cli.settings import Loader, ModelOptions, loader_option, settings_options, summary
+from clasher.cli.streams import Stream, stream_options
+from clasher.errors import (
+    ClasherError,
+    LabelCapacityError,
+    LabelError,
+    NotLearntError,
+    SettingError,
+    TextError,
+)
 
 if TYPE_CHECKING:
+    from clasher import Clasher
     from clasher.learning.explain import WordWeight
-    from clasher.model import Clasher
-    from clasher.text.analyzer import Tokenizer
 
+BATCH = 8192  # documents at a time: enough for all cores
+CELLS = 1_000_000  # probabilities at a time
 SHOWN = 20  # labels
 TOP_WORDS = 10
+
+
+@command("learn", "Create or continue a model file.")
+@stream_options(labelled=True)
+@model_option("The model file to create or to continue.")
+@settings_options
+@output_option("--save-every N  Save after every N documents too.")
+@quiet_option
+def learn_command(
+    stream: Stream, model_path: str, options: ModelOptions, save_every: int | None
+) -> None:
+    """Learn a stream into a model file.
+
+    An existing file is continued, with its own settings. The file is saved at
+    the end and on Ctrl-C, atomically. With --pending, unlabelled documents wait
+    for their labels: clasher late-labels learns them by their ids.
+
+    $ clasher learn news.jsonl --model news.clasher
+    $ clasher learn more.csv.gz --label-separator , --model news.clasher
+    $ tail -f feed.jsonl | clasher learn - -m news.clasher --save-every 1000
+    $ clasher learn inbox.jsonl -m inbox.clasher --pending 10000
+    """
+    terminal.check_model_file("--model", model_path, stream.paths)
+    model = options.load(model_path) if os.path.exists(model_path) else options.create()
+    learnt = saved = 0
+    with stream.hashed(
+        model.hash_many,
+        warm_up=functools.partial(terminal.warm_up, model.settings),
+        labelled=True,
+        batch_size=min(streams.BATCH, save_every or streams.BATCH),
+        facts=lambda: [counted(len(model.labels), "label")],
+    ) as source:
+        try:
+            for batch, hashed in source:
+                ids = [str(name) for name in batch.ids] if model.settings.pending else None
+                model.learn_many(hashed, batch.labels, ids)
+                learnt += len(batch)
+                if save_every is not None and learnt - saved >= save_every:
+                    model.save(model_path)
+                    saved = learnt
+        except ClasherError:
+            if learnt:
+                terminal.warn(f"{model_path} holds {counted(saved, 'document')} of this stream")
+            raise
+        if learnt > saved:
+            model.save(model_path)
+    if learnt:
+        terminal.say(
+            f"learnt {counted(learnt, 'document')}, {source.bar.rate:,.0f} per second; saved "
+            f"{model_path}: {summary(model)}, {bytes_(os.path.getsize(model_path))}"
+        )
+    else:
+        terminal.say(f"nothing learnt, {model_path} is unchanged")
+    source.exit_if_interrupted()
+
+
+@command("late-labels", "Learn labels that arrive after their documents.")
+@stream_options(labelled=True, texts=False)
+@model_option("The model file to continue; it was created with --pending.")
+@loader_option
+@quiet_option
+def late_labels_command(stream: Stream, model_path: str, load: Loader) -> None:
+    """Learn the labels of documents that a model has seen without them.
+
+    Records need an id and labels, no text. A model created with --pending N
+    keeps its last N unlabelled documents under their ids. Labels of other
+    documents are skipped and counted.
+
+    $ clasher learn inbox.jsonl --model inbox.clasher --pending 10000
+    $ clasher late-labels decisions.jsonl --model inbox.clasher
+    """
+    terminal.check_model_file("--model", model_path, stream.paths)
+    from clasher.io.read_ahead import HeldInterrupt
+
+    model = load(model_path)
+    learnt = missing = 0
+    first: NotLearntError | None = None
+    with stream.opened() as batches, terminal.compiling(), HeldInterrupt() as ctrl_c:
+        for batch in ctrl_c.between(batches):
+            for number, name in enumerate(batch.ids):
+                labels = batch.labels.as_given(number)
+                if labels is None:
+                    continue
+                try:
+                    model.learn_later(str(name), labels)
+                    learnt += 1
+                except NotLearntError as error:
+                    missing += 1
+                    first = first or error
+        if learnt:
+            model.save(model_path)
+    if missing:
+        terminal.warn(f"skipped {counted(missing, 'record')}; the first: {first}")
+    terminal.say(
+        f"learnt the labels of {counted(learnt, 'document')}; "
+        f"{counted(model.pending, 'document')} in {model_path} without labels yet"
+    )
+    if ctrl_c.asked:
+        terminal.leave_interrupted(learnt)
+
+
+@command("unlearn", "Remove documents with the labels they had.")
+@stream_options(labelled=True)
+@model_option("The model file to change.")
+@loader_option
+@quiet_option
+def unlearn_command(stream: Stream, model_path: str, load: Loader) -> None:
+    """Unlearn documents, given with the labels they were learnt with.
+
+    Exact for word statistics, and with --weighting tf for prototypes and
+    region statistics too; other weightings use today's weights of words and
+    are nearly exact. Weights of the margin rule and the perceptron stay until
+    new documents move them. Either all documents are unlearnt, or none.
+
+    $ clasher unlearn wrong.jsonl --model news.clasher
+    $ clasher learn corrected.jsonl --model news.clasher
+    """
+    terminal.check_model_file("--model", model_path, stream.paths)
+
+    model = load(model_path)
+    documents = 0
+    with stream.opened() as batches, terminal.compiling():
+        for batch in batches:
+            for number, name in enumerate(batch.ids):
+                try:
+                    model.unlearn(batch.texts[number].as_py(), batch.labels.as_given(number))
+                except (LabelError, NotLearntError) as error:
+                    raise type(error)(
+                        f"document {name!r}: {error}; nothing was unlearnt"
+                    ) from error
+            documents += len(batch)
+    model.save(model_path)
+    terminal.say(
+        f"unlearnt {counted(documents, 'document')}; saved {model_path}: "
+        f"{counted(model.documents, 'document')}"
+    )
+
+
+@command("predict", "Label a stream, as JSON lines.")
+@stream_options(labelled=False)
+@model_option("The model file to predict with; it is not changed.")
+@written_option
+@output_option("--probabilities  Write the probability of every label too.")
+@loader_option
+@quiet_option
+def predict_command(
+    stream: Stream, model_path: str, output: str, probabilities: bool, load: Loader
+) -> None:
+    """Predict the labels of a stream; the model does not change.
+
+    Writes a JSON line for each document, in the order of the stream: its id,
+    its labels and, with --probabilities, the probability of each label.
+
+    $ clasher predict inbox.jsonl --model news.clasher > labelled.jsonl
+    $ tail -f feed.jsonl | clasher predict - --model news.clasher | jq .labels
+    $ clasher predict mail.csv --text body -m news.clasher --probabilities
+    """
+    terminal.protect_inputs({"--output": output}, stream.paths)
+    from clasher.io import PredictionWriter
+
+    model = load(model_path)
+    size = max(1, min(BATCH, CELLS // max(1, len(model.labels)))) if probabilities else BATCH
+    with (
+        stream.hashed(
+            model.hash_many,
+            warm_up=functools.partial(terminal.warm_up, model.settings),
+            batch_size=size,
+            output=output,
+        ) as source,
+        PredictionWriter(output) as writer,
+    ):
+        for batch, hashed in source:
+            labels = model.predict_many(hashed)
+            if probabilities:
+                writer.write(batch.ids, labels, model.probabilities_many(hashed), model.labels)
+            else:
+                writer.write(batch.ids, labels)
+    source.exit_if_interrupted()
+
+
+@command("explain", "Show which words decide the labels of a text.")
+@click.argument("words", metavar="TEXT...", nargs=-1, required=True)
+@model_option("The model file to ask.")
+@output_option(
+    "labels --label -l LABEL  A label to explain, predicted or not; repeatable (default: the "
+    "predicted labels, or the best one).",
+    multiple=True,
+)
+@output_option("most --words -n N = 10  How many words to show.", type=click.IntRange(min=0))
+@loader_option
+def explain_command(
+    words: tuple[str, ...], model_path: str, labels: tuple[str, ...], most: int, load: Loader
+) -> None:
+    """Show which words and which region count for and against a label.
+
+    TEXT is the document, or - to read it from standard input. With the margin
+    rule and the perceptron, the evidence adds up to the log-odds of the label;
+    with the paper's rules, to the cosine of the nearest region.
+
+    $ clasher explain --model news.clasher "wheat prices rise"
+    $ clasher explain -m news.clasher --label grain - < document.txt
+    """
+    from clasher.cli.tables import explanation_view, show
+
+    text = " ".join(words)
+    if text == terminal.STANDARD_STREAM:
+        try:
+            text = sys.stdin.buffer.read().decode()
+        except UnicodeDecodeError as error:
+            raise TextError(f"standard input is not UTF-8, at byte {error.start + 1}") from error
+    model = load(model_path)
+    with terminal.compiling():
+        chosen = dict.fromkeys(labels) or sorted(model.predict(text))
+        found = [model.explain(text, label) for label in chosen] or [model.explain(text)]
+    if not labels:
+        found.sort(key=lambda found: (-found.probability, -found.evidence))
+    total = "log-odds" if model.settings.rule in ("margin", "perceptron") else "cosine"
+    for explanation in found:
+        show(explanation_view(explanation, most, total), "")
 
 
 @command("inspect", "Show what a model file holds.")
 @click.argument("model_path", metavar="MODEL")
 @output_option(f"all_labels --all  Show all labels, not only the {SHOWN} most frequent.")
-@json_file_option("everything")
+@json_option("everything")
 @output_option(
     "--top-words N  Show the N strongest words of each label; needs a model created with --words."
 )
@@ -35,14 +271,14 @@ TOP_WORDS = 10
     "them; repeatable.",
     multiple=True,
 )
-@tokenizer_option()
+@loader_option
 def inspect_command(
     model_path: str,
     all_labels: bool,
     json_path: str | None,
     top_words: int | None,
     labels: tuple[str, ...],
-    tokenizer: Tokenizer | None,
+    load: Loader,
 ) -> None:
     """Show the settings of a model, its size, its labels.
 
@@ -53,11 +289,10 @@ def inspect_command(
     $ clasher inspect news.clasher --top-words 5
     $ clasher inspect news.clasher --label grain
     """
-    check_outputs({"--json": json_path}, [model_path])
+    terminal.check_outputs({"--json": json_path}, [model_path])
     from clasher.cli.tables import safe, weights_view, write_or_show
-    from clasher.model import Clasher
 
-    model = Clasher.load(model_path, tokenizer=tokenizer)
+    model = load(model_path)
     words = {}
     if labels or top_words is not None:
         chosen = dict.fromkeys(labels) or model.labels
@@ -117,11 +352,9 @@ def _parts(
 @command("merge", "Merge several models into one.")
 @click.argument("paths", metavar="MODEL...", nargs=-1, required=True)
 @output_option("--output -o FILE  The model file to write.", required=True)
-@tokenizer_option()
+@loader_option
 @quiet_option
-def merge_command(
-    paths: tuple[str, ...], output: str, tokenizer: Tokenizer | None, quiet: bool
-) -> None:
+def merge_command(paths: tuple[str, ...], output: str, load: Loader) -> None:
     """Merge models that have the same settings.
 
     Word statistics, prototypes and region statistics add up to those of one
@@ -131,30 +364,25 @@ def merge_command(
     $ clasher merge monday.clasher tuesday.clasher --output week.clasher
     $ clasher merge part-*.clasher -o whole.clasher
     """
-    check_model_file("--output", output)
+    terminal.check_model_file("--output", output)
     from clasher.cli.tables import facts, show
-    from clasher.model import Clasher
 
     first, *others = paths
-    model = Clasher.load(first, tokenizer=tokenizer)
-    rows = [(_summary(model), first)]
-    with terminal.compiling(quiet=quiet):
+    model = load(first)
+    rows = [(summary(model), first)]
+    with terminal.compiling():
         for path in others:
-            other = Clasher.load(path, tokenizer=tokenizer)
-            rows.append((_summary(other), path))
+            other = load(path)
+            rows.append((summary(other), path))
             try:
                 model.merge(other)
             except (SettingError, LabelCapacityError) as error:
                 raise type(error)(f"{path} does not merge with {first}: {error}") from error
     model.save(output)
-    rows.append((_summary(model), output))
-    if not quiet:
+    rows.append((summary(model), output))
+    if not terminal.is_quiet():
         show(facts(rows))
-    terminal.say(f"wrote {output}, {bytes_(os.path.getsize(output))}", quiet=quiet)
-
-
-def _summary(model: Clasher) -> str:
-    return f"{counted(model.documents, 'document')}, {counted(len(model.labels), 'label')}"
+    terminal.say(f"wrote {output}, {bytes_(os.path.getsize(output))}")
 
 
 ACTIONS = {"list": (), "rename": ("OLD", "NEW"), "merge": ("LABEL", "INTO"), "retire": ("LABEL",)}
@@ -168,15 +396,10 @@ METHODS = {"rename": "rename_label", "merge": "merge_labels", "retire": "retire_
 @click.argument("action", type=click.Choice(list(ACTIONS)), metavar="ACTION")
 @click.argument("names", metavar="[LABEL]...", nargs=-1)
 @output_option("--output -o FILE  The model file to write (default: the one read).")
-@tokenizer_option()
+@loader_option
 @quiet_option
 def labels_command(
-    model_path: str,
-    action: str,
-    names: tuple[str, ...],
-    output: str | None,
-    tokenizer: Tokenizer | None,
-    quiet: bool,
+    model_path: str, action: str, names: tuple[str, ...], output: str | None, load: Loader
 ) -> None:
     """List the labels of a model, or change them.
 
@@ -198,14 +421,13 @@ def labels_command(
         raise SettingError(f"{action} needs {needs}. Got {' '.join(names) or 'none'} instead.")
     target = model_path if output is None else output
     if needed:
-        check_model_file("--output" if output else "MODEL", target)
+        terminal.check_model_file("--output" if output else "MODEL", target)
     from clasher.cli.tables import labels_view, show
-    from clasher.model import Clasher
 
-    model = Clasher.load(model_path, tokenizer=tokenizer)
+    model = load(model_path)
     if not needed:
         show(labels_view(model.support, None, {}))
         return
     getattr(model, METHODS[action])(*names)
     model.save(target)
-    terminal.say(f"saved {target}: {len(model.labels):,} labels", quiet=quiet)
+    terminal.say(f"saved {target}: {len(model.labels):,} labels")

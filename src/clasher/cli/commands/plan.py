@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from clasher.cli import terminal
 from clasher.cli.format import size
-from clasher.cli.options import command, json_file_option, quiet_option, section
+from clasher.cli.options import command, json_option, quiet_option, section
 from clasher.cli.settings import ModelOptions, settings_options
 from clasher.cli.streams import Stream, stream_options
-from clasher.cli.terminal import check_outputs
 from clasher.errors import SettingError
-
-if TYPE_CHECKING:
-    from clasher.settings import Settings
-    from clasher.theory.plan import Planner
 
 SAMPLE = 2000  # documents
 
@@ -35,7 +29,7 @@ _plan = section("Plan")
 )
 @stream_options(labelled=False, sample=SAMPLE)
 @settings_options
-@json_file_option("the plan")
+@json_option("the plan")
 @quiet_option
 def plan_command(
     stream: Stream,
@@ -45,7 +39,6 @@ def plan_command(
     error: float | None,
     confidence: float,
     json_path: str | None,
-    quiet: bool,
 ) -> None:
     """Propose the dimensions of a model.
 
@@ -61,19 +54,28 @@ def plan_command(
     $ clasher plan news.jsonl --labels 100 --dimensions 65536
     $ clasher plan news.jsonl --labels 100 --error 0.1 --confidence 0.9
     """
-    check_outputs({"--json": json_path}, stream.paths)
+    terminal.check_outputs({"--json": json_path}, stream.paths)
+    from clasher.cli.tables import plan_view, write_or_show
+    from clasher.theory.distortion import Sample
+    from clasher.theory.plan import Planner
+
     choices = [memory, error, options.given.get("dimensions")]
     if sum(value is not None for value in choices) != 1:
         raise SettingError("give one of --memory SIZE, --error X and --dimensions N")
     settings = options.settings()
     if label_count > options.given.get("max_labels", label_count):
+        most = settings.max_labels
         raise SettingError(
-            f"--labels {label_count} is more than --max-labels {settings.max_labels}; leave that "
-            f"out"
+            f"--labels {label_count} is more than --max-labels {most}; leave that out"
         )
     if "max_labels" not in options.given:
         settings = replace(settings, max_labels=label_count)
-    planner = _planner(settings, confidence, stream, quiet=quiet)
+    planner = Planner(settings, confidence)  # checks the settings before the stream is read
+    if stream.paths:
+        with terminal.compiling():
+            with stream.opened(labelled=False) as batches:
+                texts = list(chain.from_iterable(batch.texts.to_pylist() for batch in batches))
+            planner = replace(planner, sample=Sample.of(texts, settings))
     proposed = settings.dimensions
     if memory is not None:
         proposed = planner.fitting(memory)
@@ -81,9 +83,15 @@ def plan_command(
         proposed = planner.sufficient(error)
     sizes = planner.sizes(proposed)
     needs = [] if error is None else planner.needs(error)
-    from clasher.cli.plan_tables import plan_view
-    from clasher.cli.tables import write_or_show
-
+    shown = plan_view(
+        planner,
+        proposed,
+        sizes,
+        needs,
+        memory=memory,
+        error=error,
+        stream=stream.name if stream.paths else None,
+    )
     write_or_show(
         json_path,
         lambda: {
@@ -96,26 +104,5 @@ def plan_command(
             "sizes": [size.to_dict() for size in sizes],
             "needs": [asdict(need) for need in needs],
         },
-        plan_view(
-            planner,
-            proposed,
-            sizes,
-            needs,
-            memory=memory,
-            error=error,
-            stream=stream.name if stream.paths else None,
-        ),
+        shown,
     )
-
-
-def _planner(settings: Settings, confidence: float, stream: Stream, *, quiet: bool) -> Planner:
-    from clasher.theory.distortion import Sample
-    from clasher.theory.plan import Planner
-
-    planner = Planner(settings, confidence)  # checks the settings before the stream is read
-    if not stream.paths:
-        return planner
-    with terminal.compiling(quiet=quiet):
-        with stream.opened(labelled=False) as batches:
-            texts = list(chain.from_iterable(batch.texts.to_pylist() for batch in batches))
-        return replace(planner, sample=Sample.of(texts, settings))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -17,7 +18,6 @@ from clasher.cli.format import counted, decimals
 from clasher.cli.options import SectionOption, command, output_option, quiet_option, section
 from clasher.cli.settings import ModelOptions, folder_options, settings_options
 from clasher.cli.streams import field_options, file_options, record_options
-from clasher.cli.terminal import Bar
 from clasher.errors import MissingExtraError, SettingError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class SourceOption(SectionOption):
 @record_options(field_options(labelled=True, guess=False), file_options)
 @output_option(
     "sink --to SINK  Where documents go with their labels, as JSON: a file, - for standard output, "
-    "or a URL (default: - without --route).",
+    "or a URL (default: - without --route)."
 )
 @output_option(
     "routes --route RULE=SINK  Also write documents whose predicted labels match RULE to SINK: a "
@@ -79,8 +79,8 @@ class SourceOption(SectionOption):
 @folder_options("the positions of its streams")
 @settings_options
 @_running(
-    "--snapshot-every SECONDS  How often to save a snapshot (default: 30, or less if a transaction "
-    "would time out).",
+    "snapshot_seconds --snapshot-every SECONDS  How often to save a snapshot (default: 30, or less "
+    "if a transaction would time out).",
     "--idle SECONDS  Stop after this time without new documents (default: never).",
     "--give-up SECONDS  Stop if a stream does not respond for this time (default: never).",
     "--metrics PORT  Serve metrics for Prometheus at this local port; 0 takes a free one.",
@@ -103,9 +103,7 @@ def run_command(
     dead_letters: str | None,
     folder: str,
     initial_model: str | None,
-    snapshot_every: float | None,
     metrics: int | None,
-    quiet: bool,
     **bounds: Any,
 ) -> None:
     """Read documents, write their labels, learn from labelled ones.
@@ -138,10 +136,10 @@ def run_command(
     settings, model, origin = options.begin(
         folder, saved if saved.exists() else None, initial_model, **defaults
     )
-    terminal.prepare(settings, quiet=quiet)
+    terminal.prepare(settings)
     prints = any(outlet.sink.name == "standard output" for outlet in outlets)
-    shown = terminal.shows_progress(quiet=quiet) and not (prints and terminal.on_terminal())
-    with Bar(None, shown=shown) as bar:
+    shown = terminal.shows_progress() and not (prints and terminal.on_terminal())
+    with terminal.Bar(None, shown=shown) as bar:
         flow = Flow(
             folder,
             documents,
@@ -152,7 +150,7 @@ def run_command(
             initial_model=model,
             origin=origin,
             tokenizer=options.analysis.get("tokenizer"),
-            options=FlowOptions(snapshot_seconds=snapshot_every, **bounds),
+            options=FlowOptions(**bounds),
             on_note=terminal.warn,
             on_progress=lambda figures: show_progress(bar, figures),
         )
@@ -167,9 +165,9 @@ def run_command(
 
         with terminal.signal_handler(stop), metered as url, calm_collector():
             if url is not None:
-                terminal.say(f"metrics: {url}", quiet=quiet)
+                terminal.say(f"metrics: {url}")
             figures = flow.run()
-    terminal.say(summary(figures, folder), quiet=quiet)
+    terminal.say(summary(figures, folder))
     if signal.SIGINT in signals:
         terminal.leave_interrupted(figures.documents)
 
@@ -201,7 +199,7 @@ def calm_collector() -> Iterator[None]:
 # ── what it reports ──────────────────────────────────────────────────────────────────────────────
 
 
-def show_progress(bar: Bar, figures: Figures) -> None:
+def show_progress(bar: terminal.Bar, figures: Figures) -> None:
     """Show the rate of a flow, its lag, its quality and its dead letters."""
     facts = [f"{figures.documents_per_second:,.0f}/s"]
     if figures.lag is not None:
@@ -214,12 +212,7 @@ def show_progress(bar: Bar, figures: Figures) -> None:
 
 
 def summary(figures: Figures, folder: str) -> str:
-    """Summarise a flow in a line.
-
-    >>> from clasher.flow import Figures
-    >>> summary(Figures(documents=3, labelled=2, judged=2, micro_f1=0.5, snapshot=4), "./news")
-    './news: 3 documents, 2 labelled, micro F1 .500 of the last 2; snapshot 4'
-    """
+    """Summarise a flow in a line."""
     labelled = figures.labelled + figures.joined
     facts = [counted(figures.documents, "document"), f"{labelled:,} labelled"]
     if figures.judged:
@@ -265,7 +258,7 @@ def prometheus(read: Callable[[], Figures], port: int) -> Iterator[str]:
         raise MissingExtraError.of("--metrics", "metrics") from error
 
     registry = CollectorRegistry()
-    registry.register(_Collector(read))
+    registry.register(SimpleNamespace(collect=lambda: _metrics(read())))
     try:
         server, thread = start_http_server(port, LOOPBACK, registry)
     except OSError as error:
@@ -278,16 +271,11 @@ def prometheus(read: Callable[[], Figures], port: int) -> Iterator[str]:
         thread.join()
 
 
-class _Collector:
-    def __init__(self, read: Callable[[], Figures]) -> None:
-        self._read = read
+def _metrics(figures: Figures) -> Iterator[Metric]:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-    def collect(self) -> Iterator[Metric]:
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-
-        figures = self._read()
-        for name, text in COUNTERS.items():
-            yield CounterMetricFamily(f"clasher_run_{name}", text, value=getattr(figures, name))
-        for name, text in GAUGES.items():
-            if (value := getattr(figures, name)) is not None:
-                yield GaugeMetricFamily(f"clasher_run_{name}", text, value=value)
+    for name, text in COUNTERS.items():
+        yield CounterMetricFamily(f"clasher_run_{name}", text, value=getattr(figures, name))
+    for name, text in GAUGES.items():
+        if (value := getattr(figures, name)) is not None:
+            yield GaugeMetricFamily(f"clasher_run_{name}", text, value=value)

@@ -1,28 +1,33 @@
-"""``clasher serve``: serve a model over HTTP, with a dashboard."""
+"""Commands of a service: ``serve`` over HTTP, its ``token``, its ``log`` and their ``replay``."""
 
 from __future__ import annotations
 
 import ipaddress
+import os
 import random
-from dataclasses import replace
+import sys
+from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from clasher.cli.format import counted
-from clasher.cli.options import command, quiet_option, section
+import click
+
+from clasher.cli import terminal
+from clasher.cli.format import bytes_, counted
+from clasher.cli.options import command, model_option, quiet_option, section, written_option
 from clasher.cli.settings import ModelOptions, settings_options
-from clasher.cli.terminal import prepare, say, warn
 from clasher.errors import BusyError, ClasherError, MissingExtraError, ServiceError, SettingError
+from clasher.settings import Settings
 
 if TYPE_CHECKING:
     from clasher.server.service import Service, Setup
     from clasher.service.engine import Engine
-    from clasher.settings import Settings
 
 _service = section("Service")
 _access = section("Access")
+_tokens = section("Tokens")
 
 
 @command("serve", "Serve a model over HTTP, with a live dashboard.")
@@ -55,7 +60,6 @@ def serve_command(
     accept_loss: bool,
     demo: bool,
     host: str,
-    quiet: bool,
     **access: Any,
 ) -> None:
     """Predict, learn and take corrections over HTTP, with a dashboard at /.
@@ -78,26 +82,28 @@ def serve_command(
     listening = app.bind(host, port)
     address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
 
+    context = click.get_current_context()
+
     def open_engine() -> Engine:
-        prepare(default_settings(), quiet=quiet)
+        with context.scope(cleanup=False):  # another thread runs this
+            terminal.prepare(default_settings())
         return _open_engine(data, options, model_path, service, accept_loss=accept_loss)
 
     async def ready(engine: Engine) -> None:
         for line in engine.notes:
-            warn(line)
+            terminal.warn(line)
         figures = engine.metrics()
-        say(
+        terminal.say(
             f"{engine.folder.path}: {counted(figures.documents_learned, 'document')} learnt, "
             f"{counted(figures.labels, 'label')}, version {figures.version}; "
-            f"{engine.replayed:,} log entries replayed",
-            quiet=quiet,
+            f"{engine.replayed:,} log entries replayed"
         )
-        say(f"dashboard: {address}{setup.root_path}/", quiet=quiet)
+        terminal.say(f"dashboard: {address}{setup.root_path}/")
         if demo:
             await feed(service)
 
     service = Service(open_engine, setup)
-    say(f"listening at {address}; recovering {data} …", quiet=quiet)
+    terminal.say(f"listening at {address}; recovering {data} …")
     try:
         app.run(app.Server(service, ready), listening)
     except (ClasherError, OSError, MemoryError):
@@ -107,7 +113,7 @@ def serve_command(
             f"{data}: the service cannot start: {type(error).__name__}: {error}; this is a bug in "
             f"clasher, please report it"
         ) from error
-    say("stopped; everything acknowledged is on disk", quiet=quiet)
+    terminal.say("stopped; everything acknowledged is on disk")
 
 
 def _setup(
@@ -139,15 +145,18 @@ def _open_engine(
     data: str, options: ModelOptions, model_path: str | None, service: Service, *, accept_loss: bool
 ) -> Engine:
     from clasher.service.engine import Engine
+    from clasher.service.options import default_settings
 
     if model_path is not None and Path(data, "log.sqlite").exists():
         raise SettingError(
             f"--model {model_path}: {data} already has a model; leave it out, or replace the model "
             f"with PUT /v1/model"
         )
+    usual = default_settings()
+    defaults = {name: getattr(usual, name) for name in usual.differences(Settings())}
     engine = Engine(
         data,
-        _settings(options),
+        options.settings(**defaults) if options else None,
         tokenizer=options.analysis.get("tokenizer"),
         is_stopping=service.is_stopping,
         accept_loss=accept_loss,
@@ -162,16 +171,120 @@ def _open_engine(
     return engine
 
 
-def _settings(options: ModelOptions) -> Settings | None:
-    """Return the given settings over the defaults of a service; None if none are given."""
-    from clasher.service.options import default_settings
-    from clasher.settings import Settings
+@command("token", "Manage the access tokens of a service.")
+@click.argument("name", required=False)
+@_tokens("--token-file FILE  The file for clasher serve; created if missing.", required=True)
+@_tokens(
+    "--scope predict|read|teach|admin = teach  predict: predict and explain only; read: also "
+    "labels and figures; teach (the default): also see texts, learn and answer; admin: also change "
+    "labels, export the log and the model.",
+    "--remove  Remove the token of NAME.",
+    "lists --list  List who has a token.",
+)
+@quiet_option
+def token_command(name: str | None, token_file: str, scope: str, remove: bool, lists: bool) -> None:
+    """Create a token for NAME and print it, once.
 
-    if not (options.given or options.paper or options.analysis):
-        return None
-    usual = default_settings()
-    own = {name: getattr(usual, name) for name in usual.differences(Settings())}
-    return replace(options, given={**own, **options.given}).settings()
+    The file keeps only a hash of it. A running service notices changes of the
+    file within about a second.
+
+    $ clasher token ann --scope teach --token-file tokens
+    $ clasher token --list --token-file tokens
+    $ clasher token ann --remove --token-file tokens
+    """  # fmt: skip
+    from clasher.server.tokens import SCOPES, TokenFile
+
+    tokens = TokenFile(token_file)
+    if lists:
+        for holder in tokens.holders():
+            click.echo(f"{holder.name}\t{holder.scope}")
+        return
+    if name is None:
+        raise click.UsageError("Give a NAME, or --list.")
+    if remove:
+        tokens.remove(name)
+        terminal.say(f"removed the token of {name}")
+        return
+    token = tokens.add(name, next(known for known in SCOPES if known == scope))
+    terminal.say(f"the token of {name}, scope {scope}; it is not shown again:")
+    click.echo(token)
+
+
+@command("log", "Export what a service was taught.")
+@click.argument("folder", metavar="FOLDER")
+@section("Log")(
+    "--after N = 0  Only lessons after version N of the model (default: all that are kept).",
+    type=click.IntRange(min=0),
+)
+@written_option
+def log_command(folder: str, after: int, output: str) -> None:
+    """Write what people taught, oldest first: who, when, before and after.
+
+    FOLDER is the data folder of a stopped service; ask a running one at
+    /v1/log. Each document, answer and change of a label is a JSON line with
+    the version of the model that it made.
+
+    $ clasher log ./my-clasher > taught.jsonl
+    $ clasher log ./my-clasher --after 12000 | jq 'select(.kind == "feedback")'
+    """
+    terminal.check_outputs({"--output": output})
+    import msgspec
+
+    from clasher.service.export import read_folder
+
+    encoder = msgspec.json.Encoder()
+    with ExitStack() as stack:
+        file: IO[bytes] = sys.stdout.buffer
+        for number, lesson in enumerate(read_folder(folder, after)):
+            if (
+                not number and output != terminal.STANDARD_STREAM
+            ):  # keep the file if there is no log
+                file = stack.enter_context(open(output, "wb"))
+            file.write(encoder.encode(lesson) + b"\n")
+        file.flush()
+
+
+@command("replay", "Rebuild a model from the log of a service.")
+@click.argument("source", metavar="FOLDER|FILE")
+@model_option("The model file to write.")
+@settings_options
+@quiet_option
+def replay_command(source: str, model_path: str, options: ModelOptions) -> None:
+    """Teach a new model everything a service was taught, in order.
+
+    FOLDER is the data folder of a stopped service, FILE the output of clasher
+    log, or - for standard input. Every document is predicted before it is
+    learnt: the figures terminal.say how good a service with these settings would have
+    been.
+
+    $ clasher replay ./my-clasher --model better.clasher --half-life 20000
+    $ clasher log ./my-clasher | clasher replay - -m small.clasher --dimensions 8192
+    """
+    terminal.check_model_file("--model", model_path, [source])
+    from clasher.runtime.quality import figures
+    from clasher.service.export import read_folder, read_lines, replay
+    from clasher.service.state import ServiceState
+
+    state = ServiceState(options.create())
+    terminal.prepare(state.model.settings)
+    if os.path.isdir(source):
+        done = replay(read_folder(source), state)
+    else:
+        with click.open_file(source, "rb") as file:  # - is standard input
+            done = replay(read_lines(file, source), state)
+    if not done.lessons:
+        terminal.say(f"{source} holds no lessons; {model_path} is unchanged")
+        return
+    state.model.save(model_path)
+    if done.passed_over:
+        terminal.warn(f"skipped {counted(done.passed_over, 'lesson')}; the first: {done.first}")
+    quality = figures(state.quality.all)
+    terminal.say(
+        f"learnt {counted(done.lessons, 'lesson')}, macro F1 {quality.macro_f1.value:.3f}, micro "
+        f"F1 {quality.micro_f1.value:.3f} over {counted(quality.documents, 'judged document')}; "
+        f"saved {model_path}: {counted(len(state.model.labels), 'label')}, "
+        f"{bytes_(os.path.getsize(model_path))}"
+    )
 
 
 # ── --demo ───────────────────────────────────────────────────────────────────────────────────────

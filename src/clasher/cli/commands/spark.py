@@ -12,25 +12,22 @@ import click
 
 from clasher.cli import terminal
 from clasher.cli.format import bytes_, counted
-from clasher.cli.options import (
-    CommandGroup,
-    command,
-    model_option,
-    output_option,
-    quiet_option,
-    section,
+from clasher.cli.options import command, group, model_option, output_option, quiet_option, section
+from clasher.cli.settings import (
+    Loader,
+    ModelOptions,
+    folder_options,
+    loader_option,
+    settings_options,
+    summary,
 )
-from clasher.cli.settings import ModelOptions, folder_options, settings_options, tokenizer_option
 from clasher.cli.streams import label_texts, record_options
-from clasher.cli.terminal import check_model_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from clasher.adapters.spark.stream import Progress
     from clasher.io.records import Fields
-    from clasher.model import Clasher
-    from clasher.text.analyzer import Tokenizer
 
 SCRIPT = Path(__file__).parents[1] / "submit" / "clasher_spark.py"
 POLL = 0.5  # seconds between two looks for a signal
@@ -59,7 +56,7 @@ def opened(master: str | None, conf: tuple[str, ...]) -> Iterator[SparkSession]:
         spark.stop()
 
 
-@click.group("spark", cls=CommandGroup, short_help="Learn and predict on a Spark cluster.")
+@group("spark", "Learn and predict on a Spark cluster.")
 def spark_command() -> None:
     """Learn and predict on a Spark cluster, or on all cores of this machine.
 
@@ -129,7 +126,7 @@ def session_options(function: Callable[..., None]) -> Callable[..., None]:
 def fit(
     paths: tuple[str, ...], fields: Fields, files: dict[str, Any], partial: bool, on_error: str,
     model_path: str, options: ModelOptions, rounds: int, exact: bool, master: str | None,
-    conf: tuple[str, ...], quiet: bool,
+    conf: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Learn files into a model file, their parts side by side.
 
@@ -139,7 +136,7 @@ def fit(
     $ clasher spark fit news.jsonl --model news.clasher --rule centroid
     $ clasher spark fit s3a://news/2024/ --format parquet -m news.clasher --rounds 8
     """
-    check_model_file("--model", model_path)
+    terminal.check_model_file("--model", model_path)
 
     with opened(master, conf) as spark:
         from clasher.adapters import spark as adapter
@@ -155,7 +152,7 @@ def fit(
         model.save(model_path)
         learnt = counted(model.documents - initial.documents, "document")
         size = bytes_(os.path.getsize(model_path))
-        terminal.say(f"learnt {learnt}; saved {model_path}: {_size(model)}, {size}", quiet=quiet)
+        terminal.say(f"learnt {learnt}; saved {model_path}: {summary(model)}, {size}")
 
 
 @command("predict", "Label files.", group=spark_command)
@@ -165,13 +162,13 @@ def fit(
 @model_option("The model file to predict with; it is not changed.")
 @output_option("--output -o FOLDER  A new folder for JSON lines.", required=True)
 @output_option("--probabilities  Write the probability of every label too.")
-@tokenizer_option()
+@loader_option
 @session_options
 @quiet_option
 def predict(
     paths: tuple[str, ...], fields: Fields, files: dict[str, Any], on_error: str, model_path: str,
-    output: str, probabilities: bool, tokenizer: Tokenizer | None, master: str | None,
-    conf: tuple[str, ...], quiet: bool,
+    output: str, probabilities: bool, load: Loader, master: str | None,
+    conf: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Predict the labels of files: a folder of JSON lines of ids and labels.
 
@@ -182,18 +179,17 @@ def predict(
         from clasher.adapters import spark as adapter
         from clasher.adapters.spark.sources import RecordReader, read_files
         from clasher.errors import SettingError
-        from clasher.model import Clasher
 
         if os.path.exists(output):
             raise SettingError(f"--output {output}: exists already; name a new folder")
-        model = Clasher.load(model_path, tokenizer=tokenizer)
+        model = load(model_path)
         reader = RecordReader(fields, labelled=False, stop_on_error=on_error == "stop")
         df = read_files(spark, paths, reader, **files)
         df = df.where("error is null").select("id", "text")
         found = adapter.predict(df, model, probabilities="probabilities" if probabilities else None)
         with adapter.unwrap_errors():
             found.drop("text").withColumnRenamed("predicted", "labels").write.json(output)
-        terminal.say(f"wrote {output}", quiet=quiet)
+        terminal.say(f"wrote {output}")
 
 
 @command("stream", "Predict and learn what arrives.", group=spark_command)
@@ -221,7 +217,7 @@ def stream(
     source: str, fields: Fields, files: dict[str, Any], partial: bool, folder: str,
     initial_model: str | None, options: ModelOptions, to: str | None, dead_letters: str | None,
     once: bool, every: float, most: int | None, learn_on: str, master: str | None,
-    conf: tuple[str, ...], quiet: bool,
+    conf: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Predict and learn what arrives in a folder or a topic, batch by batch.
 
@@ -255,15 +251,16 @@ def stream(
         stopping = terminal.signal_handler(lambda number, _: signals.append(number))
         with adapter.stream(
             df, folder, model, id="id", order=order, learn_on=learn_on, trigger=trigger,
-            write=to_folders(to, dead_letters), on_progress=None if quiet else _say_progress,
-            tokenizer=options.analysis.get("tokenizer"), initial_model=origin,
+            write=to_folders(to, dead_letters), initial_model=origin,
+            on_progress=None if terminal.is_quiet() else _say_progress,
+            tokenizer=options.analysis.get("tokenizer"),
             **({} if settings is None else vars(settings)),
         ) as running, stopping:  # fmt: skip
             while not signals and not running.wait(POLL):
                 pass
             running.stop()
-            size = _size(running.model)
-        terminal.say(f"{folder}: {size}", quiet=quiet)
+            size = summary(running.model)
+        terminal.say(f"{folder}: {size}")
 
 
 def _say_progress(progress: Progress) -> None:
@@ -272,10 +269,6 @@ def _say_progress(progress: Progress) -> None:
     if progress.micro_f1 is not None and progress.macro_f1 is not None:
         f1 = f"; F1 so far {progress.macro_f1:.3f} macro, {progress.micro_f1:.3f} micro"
     terminal.say(f"batch {progress.batch}: {counted(progress.rows, 'row')}{bad}{f1}")
-
-
-def _size(model: Clasher) -> str:
-    return f"{counted(model.documents, 'document')}, {counted(len(model.labels), 'label')}"
 
 
 @command("script", "The file for spark-submit.", group=spark_command)

@@ -10,24 +10,14 @@ from clasher.cli import terminal
 from clasher.cli.format import counted
 from clasher.cli.options import (
     command,
-    drop_none,
-    json_file_option,
-    option_group,
+    json_option,
     output_option,
-    pop_values,
     quiet_option,
     section,
     written_option,
 )
-from clasher.cli.settings import ANALYSIS, ANALYSIS_OPTIONS, setting_option
+from clasher.cli.settings import vector_options
 from clasher.cli.streams import Stream, stream_options
-from clasher.cli.terminal import (
-    STANDARD_STREAM,
-    check_model_file,
-    check_outputs,
-    protect_inputs,
-    write_json,
-)
 from clasher.errors import SettingError
 
 if TYPE_CHECKING:
@@ -39,25 +29,6 @@ LONGEST = 100_000  # characters of an example
 DECIMALS = 6
 
 _model = section("Model")
-
-_VECTORS = {
-    "dimensions": setting_option("dimensions"),
-    "weighting": _model("--weighting tfidf|tf  How to weight words (default: tfidf)."),
-    "tf": setting_option("tf"),
-    "seed": setting_option("seed"),
-}
-
-
-def _collect(given: dict[str, Any]) -> dict[str, Any]:
-    vectors, analysis = (drop_none(pop_values(given, of)) for of in (_VECTORS, ANALYSIS))
-    if analysis:
-        from clasher.text.analyzer import Analyzer
-
-        vectors["analyzer"] = Analyzer(**analysis)
-    return {"vectors": vectors}
-
-
-vector_options = option_group([*_VECTORS.values(), *ANALYSIS_OPTIONS], _collect)
 
 
 @command("clusters", "Group the documents of a stream without labels.")
@@ -74,7 +45,7 @@ vector_options = option_group([*_VECTORS.values(), *ANALYSIS_OPTIONS], _collect)
 )
 @vector_options
 @output_option("--output -o FILE  Write a JSON line for each document: id, cluster, similarity.")
-@json_file_option("the clusters")
+@json_option("the clusters")
 @output_option(
     "--save FILE  Save the clusters.", "--words N = 8  How many words to show for each cluster."
 )
@@ -86,7 +57,6 @@ def clusters_command(
     json_path: str | None,
     save: str | None,
     words: int,
-    quiet: bool,
     **settings: Any,
 ) -> None:
     """Group the documents of a stream by their words.
@@ -99,10 +69,9 @@ def clusters_command(
     $ clasher clusters news.jsonl --k 100 --output clusters.jsonl
     $ clasher clusters tickets.csv --text body --json - | jq '.clusters[].words'
     """
-    check_outputs({"--output": output, "--json": json_path, "--save": save}, stream.paths)
-    if save is not None:
-        check_model_file("--save", save)
-    if output == json_path == STANDARD_STREAM:
+    outputs = {"--output": output, "--json": json_path, "--save": save}
+    terminal.check_outputs(outputs, stream.paths, models=["--save"])
+    if output == json_path == terminal.STANDARD_STREAM:
         raise SettingError("--output - and --json - cannot both use standard output; name a file")
     from clasher.cli.report.examples import Sample
     from clasher.io import LineWriter
@@ -112,7 +81,7 @@ def clusters_command(
     sample = Sample(SAMPLE, seed=clusters.settings.seed, longest=LONGEST, labelled=False)
     with (
         stream.hashed(
-            clusters, warm_up=lambda: Clusters(1, 2).learn_many(["a word"]), quiet=quiet
+            clusters.hash_many, warm_up=lambda: Clusters(1, 2).learn_many(["a word"])
         ) as source,
         nullcontext() if output is None else LineWriter(output) as writer,
     ):
@@ -129,8 +98,8 @@ def clusters_command(
     rows = list(_clusters(clusters, sample.documents, words))
     if json_path is not None:
         figures = {"documents": clusters.documents, "settings": clusters.settings.to_dict()}
-        write_json(json_path, figures | {"clusters": rows})
-    if STANDARD_STREAM not in (json_path, output):
+        terminal.write_json(json_path, figures | {"clusters": rows})
+    if terminal.STANDARD_STREAM not in (json_path, output):
         from clasher.cli.tables import clusters_view, show
 
         show(clusters_view(rows, stream.name, clusters.documents))
@@ -165,7 +134,7 @@ def _clusters(
 @written_option
 @quiet_option
 def similar_command(
-    stream: Stream, threshold: float, window: int, vectors: dict[str, Any], output: str, quiet: bool
+    stream: Stream, threshold: float, window: int, vectors: dict[str, Any], output: str
 ) -> None:
     """Find documents of a stream that are nearly the same as earlier ones.
 
@@ -176,7 +145,7 @@ def similar_command(
     $ clasher similar inbox.csv --text body --threshold 0.7 --window 100000
     $ tail -f feed.jsonl | clasher similar - | jq .of
     """
-    protect_inputs({"--output": output}, stream.paths)
+    terminal.protect_inputs({"--output": output}, stream.paths)
     from clasher.io import LineWriter
     from clasher.unsupervised.similar import Similar, check_threshold
 
@@ -185,7 +154,7 @@ def similar_command(
     found = 0
     with (
         stream.hashed(
-            similar, warm_up=lambda: Similar(1, 2).add_many(["a word"]), output=output, quiet=quiet
+            similar.hash_many, warm_up=lambda: Similar(1, 2).add_many(["a word"]), output=output
         ) as source,
         LineWriter(output) as writer,
     ):
@@ -197,5 +166,5 @@ def similar_command(
             writer.write_lines([copy._asdict() for copy in rounded])
             found += len(copies)
     documents = counted(source.bar.documents, "document")
-    terminal.say(f"{counted(found, 'near-duplicate')} in {documents}", quiet=quiet)
+    terminal.say(f"{counted(found, 'near-duplicate')} in {documents}")
     source.exit_if_interrupted()

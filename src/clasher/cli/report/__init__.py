@@ -12,7 +12,7 @@ import base64
 import functools
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -62,20 +62,6 @@ def write_report(
     ``stream`` describes the stream, ``comparison`` shows other evaluations of it side by side. With
     the ``model`` after the evaluation and a ``sample``, the report shows the words that decide.
     """
-    page = _page(
-        result=evaluation,
-        title=title,
-        stream=stream,
-        command=command,
-        comparison=dict(comparison or {}),
-        examples=examples(model, sample) if model is not None and sample is not None else [],
-        reason=functools.partial(_reason, evaluation.settings, model),
-    )
-    # A lone surrogate, in a label for instance, cannot be encoded.
-    replace_text(path, page.encode("utf-8", "replace").decode())
-
-
-def _page(*, result: Evaluation, comparison: dict[str, Evaluation], **context: Any) -> str:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("clasher.cli.report"),
         autoescape=True,
@@ -84,65 +70,67 @@ def _page(*, result: Evaluation, comparison: dict[str, Evaluation], **context: A
     environment.filters |= {
         "ratio": decimals, "bytes": bytes_, "count": "{:,.0f}".format, "percent": "{:.0%}".format,
     }  # fmt: skip
-    charts = {chart.key: chart for chart in (*_curves(result), *_compared(comparison))}
-    rows = result.per_label[:MOST_ROWS]
+    comparison = comparison or {}
+    charts = {chart.key: chart for chart in (*_curves(evaluation), *_compared(comparison))}
+    rows = evaluation.per_label[:MOST_ROWS]
     dots = [row for row in rows if row.support][:MOST_DOTS]
     scatter = scatter_chart("labels", [(row.label, row.support, row.f1) for row in dots])
     templates = files("clasher.cli.report") / "templates"
     style, script = ((templates / f"report.{kind}").read_text("utf-8") for kind in ("css", "js"))
     script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     # Labels of fewer documents are not listed as hard, unless all are rare.
-    most = max((row.support for row in result.per_label), default=1)
+    most = max((row.support for row in evaluation.per_label), default=1)
     hard_support = max(1, min(HARD_SUPPORT, most))
-    hard = [row for row in result.per_label if row.support >= hard_support]
-    return environment.get_template("report.html").render(
-        **context,
-        result=result,
+    hard = [row for row in evaluation.per_label if row.support >= hard_support]
+    page = environment.get_template("report.html").render(
+        result=evaluation,
+        title=title,
+        stream=stream,
+        command=command,
         comparison=comparison,
+        examples=examples(model, sample) if model is not None and sample is not None else [],
+        reason=functools.partial(_reason, evaluation.settings, model),
         charts=charts,
         scatter=scatter,
         rows=rows,
-        hidden_rows=len(result.per_label) - len(rows),
+        hidden_rows=len(evaluation.per_label) - len(rows),
         printed_rows=PRINTED_ROWS,
         hardest=sorted(hard, key=lambda row: (row.f1, -row.support))[:HARDEST],
         hard_support=hard_support,
         outcomes=OUTCOMES,
-        facts=_facts(result),
-        settings=_settings(result.settings),
-        data={chart.key: chart.data for chart in charts.values()} | {scatter.key: scatter.data},
+        facts=_facts(evaluation),
+        settings=_settings(evaluation.settings),
+        data={chart.key: chart.data for chart in (*charts.values(), scatter)},
         style=Markup(style),
         script=Markup(script),
         script_hash=Markup(f"'sha256-{script_hash}'"),
     )
+    # A lone surrogate, in a label for instance, cannot be encoded.
+    replace_text(path, page.encode("utf-8", "replace").decode())
+
+
+LINES: Sequence[tuple[str, str, str, Callable[[Point], float]]] = (
+    ("macro", "over labels seen", "macro dashed", lambda point: point.cumulative.macro_f1),
+    ("macro", "window", "macro thin", lambda point: point.window.macro_f1),
+    ("micro", "cumulative", "micro", lambda point: point.cumulative.micro_f1),
+    ("micro", "window", "micro thin", lambda point: point.window.micro_f1),
+    ("rate", "current", "rate", lambda point: point.documents_per_second),
+    ("rate", "average", "rate dashed", lambda point: point.documents / point.seconds),
+    ("memory", "model", "size", lambda point: point.state_bytes),
+    ("memory", "process", "other", lambda point: point.memory_bytes),
+)
+"""The chart, the name, the style and the value of each line."""
 
 
 def _curves(result: Evaluation) -> Iterator[Chart]:
     documents = [point.documents for point in result.curve]
-
-    def line(name: str, value: Callable[[Point], float], style: str) -> Line:
-        return Line(name, [value(point) for point in result.curve], style)
-
-    macro = [
-        Line("over all labels", result.macro_f1_over_all(), "macro"),
-        line("over labels seen", lambda p: p.cumulative.macro_f1, "macro dashed"),
-        line("window", lambda p: p.window.macro_f1, "macro thin"),
-    ]
-    micro = [
-        line("cumulative", lambda p: p.cumulative.micro_f1, "micro"),
-        line("window", lambda p: p.window.micro_f1, "micro thin"),
-    ]
-    rate = [
-        line("current", lambda p: p.documents_per_second, "rate"),
-        line("average", lambda p: p.documents / p.seconds, "rate dashed"),
-    ]
-    memory = [
-        line("model", lambda p: p.state_bytes, "size"),
-        line("process", lambda p: p.memory_bytes, "other"),
-    ]
-    yield line_chart("macro", documents, macro, "ratio")
-    yield line_chart("micro", documents, micro, "ratio")
-    yield line_chart("rate", documents, rate, "rate")
-    yield line_chart("memory", documents, memory, "size")
+    lines = {"macro": [Line("over all labels", result.macro_f1_over_all(), "macro")]}
+    for chart, name, style, value in LINES:
+        line = Line(name, [value(point) for point in result.curve], style)
+        lines.setdefault(chart, []).append(line)
+    kinds = {"macro": "ratio", "micro": "ratio", "rate": "rate", "memory": "size"}
+    for chart, kind in kinds.items():
+        yield line_chart(chart, documents, lines[chart], kind)
 
 
 def _compared(comparison: Mapping[str, Evaluation]) -> Iterator[Chart]:

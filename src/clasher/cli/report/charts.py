@@ -30,15 +30,8 @@ class Line(NamedTuple):
     name: str
     values: Sequence[float]
     style: str
-
-
-class Drawn(NamedTuple):
-    """A drawn line."""
-
-    name: str
-    style: str
-    path: str  # of SVG
-    last: str  # the last value, for the legend
+    path: str = ""  # of SVG, when drawn
+    last: str = ""  # the last value, for the legend
 
 
 class Dot(NamedTuple):
@@ -56,16 +49,12 @@ class Chart:
     x_ticks: list[Tick]
     y_ticks: list[Tick]
     data: dict[str, Any]
-    lines: Sequence[Drawn] = ()
+    lines: Sequence[Line] = ()
     dots: Sequence[Dot] = ()
 
 
 def short(number: float, unit: str = "") -> str:
-    """Write a number at a tick.
-
-    >>> short(12500), short(0), short(0.25), short(2_500_000, " B")
-    ('12.5k', '0', '0.25', '2.5 MB')
-    """
+    """Write a number at a tick: 12.5k, 0.25, 2.5 MB."""
     power = min(4, int(math.log10(number) // 3)) if number >= 1 else 0
     gap, unit = unit[:-1], unit[-1:]
     return f"{number / 1000**power:.4g}{gap}{('', 'k', 'M', 'G', 'T')[power]}{unit}"
@@ -80,12 +69,7 @@ NOTATIONS: dict[str, tuple[Callable[[float], str], Callable[[float], str], int]]
 
 
 def line_chart(key: str, documents: Sequence[int], lines: Iterable[Line], kind: str) -> Chart:
-    """Lay out lines over the documents of a stream.
-
-    >>> chart = line_chart("f1", [10, 20], [Line("micro", [0.5, 1.0], "micro")], "ratio")
-    >>> chart.lines[0].path, [tick.text for tick in chart.y_ticks]
-    ('M500 500L1000 0', ['0', '0.2', '0.4', '0.6', '0.8', '1'])
-    """
+    """Lay out lines over the documents of a stream."""
     in_legend, at_tick, digits = NOTATIONS[kind]
     # Thin out evenly, from the last point backwards.
     step = -(-len(documents) // MOST_POINTS) or 1
@@ -95,49 +79,38 @@ def line_chart(key: str, documents: Sequence[int], lines: Iterable[Line], kind: 
     right = x[-1] if x else 1
     y_ticks = ticks(max((value for line in kept for value in line.values), default=0.0))
     top = y_ticks[-1]
-    drawn = []
-    for name, values, style in kept:
-        path = _path([a / right for a in x], [value / top for value in values])
-        drawn.append(Drawn(name, style, path, in_legend(values[-1]) if values else ""))
-    rounded = [
-        {"name": line.name, "values": [round(value, digits) for value in line.values]}
-        for line in kept
-    ]
+    drawn, data = [], []
+    for line in kept:
+        path = _path([at / right for at in x], [value / top for value in line.values])
+        drawn.append(line._replace(path=path, last=in_legend(line.values[-1]) if x else ""))
+        data.append({"name": line.name, "values": [round(value, digits) for value in line.values]})
     return Chart(
         key,
         [Tick(_percent(at / right), short(at)) for at in ticks(right) if at <= right],
         [Tick(_percent(1 - at / top), at_tick(at)) for at in y_ticks],
-        {"kind": kind, "x": x, "lines": rounded},
+        {"kind": kind, "x": x, "lines": data},
         lines=drawn,
     )
 
 
 def scatter_chart(key: str, rows: Sequence[tuple[str, int, float]]) -> Chart:
-    """Lay out named dots: ``x`` counts from 1 on a logarithmic axis, ``y`` from 0 to 1.
-
-    >>> scatter_chart("labels", [("oil", 1, 0.5), ("gold", 100, 1.0)]).dots
-    [Dot(x=0.0, y=50.0), Dot(x=100.0, y=0.0)]
-    """
+    """Lay out named dots: ``x`` counts from 1 on a logarithmic axis, ``y`` from 0 to 1."""
     decades = max(1.0, math.log10(max((x for _, x, _ in rows), default=1)))
     return Chart(
         key,
         [Tick(_percent(d / decades), short(10**d)) for d in range(int(decades) + 1)],
         [Tick(_percent(1 - at), short(at)) for at in ticks(1.0)],
         {
-            "names": [name for name, _, _ in rows],
-            "x": [x for _, x, _ in rows],
-            "y": [round(y, 3) for _, _, y in rows],
+            "names": [row[0] for row in rows],
+            "x": [row[1] for row in rows],
+            "y": [round(row[2], 3) for row in rows],
         },
         dots=[Dot(_percent(math.log10(x) / decades), _percent(1 - y)) for _, x, y in rows],
     )
 
 
 def ticks(highest: float) -> list[float]:
-    """Return a few round numbers from 0 to at least ``highest``.
-
-    >>> ticks(0.72), ticks(12000), ticks(0)
-    ([0.0, 0.2, 0.4, 0.6, 0.8], [0.0, 2500.0, 5000.0, 7500.0, 10000.0, 12500.0], [0.0, 1.0])
-    """
+    """Return a few round numbers from 0 to at least ``highest``."""
     if highest <= 0:
         return [0.0, 1.0]
     power: float = 10 ** math.floor(math.log10(highest))
@@ -150,16 +123,12 @@ def ticks(highest: float) -> list[float]:
 
 
 def _path(x: Sequence[float], y: Sequence[float]) -> str:
-    if len(x) == 1:
-        return f"M{_thousand(x[0])} {_thousand(1 - y[0])}h0"  # its round cap is a dot
-    pairs = zip(x, y, strict=True)
-    return "".join(
-        f"{'L' if i else 'M'}{_thousand(a)} {_thousand(1 - b)}" for i, (a, b) in enumerate(pairs)
-    )
-
-
-def _thousand(place: float) -> str:
-    return f"{place * 1000:.1f}".removesuffix(".0")
+    points = [
+        f"{a * 1000:.1f} {(1 - b) * 1000:.1f}".replace(".0 ", " ").removesuffix(".0")
+        for a, b in zip(x, y, strict=True)
+    ]
+    # the round cap of a line without length is a dot
+    return f"M{points[0]}h0" if len(points) == 1 else "M" + "L".join(points) if points else ""
 
 
 def _percent(place: float) -> float:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, groupby, islice, zip_longest
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -45,14 +45,6 @@ class Sample:
     Every document draws a number from a seeded generator and the lowest stay: the same stream
     gives the same sample, whatever the batches. Documents of more than ``longest`` characters are
     skipped, and, if ``labelled``, documents without labels.
-
-    >>> from clasher.io import Batch, Fields
-    >>> sample = Sample(size=2)
-    >>> batch = Batch.of([1, 2, 3], ["oil", "gold", "corn"], [["a"], None, ["b"]], Fields())
-    >>> for texts, labels in sample.watch([batch]):
-    ...     pass  # learn from them
-    >>> [(document.id, set(document.labels)) for document in sample.documents]
-    [(1, {'a'}), (3, {'b'})]
     """
 
     def __init__(
@@ -106,6 +98,9 @@ GOOD_LENGTH = range(100, SHOWN_CHARACTERS)  # characters of a readable document
 GOOD_PROSE = 0.9  # its least share of letters, spaces and punctuation
 
 
+_Candidate: TypeAlias = tuple[Document, set[str], bool]  # with known labels; predicted right?
+
+
 class Piece(NamedTuple):
     """A piece of text and its strength, from −5 (against) to +5 (for)."""
 
@@ -152,17 +147,7 @@ class Example:
 
 
 def examples(model: Clasher, sample: Sample, count: int = 6) -> list[Example]:
-    """Explain a few documents of a sample: right and wrong ones in turn, with varied labels.
-
-    >>> from clasher.io import Batch, Fields
-    >>> model, sample = Clasher(dimensions=1024), Sample()
-    >>> texts, labels = ["crude oil prices", "gold and silver"] * 5, [["oil"], ["metal"]] * 5
-    >>> sample.add(Batch.of(list(range(10)), texts, labels, Fields()))
-    >>> model.learn_many(texts, labels)
-    >>> example = examples(model, sample, count=1)[0]
-    >>> example.right, example.views[0].outcome, example.views[0].pieces[0]
-    (True, 'hit', Piece(text='crude', strength=5))
-    """
+    """Explain a few documents of a sample: right and wrong ones in turn, with varied labels."""
     documents, known = sample.documents, set(model.labels)
     candidates: dict[bool, list[_Candidate]] = {True: [], False: []}
     predicted = model.predict_many([document.text for document in documents])
@@ -170,27 +155,21 @@ def examples(model: Clasher, sample: Sample, count: int = 6) -> list[Example]:
         false_alarm = any(document.truth(label) is False for label in labels)
         right = not false_alarm and document.true_labels <= labels
         if shown := (document.true_labels | labels) & known:
-            candidates[right].append(_Candidate(document, shown, right))
+            candidates[right].append((document, shown, right))
     pairs = zip_longest(_varied(candidates[True]), _varied(candidates[False]))
     chosen = islice(filter(None, chain.from_iterable(pairs)), count)
     settings = model.settings
     hasher = Hasher(settings.dimensions, settings.seed, settings.analyzer)
-    return [_explained(model, hasher, candidate) for candidate in chosen]
-
-
-class _Candidate(NamedTuple):
-    document: Document
-    labels: set[str]  # that the model knows
-    right: bool
+    return [_explained(model, hasher, *candidate) for candidate in chosen]
 
 
 def _varied(left: list[_Candidate]) -> Iterator[_Candidate]:
     """Yield the candidates, readable ones first, then those with labels not shown yet."""
     met: set[str] = set()
     while left:
-        best = max(left, key=lambda one: (_is_readable(one.document.text), len(one.labels - met)))
+        best = max(left, key=lambda one: (_is_readable(one[0].text), len(one[1] - met)))
         left.remove(best)
-        met |= best.labels
+        met |= best[1]
         yield best
 
 
@@ -202,17 +181,18 @@ def _is_readable(text: str) -> bool:
     return prose >= GOOD_PROSE * len(text)
 
 
-def _explained(model: Clasher, hasher: Hasher, chosen: _Candidate) -> Example:
-    document = chosen.document
+def _explained(
+    model: Clasher, hasher: Hasher, document: Document, labels: set[str], right: bool
+) -> Example:
     views = []
-    for label in sorted(chosen.labels):
+    for label in sorted(labels):
         explanation = model.explain(document.text, label)
         pieces = _pieces(hasher, document.text, explanation)
         views.append(View(explanation, document.truth(label), pieces, _shares(explanation)))
     order = ("alarm", "miss", "hit", "unknown")
     views.sort(key=lambda view: (order.index(view.outcome), -view.explanation.probability))
     cut = max(0, len(document.text) - SHOWN_CHARACTERS)
-    return Example(document.id, chosen.right, views[:MOST_LABELS], cut)
+    return Example(document.id, right, views[:MOST_LABELS], cut)
 
 
 def _pieces(hasher: Hasher, text: str, explanation: Explanation) -> list[Piece]:

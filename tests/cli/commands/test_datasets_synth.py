@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from clasher.cli.commands.synth import synth_command
+from clasher.cli.commands.datasets import synth_command
 from clasher.datasets.synthetic import DRIFTS, Stream
 from tests.cli.command import one_line, run, start
 
