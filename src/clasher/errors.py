@@ -26,7 +26,9 @@ Each message says what is wrong, where, and what to do about it.
 
 from __future__ import annotations
 
+import difflib
 import math
+from collections.abc import Iterable
 
 
 class ClasherError(Exception):
@@ -152,6 +154,11 @@ class MissingExtraError(ClasherError, ImportError):
         """Say which version of a library is needed."""
         remedy = f"pip install --upgrade 'clasher[{extra}]'"
         return cls(f"{library} {found} is too old, {needed} is needed: {remedy}")
+
+
+def nearest(name: str, known: Iterable[str], similarity: float = 0.6) -> str | None:
+    """Return the known name that a misspelt one resembles most, for a hint."""
+    return next(iter(difflib.get_close_matches(name, list(known), 1, similarity)), None)
 
 
 def is_integer(value: object, least: float = -math.inf, most: float = math.inf) -> bool:

@@ -117,7 +117,9 @@ def test_wrong_usage_exits_with_2_and_says_how_to_use_it(args):
 
 def test_a_misspelt_command_is_recognised():
     assert "Did you mean 'evaluate'?" in run("evalute", code=2).stderr
-    assert "Did you mean" not in run("xyz", code=2).stderr
+    assert "Did you mean 'late-labels'?" in run("late", code=2).stderr
+    for other in ("xyz", "later", "state"):
+        assert "Did you mean" not in run(other, code=2).stderr
 
 
 @pytest.mark.parametrize("library", ["click", "rich"])

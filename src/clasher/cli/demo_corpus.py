@@ -158,12 +158,12 @@ def collect(
         if taken[package] >= MOST_OF_A_PACKAGE:
             continue
         try:
-            tree = _parse(module.path)
+            documents = list(_docstrings(module))
         except (OSError, SyntaxError, ValueError, RecursionError):
             found.unreadable += 1
             continue
         found.files += 1
-        for document in _docstrings(module, tree):
+        for document in documents:
             if document.text not in seen and taken[package] < MOST_OF_A_PACKAGE:
                 seen.add(document.text)
                 taken[package] += 1
@@ -203,16 +203,13 @@ def _dotted(inside: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
 
 
-def _parse(path: Path) -> ast.Module:
-    source = path.read_bytes() if path.stat().st_size <= LARGEST_FILE else b""
+def _docstrings(module: Module) -> Iterator[Docstring]:
+    source = module.path.read_bytes() if module.path.stat().st_size <= LARGEST_FILE else b""
     if b'"""' not in source and b"'''" not in source:
-        return ast.Module([], [])
+        return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about escapes in other people's strings
-        return ast.parse(source)
-
-
-def _docstrings(module: Module, tree: ast.Module) -> Iterator[Docstring]:
+        tree = ast.parse(source)
     shared = module.labels()
     definitions = _definitions(tree.body, module.name, in_class=False)
     for name, kind, node in chain([(module.name, "module", tree)], definitions):

@@ -6,8 +6,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from clasher.errors import SettingError
+
+if TYPE_CHECKING:
+    from clasher import Clasher
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE | re.ASCII)
@@ -31,6 +35,11 @@ def counted(number: int, what: str) -> str:
     ('1 document', '11,367 documents')
     """
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def summary(model: Clasher) -> str:
+    """Count the documents and labels of a model."""
+    return f"{counted(model.documents, 'document')}, {counted(len(model.labels), 'label')}"
 
 
 def printable(text: str) -> str:
@@ -90,10 +99,8 @@ def size(text: str) -> int:
 def significant(value: float | None) -> str:
     """Write two significant digits; "none" for None.
 
-    >>> significant(0.01747), significant(0.98), significant(12345.6), significant(None)
-    ('.017', '.98', '12,346', 'none')
-    >>> significant(4.15e-05), significant(3e-17), significant(0.0), significant(2.31)
-    ('4e-05', '0', '0', '2.3')
+    >>> significant(0.01747), significant(12345.6), significant(4.15e-05), significant(3e-17)
+    ('.017', '12,346', '4e-05', '0')
     """
     if value is None:
         return "none"

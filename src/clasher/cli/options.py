@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
 from clasher.cli.terminal import QUIET
@@ -32,12 +33,9 @@ CHOICE: Final = re.compile(r"[a-z0-9-]+(\|[a-z0-9-]+)+")
 
 
 class SectionOption(click.Option):
-    """An option under a heading of the help, which also says the default."""
+    """An option under a heading of the help."""
 
     def __init__(self, *args: Any, section: str, **attributes: Any) -> None:
-        default, text = attributes.get("default"), attributes["help"]
-        if type(default) is str and default != "" and "default" not in text:
-            attributes["help"] = f"{text.removesuffix('.')} (default: {default})."
         super().__init__(*args, **attributes)
         self.section = section
 
@@ -73,6 +71,8 @@ def _parsed(declared: str) -> tuple[list[str], dict[str, Any]]:
     words = names.split(" ")
     taken = 1 + max(at for at, word in enumerate(words) if word.startswith("-"))
     metavar = " ".join(words[taken:])
+    if default and "default" not in text:
+        text = f"{text.removesuffix('.')} (default: {default})."
     given: dict[str, Any] = {"help": text, **({"default": default} if default else {})}
     if CHOICE.fullmatch(metavar):
         given["type"] = click.Choice(metavar.split("|"))
@@ -86,11 +86,6 @@ def _parsed(declared: str) -> tuple[list[str], dict[str, Any]]:
 output_option = section("Output")
 written_option = output_option(
     "--output -o FILE = -  The file to write (default: standard output)."
-)
-quiet_option = output_option(
-    "--quiet -q  Show no progress and no notes.",
-    expose_value=False,
-    callback=lambda context, _, value: context.meta.update({QUIET: value}),
 )
 
 
@@ -123,16 +118,22 @@ def option_group(
 
 
 def pop_values(given: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Move the values of these options out of ``given``."""
-    return {name: given.pop(name) for name in names if name in given}
-
-
-def drop_none(values: dict[str, Any]) -> dict[str, Any]:
-    """Drop options left at None."""
+    """Move the values of these options out of ``given``, without those left at None."""
+    values = {name: given.pop(name, None) for name in names}
     return {name: value for name, value in values.items() if value is not None}
 
 
 # ── commands ─────────────────────────────────────────────────────────────────────────────────────
+
+
+FILES: Final = re.compile(r"\b(FILE|FOLDER|MODEL|STREAM)")
+
+
+class FileName(StringParamType):
+    """A parameter whose metavar says that it names a file: the shell completes it."""
+
+    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="file")]
 
 
 class ExampleCommand(click.Command):
@@ -146,12 +147,16 @@ class ExampleCommand(click.Command):
         for parameter in self.params:
             is_text = type(parameter.type) is StringParamType
             if is_text and parameter.metavar and FILES.search(parameter.metavar):
-                parameter.type = click.Path(readable=False)  # the shell completes it
+                parameter.type = FileName()
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Examples"):
             for line in self.examples.strip().splitlines():
                 formatter.write(f"{'':{formatter.current_indent}}{line.strip()}\n")
+
+
+def _keep_quiet(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    context.meta[QUIET] = value
 
 
 class CommandGroup(ExampleCommand, click.Group):
@@ -160,6 +165,13 @@ class CommandGroup(ExampleCommand, click.Group):
 
 class Command(ExampleCommand):
     """A command whose help has sections and whose ``--on-error dead-letter`` takes a file."""
+
+    def __init__(self, *args: Any, quiet: bool = True, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        if quiet:
+            how: dict[str, Any] = {"section": "Output", "is_flag": True, "expose_value": False}
+            how |= {"help": "Show no progress and no notes.", "callback": _keep_quiet}
+            self.params.append(SectionOption(["--quiet", "-q"], **how))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -185,7 +197,7 @@ class Command(ExampleCommand):
 def command(
     name: str, short_help: str, *, group: click.Group | None = None, **attributes: Any
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Declare a command, or one of a group."""
+    """Declare a command, or one of a group; it takes ``--quiet`` unless ``quiet`` is False."""
     declare = click.command if group is None else group.command
     return declare(name, cls=Command, short_help=short_help, **attributes)
 
@@ -193,9 +205,6 @@ def command(
 def group(name: str, short_help: str, **attributes: Any) -> Callable[[Callable[..., Any]], Any]:
     """Declare a group of commands."""
     return click.group(name, cls=CommandGroup, short_help=short_help, **attributes)
-
-
-FILES: Final = re.compile(r"\b(FILE|FOLDER|MODEL|STREAM)")
 
 
 # ── --on-error ───────────────────────────────────────────────────────────────────────────────────
@@ -245,7 +254,7 @@ def join_dead_letter(args: list[str]) -> list[str]:
 
 # ── errors in the words of the command line ──────────────────────────────────────────────────────
 
-_SENTENCE: Final = re.compile(r"^The '(\w+)' parameter of \w+ must")
+_SENTENCE: Final = re.compile(r"^The '(\w+)' parameter of \w+ (must)")
 _ASSIGNED: Final = re.compile(r"(?<![\w'\"-])([a-z_]+)=('[^']*'|\"[^\"]*\"|[^\s,;()]+)")
 _NAME: Final = re.compile(r"(?<![\w'\"`=-])([a-z]+(?:_[a-z]+)+)(?![\w'\"`=(])")
 _PYTHON: Final = re.compile(r" \(in Python: (?:[^()]|\([^()]*\))*\)")
@@ -269,17 +278,12 @@ def name_options(message: str, options: dict[str, str]) -> str:
     '--seed must be an integer.'
     """
 
-    def assigned(found: re.Match[str]) -> str:
-        if found[1] not in options:
-            return found[0]
-        return f"{options[found[1]]} {found[2].strip(chr(39) + chr(34))}"
+    def option(found: re.Match[str]) -> str:
+        rest = f"{found[2]}".strip("'\"")
+        return f"{options[found[1]]} {rest}" if found[1] in options else found[0]
 
-    message = _PYTHON.sub("", message)
-    message = _SENTENCE.sub(
-        lambda found: f"{options[found[1]]} must" if found[1] in options else found[0], message
-    )
-    message = re.sub(r"\bset (?=[a-z_]+=)", "use ", message)
-    message = _ASSIGNED.sub(assigned, message)
+    message = _SENTENCE.sub(option, _PYTHON.sub("", message))
+    message = _ASSIGNED.sub(option, re.sub(r"\bset (?=[a-z_]+=)", "use ", message))
     return _NAME.sub(lambda found: options.get(found[1], METHODS.get(found[1], found[0])), message)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -12,8 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 import clasher
-from clasher.cli.format import counted
-from clasher.cli.options import drop_none, option_group, pop_values, section
+from clasher.cli.options import option_group, pop_values, section
 from clasher.cli.terminal import warn
 from clasher.errors import SettingError
 from clasher.settings import GIVEN, PAPER, Settings, declarations, default_of
@@ -51,16 +49,6 @@ def load_function(value: str) -> Tokenizer:
         raise click.BadParameter(str(error)) from error
 
 
-def summary(model: Clasher) -> str:
-    """Count the documents and labels of a model."""
-    return f"{counted(model.documents, 'document')}, {counted(len(model.labels), 'label')}"
-
-
-def load_model(path: str | Path, tokenizer: Tokenizer | None) -> Clasher:
-    """Load a model file."""
-    return clasher.Clasher.load(path, tokenizer=tokenizer)
-
-
 def _words(value: str) -> str | tuple[str, ...]:
     """Return a language as it is, and ``@FILE`` as the words of the file."""
     if not value.startswith("@"):
@@ -86,14 +74,13 @@ def _run(value: str) -> tuple[int, int]:
     return (sizes, sizes) if isinstance(sizes, int) else sizes
 
 
-loader_option = _text(
+load_option = _text(
     "load --tokenizer MODULE:FUNCTION  The function that cuts the model's text into words, if it "
     "was given one.",
     type=load_function,
-    callback=lambda _ctx, _parameter, value: functools.partial(load_model, tokenizer=value),
+    callback=lambda _ctx, _param, value: lambda path: clasher.Clasher.load(path, tokenizer=value),
 )
 """Gives a command ``load``, a function that loads a model file."""
-
 
 ANALYSIS_OPTIONS = (
     _text(
@@ -157,7 +144,7 @@ class ModelOptions:
 
     def load(self, path: str | Path, name: str | None = None) -> Clasher:
         """Load a model, and refuse one with other settings; ``name`` is for the message."""
-        model = load_model(path, self.analysis.get("tokenizer"))
+        model = clasher.Clasher.load(path, tokenizer=self.analysis.get("tokenizer"))
         self.check(model, str(path) if name is None else name)
         return model
 
@@ -220,7 +207,7 @@ def vector_options(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command the settings of vectors as options, and pass them on as ``vectors``."""
 
     def collect(given: dict[str, Any]) -> dict[str, Any]:
-        vectors, analysis = (drop_none(pop_values(given, of)) for of in (_VECTORS, ANALYSIS))
+        vectors, analysis = (pop_values(given, of) for of in (_VECTORS, ANALYSIS))
         if analysis:
             vectors["analyzer"] = Analyzer(**analysis)
         return {"vectors": vectors}
@@ -244,7 +231,7 @@ def settings_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _collect(given: dict[str, Any]) -> dict[str, Any]:
-    settings, analysis = (drop_none(pop_values(given, names)) for names in (OPTIONS, ANALYSIS))
+    settings, analysis = (pop_values(given, names) for names in (OPTIONS, ANALYSIS))
     paper = given.pop("paper")
     return {"options": ModelOptions(settings, None if paper is None else int(paper), analysis)}
 

@@ -31,9 +31,6 @@ SAMPLE = 1 << 20  # bytes read to estimate the number of lines of a text file
 _stream_option = section("Stream")
 
 
-# ── options ──────────────────────────────────────────────────────────────────────────────────────
-
-
 def stream_options(*, labelled: bool, texts: bool = True, sample: int | None = None) -> Decorator:
     """Give a command the options of a stream, and pass them as ``stream``.
 
@@ -57,29 +54,25 @@ def stream_options(*, labelled: bool, texts: bool = True, sample: int | None = N
     ]
 
     def collect(given: dict[str, Any]) -> dict[str, Any]:
-        fields = _fields(given)
-        return {"stream": Stream(fields=fields, **pop_values(given, Stream.__dataclass_fields__))}
+        others = pop_values(given, ("paths", "limit", "on_error"))
+        return {"stream": Stream(**_records(given), **others)}
 
     return option_group(options, collect)
 
 
 def record_options(*options: Decorator) -> Decorator:
     """Give a command options of records, and pass them as ``fields`` and ``files``."""
-
-    def collect(given: dict[str, Any]) -> dict[str, Any]:
-        files = pop_values(given, ("format", "delimiter", "encoding"))
-        return {"fields": _fields(given), "files": files}
-
-    return option_group(options, collect)
+    return option_group(options, _records)
 
 
-def _fields(given: dict[str, Any]) -> Fields:
+def _records(given: dict[str, Any]) -> dict[str, Any]:
     from clasher.io.records import Fields
 
     text, id_ = given.pop("text", None), given.pop("id")
     labels = given.pop("labels", f"{text}{id_}")  # a command that reads none: no record has this
     separator, is_json = given.pop("label_separator", None), given.pop("labels_json", False)
-    return Fields(text, labels, id_, separator, is_json)
+    fields = Fields(text, labels, id_, separator, is_json)
+    return {"fields": fields, "files": pop_values(given, ("format", "delimiter", "encoding"))}
 
 
 def field_options(*, labelled: bool, texts: bool = True, guess: bool = True) -> Decorator:
@@ -115,12 +108,9 @@ file_options = _stream_option(
 )
 
 
-# ── records ──────────────────────────────────────────────────────────────────────────────────────
-
-
 @dataclass
 class Pass:
-    """A pass over hashed batches: iterate over it once. Ctrl-C ends it after the batch in hand."""
+    """Hashed batches of a stream, to iterate over once; Ctrl-C ends them after the current one."""
 
     bar: terminal.Bar
     facts: Callable[[], Sequence[str]]
@@ -133,7 +123,7 @@ class Pass:
             self.bar.advance(len(batch), self.facts)
 
     def exit_if_interrupted(self) -> None:
-        """Exit if Ctrl-C ended the pass."""
+        """Exit if Ctrl-C ended the stream."""
         if self._ctrl_c.asked:
             terminal.leave_interrupted(self.bar.documents)
 
@@ -144,10 +134,8 @@ class Stream:
 
     paths: tuple[str, ...]
     fields: Fields
-    format: str | None
-    delimiter: str | None = None
-    encoding: str | None = None
-    limit: int | None
+    files: dict[str, Any]  # their format, delimiter and encoding
+    limit: int | None = None
     on_error: Literal["stop", "skip"] | Path
 
     @property
@@ -167,17 +155,15 @@ class Stream:
         if isinstance(self.on_error, Path):
             terminal.protect_inputs({"--on-error dead-letter": str(self.on_error)}, self.paths)
         with BadRecords(self.on_error) as bad:
-            yield self._batches(
-                batch_size=batch_size, labelled=labelled, on_error=bad, limit=self.limit
-            )
+            yield self._batches(bad, batch_size=batch_size, labelled=labelled)
             report_bad(bad, self.on_error)
 
     @contextmanager
     def hashed(
         self,
-        hash_many: Callable[[Any], Hashed],
+        model: Any,
         *,
-        warm_up: Callable[[], object],
+        warm_up: Callable[[], object] | None = None,
         labelled: bool = False,
         batch_size: int = BATCH,
         facts: Callable[[], Sequence[str]] = tuple,
@@ -185,16 +171,17 @@ class Stream:
     ) -> Iterator[Pass]:
         """Read and hash batches in a thread, show progress, and hold Ctrl-C between batches.
 
-        ``warm_up`` compiles the kernels once the stream is open. ``facts`` appear beside the
-        progress bar, which is hidden if ``output`` goes to a terminal.
+        ``warm_up`` compiles the kernels of another ``model`` than ``Clasher`` once the stream is
+        open. ``facts`` appear beside the progress bar, which is hidden if ``output`` goes to a
+        terminal.
         """
         from clasher.io.read_ahead import HeldInterrupt, read_ahead
 
         with self.opened(labelled=labelled, batch_size=batch_size) as batches:
             with terminal.compiling():
-                warm_up()
+                terminal.warm_up(model.settings) if warm_up is None else warm_up()
             hidden = output == terminal.STANDARD_STREAM and terminal.on_terminal()
-            hashed = ((batch, hash_many(batch.texts)) for batch in batches)
+            hashed = ((batch, model.hash_many(batch.texts)) for batch in batches)
             with (
                 self.bar(hidden=hidden) as bar,
                 HeldInterrupt() as ctrl_c,
@@ -208,16 +195,15 @@ class Stream:
             return terminal.Bar(None, shown=False)
         if (dataset := self._dataset()) is not None:
             return terminal.Bar(self.limit or dataset.documents, shown=True)
-        return terminal.Bar(
-            expected_records(self.paths, self.format, self.limit, self.delimiter), shown=True
-        )
+        return terminal.Bar(expected_records(self.paths, self.limit, **self.files), shown=True)
 
-    def _batches(self, **how: Any) -> Iterator[Batch]:
+    def _batches(self, bad: BadRecords, **how: Any) -> Iterator[Batch]:
+        how |= {"on_error": bad, "limit": self.limit}
         if (dataset := self._dataset()) is not None:
             from clasher.datasets import open_dataset
 
             if len(self.paths) > 1:
-                raise SettingError(f"--format {self.format} reads one folder: name one")
+                raise SettingError(f"--format {dataset.name} reads one folder: name one")
             return open_dataset(dataset.name, self.paths[0], **how)
         from clasher.io import open_stream
 
@@ -229,24 +215,16 @@ class Stream:
             if (doubt := understood.warning("--label-separator {}")) is not None:
                 terminal.warn(doubt)
 
-        return open_stream(
-            self.paths,
-            self.fields,
-            format=self.format,
-            delimiter=self.delimiter,
-            encoding=self.encoding,
-            on_labels=on_labels,
-            **how,
-        )
+        return open_stream(self.paths, self.fields, on_labels=on_labels, **self.files, **how)
 
     def _dataset(self) -> Dataset | None:
         """Return the dataset that ``--format`` names, unless it is a file format."""
-        if self.format is None:
+        if (name := self.files.get("format")) is None:
             return None
         from clasher.datasets import DATASETS
         from clasher.io.formats import KINDS
 
-        return None if self.format in KINDS else DATASETS.get(self.format)
+        return None if name in KINDS else DATASETS.get(name)
 
 
 def report_bad(bad: BadRecords, on_error: str | Path) -> None:
@@ -257,29 +235,21 @@ def report_bad(bad: BadRecords, on_error: str | Path) -> None:
         terminal.warn(f"skipped {records}{letters}; the first: {bad.first}")
 
 
-# ── the expected number of records ───────────────────────────────────────────────────────────────
-
-
 def expected_records(
-    paths: Sequence[str],
-    format: str | None = None,  # noqa: A002
-    limit: int | None = None,
-    delimiter: str | None = None,
+    paths: Sequence[str], limit: int | None = None, **files: str | None
 ) -> int | None:
     """Estimate the number of records; None if only reading them all would tell."""
     from clasher.io.formats import InputFile
     from clasher.io.lines import sniffed
 
-    total = 0
-    for path in paths:
-        count = _records(sniffed(InputFile.of(path, format, delimiter)))
-        if count is None:
-            return limit
-        total += count
+    counts = [_expected(sniffed(InputFile.of(path, **files))) for path in paths]
+    total = sum(count or 0 for count in counts)
+    if None in counts:
+        return limit
     return total if limit is None else min(total, limit)
 
 
-def _records(source: InputFile) -> int | None:
+def _expected(source: InputFile) -> int | None:
     """Return the rows of a table, or the lines of a text file by the mean length of the first."""
     if source.is_standard_input or source.compression or not os.path.isfile(source.name):
         return None

@@ -84,11 +84,6 @@ def safe(text: str, style: str = "") -> Text:
     return Text(printable(text), style=style)
 
 
-def unwrapped(text: str) -> Text:
-    """Return a line to copy, which ``show`` never breaks."""
-    return Text(text, no_wrap=True, overflow="ignore")
-
-
 # ── evaluations and models ───────────────────────────────────────────────────────────────────────
 
 
@@ -99,30 +94,30 @@ def evaluation_view(result: Evaluation, stream: str) -> Group:
         p = result.label_probability
         labelled += f"; the model saw the labels of {result.taught:,} (p = {p:g})"
     memory = f"model {bytes_(result.state_bytes)}, process {bytes_(result.memory_bytes)}"
-    return Group(
-        safe(f"{stream}, {result.settings['rule']} rule, test then train", "bold"),
-        _measures(result),
-        facts(
-            [
-                ("documents", f"{result.documents:,}{labelled}"),
-                ("labels", f"{result.labels:,}; macro is the mean over all of them"),
-                ("subset accuracy", decimals(result.subset_accuracy)),
-                ("Hamming loss", f"{result.hamming_loss:.4f}"),
-                ("speed", f"{result.documents_per_second:,.0f} documents/s"),
-                ("memory", memory),
-            ]
-        ),
-        *([alarms_view(result.alarms)] if result.alarms else []),
-    )
+    rows = [
+        ("documents", f"{result.documents:,}{labelled}"),
+        ("labels", f"{result.labels:,}; macro is the mean over all of them"),
+        ("subset accuracy", decimals(result.subset_accuracy)),
+        ("Hamming loss", f"{result.hamming_loss:.4f}"),
+        ("speed", f"{result.documents_per_second:,.0f} documents/s"),
+        ("memory", memory),
+    ]
+    title = safe(f"{stream}, {result.settings['rule']} rule, test then train", "bold")
+    alarms = [alarms_view(result.alarms)] if result.alarms else []
+    return Group(title, _measures(result), facts(rows), *alarms)
 
 
 def _measures(result: Evaluation) -> Table:
     numbers = ("F1", "precision", "recall")
     made = table("", *numbers, "F1 over the stream", right=numbers)
 
-    def add(prefix: str, now: Figures, curve: Sequence[Figures]) -> None:
+    curve, last = result.curve, result.window * result.every
+    rows: list[tuple[str, Figures, list[Figures]]] = [("", result, [p.cumulative for p in curve])]
+    if curve and last < result.documents:
+        rows.append((f"last {last:,} ", curve[-1].window, [point.window for point in curve]))
+    for prefix, now, figures in rows:
         for kind in ("macro", "micro"):
-            values = [getattr(figures, f"{kind}_f1") for figures in curve]
+            values = [getattr(point, f"{kind}_f1") for point in figures]
             made.add_row(
                 Text(f"{prefix}{kind}", style="dim"),
                 Text(decimals(getattr(now, f"{kind}_f1")), style="bold"),
@@ -130,13 +125,6 @@ def _measures(result: Evaluation) -> Table:
                 decimals(getattr(now, f"{kind}_recall")),
                 f"{decimals(values[0])} {sparkline(values)}",
             )
-
-    curve = result.curve
-    add("", result, [point.cumulative for point in curve])
-    last = result.window * result.every
-    if curve and last < result.documents:
-        windows = [point.window for point in curve]
-        add(f"last {last:,} ", windows[-1], windows)
     return made
 
 
@@ -291,12 +279,13 @@ def plan_view(
     """Show the proposed size, its neighbours, and the guaranteed and measured errors."""
     here = next(size for size in sizes if size.dimensions == proposed)
     labels, likely = planner.settings.max_labels, _percent(planner.confidence)
+    to_copy = f"as options: --dimensions {proposed} --max-labels {labels}"
     takes = f"the {planner.settings.rule} rule takes {bytes_(here.nbytes)}"
     parts: list[RenderableType] = [
         Text.assemble(
             (f"{proposed:,} dimensions", "bold"), f" for {counted(labels, 'label')}: {takes}"
         ),
-        unwrapped(f"as options: --dimensions {proposed} --max-labels {labels}"),
+        Text(to_copy, no_wrap=True, overflow="ignore"),  # never broken
     ]
     if (sample := planner.sample) is not None:
         documents, words = counted(sample.documents, "document"), len(sample.frequencies)

@@ -180,11 +180,9 @@ def warm_up(settings: Settings | None = None) -> None:
     from clasher.metrics import Metrics
     from clasher.model import Clasher
 
-    model = Clasher(
-        dimensions=2,
-        words=settings is not None and settings.keeps_words,
-        analyzer=None if settings is None else settings.analyzer,
-    )
+    model = Clasher(2)
+    if settings is not None:
+        model = Clasher(2, words=settings.keeps_words, analyzer=settings.analyzer)
     labels = [{f"label {number}" for number in range(FIRST_CAPACITY + 1)}]
     Metrics().update_many(labels, model.step_many(["a word"], labels))
     model.predict_many(["a word"])
@@ -207,7 +205,6 @@ class Bar:
         self.shown = shown
         self.documents = 0
         self.seconds = 0.0
-        self._start = perf_counter()
         self._display: Any = None
 
     def __enter__(self) -> Self:
@@ -218,14 +215,13 @@ class Bar:
             from rich.table import Column
 
             console = Console(stderr=True)
-            self._display = Progress(
+            columns = (
                 # Short of the right edge, where the terminal's ^C would break the line.
                 BarColumn(bar_width=min(max(console.width - OTHER_COLUMNS, 4), 40)),
                 TextColumn("{task.fields[facts]}", table_column=Column(no_wrap=True)),
                 TimeRemainingColumn(compact=True),
-                console=console,
-                transient=True,
             )
+            self._display = Progress(*columns, console=console, transient=True)
             self._task = self._display.add_task("", total=self.total, facts="")
             self._display.start()
         return self

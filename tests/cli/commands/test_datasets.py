@@ -266,7 +266,7 @@ def test_parquet_is_still_a_format_of_files(tmp_path):
 
 def test_progress_knows_how_long_a_dataset_is(monkeypatch, tmp_path):
     monkeypatch.setattr("clasher.cli.terminal.shows_progress", lambda: True)
-    how = {"fields": Fields(), "format": "rcv1", "on_error": "stop"}
+    how = {"fields": Fields(), "files": {"format": "rcv1"}, "on_error": "stop"}
     for limit, total in ((None, 804_414), (10, 10)):
         stream = Stream(paths=(str(tmp_path),), limit=limit, **how)
         assert stream.bar().total == total

@@ -15,7 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from clasher import Clasher
-from clasher.cli.commands import cli, serve
+from clasher.cli import terminal
+from clasher.cli.commands import cli
 from clasher.server.tokens import TokenFile
 from tests.server.servers import LESSONS, PATIENCE
 
@@ -30,12 +31,12 @@ def stopped_when_ready(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         said.append(answer.text)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    def say(text: str, *, quiet: bool = False) -> None:
+    def say(text: str) -> None:
         said.append(text)
         if found := re.search(r"dashboard: http://\S+?:(\d+)", text):
             threading.Thread(target=stop, args=[found[1]]).start()
 
-    monkeypatch.setattr(serve, "say", say)
+    monkeypatch.setattr(terminal, "say", say)
     return said
 
 

@@ -6,7 +6,6 @@ The modules of commands import heavy libraries only in the functions that need t
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from importlib import import_module
@@ -17,14 +16,14 @@ import click
 from clasher import __version__
 from clasher.cli.options import CommandGroup, name_options, option_names
 from clasher.cli.terminal import INTERRUPTED, warn
-from clasher.errors import ClasherError
+from clasher.errors import ClasherError, nearest
 
 COMMANDS = {
     "evaluate": "evaluate", "learn": "models", "late-labels": "models", "unlearn": "models",
     "predict": "models", "explain": "models", "inspect": "models", "labels": "models",
     "merge": "models", "plan": "plan", "clusters": "unsupervised", "similar": "unsupervised",
     "datasets": "datasets", "run": "run", "serve": "serve", "token": "serve", "log": "serve",
-    "replay": "serve", "spark": "spark", "annif": "annif", "demo": "demo", "synth": "datasets",
+    "replay": "serve", "spark": "spark", "annif": "annif", "demo": "evaluate", "synth": "datasets",
 }  # fmt: skip
 """Each command and its module in ``clasher.cli.commands``, where it is ``NAME_command``."""
 NO_READER = 141  # 128 + SIGPIPE
@@ -58,10 +57,10 @@ class Commands(CommandGroup):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            near = difflib.get_close_matches(args[0], COMMANDS, 1)
-            if not near:
+            longer = (name for name in COMMANDS if name.startswith(args[0]))
+            if (near := next(longer, None) or nearest(args[0], COMMANDS, 0.75)) is None:
                 raise
-            raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
+            raise click.UsageError(f"{error.message} Did you mean {near!r}?", ctx) from error
 
     def invoke(self, ctx: click.Context) -> Any:
         for stream in (sys.stdout, sys.stderr):

@@ -6,12 +6,10 @@ import click
 
 from clasher.cli.options import command
 
+_PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
-@command(
-    "annif",
-    "Run Annif with clasher as a backend.",
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-)
+
+@command("annif", "Run Annif with clasher as a backend.", quiet=False, context_settings=_PASSED_ON)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def annif_command(arguments: tuple[str, ...]) -> None:
     """Run a command of Annif: ARGUMENTS are those of annif.

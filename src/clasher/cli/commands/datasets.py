@@ -13,7 +13,7 @@ import click
 
 from clasher.cli import terminal
 from clasher.cli.format import counted
-from clasher.cli.options import command, group, on_error_option, quiet_option, section
+from clasher.cli.options import command, group, on_error_option, section
 from clasher.cli.streams import BATCH, report_bad
 
 
@@ -34,7 +34,7 @@ def datasets_command(ctx: click.Context) -> None:
         ctx.invoke(list_)
 
 
-@command("list", "List datasets, and which are in a folder.", group=datasets_command)
+@command("list", "List datasets, and which are in a folder.", group=datasets_command, quiet=False)
 @click.argument("folder", metavar="[FOLDER]", required=False)
 def list_(folder: str | None = None) -> None:
     """List the datasets, and which of them are in a folder.
@@ -48,7 +48,7 @@ def list_(folder: str | None = None) -> None:
     show(datasets_view(DATASETS.values(), folder))
 
 
-@command("show", "Describe a dataset and where to get it.", group=datasets_command)
+@command("show", "Describe a dataset and where to get it.", group=datasets_command, quiet=False)
 @click.argument("name", metavar="NAME")
 @click.argument("folder", metavar="[FOLDER]", required=False)
 def show_(name: str, folder: str | None) -> None:
@@ -77,7 +77,6 @@ def show_(name: str, folder: str | None) -> None:
 @section("Output")(
     "--to FILE = -  The file to write, .jsonl or .parquet (default: JSON lines on standard output)."
 )
-@quiet_option
 def read_(
     name: str,
     folder: str,
@@ -129,7 +128,7 @@ def read_(
     terminal.say(f"wrote {counted(documents.delivered, 'document')}{where}{skipped}")
 
 
-@command("synth", "Generate a stream with a known drift.")
+@command("synth", "Generate a stream with a known drift.", quiet=False)
 @section("Stream")(
     "--drift none|sudden|gradual|recurring|new-labels|vanishing-labels = sudden  What changes, and "
     "how."

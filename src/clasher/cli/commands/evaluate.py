@@ -1,4 +1,4 @@
-"""``clasher evaluate``: test, then train, over a stream."""
+"""Commands that test, then train: ``evaluate`` on a stream, ``demo`` on docstrings of Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from clasher.cli import terminal
 from clasher.cli.format import bytes_, counted, decimals
-from clasher.cli.options import command, json_option, output_option, quiet_option, section
+from clasher.cli.options import command, json_option, output_option, section
 from clasher.cli.settings import ModelOptions, settings_options
 from clasher.cli.streams import Stream, stream_options
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     "--every N = 1000  Documents between two points of a curve.",
     "--window N = 10  The length of the sliding window, in units of --every.",
 )
-@quiet_option
 def evaluate_command(
     stream: Stream,
     options: ModelOptions,
@@ -112,3 +111,26 @@ def show_progress(bar: terminal.Bar, progress: Progress) -> None:
         f"micro {decimals(progress.micro_f1)}",
         counted(progress.alarms, "alarm") if progress.alarms else memory,
     )
+
+
+@command("demo", "See everything at work in a minute.", quiet=False)
+@output_option(
+    "--report FILE.html = demo-report.html  The report to write.",
+    "--svg FILE  Write a picture of the terminal too.",
+    "--limit N = 12000  The maximum number of documents to learn.",
+)
+@output_option(
+    "--seed N = 0  The seed of the order of the documents and of the hash functions.",
+    type=click.IntRange(min=0),
+)
+def demo_command(report: str, svg: str | None, limit: int, seed: int) -> None:
+    """Learn the docstrings of this Python installation as a stream.
+
+    Compares the learning rules, explains two documents and writes a report.
+    Needs no data and no network.
+
+    $ clasher demo --report demo.html
+    """
+    from clasher.cli.demonstration import run_demo
+
+    run_demo(report, limit=limit, seed=seed, svg=svg)

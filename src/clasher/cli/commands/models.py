@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -10,25 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clasher.cli import streams, terminal
-from clasher.cli.format import bytes_, counted, decimals, setting
-from clasher.cli.options import (
-    command,
-    json_option,
-    model_option,
-    output_option,
-    quiet_option,
-    written_option,
-)  # fmt: skip
-from clasher.cli.settings import Loader, ModelOptions, loader_option, settings_options, summary
+from clasher.cli.format import bytes_, counted, decimals, setting, summary
+from clasher.cli.options import command, json_option, model_option, output_option, written_option
+from clasher.cli.settings import Loader, ModelOptions, load_option, settings_options
 from clasher.cli.streams import Stream, stream_options
-from clasher.errors import (
-    ClasherError,
-    LabelCapacityError,
-    LabelError,
-    NotLearntError,
-    SettingError,
-    TextError,
-)
+from clasher.errors import ClasherError, LabelError, NotLearntError, SettingError, TextError
 
 if TYPE_CHECKING:
     from clasher import Clasher
@@ -45,7 +30,6 @@ TOP_WORDS = 10
 @model_option("The model file to create or to continue.")
 @settings_options
 @output_option("--save-every N  Save after every N documents too.")
-@quiet_option
 def learn_command(
     stream: Stream, model_path: str, options: ModelOptions, save_every: int | None
 ) -> None:
@@ -64,8 +48,7 @@ def learn_command(
     model = options.load(model_path) if os.path.exists(model_path) else options.create()
     learnt = saved = 0
     with stream.hashed(
-        model.hash_many,
-        warm_up=functools.partial(terminal.warm_up, model.settings),
+        model,
         labelled=True,
         batch_size=min(streams.BATCH, save_every or streams.BATCH),
         facts=lambda: [counted(len(model.labels), "label")],
@@ -97,8 +80,7 @@ def learn_command(
 @command("late-labels", "Learn labels that arrive after their documents.")
 @stream_options(labelled=True, texts=False)
 @model_option("The model file to continue; it was created with --pending.")
-@loader_option
-@quiet_option
+@load_option
 def late_labels_command(stream: Stream, model_path: str, load: Loader) -> None:
     """Learn the labels of documents that a model has seen without them.
 
@@ -142,8 +124,7 @@ def late_labels_command(stream: Stream, model_path: str, load: Loader) -> None:
 @command("unlearn", "Remove documents with the labels they had.")
 @stream_options(labelled=True)
 @model_option("The model file to change.")
-@loader_option
-@quiet_option
+@load_option
 def unlearn_command(stream: Stream, model_path: str, load: Loader) -> None:
     """Unlearn documents, given with the labels they were learnt with.
 
@@ -181,8 +162,7 @@ def unlearn_command(stream: Stream, model_path: str, load: Loader) -> None:
 @model_option("The model file to predict with; it is not changed.")
 @written_option
 @output_option("--probabilities  Write the probability of every label too.")
-@loader_option
-@quiet_option
+@load_option
 def predict_command(
     stream: Stream, model_path: str, output: str, probabilities: bool, load: Loader
 ) -> None:
@@ -201,12 +181,7 @@ def predict_command(
     model = load(model_path)
     size = max(1, min(BATCH, CELLS // max(1, len(model.labels)))) if probabilities else BATCH
     with (
-        stream.hashed(
-            model.hash_many,
-            warm_up=functools.partial(terminal.warm_up, model.settings),
-            batch_size=size,
-            output=output,
-        ) as source,
+        stream.hashed(model, batch_size=size, output=output) as source,
         PredictionWriter(output) as writer,
     ):
         for batch, hashed in source:
@@ -218,7 +193,7 @@ def predict_command(
     source.exit_if_interrupted()
 
 
-@command("explain", "Show which words decide the labels of a text.")
+@command("explain", "Show which words decide the labels of a text.", quiet=False)
 @click.argument("words", metavar="TEXT...", nargs=-1, required=True)
 @model_option("The model file to ask.")
 @output_option(
@@ -227,7 +202,7 @@ def predict_command(
     multiple=True,
 )
 @output_option("most --words -n N = 10  How many words to show.", type=click.IntRange(min=0))
-@loader_option
+@load_option
 def explain_command(
     words: tuple[str, ...], model_path: str, labels: tuple[str, ...], most: int, load: Loader
 ) -> None:
@@ -259,7 +234,7 @@ def explain_command(
         show(explanation_view(explanation, most, total), "")
 
 
-@command("inspect", "Show what a model file holds.")
+@command("inspect", "Show what a model file holds.", quiet=False)
 @click.argument("model_path", metavar="MODEL")
 @output_option(f"all_labels --all  Show all labels, not only the {SHOWN} most frequent.")
 @json_option("everything")
@@ -271,7 +246,7 @@ def explain_command(
     "them; repeatable.",
     multiple=True,
 )
-@loader_option
+@load_option
 def inspect_command(
     model_path: str,
     all_labels: bool,
@@ -290,40 +265,40 @@ def inspect_command(
     $ clasher inspect news.clasher --label grain
     """
     terminal.check_outputs({"--json": json_path}, [model_path])
-    from clasher.cli.tables import safe, weights_view, write_or_show
+    from clasher.cli.tables import alarms_view, labels_view, safe, weights_view, write_or_show
 
     model = load(model_path)
-    words = {}
+    words: dict[str, list[WordWeight]] = {}
     if labels or top_words is not None:
         chosen = dict.fromkeys(labels) or model.labels
         words = {label: model.top_words(label, top_words or TOP_WORDS) for label in chosen}
-    if labels:
+    parts: list[Any] = []
+    for label in labels and words:
+        parts += [safe(label, "bold"), weights_view(words[label]), ""]
+    if not labels:
         parts = [
-            part
-            for label, found in words.items()
-            for part in (safe(label, "bold"), weights_view(found), "")
+            *_facts(model, model_path),
+            labels_view(model.support, None if all_labels else SHOWN, words),
+            *([alarms_view(model.alarms)] if model.alarms else []),
         ]
-    else:
-        parts = _parts(model, model_path, None if all_labels else SHOWN, words)
-    write_or_show(json_path, lambda: _as_dict(model, words), *parts)
-
-
-def _as_dict(model: Clasher, words: dict[str, list[WordWeight]]) -> dict[str, Any]:
-    about = {"top_words": {label: [list(w) for w in found] for label, found in words.items()}}
+    pairs = {label: [list(pair) for pair in found] for label, found in words.items()}
     figures = ("documents", "labelled", "pending", "dropped", "threshold", "nbytes", "max_nbytes")
-    return {
-        **{name: getattr(model, name) for name in figures},
-        "settings": model.settings.to_dict(),
-        "labels": model.support,
-        "alarms": [alarm.to_dict() for alarm in model.alarms],
-        **(about if words else {}),
-    }
+    write_or_show(
+        json_path,
+        lambda: {
+            **{name: getattr(model, name) for name in figures},
+            "settings": model.settings.to_dict(),
+            "labels": model.support,
+            "alarms": [alarm.to_dict() for alarm in model.alarms],
+            **({"top_words": pairs} if words else {}),
+        },
+        *parts,
+    )
 
 
-def _parts(
-    model: Clasher, path: str, shown: int | None, words: dict[str, list[WordWeight]]
-) -> list[Any]:
-    from clasher.cli.tables import alarms_view, facts, labels_view
+def _facts(model: Clasher, path: str) -> list[Any]:
+    """Show the size and the settings of a model."""
+    from clasher.cli.tables import facts
 
     settings = model.settings.to_dict()
     learnt = "learnt" if settings["threshold"] is None and settings["rule"] == "margin" else "fixed"
@@ -337,23 +312,14 @@ def _parts(
         ("memory", f"{bytes_(model.nbytes)}, at most {bytes_(model.max_nbytes)}"),
         ("file", bytes_(os.path.getsize(path))),
     ]
-    return [
-        facts(rows),
-        "",
-        facts(
-            (name, f"{value:,}" if type(value) is int else setting(value))
-            for name, value in settings.items()
-        ),
-        labels_view(model.support, shown, words),
-        *([alarms_view(model.alarms)] if model.alarms else []),
-    ]
+    values = {k: f"{v:,}" if type(v) is int else setting(v) for k, v in settings.items()}
+    return [facts(rows), "", facts(values.items())]
 
 
 @command("merge", "Merge several models into one.")
 @click.argument("paths", metavar="MODEL...", nargs=-1, required=True)
 @output_option("--output -o FILE  The model file to write.", required=True)
-@loader_option
-@quiet_option
+@load_option
 def merge_command(paths: tuple[str, ...], output: str, load: Loader) -> None:
     """Merge models that have the same settings.
 
@@ -376,7 +342,7 @@ def merge_command(paths: tuple[str, ...], output: str, load: Loader) -> None:
             rows.append((summary(other), path))
             try:
                 model.merge(other)
-            except (SettingError, LabelCapacityError) as error:
+            except (SettingError, LabelError) as error:
                 raise type(error)(f"{path} does not merge with {first}: {error}") from error
     model.save(output)
     rows.append((summary(model), output))
@@ -385,10 +351,11 @@ def merge_command(paths: tuple[str, ...], output: str, load: Loader) -> None:
     terminal.say(f"wrote {output}, {bytes_(os.path.getsize(output))}")
 
 
-ACTIONS = {"list": (), "rename": ("OLD", "NEW"), "merge": ("LABEL", "INTO"), "retire": ("LABEL",)}
-"""The actions of ``clasher labels`` and the labels that each takes."""
-
-METHODS = {"rename": "rename_label", "merge": "merge_labels", "retire": "retire_label"}
+ACTIONS = {
+    "list": ("", ""), "rename": ("rename_label", "OLD NEW"),
+    "merge": ("merge_labels", "LABEL INTO"), "retire": ("retire_label", "LABEL"),
+}  # fmt: skip
+"""The actions of ``clasher labels``: the method of a model, and the labels that it takes."""
 
 
 @command("labels", "List, rename, merge or retire the labels of a model.")
@@ -396,8 +363,7 @@ METHODS = {"rename": "rename_label", "merge": "merge_labels", "retire": "retire_
 @click.argument("action", type=click.Choice(list(ACTIONS)), metavar="ACTION")
 @click.argument("names", metavar="[LABEL]...", nargs=-1)
 @output_option("--output -o FILE  The model file to write (default: the one read).")
-@loader_option
-@quiet_option
+@load_option
 def labels_command(
     model_path: str, action: str, names: tuple[str, ...], output: str | None, load: Loader
 ) -> None:
@@ -415,10 +381,10 @@ def labels_command(
     $ clasher labels news.clasher retire obsolete
     $ clasher labels news.clasher merge corn grain --output better.clasher
     """  # noqa: D301  # click wants the character, not its name
-    needed = ACTIONS[action]
-    if len(names) != len(needed):
-        needs = " ".join(needed) or "no label"
-        raise SettingError(f"{action} needs {needs}. Got {' '.join(names) or 'none'} instead.")
+    method, needed = ACTIONS[action]
+    if len(names) != len(needed.split()):
+        got = " ".join(names) or "none"
+        raise SettingError(f"{action} needs {needed or 'no label'}. Got {got} instead.")
     target = model_path if output is None else output
     if needed:
         terminal.check_model_file("--output" if output else "MODEL", target)
@@ -428,6 +394,6 @@ def labels_command(
     if not needed:
         show(labels_view(model.support, None, {}))
         return
-    getattr(model, METHODS[action])(*names)
+    getattr(model, method)(*names)
     model.save(target)
     terminal.say(f"saved {target}: {len(model.labels):,} labels")

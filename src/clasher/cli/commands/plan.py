@@ -7,7 +7,7 @@ from itertools import chain
 
 from clasher.cli import terminal
 from clasher.cli.format import size
-from clasher.cli.options import command, json_option, quiet_option, section
+from clasher.cli.options import command, json_option, section
 from clasher.cli.settings import ModelOptions, settings_options
 from clasher.cli.streams import Stream, stream_options
 from clasher.errors import SettingError
@@ -30,7 +30,6 @@ _plan = section("Plan")
 @stream_options(labelled=False, sample=SAMPLE)
 @settings_options
 @json_option("the plan")
-@quiet_option
 def plan_command(
     stream: Stream,
     options: ModelOptions,
@@ -83,15 +82,8 @@ def plan_command(
         proposed = planner.sufficient(error)
     sizes = planner.sizes(proposed)
     needs = [] if error is None else planner.needs(error)
-    shown = plan_view(
-        planner,
-        proposed,
-        sizes,
-        needs,
-        memory=memory,
-        error=error,
-        stream=stream.name if stream.paths else None,
-    )
+    name = stream.name if stream.paths else None
+    shown = plan_view(planner, proposed, sizes, needs, memory=memory, error=error, stream=name)
     write_or_show(
         json_path,
         lambda: {

@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
 from clasher.cli import terminal
 from clasher.cli.format import counted, decimals
-from clasher.cli.options import SectionOption, command, output_option, quiet_option, section
+from clasher.cli.options import SectionOption, command, output_option, section
 from clasher.cli.settings import ModelOptions, folder_options, settings_options
 from clasher.cli.streams import field_options, file_options, record_options
 from clasher.errors import MissingExtraError, SettingError
@@ -23,7 +22,7 @@ from clasher.errors import MissingExtraError, SettingError
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-    from clasher.flow import Figures, Outlet
+    from clasher.flow import Figures
     from clasher.io.records import Fields
 
 PENDING: Final = 10_000  # the default of --pending with --late-labels
@@ -52,12 +51,11 @@ class SourceOption(SectionOption):
     required=True,
 )
 @_stream(
-    "--late-labels SOURCE  Where labels come from that arrive after their documents: records with "
-    "an id and labels.",
+    "--late-labels SOURCE  The source of labels that arrive after their documents: records with an "
+    "id and labels.",
     "--decoder MODULE:FUNCTION  Decode messages that are not JSON with your function: bytes to an "
     "object.",
-    "--new-stream  Allow a stream that is new to the folder of the model, after those learnt "
-    "before.",
+    "--new-stream  Allow a stream that the folder of the model has not read before.",
 )
 @record_options(field_options(labelled=True, guess=False), file_options)
 @output_option(
@@ -89,7 +87,6 @@ class SourceOption(SectionOption):
     "--remember N = 10000  Remember the last N documents and skip their duplicates.",
     type=click.IntRange(min=0),
 )
-@quiet_option
 def run_command(
     options: ModelOptions,
     source: str,
@@ -118,8 +115,8 @@ def run_command(
     $ clasher run --from kafka://one/a --to kafka://one/b --transactional -m ./news
     $ clasher run --from https://example.org/feed.xml --to - --model ./news
     """
-    from clasher.flow import Flow, FlowOptions
-    from clasher.io.registry import commit_as_one, sink_at, source_at
+    from clasher.flow import Flow, FlowOptions, Outlet, Route
+    from clasher.io.registry import STANDARD, commit_as_one, sink_at, source_at
     from clasher.runtime.snapshots import MODEL
 
     documents = source_at(source, fields, decoder, **files)
@@ -127,7 +124,10 @@ def run_command(
     if late_labels is not None:
         late = source_at(late_labels, replace(fields, text=None), **files)
     letters = None if dead_letters is None else sink_at(dead_letters)
-    outlets = _outlets(sink, routes)
+    parsed = [Route.of(text) for text in routes]
+    first = [sink] if sink is not None else [] if parsed else [STANDARD]
+    outlets = [Outlet(sink_at(url)) for url in first]
+    outlets += [Outlet(sink_at(route.url), route) for route in parsed]
     if transactional:
         sinks = [outlet.sink for outlet in outlets]
         commit_as_one(documents, sinks if letters is None else [*sinks, letters])
@@ -172,16 +172,6 @@ def run_command(
         terminal.leave_interrupted(figures.documents)
 
 
-def _outlets(sink: str | None, routes: tuple[str, ...]) -> list[Outlet]:
-    from clasher.flow import Outlet, Route
-    from clasher.io.registry import STANDARD, sink_at
-
-    parsed = [Route.of(text) for text in routes]
-    first = [sink] if sink is not None else [] if parsed else [STANDARD]
-    unrouted = [Outlet(sink_at(url)) for url in first]
-    return [*unrouted, *(Outlet(sink_at(route.url), route) for route in parsed)]
-
-
 @contextmanager
 def calm_collector() -> Iterator[None]:
     """Collect garbage rarely, and among new objects only."""
@@ -194,9 +184,6 @@ def calm_collector() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
-
-
-# ── what it reports ──────────────────────────────────────────────────────────────────────────────
 
 
 def show_progress(bar: terminal.Bar, figures: Figures) -> None:
@@ -258,7 +245,7 @@ def prometheus(read: Callable[[], Figures], port: int) -> Iterator[str]:
         raise MissingExtraError.of("--metrics", "metrics") from error
 
     registry = CollectorRegistry()
-    registry.register(SimpleNamespace(collect=lambda: _metrics(read())))
+    registry.register(_Collector(read))
     try:
         server, thread = start_http_server(port, LOOPBACK, registry)
     except OSError as error:
@@ -271,11 +258,15 @@ def prometheus(read: Callable[[], Figures], port: int) -> Iterator[str]:
         thread.join()
 
 
-def _metrics(figures: Figures) -> Iterator[Metric]:
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+class _Collector(NamedTuple):
+    read: Callable[[], Figures]
 
-    for name, text in COUNTERS.items():
-        yield CounterMetricFamily(f"clasher_run_{name}", text, value=getattr(figures, name))
-    for name, text in GAUGES.items():
-        if (value := getattr(figures, name)) is not None:
-            yield GaugeMetricFamily(f"clasher_run_{name}", text, value=value)
+    def collect(self) -> Iterator[Metric]:
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        figures = self.read()
+        for name, text in COUNTERS.items():
+            yield CounterMetricFamily(f"clasher_run_{name}", text, value=getattr(figures, name))
+        for name, text in GAUGES.items():
+            if (value := getattr(figures, name)) is not None:
+                yield GaugeMetricFamily(f"clasher_run_{name}", text, value=value)

@@ -16,7 +16,7 @@ import click
 
 from clasher.cli import terminal
 from clasher.cli.format import bytes_, counted
-from clasher.cli.options import command, model_option, quiet_option, section, written_option
+from clasher.cli.options import command, model_option, section, written_option
 from clasher.cli.settings import ModelOptions, settings_options
 from clasher.errors import BusyError, ClasherError, MissingExtraError, ServiceError, SettingError
 from clasher.settings import Settings
@@ -51,7 +51,6 @@ _tokens = section("Tokens")
 )
 @_access("--root-path PATH  The path of the service behind a proxy, such as /clasher.", default="")
 @settings_options
-@quiet_option
 def serve_command(
     options: ModelOptions,
     data: str,
@@ -65,7 +64,7 @@ def serve_command(
     """Predict, learn and take corrections over HTTP, with a dashboard at /.
 
     Everything acknowledged is on disk: however the last run ended, the next
-    one continues where it stopped. Settings of the model are for a new folder.
+    one continues where it stopped. Model settings are for a new folder.
 
     $ clasher serve --data ./my-clasher --port 8000
     $ clasher serve --data ./demo --demo
@@ -74,6 +73,7 @@ def serve_command(
     try:
         from clasher.server import app
         from clasher.server.service import Service
+        from clasher.service.engine import Engine
         from clasher.service.options import default_settings
     except ImportError as error:
         raise MissingExtraError.of("A service", "server") from error
@@ -85,9 +85,30 @@ def serve_command(
     context = click.get_current_context()
 
     def open_engine() -> Engine:
+        usual = default_settings()
         with context.scope(cleanup=False):  # another thread runs this
-            terminal.prepare(default_settings())
-        return _open_engine(data, options, model_path, service, accept_loss=accept_loss)
+            terminal.prepare(usual)
+        if model_path is not None and Path(data, "log.sqlite").exists():
+            raise SettingError(
+                f"--model {model_path}: {data} already has a model; leave it out, or replace the "
+                f"model with PUT /v1/model"
+            )
+        defaults = {name: getattr(usual, name) for name in usual.differences(Settings())}
+        engine = Engine(
+            data,
+            options.settings(**defaults) if options else None,
+            tokenizer=options.analysis.get("tokenizer"),
+            is_stopping=service.is_stopping,
+            accept_loss=accept_loss,
+        )
+        if model_path is not None:
+            try:
+                with open(model_path, "rb") as file:
+                    engine.replace_model(file, "serve").result()
+            except BaseException:
+                engine.close()
+                raise
+        return engine
 
     async def ready(engine: Engine) -> None:
         for line in engine.notes:
@@ -141,36 +162,6 @@ def _setup(
     return Setup(tokens=tokens, hosts=hosts, root_path=root_path)
 
 
-def _open_engine(
-    data: str, options: ModelOptions, model_path: str | None, service: Service, *, accept_loss: bool
-) -> Engine:
-    from clasher.service.engine import Engine
-    from clasher.service.options import default_settings
-
-    if model_path is not None and Path(data, "log.sqlite").exists():
-        raise SettingError(
-            f"--model {model_path}: {data} already has a model; leave it out, or replace the model "
-            f"with PUT /v1/model"
-        )
-    usual = default_settings()
-    defaults = {name: getattr(usual, name) for name in usual.differences(Settings())}
-    engine = Engine(
-        data,
-        options.settings(**defaults) if options else None,
-        tokenizer=options.analysis.get("tokenizer"),
-        is_stopping=service.is_stopping,
-        accept_loss=accept_loss,
-    )
-    if model_path is not None:
-        try:
-            with open(model_path, "rb") as file:
-                engine.replace_model(file, "serve").result()
-        except BaseException:
-            engine.close()
-            raise
-    return engine
-
-
 @command("token", "Manage the access tokens of a service.")
 @click.argument("name", required=False)
 @_tokens("--token-file FILE  The file for clasher serve; created if missing.", required=True)
@@ -181,7 +172,6 @@ def _open_engine(
     "--remove  Remove the token of NAME.",
     "lists --list  List who has a token.",
 )
-@quiet_option
 def token_command(name: str | None, token_file: str, scope: str, remove: bool, lists: bool) -> None:
     """Create a token for NAME and print it, once.
 
@@ -210,7 +200,7 @@ def token_command(name: str | None, token_file: str, scope: str, remove: bool, l
     click.echo(token)
 
 
-@command("log", "Export what a service was taught.")
+@command("log", "Export what a service was taught.", quiet=False)
 @click.argument("folder", metavar="FOLDER")
 @section("Log")(
     "--after N = 0  Only lessons after version N of the model (default: all that are kept).",
@@ -248,13 +238,12 @@ def log_command(folder: str, after: int, output: str) -> None:
 @click.argument("source", metavar="FOLDER|FILE")
 @model_option("The model file to write.")
 @settings_options
-@quiet_option
 def replay_command(source: str, model_path: str, options: ModelOptions) -> None:
     """Teach a new model everything a service was taught, in order.
 
     FOLDER is the data folder of a stopped service, FILE the output of clasher
     log, or - for standard input. Every document is predicted before it is
-    learnt: the figures terminal.say how good a service with these settings would have
+    learnt: the figures say how good a service with these settings would have
     been.
 
     $ clasher replay ./my-clasher --model better.clasher --half-life 20000

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from clasher.cli import terminal
-from clasher.cli.format import bytes_, counted
-from clasher.cli.options import command, group, model_option, output_option, quiet_option, section
-from clasher.cli.settings import (
-    Loader,
-    ModelOptions,
-    folder_options,
-    loader_option,
-    settings_options,
-    summary,
-)
+from clasher.cli.format import bytes_, counted, summary
+from clasher.cli.options import command, group, model_option, option_group, output_option, section
+from clasher.cli.settings import Loader, ModelOptions, folder_options, load_option, settings_options
 from clasher.cli.streams import label_texts, record_options
 
 if TYPE_CHECKING:
@@ -32,12 +25,14 @@ if TYPE_CHECKING:
 SCRIPT = Path(__file__).parents[1] / "submit" / "clasher_spark.py"
 POLL = 0.5  # seconds between two looks for a signal
 
+Session: TypeAlias = "AbstractContextManager[SparkSession]"
+
 _spark = section("Spark")
 _records = section("Records")
 
 
 @contextmanager
-def opened(master: str | None, conf: tuple[str, ...]) -> Iterator[SparkSession]:
+def opened(master: str | None, conf: dict[str, str]) -> Iterator[SparkSession]:
     """Open a session, and close it unless it ran before."""
     from clasher.adapters.spark import session  # first: it names a missing extra
 
@@ -45,7 +40,7 @@ def opened(master: str | None, conf: tuple[str, ...]) -> Iterator[SparkSession]:
 
     # Not getActiveSession: that is None in every thread but the one that made the session.
     before = SparkContext._active_spark_context
-    spark = session(master, dict(pair.split("=", 1) for pair in conf))
+    spark = session(master, conf)
     if before is not None:
         yield spark
         return
@@ -76,7 +71,7 @@ def spark_command() -> None:
 _fields = _records(
     "--text FIELD = text  The field of the text (default: text).",
     "--id FIELD = id  The field of the id (default: id).",
-    "--format EXT  jsonl, csv, tsv or parquet, if names do not tell (folders: jsonl).",
+    "--format EXT  jsonl, csv, tsv or parquet, unless file names say it (folders: jsonl).",
     "--delimiter CHAR  The separator of cells in CSV and TSV (default: , or a tab).",
     "--encoding NAME  The encoding of CSV and TSV, such as cp1252 (default: utf-8).",
 )
@@ -93,7 +88,7 @@ def _pairs(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, 
     for value in values:
         if "=" not in value:
             raise click.BadParameter(f"{value!r} is not of the form NAME=VALUE.")
-    return values
+    return dict(value.split("=", 1) for value in values)
 
 
 def session_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -105,10 +100,12 @@ def session_options(function: Callable[..., None]) -> Callable[..., None]:
     conf = _spark(
         "--conf NAME=VALUE  A setting of Spark; repeatable.", multiple=True, callback=_pairs
     )
-    return master(conf(function))
+    return option_group(
+        [master, conf], lambda given: {"session": opened(given.pop("master"), given.pop("conf"))}
+    )(function)
 
 
-@command("fit", "Learn files, in parts side by side.", group=spark_command)
+@command("fit", "Learn files in parallel.", group=spark_command)
 @click.argument("paths", metavar="FILE...", nargs=-1, required=True)
 @record_options(_fields, _labels)
 @_partial
@@ -122,23 +119,20 @@ def session_options(function: Callable[..., None]) -> Callable[..., None]:
     default=True,
 )
 @session_options
-@quiet_option
 def fit(
     paths: tuple[str, ...], fields: Fields, files: dict[str, Any], partial: bool, on_error: str,
-    model_path: str, options: ModelOptions, rounds: int, exact: bool, master: str | None,
-    conf: tuple[str, ...],
+    model_path: str, options: ModelOptions, rounds: int, exact: bool, session: Session,
 ) -> None:  # fmt: skip
-    """Learn files into a model file, their parts side by side.
+    """Learn files into a model file, in parallel.
 
-    Continues the model if the file exists. Saves it at the end, whole or not
-    at all.
+    Continues the model if the file exists, and saves it at the end, atomically.
 
     $ clasher spark fit news.jsonl --model news.clasher --rule centroid
     $ clasher spark fit s3a://news/2024/ --format parquet -m news.clasher --rounds 8
     """
     terminal.check_model_file("--model", model_path)
 
-    with opened(master, conf) as spark:
+    with session as spark:
         from clasher.adapters import spark as adapter
         from clasher.adapters.spark.columns import Columns
         from clasher.adapters.spark.sources import RecordReader, read_files
@@ -162,20 +156,18 @@ def fit(
 @model_option("The model file to predict with; it is not changed.")
 @output_option("--output -o FOLDER  A new folder for JSON lines.", required=True)
 @output_option("--probabilities  Write the probability of every label too.")
-@loader_option
+@load_option
 @session_options
-@quiet_option
 def predict(
     paths: tuple[str, ...], fields: Fields, files: dict[str, Any], on_error: str, model_path: str,
-    output: str, probabilities: bool, load: Loader, master: str | None,
-    conf: tuple[str, ...],
+    output: str, probabilities: bool, load: Loader, session: Session,
 ) -> None:  # fmt: skip
     """Predict the labels of files: a folder of JSON lines of ids and labels.
 
     $ clasher spark predict inbox.jsonl --model news.clasher --output labelled
     $ clasher spark predict mail.csv --text body -m news.clasher -o out --probabilities
     """
-    with opened(master, conf) as spark:
+    with session as spark:
         from clasher.adapters import spark as adapter
         from clasher.adapters.spark.sources import RecordReader, read_files
         from clasher.errors import SettingError
@@ -207,23 +199,21 @@ def predict(
 )
 @_spark(
     "--once  Stop after the documents that are there now.",
-    "most --files N  The most files of a batch.",
-    "--learn-on driver|executors = driver  Learn in the order of the stream, or side by side in "
-    "parts (default: driver).",
+    "most --files N  The maximum number of files in a batch.",
+    "--learn-on driver|executors = driver  Learn on the driver, in the order of the stream, or in "
+    "parallel on the executors (default: driver).",
 )
 @session_options
-@quiet_option
 def stream(
     source: str, fields: Fields, files: dict[str, Any], partial: bool, folder: str,
     initial_model: str | None, options: ModelOptions, to: str | None, dead_letters: str | None,
-    once: bool, every: float, most: int | None, learn_on: str, master: str | None,
-    conf: tuple[str, ...],
+    once: bool, every: float, most: int | None, learn_on: str, session: Session,
 ) -> None:  # fmt: skip
     """Predict and learn what arrives in a folder or a topic, batch by batch.
 
-    However it ends, the next start continues where it was: no batch is learnt
-    twice or left out. Settings of the model are for a new folder. SIGTERM and
-    Ctrl-C end it.
+    However it stops, the next run continues where it stopped: no batch is
+    learnt twice or left out. Model settings are for a new folder. SIGTERM and
+    Ctrl-C stop it.
 
     A topic needs Spark's Kafka connector: if it is missing, the error names
     the option that adds it.
@@ -232,7 +222,7 @@ def stream(
     $ clasher spark stream inbox/ --model news/ --once --files 10
     $ clasher spark stream kafka://broker:9092/news?max=10000 -m news/
     """
-    with opened(master, conf) as spark:
+    with session as spark:
         from clasher.adapters import spark as adapter
         from clasher.adapters.spark.kafka import KAFKA_ORDER, watch_kafka
         from clasher.adapters.spark.sources import FILE_ORDER, RecordReader, to_folders, watch_files
@@ -271,7 +261,7 @@ def _say_progress(progress: Progress) -> None:
     terminal.say(f"batch {progress.batch}: {counted(progress.rows, 'row')}{bad}{f1}")
 
 
-@command("script", "The file for spark-submit.", group=spark_command)
+@command("script", "The file for spark-submit.", group=spark_command, quiet=False)
 def script() -> None:
     """Print the path of the file that spark-submit runs.
 

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from clasher.cli import terminal
 from clasher.cli.format import counted
-from clasher.cli.options import (
-    command,
-    json_option,
-    output_option,
-    quiet_option,
-    section,
-    written_option,
-)
+from clasher.cli.options import command, json_option, output_option, section, written_option
 from clasher.cli.settings import vector_options
 from clasher.cli.streams import Stream, stream_options
 from clasher.errors import SettingError
@@ -49,7 +42,6 @@ _model = section("Model")
 @output_option(
     "--save FILE  Save the clusters.", "--words N = 8  How many words to show for each cluster."
 )
-@quiet_option
 def clusters_command(
     stream: Stream,
     vectors: dict[str, Any],
@@ -80,9 +72,7 @@ def clusters_command(
     clusters = Clusters(**settings, **vectors)
     sample = Sample(SAMPLE, seed=clusters.settings.seed, longest=LONGEST, labelled=False)
     with (
-        stream.hashed(
-            clusters.hash_many, warm_up=lambda: Clusters(1, 2).learn_many(["a word"])
-        ) as source,
+        stream.hashed(clusters, warm_up=lambda: Clusters(1, 2).learn_many(["a word"])) as source,
         nullcontext() if output is None else LineWriter(output) as writer,
     ):
         for batch, hashed in source:
@@ -132,7 +122,6 @@ def _clusters(
 @_model("--window N = 10000  Compare with the last N documents.", type=int)
 @vector_options
 @written_option
-@quiet_option
 def similar_command(
     stream: Stream, threshold: float, window: int, vectors: dict[str, Any], output: str
 ) -> None:
@@ -154,7 +143,7 @@ def similar_command(
     found = 0
     with (
         stream.hashed(
-            similar.hash_many, warm_up=lambda: Similar(1, 2).add_many(["a word"]), output=output
+            similar, warm_up=lambda: Similar(1, 2).add_many(["a word"]), output=output
         ) as source,
         LineWriter(output) as writer,
     ):

@@ -62,11 +62,9 @@ def write_report(
     ``stream`` describes the stream, ``comparison`` shows other evaluations of it side by side. With
     the ``model`` after the evaluation and a ``sample``, the report shows the words that decide.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("clasher.cli.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
+    loader = jinja2.PackageLoader("clasher.cli.report")
+    environment = jinja2.Environment(loader=loader, autoescape=True)
+    environment.undefined = jinja2.StrictUndefined
     environment.filters |= {
         "ratio": decimals, "bytes": bytes_, "count": "{:,.0f}".format, "percent": "{:.0%}".format,
     }  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain, groupby, islice, zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
@@ -117,8 +116,7 @@ class Share(NamedTuple):
     is_word: bool
 
 
-@dataclass(frozen=True)
-class View:
+class View(NamedTuple):
     """The explanation of one label of a document."""
 
     explanation: Explanation
@@ -136,8 +134,7 @@ class View:
         return "alarm"
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(NamedTuple):
     """A document and the views of its true and predicted labels."""
 
     id: Id
