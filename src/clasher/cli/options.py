@@ -125,7 +125,6 @@ def pop_values(given: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 # ── commands ─────────────────────────────────────────────────────────────────────────────────────
 
-
 FILES: Final = re.compile(r"\b(FILE|FOLDER|MODEL|STREAM)")
 
 

@@ -69,7 +69,7 @@ def serve_command(
     $ clasher serve --data ./my-clasher --port 8000
     $ clasher serve --data ./demo --demo
     $ clasher serve --data ./news --host 0.0.0.0 --token-file tokens
-    """  # fmt: skip
+    """
     try:
         from clasher.server import app
         from clasher.server.service import Service
@@ -81,7 +81,6 @@ def serve_command(
     setup = _setup(host, **access)
     listening = app.bind(host, port)
     address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
-
     context = click.get_current_context()
 
     def open_engine() -> Engine:
@@ -181,7 +180,7 @@ def token_command(name: str | None, token_file: str, scope: str, remove: bool, l
     $ clasher token ann --scope teach --token-file tokens
     $ clasher token --list --token-file tokens
     $ clasher token ann --remove --token-file tokens
-    """  # fmt: skip
+    """
     from clasher.server.tokens import SCOPES, TokenFile
 
     tokens = TokenFile(token_file)
