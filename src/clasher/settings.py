@@ -95,7 +95,7 @@ class VectorSettings:
     _: KW_ONLY
     weighting: Annotated[str, choice(
         [*WEIGHTINGS, GIVEN],
-        "How to weigh words; all but tfidf and tf use the labels that a word came with.",
+        "How to weight words; all but tfidf and tf use the labels that a word came with.",
         "`tfidf` is Algorithm 3, `tf` Algorithm 2. `icf` and `icsdf` scale TF-IDF by how few "
         "labels a word comes with; the others scale TF by how much labels depend on the word "
         "(section 3.6). `given` takes the weights that documents come with (`Clasher.take_rows`).",

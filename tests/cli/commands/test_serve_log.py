@@ -69,7 +69,7 @@ def test_replay_with_the_same_settings_gives_the_same_model(folder, tmp_path):
     result = run("replay", folder, "-m", target, "--dimensions", 128, "--max-labels", 8)
     with Engine(folder) as engine, engine._copies.reading() as state:
         assert state_bytes(Clasher.load(target)) == state_bytes(state.model)
-    assert "learnt 45 lessons, macro F1 0." in result.stderr
+    assert "learnt 45 lessons, macro F1 ." in result.stderr
     assert "judged documents; saved" in result.stderr
 
 

@@ -302,12 +302,13 @@ def _facts(model: Clasher, path: str) -> list[Any]:
 
     settings = model.settings.to_dict()
     learnt = "learnt" if settings["threshold"] is None and settings["rule"] == "margin" else "fixed"
-    pending = counted(model.pending, "document")
+    room, dropped = settings["pending"], model.dropped
+    waiting = f"{counted(model.pending, 'document')}, at most {room:,}; {dropped:,} were dropped"
     rows = [
         ("model", path),
         ("documents", f"{model.documents:,}, {model.labelled:,} of them with labels"),
         ("labels", f"{len(model.labels):,}, at most {settings['max_labels']:,}"),
-        ("pending", f"{pending}, at most {settings['pending']:,}; {model.dropped:,} were dropped"),
+        *([("pending", waiting)] if room else []),
         ("threshold", f"{decimals(model.threshold)}, {learnt}"),
         ("memory", f"{bytes_(model.nbytes)}, at most {bytes_(model.max_nbytes)}"),
         ("file", bytes_(os.path.getsize(path))),

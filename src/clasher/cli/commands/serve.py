@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from clasher.cli import terminal
-from clasher.cli.format import bytes_, counted
+from clasher.cli.format import bytes_, counted, decimals
 from clasher.cli.options import command, model_option, section, written_option
 from clasher.cli.settings import ModelOptions, settings_options
 from clasher.errors import BusyError, ClasherError, MissingExtraError, ServiceError, SettingError
@@ -267,9 +267,10 @@ def replay_command(source: str, model_path: str, options: ModelOptions) -> None:
     if done.passed_over:
         terminal.warn(f"skipped {counted(done.passed_over, 'lesson')}; the first: {done.first}")
     quality = figures(state.quality.all)
+    macro, micro = decimals(quality.macro_f1.value), decimals(quality.micro_f1.value)
     terminal.say(
-        f"learnt {counted(done.lessons, 'lesson')}, macro F1 {quality.macro_f1.value:.3f}, micro "
-        f"F1 {quality.micro_f1.value:.3f} over {counted(quality.documents, 'judged document')}; "
+        f"learnt {counted(done.lessons, 'lesson')}, macro F1 {macro}, micro F1 {micro} over "
+        f"{counted(quality.documents, 'judged document')}; "
         f"saved {model_path}: {counted(len(state.model.labels), 'label')}, "
         f"{bytes_(os.path.getsize(model_path))}"
     )
