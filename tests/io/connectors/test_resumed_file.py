@@ -208,7 +208,7 @@ def test_a_flow_learns_each_line_once_through_rotations_and_crashes(tmp_path, fo
 
         def crashing(what, work, going=going, until=until, enough=enough):
             result = until(what, work)
-            if hasattr(going, "_state") and going._state.counts.documents > enough:
+            if hasattr(going, "_state") and going._state.counts["documents"] > enough:
                 raise Crash
             return result
 
