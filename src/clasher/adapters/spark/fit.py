@@ -30,7 +30,7 @@ from clasher.learning.merge import Sketch
 from clasher.learning.model_file import packed, unpacked
 from clasher.model import Clasher
 from clasher.runtime import deltas
-from clasher.runtime.folder import new_model
+from clasher.runtime.snapshots import new_model
 from clasher.settings import WITH_IDF, Settings
 from clasher.text.analyzer import Tokenizer
 
