@@ -5,8 +5,6 @@ that has never seen the document. A background thread reads, parses labels and h
 caller's thread learns and counts in the order of the stream.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator

@@ -15,7 +15,7 @@ A check that fails raises ``ConformanceError``. One that does not apply raises
 import functools
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -30,7 +30,6 @@ POISON: Final = b"no \xff record"
 WAIT: Final = 0.05  # seconds given to a single read
 OpenSink: TypeAlias = Callable[[Position], Sink]
 
-_NONE: Final[Mapping[str, str]] = MappingProxyType({})
 _ME: Final = Caller("conformance")
 
 
@@ -38,14 +37,20 @@ class ConformanceError(AssertionError):
     """A connector breaks a promise of ``clasher.io.protocol``."""
 
 
-class SourceCase(ABC):
+class _Case:
+    exempt: Mapping[str, str] = MappingProxyType({})  # checks that do not apply, with the reason
+
+    def close(self) -> None:
+        """Clean up after a check."""
+
+
+class SourceCase(_Case, ABC):
     """A new stream for one check: how to read, fill and damage it.
 
     Only ``source`` must be defined. Checks that need more are skipped without it. A stream that
     cannot be filled must hold five records or more.
     """
 
-    exempt: Mapping[str, str] = _NONE  # checks that do not apply, with the reason
     can_resume: bool = True  # whether records can be read again: not from a pipe
     patience: float = 20.0  # seconds to wait for records that must arrive
 
@@ -65,14 +70,10 @@ class SourceCase(ABC):
         """Replace the stream by another one with other records, under the same address."""
         raise NotImplementedError
 
-    def close(self) -> None:  # noqa: B027
-        """Clean up after a check."""
 
-
-class SinkCase(ABC):
+class SinkCase(_Case, ABC):
     """A new, empty output for one check."""
 
-    exempt: Mapping[str, str] = _NONE  # checks that do not apply, with the reason
     is_exact: bool = True  # whether outputs that are written again after a crash appear once
 
     @abstractmethod
@@ -82,9 +83,6 @@ class SinkCase(ABC):
     @abstractmethod
     def outputs(self) -> Sequence[bytes]:
         """Return the outputs that a reader sees now, in order."""
-
-    def close(self) -> None:  # noqa: B027
-        """Clean up after a check."""
 
 
 def check_source(make: Callable[[], SourceCase]) -> dict[str, str]:
@@ -100,11 +98,13 @@ def check_sink(make: Callable[[], SinkCase]) -> dict[str, str]:
     return _run(SinkChecks(), make)
 
 
+def _is_check(name: str) -> bool:
+    return name.startswith("test_")
+
+
 def _run(checks: Any, make: Callable[[], Any]) -> dict[str, str]:
     skipped: dict[str, str] = {}
-    for name in dir(checks):
-        if not name.startswith("test_"):
-            continue
+    for name in filter(_is_check, dir(checks)):
         case = make()
         try:
             getattr(checks, name)(case)
@@ -133,12 +133,15 @@ class Arrival(NamedTuple):
     poison: Poison | None = None
 
 
-def arrivals(chunk: Chunk) -> list[Arrival]:
-    """List what is in a chunk: records, then poison."""
-    batch = chunk.records
-    texts = batch.texts.to_pylist()
-    found = [Arrival(own, texts[at], batch.labels.as_given(at)) for at, own in enumerate(batch.ids)]
-    return [*found, *(Arrival(None, None, None, poison) for poison in chunk.poison)]
+def arrivals(chunks: Iterable[Chunk]) -> list[Arrival]:
+    """List what is in chunks: the records of each, then its poison."""
+    found: list[Arrival] = []
+    for chunk in chunks:
+        texts, labels = chunk.records.texts.to_pylist(), chunk.records.labels
+        named = enumerate(chunk.records.ids)
+        found += [Arrival(own, texts[at], labels.as_given(at)) for at, own in named]
+        found += [Arrival(None, None, None, poison) for poison in chunk.poison]
+    return found
 
 
 class Reader:
@@ -169,7 +172,7 @@ class Reader:
         return found
 
     def all(self, source: Source, count: int, most: int = 100) -> list[Arrival]:
-        return [one for chunk in self.chunks(source, count, most) for one in arrivals(chunk)]
+        return arrivals(self.chunks(source, count, most))
 
     def retried(self, call: Callable[..., Any], *arguments: Any) -> Any:
         until = time.monotonic() + self.case.patience
@@ -209,10 +212,16 @@ def _check(check: Callable[..., None]) -> Callable[[Any, Any], None]:
     return run
 
 
+def _checks(kind: type) -> type:
+    for name in filter(_is_check, dir(kind)):
+        setattr(kind, name, _check(getattr(kind, name)))
+    return kind
+
+
+@_checks
 class SourceChecks:
     """The checks of a source. Subclass it in pytest and define the fixture ``case``."""
 
-    @_check
     def test_reads_every_record_in_order(self, case: SourceCase, reader: Reader) -> None:
         """Every record arrives once, in the same order however reads are cut."""
         filled = _fill(case, 7)
@@ -222,12 +231,9 @@ class SourceChecks:
         _ensure(lag is None or lag == 0, f"lag is {lag!r} after everything was read")
         source.close()
         if filled:
-            own = [one.id for one in first]
-            _ensure(own == [f"r{n}" for n in range(7)], f"7 records became {own}")
-            texts, labels = [one.text for one in first], [sorted(one.labels or ()) for one in first]
-            _ensure(texts == [f"text {n}" for n in range(7)], f"texts became {texts}")
-            wanted = [["odd" if n % 2 else "even"] for n in range(7)]
-            _ensure(labels == wanted, f"labels became {labels}")
+            numbers = range(7)
+            wanted = [Arrival(f"r{n}", f"text {n}", {"odd" if n % 2 else "even"}) for n in numbers]
+            _ensure(first == wanted, f"7 records became {first}")
         else:
             _ensure(len(first) >= 5, f"the stream must hold five records, and has {len(first)}")
         # A group delivers a record once.
@@ -237,14 +243,12 @@ class SourceChecks:
                 _ensure_same(first, reader.all(again, len(first), most), f"reads of {most}")
                 again.close()
 
-    @_check
     def test_delivers_no_more_than_asked_for(self, case: SourceCase, reader: Reader) -> None:
         """``read`` returns ``most`` arrivals or fewer."""
         _fill(case, 7)
         for chunk in reader.chunks(reader.open(), 5, most=2):
             _ensure(len(chunk) <= 2, f"read(2) returned {len(chunk)} arrivals")
 
-    @_check
     def test_resumes_exactly_after_any_position(self, case: SourceCase, reader: Reader) -> None:
         """A source opened at the position of a chunk delivers all that follows it, and no more."""
         _fill(case, 7)
@@ -252,7 +256,7 @@ class SourceChecks:
         _skip_party(case, source)
         chunks = reader.chunks(source, 7, most=2)
         source.close()
-        whole = [one for chunk in chunks for one in arrivals(chunk)]
+        whole = arrivals(chunks)
         read = 0
         for chunk in chunks:
             read += len(chunk)
@@ -262,18 +266,15 @@ class SourceChecks:
                 source.close()
                 _ensure_same(whole[read:], rest, f"reading on after {chunk.position!r}")
 
-    @_check
     def test_restart_loses_and_repeats_nothing(self, case: SourceCase, reader: Reader) -> None:
         """A run killed at any step of a snapshot learns each record once in the end."""
         _skip_unless(case.can_resume, "the stream cannot be read again")
         filled = _fill(case, 12)
         learnt = _learnt_with_crashes(case, reader)
-        whole = learnt == [f"r{n}" for n in range(12)]
-        if not filled:
-            whole = len(set(learnt)) == len(learnt) >= 5
+        all_12 = [f"r{n}" for n in range(12)]
+        whole = learnt == all_12 if filled else len(set(learnt)) == len(learnt) >= 5
         _ensure(whole, f"after restarts, the records were learnt as {learnt}")
 
-    @_check
     def test_delivers_what_arrives_later(self, case: SourceCase, reader: Reader) -> None:
         """A stream without end delivers records that arrive after it was read."""
         _require(case.put, records(2))
@@ -285,14 +286,13 @@ class SourceChecks:
         later = [one.id for one in reader.all(source, 2)]
         _ensure(later == ["r2", "r3"], f"r2 and r3 arrived later and became {later}")
 
-    @_check
     def test_reports_poison_and_goes_on(self, case: SourceCase, reader: Reader) -> None:
         """Bytes that are no record are reported with their place, and the stream goes on."""
         good = records(4)
         _require(case.put, [*good[:2], POISON, *good[2:]])
         source = reader.open()
         chunks = _without_error(lambda: reader.chunks(source, 5, most=1), "a bad record")
-        found = [one for chunk in chunks for one in arrivals(chunk)]
+        found = arrivals(chunks)
         own = [one.id for one in found if one.poison is None]
         _ensure(own == ["r0", "r1", "r2", "r3"], f"around a bad record came {own}")
         bad = [one.poison for one in found if one.poison is not None]
@@ -306,10 +306,8 @@ class SourceChecks:
             at = next(n for n, chunk in enumerate(chunks) if chunk.poison)
             source.close()
             rest = reader.all(reader.open(chunks[at].position), 2)
-            after = [one for chunk in chunks[at + 1 :] for one in arrivals(chunk)]
-            _ensure_same(after, rest, "reading on after a bad record")
+            _ensure_same(arrivals(chunks[at + 1 :]), rest, "reading on after a bad record")
 
-    @_check
     def test_refuses_a_position_that_is_gone(self, case: SourceCase, reader: Reader) -> None:
         """Records deleted before they were read are an error, not skipped."""
         _fill(case, 7)
@@ -326,7 +324,6 @@ class SourceChecks:
             return
         raise ConformanceError(f"records are gone after {position!r}, and {found} came")
 
-    @_check
     def test_knows_its_stream_again(self, case: SourceCase, reader: Reader) -> None:
         """``same`` accepts the identity of this stream and refuses that of another one."""
         _fill(case, 5)
@@ -339,7 +336,6 @@ class SourceChecks:
         if _attempt(case.replace):
             _ensure(not case.source().same(identity), "another stream is taken for this one")
 
-    @_check
     def test_closes_more_than_once(self, case: SourceCase, reader: Reader) -> None:
         """``close`` may be called before ``open``, twice, and ``open`` may follow."""
         _fill(case, 5)
@@ -352,7 +348,6 @@ class SourceChecks:
         if case.can_resume:
             _ensure(bool(reader.all(source, 1)), "nothing comes after close and open")
 
-    @_check
     def test_commits_in_two_phases(self, case: SourceCase, reader: Reader) -> None:
         """A party counts commits, takes one that is repeated, and refuses one out of order."""
         filled = _fill(case, 5)
@@ -381,7 +376,7 @@ def _learnt_with_crashes(case: SourceCase, reader: Reader) -> list[Any]:
         source, prepared = reader.open(saved[1]), None
         while True:
             chunks = _two_records(reader, source)
-            ids = [one.id for chunk in chunks for one in arrivals(chunk)]
+            ids = [one.id for one in arrivals(chunks)]
             if crash_after == "read" or (crash_after == "never" and not ids):
                 break
             position = chunks[-1].position if chunks else saved[1]
@@ -411,10 +406,10 @@ def _two_records(reader: Reader, source: Source) -> list[Chunk]:
     return found
 
 
+@_checks
 class SinkChecks:
     """The checks of a sink. Subclass it in pytest and define the fixture ``case``."""
 
-    @_check
     def test_shows_outputs_in_order(self, case: SinkCase, open_sink: OpenSink) -> None:
         """Outputs are visible after ``flush``, or with the commit, in the order written."""
         sink = open_sink(None)
@@ -423,7 +418,6 @@ class SinkChecks:
         _finish(sink, 1)
         _ensure_outputs(case, 6)
 
-    @_check
     def test_restart_repeats_nothing(self, case: SinkCase, open_sink: OpenSink) -> None:
         """Outputs after the position of a snapshot are written again, and appear once."""
         sink = open_sink(None)
@@ -442,7 +436,6 @@ class SinkChecks:
             found = list(dict.fromkeys(case.outputs()))
             _ensure(found == [one.value for one in _outputs(6)], f"6 outputs became {len(found)}")
 
-    @_check
     def test_hides_outputs_until_the_commit(self, case: SinkCase, open_sink: OpenSink) -> None:
         """What a party wrote appears with its commit, and never without."""
         sink = open_sink(None)
@@ -460,7 +453,6 @@ class SinkChecks:
         _check_party(sink.party, position, lambda call, *arguments: call(*arguments))
         _ensure_outputs(case, 3)
 
-    @_check
     def test_closes_more_than_once(self, case: SinkCase, open_sink: OpenSink) -> None:
         """``close`` may be called before ``open``, twice, and ``open`` may follow."""
         _without_error(case.sink().close, "close before open")
@@ -472,7 +464,6 @@ class SinkChecks:
         _finish(sink, 1)
         _ensure_outputs(case, 1)
 
-    @_check
     def test_tells_its_room(self, case: SinkCase, open_sink: OpenSink) -> None:
         """``room`` is None or a number of bytes, and outputs below it are written."""
         sink = open_sink(None)

@@ -4,8 +4,6 @@ A hash cannot be undone, so a model that names words keeps one for each bucket: 
 up more than half of the bucket's occurrences. Memory is constant.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple

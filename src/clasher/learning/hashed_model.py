@@ -1,7 +1,5 @@
 """What all models share: settings, a hasher, arrays, and a file."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 from clasher.kernels.state import DOCUMENTS, State

@@ -4,8 +4,6 @@ New documents push out the oldest, which are counted as dropped. Ids are kept as
 that each takes the same room; finding one scans them all, a few microseconds per 10,000.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple, TypeAlias

@@ -4,8 +4,6 @@ Code that adds or drops room for labels goes through this module. ``kernels/stat
 arrays themselves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 

@@ -10,8 +10,6 @@ Copies and pickles of models are the bytes of their files: the checksum shows wh
 is what was sent.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

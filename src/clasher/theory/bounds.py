@@ -1,7 +1,5 @@
 """The calculators: Theorems 1 and 2, Lemmas 1 and 2, Propositions 1 and 2, and second moments."""
 
-from __future__ import annotations
-
 import math
 import sys
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Streaming clusters of unlabelled text."""
 
-from __future__ import annotations
-
 import os
 from typing import Any, NamedTuple, Self
 

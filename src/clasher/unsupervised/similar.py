@@ -1,7 +1,5 @@
 """Near-duplicates and most similar documents among the latest of a stream."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple, Self
