@@ -17,14 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from clasher import frames
-from clasher.errors import (
-    LabelError,
-    SettingError,
-    StreamError,
-    is_integer,
-    is_number,
-    require_positive,
-)
+from clasher.errors import SettingError, StreamError, is_integer, is_number, require_positive
 from clasher.io.read_ahead import HeldInterrupt, read_ahead
 from clasher.labels import UNLABELLED, LabelSets
 from clasher.learning.drift import Alarm
@@ -288,12 +281,8 @@ def _hashed(
     model: Clasher, batches: Iterable[tuple[Any, Any]], limit: int | None
 ) -> Generator[Batch]:
     for texts, labels in batches:
-        hashed, sets = model.hash_many(texts), LabelSets.of(labels)
-        if hashed.documents != len(sets):
-            raise LabelError(
-                f"every document needs an entry of labels, None where it has none. "
-                f"Got a batch of {hashed.documents} documents and {len(sets)} entries of labels."
-            )
+        hashed = model.hash_many(texts)
+        sets = LabelSets.of(labels, hashed.documents)
         if limit is not None and limit <= len(sets):
             yield hashed.part(0, limit), sets[:limit]
             return

@@ -7,7 +7,6 @@ as a Python iterable of these, or as an Arrow, pandas or polars column of lists 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, TypeAlias, overload
 
@@ -16,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from clasher.errors import LabelCapacityError, LabelError
+from clasher.errors import LabelCapacityError, LabelError, nearest
 from clasher.text.label_names import check_name, contradiction, normal_name
 from clasher.text.tokens import arrow_chunks, plain_text
 
@@ -67,13 +66,19 @@ class LabelSets(Sequence[set[str]]):
         self.known = np.full(len(indptr) - 1, COMPLETE, np.uint8) if known is None else known
 
     @classmethod
-    def of(cls, labels: Any) -> LabelSets:
-        """Read the labels of many documents.
+    def of(cls, labels: Any, documents: int | None = None) -> LabelSets:
+        """Read the labels of many documents; refuse another number of them than ``documents``.
 
         Names are numbered by first document, then by text, so that a stream has the same numbers
         however it is stored.
         """
-        return labels if isinstance(labels, LabelSets) else _read(labels)
+        sets = labels if isinstance(labels, LabelSets) else _read(labels)
+        if documents is not None and documents != len(sets):
+            raise LabelError(
+                f"every document needs an entry of labels, None where it has none. "
+                f"Got {documents} documents and {len(sets)} entries of labels."
+            )
+        return sets
 
     @classmethod
     def join(cls, parts: Sequence[LabelSets]) -> LabelSets:
@@ -145,9 +150,8 @@ class LabelSets(Sequence[set[str]]):
             return None
         if self.known[document] == COMPLETE:
             return self[document]
-        inside = slice(int(self.indptr[document]), int(self.indptr[document + 1]))
-        names = (self.names[i] for i in self.ids[inside])
-        return dict(zip(names, self.yes[inside].tolist(), strict=True))
+        own = self[document : document + 1]
+        return {self.names[i]: yes for i, yes in zip(own.ids, own.yes.tolist(), strict=True)}
 
     def only(self, kept: npt.NDArray[np.bool_]) -> LabelSets:
         """Keep the labels of some documents; the others become unlabelled."""
@@ -187,40 +191,33 @@ class LabelIndex:
         if name not in self.numbers and isinstance(name, str):
             name = normal_name(name)
         if name not in self.numbers:
-            near = difflib.get_close_matches(str(name), self.names, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            near = nearest(str(name), self.names)
+            hint = f"; did you mean {near!r}?" if near else ""
             raise LabelError(f"the model knows no label {name!r}{hint}")
         return self.numbers[name]
 
     def unknown(self, sets: LabelSets) -> list[str]:
         """Return the names that have no number yet, by first document, then by text."""
-        used = np.unique(sets.ids).tolist()
-        if all(sets.names[i] in self.numbers for i in used):
+        if all(sets.names[i] in self.numbers for i in np.unique(sets.ids).tolist()):
             return []
-        used, first = np.unique(sets.ids, return_index=True)
-        documents = np.searchsorted(sets.indptr, first, side="right").tolist()
-        pairs = zip(documents, map(sets.names.__getitem__, used), strict=True)
-        new = sorted(pair for pair in pairs if pair[1] not in self.numbers)
-        return list(dict.fromkeys(name for _, name in new))
+        names = (name for _, name, _ in _by_first(sets.names, sets.ids, sets.indptr))
+        return list(dict.fromkeys(name for name in names if name not in self.numbers))
 
-    def check(self, sets: LabelSets) -> None:
-        """Raise LabelCapacityError if there is no room for the unknown names of ``sets``."""
-        new = self.unknown(sets)
-        if len(self) + len(new) > self.max_labels:
+    def check(self, sets: LabelSets, evicting: bool = False) -> LabelSets:
+        """Refuse ``sets`` if there is no room for their new names; evicting, for one document's."""
+        most, new = self.max_labels, [] if evicting else self.unknown(sets)
+        if len(self) + len(new) > most:
             raise LabelCapacityError(
-                f"label {new[self.max_labels - len(self)]!r} would be number "
-                f"{self.max_labels + 1}, and max_labels is {self.max_labels}; raise max_labels, or "
-                f"set on_full='evict' to evict the label unseen for longest"
+                f"label {new[most - len(self)]!r} would be number {most + 1}, and max_labels is "
+                f"{most}; raise max_labels, or set on_full='evict' to evict the label unseen for "
+                f"longest"
             )
-
-    def check_documents(self, sets: LabelSets) -> None:
-        """Raise LabelCapacityError if a single document has more labels than there is room for."""
-        most = self.max_labels
         for document in np.flatnonzero(np.diff(sets.indptr) > most):
             own = len(np.unique(sets.ids[sets.indptr[document] : sets.indptr[document + 1]]))
             if own > most:
                 what = f"document {document} has {own} labels, and max_labels is {most}"
                 raise LabelCapacityError(f"{what}; raise max_labels")
+        return sets
 
     def extend(self, names: Iterable[str]) -> None:
         for name in names:
@@ -289,17 +286,17 @@ def _read(labels: Any) -> LabelSets:
 def _read_arrow(chunks: list[pa.Array]) -> LabelSets:
     lists = pa.list_(pa.string())
     chunks = [chunk.cast(lists) if pa.types.is_null(chunk.type) else chunk for chunk in chunks]
-    texts = [_texts(chunk) for chunk in chunks]
-    values = pa.chunked_array(texts, pa.large_string()).combine_chunks()
-    lengths = [pc.fill_null(pc.list_value_length(chunk), 0) for chunk in chunks]
-    indptr = np.cumsum(np.concatenate([[0], *lengths]), dtype=np.int64)
+    column = pa.chunked_array(chunks or [pa.array([], lists)])
+    values = pa.chunked_array(map(_texts, column.chunks), pa.large_string()).combine_chunks()
+    lengths = pc.fill_null(pc.list_value_length(column), 0)
+    indptr = np.cumsum(np.concatenate([[0], lengths]), dtype=np.int64)
     if values.null_count:
-        entry = np.flatnonzero(_nulls([values]))[0]
+        entry = pc.index(values.is_null(), True).as_py()
         document = int(np.searchsorted(indptr, entry, side="right")) - 1
         raise LabelError(f"document {document} has a null among its labels; drop it from the list")
     encoded = values.dictionary_encode()
     names, ids = encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False)
-    known = np.where(_nulls(chunks), UNLABELLED, COMPLETE).astype(np.uint8)
+    known = np.where(column.is_null(), UNLABELLED, COMPLETE).astype(np.uint8)
     return _canonical(names, ids, indptr, None, known)
 
 
@@ -312,11 +309,6 @@ def _texts(chunk: pa.Array) -> pa.Array:
             f"into lists first (pyarrow.compute.split_pattern), or name a label separator"
         )
     return texts.cast(pa.large_string())
-
-
-def _nulls(chunks: list[pa.Array]) -> npt.NDArray[np.bool_]:
-    nulls = [chunk.is_null().to_numpy(zero_copy_only=False) for chunk in chunks]
-    return np.concatenate([np.zeros(0, np.bool_), *nulls])
 
 
 def _read_objects(labels: Iterable[Any]) -> LabelSets:
@@ -358,14 +350,21 @@ def _read_objects(labels: Iterable[Any]) -> LabelSets:
     return _canonical(list(numbers), *entries, np.array(known, np.uint8))
 
 
+def _by_first(
+    names: Sequence[str], ids: npt.NDArray[Any], indptr: npt.NDArray[np.int64]
+) -> list[tuple[int, str, int]]:
+    """Sort the names in use by first document, then by text; return (document, name, id)."""
+    used, first = np.unique(ids, return_index=True)
+    documents = (np.searchsorted(indptr, first, side="right") - 1).tolist()
+    return sorted((at, names[i], i) for at, i in zip(documents, used.tolist(), strict=True))
+
+
 def _canonical(
     names: list[str], ids: npt.NDArray[Any], indptr: npt.NDArray[np.int64],
     yes: npt.NDArray[np.bool_] | None, known: npt.NDArray[np.uint8],
 ) -> LabelSets:  # fmt: skip
     """Normalise each name, and renumber by first document, then by text."""
-    used, first = np.unique(ids, return_index=True)
-    documents = (np.searchsorted(indptr, first, side="right") - 1).tolist()
-    found = sorted((document, names[i], i) for document, i in zip(documents, used, strict=True))
+    found = _by_first(names, ids, indptr)
     firsts: dict[str, int] = {}  # the first document of each normal name
     renumber = np.zeros(len(names), np.int32)
     normal = [check_name(name, f"document {document}: ") for document, name, _ in found]

@@ -42,7 +42,7 @@ from clasher.settings import PAPER, ModelSettings, Settings, signature_of
 from clasher.text.analyzer import Tokenizer
 from clasher.text.hashing import Hashed, hash_features
 from clasher.text.label_names import settled_names
-from clasher.text.tokens import Buffers, as_buffers
+from clasher.text.tokens import Buffers, as_buffers, one_buffer
 
 BATCH = 1024  # documents that pass through the stages together
 NOWHERE = np.empty((0, 0), np.float32)  # no room for probabilities
@@ -144,8 +144,8 @@ class Clasher(HashedModel):
     @property
     def unseen(self) -> dict[str, int]:
         """How many documents ago each label was last named; the longest unseen is evicted first."""
-        seen = self._state.seen[: len(self._index)]
-        return dict(zip(self._index.names, (self.documents - seen).tolist(), strict=True))
+        ago = self.documents - self._state.seen[: len(self._index)]  # unlearning counts back
+        return dict(zip(self._index.names, np.maximum(ago, 0).tolist(), strict=True))
 
     @property
     def threshold(self) -> float:
@@ -206,11 +206,7 @@ class Clasher(HashedModel):
 
     def observe(self, text: str, id: Id | None = None) -> None:  # noqa: A002
         """Count the words of an unlabelled document, which waits under ``id`` for its labels."""
-        sets = LabelSets.unlabelled(1)
-        keys = late_labels.keys_of(None if id is None else [id], sets, self.settings.pending)
-        hashed = self._hasher.hash_one(text)
-        self._step(hashed, sets)
-        late_labels.remember(self._state, keys, hashed)
+        self.observe_many(one_buffer(text), None if id is None else [id])
 
     def predict(self, text: str) -> set[str]:
         """Return the labels of one document; change nothing."""
@@ -288,7 +284,7 @@ class Clasher(HashedModel):
 
     def observe_many(self, texts: Any, ids: Sequence[Id | None] | None = None) -> None:
         """Count the words of many unlabelled documents; those with an id wait for their labels."""
-        source = texts if isinstance(texts, Hashed) else as_buffers(texts)
+        source = texts if isinstance(texts, Hashed | Buffers) else as_buffers(texts)
         self.learn_many(source, LabelSets.unlabelled(source.documents), ids)
 
     def step_many(
@@ -490,22 +486,13 @@ class Clasher(HashedModel):
         self, texts: Any, labels: Any, ids: Sequence[Id | None] | None
     ) -> tuple[Hashed | Buffers, LabelSets, Keys]:
         """Check documents, labels and ids before anything is learnt: all or nothing."""
-        sets = LabelSets.of(labels)
         source = texts if isinstance(texts, Hashed | Buffers) else as_buffers(texts)
-        if source.documents != len(sets):
-            raise LabelError(
-                f"every document needs an entry of labels, None where it has none. "
-                f"Got {source.documents} documents and {len(sets)} entries of labels."
-            )
+        sets = LabelSets.of(labels, source.documents)
         return source, self._with_room(sets), late_labels.keys_of(ids, sets, self.settings.pending)
 
     def _with_room(self, sets: LabelSets) -> LabelSets:
         """Return the label sets; refuse them if they do not fit into ``max_labels``."""
-        if self.settings.on_full == "evict":
-            self._index.check_documents(sets)
-        else:
-            self._index.check(sets)
-        return sets
+        return self._index.check(sets, evicting=self.settings.on_full == "evict")
 
     def _steps(
         self, source: Hashed | Buffers, sets: LabelSets, keys: Keys, predicting: bool

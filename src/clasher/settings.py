@@ -22,13 +22,11 @@ from clasher.text.analyzer import Analyzer, Tokenizer, analyzer_for
 
 P = ParamSpec("P")
 
-GIVEN = "given"
-"""The weighting of documents that come with their weights."""
-MEASURES = {name: of.measure for name, of in WEIGHTINGS.items() if of.measure != NO_MEASURE}
-"""Weightings that use labels (section 3.6), and their numbers."""
+GIVEN = "given"  # the weighting of documents that come with their weights
 WITH_IDF = tuple(name for name, of in WEIGHTINGS.items() if of.idf)
+# Weightings that use labels (section 3.6), and their numbers.
+MEASURES = {name: of.measure for name, of in WEIGHTINGS.items() if of.measure != NO_MEASURE}
 PAPER = {"tf": "count", "norm": "none", "threshold": 0.5, "at_least_one": False}
-"""The paper's settings: raw counts, no length normalisation, θ = 0.5."""
 
 
 class Declared(NamedTuple):

@@ -240,6 +240,16 @@ def test_with_tfidf_the_document_is_weighed_as_of_today():
     assert 0.001 < left < 0.1
 
 
+def test_a_label_whose_documents_are_unlearnt_is_not_ahead_of_the_stream():
+    model = a_model()
+    for text, label in (("oil prices", "oil"), ("gold mine", "gold"), ("wheat corn", "grain")):
+        model.learn(text, {label})
+    assert model.unseen == {"oil": 2, "gold": 1, "grain": 0}
+    model.unlearn("wheat corn", {"grain"})
+    model.unlearn("oil prices", {"oil"})
+    assert model.unseen == {"oil": 0, "gold": 0, "grain": 0}
+
+
 @every_rule
 def test_unlearning_what_was_not_learnt_is_refused(rule):
     model = taught(rule)

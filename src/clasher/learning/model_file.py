@@ -16,6 +16,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -225,8 +226,4 @@ def reduced(model: Any, **options: Any) -> tuple[Any, ...]:
                 f"name in {tokenizer.__module__}; define it as a function at the top of a module, "
                 f"or save the model and read it with {owner}.load(…, tokenizer=…)"
             )
-    return _restored, (kind, packed(model), {"tokenizer": tokenizer, **options})
-
-
-def _restored(kind: Any, content: bytes, options: dict[str, Any]) -> Any:
-    return unpacked(content, kind.load, **options)
+    return partial(unpacked, tokenizer=tokenizer, **options), (packed(model), kind.load)

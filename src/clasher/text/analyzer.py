@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
@@ -10,7 +9,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from clasher.errors import MissingExtraError, SettingError, is_integer
+from clasher.errors import MissingExtraError, SettingError, is_integer, nearest
 
 LONGEST_GRAM = 10
 MOST_PAIRED = 1000  # the largest setting of ``pairs``
@@ -87,13 +86,12 @@ class Analyzer:
     features: bool = False
 
     def __post_init__(self) -> None:
-        if not is_integer(self.min_length, 1, 1000):
-            raise _refusal("min_length", "an integer from 1 to 1000", self.min_length)
+        for name, least, most in (("min_length", 1, 1000), ("pairs", 0, MOST_PAIRED)):
+            if not is_integer(getattr(self, name), least, most):
+                raise _refusal(name, f"an integer from {least} to {most}", getattr(self, name))
         for name in ("strip_html", "strip_urls", "fold_numbers", "marks", "features"):
             if not isinstance(getattr(self, name), bool):
                 raise _refusal(name, "True or False", getattr(self, name))
-        if not is_integer(self.pairs, 0, MOST_PAIRED):
-            raise _refusal("pairs", f"an integer from 0 to {MOST_PAIRED}", self.pairs)
         if self.char_ngrams is not None and not _is_range(self.char_ngrams, 2):
             must_be = f"None or two integers from 2 to {LONGEST_GRAM} in order"
             raise _refusal("char_ngrams", must_be, self.char_ngrams)
@@ -189,8 +187,8 @@ def stemmer_of(language: str) -> Any:
 def _check_language(parameter: str, language: str, known: Iterable[str]) -> None:
     known = sorted(set(known))
     if language not in known:
-        near = difflib.get_close_matches(str(language), known, 1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        near = nearest(str(language), known)
+        hint = f" (did you mean {near!r}?)" if near else ""
         raise _refusal(parameter, f"one of {', '.join(known)}{hint}", language)
 
 

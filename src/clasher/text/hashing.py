@@ -123,7 +123,7 @@ def hash_features(hasher: Hasher, documents: Iterable[Mapping[Any, Any]]) -> Has
             "the model learns from text, not from features; make one for features with "
             "analyzer=Analyzer(features=True)"
         )
-    names: list[bytes] = []
+    names: list[str] = []
     values: list[float] = []
     ends = [0]
     for number, document in enumerate(documents):
@@ -142,18 +142,15 @@ def hash_features(hasher: Hasher, documents: Iterable[Mapping[Any, Any]]) -> Has
                 must_be = "a number of 32 bits at most, and finite"
                 raise _bad_feature(number, name, must_be, repr(value))
             if count and not math.isnan(count):
-                names.append(str(name).encode("utf-8", "surrogatepass"))
+                names.append(str(name))
                 values.append(count)
         ends.append(len(names))
-    indptr = np.array(ends, np.int64)
-    sizes = np.array([len(name) for name in names], np.int64)
-    stops = np.cumsum(sizes)
-    data, keys = np.frombuffer(b"".join(names), np.uint8), np.empty(len(names), np.uint64)
-    as_they_are = tokens.letters(lower=False, fold_numbers=False)
-    scan.hash_texts(data, stops - sizes, stops, as_they_are, hasher.initial, keys)
-    numbers = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    data, offsets = texts = as_buffers(names)
+    keys = tokens.hash_each(texts, tokens.letters(lower=False, fold_numbers=False), hasher.initial)
+    numbers = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
     order = np.lexsort((keys, numbers))  # features may come in any order
-    words = scan.Words(indptr, keys[order], (stops - sizes)[order], stops[order], data)
+    indptr = np.array(ends, np.int64)
+    words = scan.Words(indptr, keys[order], offsets[:-1][order], offsets[1:][order], data)
     return hasher.fold(words, np.array(values, np.float32)[order])
 
 

@@ -31,8 +31,7 @@ from clasher.kernels.hashing import drop_known, insert, recall, remember
 from clasher.kernels.markup import ENDS, Entities, strip_addresses, strip_markup
 from clasher.text.analyzer import Analyzer, name_of, stemmer_of
 
-MARKS = "!?՜՞؟‼‽⁇⁈⁉！？"
-"""Question and exclamation marks."""
+MARKS = "!?՜՞؟‼‽⁇⁈⁉！？"  # of questions and exclamations
 
 
 @functools.cache
@@ -114,13 +113,7 @@ def as_buffers(texts: Any) -> Buffers:
 def arrow_chunks(values: Any) -> list[pa.Array] | None:
     """Return the chunks of an Arrow column; None if it must be read as Python objects."""
     try:
-        if isinstance(values, pa.Array):
-            chunks = [values]
-        elif isinstance(values, pa.ChunkedArray):
-            chunks = values.chunks
-        elif isinstance(values, pa.Table):
-            chunks = values.to_struct_array().chunks
-        elif hasattr(values, "__arrow_c_stream__"):
+        if hasattr(values, "__arrow_c_stream__"):
             chunks = pa.chunked_array(values).chunks
         elif hasattr(values, "__arrow_c_array__"):
             chunks = [pa.array(values)]
@@ -212,7 +205,7 @@ class Analysis:
         self._stopped: Keys | None = None
         if analyzer.stopped:  # whole, and cut like text
             texts = as_buffers(analyzer.stopped)
-            whole = _hash_each(texts, self.letters, initial)
+            whole = hash_each(texts, self.letters, initial)
             self._stopped, _ = key_table(np.concatenate([whole, self._scanned(texts).keys]))
         self._stems = None if analyzer.stemmer is None else Stems(analyzer.stemmer, initial)
 
@@ -260,7 +253,7 @@ class Analysis:
         """Return the words that the tokenizer finds."""
         tokenizer = self.analyzer.tokenizer
         assert tokenizer is not None
-        tokens: list[bytes] = []
+        tokens: list[str] = []
         indptr = np.zeros(texts.documents + 1, np.int64)
         for document, (start, stop) in enumerate(pairwise(texts.offsets)):
             for token in tokenizer(decoded(texts.data[start:stop].tobytes())):
@@ -268,14 +261,12 @@ class Analysis:
                     must = f"the tokenizer {name_of(tokenizer)} must give words as text (str)"
                     raise TextError(f"{must}. Got {type(token).__name__} instead.")
                 if token:
-                    tokens.append(token.encode("utf-8", "surrogatepass"))
+                    tokens.append(f"{token} ")  # the blank separates words in n-grams
             indptr[document + 1] = len(tokens)
-        sizes = np.array([len(token) for token in tokens], np.int64)
-        stops = np.cumsum(sizes + 1) - 1
-        data = np.frombuffer(b" ".join(tokens), np.uint8)  # the blank separates words in n-grams
-        keys = np.empty(len(tokens), np.uint64)
-        scan.hash_texts(data, stops - sizes, stops, self.letters, self.initial, keys)
-        return scan.Words(indptr, keys, stops - sizes, stops, data)
+        data, offsets = as_buffers(tokens)
+        starts, stops, keys = offsets[:-1], offsets[1:] - 1, np.empty(len(tokens), np.uint64)
+        scan.hash_texts(data, starts, stops, self.letters, self.initial, keys)
+        return scan.Words(indptr, keys, starts, stops, data)
 
 
 class Stems:
@@ -304,12 +295,13 @@ class Stems:
             given = _lowered(written, lower)
             stems = self._stemmer.stemWords([SURROGATES.sub("", word) for word in given])
             texts = as_buffers([stem or word for stem, word in zip(stems, given, strict=True)])
-            keys = _hash_each(texts, lower, self._initial)
+            keys = hash_each(texts, lower, self._initial)
             words.keys[missing] = keys[which]
             remember(self._table, self._stems, new, keys)
 
 
-def _hash_each(texts: Buffers, lower: npt.NDArray[np.uint32], initial: np.uint64) -> Keys:
+def hash_each(texts: Buffers, lower: npt.NDArray[np.uint32], initial: np.uint64) -> Keys:
+    """Hash each text as a whole."""
     keys = np.empty(texts.documents, np.uint64)
     scan.hash_texts(texts.data, texts.offsets[:-1], texts.offsets[1:], lower, initial, keys)
     return keys
@@ -358,7 +350,7 @@ def entities() -> Entities:
     """Return the named characters of HTML, as the kernels read them."""
     names, values = zip(*sorted(html.entities.html5.items()), strict=True)
     texts, named = as_buffers(values), as_buffers(names)
-    keys = _hash_each(named, letters(lower=False, fold_numbers=False), np.uint64(0))
+    keys = hash_each(named, letters(lower=False, fold_numbers=False), np.uint64(0))
     table, places = key_table(keys)
     starts, stops = np.zeros(len(table), np.int64), np.zeros(len(table), np.int64)
     starts[places], stops[places] = texts.offsets[:-1], texts.offsets[1:]

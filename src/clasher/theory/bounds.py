@@ -7,20 +7,11 @@ from typing import ClassVar, Self
 
 from clasher.errors import SettingError, is_integer, is_number
 
-LEAST_CONFIDENCE = 0.7
-"""Theorem 1 holds with probability 1 − 3δ for δ < 0.1."""
-
-MOST_DOUBT = 0.3
-"""Lemma 2 assumes δ̄ < 0.1, but its proof only needs δ̄/(3n_t) < 0.1, as in Theorem 1."""
-
-SKETCH = 1.0 - math.exp(-1.0)
-"""The probability of Lemma 1."""
-
-STEEPEST = 0.648
-"""ln²(1 + t) ≤ 0.648 t for every t ≥ 0; they meet near t = 3.9."""
-
-SMALLEST = 1e-12
-"""The smallest error that floats can handle."""
+LEAST_CONFIDENCE = 0.7  # Theorem 1 holds with probability 1 − 3δ for δ < 0.1
+MOST_DOUBT = 0.3  # Lemma 2 assumes δ̄ < 0.1; its proof only needs δ̄/(3n_t) < 0.1, as in Theorem 1
+SKETCH = 1.0 - math.exp(-1.0)  # the probability of Lemma 1
+STEEPEST = 0.648  # ln²(1 + t) ≤ 0.648 t for every t ≥ 0; they meet near t = 3.9
+SMALLEST = 1e-12  # the smallest error that floats can handle
 
 Limits = tuple[float] | tuple[float, float]
 
