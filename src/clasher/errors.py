@@ -24,11 +24,10 @@
 Each message says what is wrong, where, and what to do about it.
 """
 
-from __future__ import annotations
-
 import difflib
 import math
 from collections.abc import Iterable
+from typing import Self
 
 
 class ClasherError(Exception):
@@ -39,7 +38,7 @@ class SettingError(ClasherError, ValueError):
     """A parameter is unknown or has a bad value."""
 
     @classmethod
-    def of(cls, parameter: str, must_be: str, got: object, owner: str = "Clasher") -> SettingError:
+    def of(cls, parameter: str, must_be: str, got: object, owner: str = "Clasher") -> Self:
         """Build the sentence used for every parameter."""
         who = f"The {parameter!r} parameter of {owner}"
         return cls(f"{who} must be {must_be}. Got {got!r} instead.")
@@ -145,12 +144,12 @@ class MissingExtraError(ClasherError, ImportError):
     """An optional library is missing or too old."""
 
     @classmethod
-    def of(cls, what: str, extra: str) -> MissingExtraError:
+    def of(cls, what: str, extra: str) -> Self:
         """Say what needs which extra."""
         return cls(f"{what} needs an optional library: pip install 'clasher[{extra}]'")
 
     @classmethod
-    def too_old(cls, library: str, found: str, needed: str, extra: str) -> MissingExtraError:
+    def too_old(cls, library: str, found: str, needed: str, extra: str) -> Self:
         """Say which version of a library is needed."""
         remedy = f"pip install --upgrade 'clasher[{extra}]'"
         return cls(f"{library} {found} is too old, {needed} is needed: {remedy}")

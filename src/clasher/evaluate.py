@@ -238,11 +238,13 @@ class _Run:
     def finish(self, interrupted: bool) -> Evaluation:
         if self.documents and (not self.curve or self.curve[-1].documents < self.documents):
             self._add_point()
+        before = [(0, 0.0), *((point.documents, point.seconds) for point in self.curve)]
+        curve = [_since(point, *start) for point, start in zip(self.curve, before, strict=False)]
         return Evaluation(
             **asdict(self.metrics.figures()), **self._totals(), interrupted=interrupted,
             taught=self.taught, label_probability=self.probability, every=self.every,
             window=self.panes, clasher=__version__, settings=self.model.settings.to_dict(),
-            curve=self.curve, per_label=self.metrics.per_label(), alarms=self._alarms(),
+            curve=curve, per_label=self.metrics.per_label(), alarms=self._alarms(),
         )  # fmt: skip
 
     def _alarms(self) -> list[Alarm]:
@@ -261,19 +263,15 @@ class _Run:
 
     def _add_point(self) -> None:
         cumulative, window = self.metrics.figures(), self.window.measures().figures()
-        point = Point(**self._totals(), cumulative=cumulative, window=window)
-        self.curve.append(_since(point, self.curve[-1] if self.curve else None))
+        self.curve.append(Point(**self._totals(), cumulative=cumulative, window=window))
         if len(self.curve) == MAX_POINTS:
-            kept = self.curve[1::2]
-            self.curve = [_since(*pair) for pair in zip(kept, [None, *kept], strict=False)]
+            self.curve = self.curve[1::2]
             self.stride *= 2
 
 
-def _since(point: Point, before: Point | None) -> Point:
-    """Set the speed of a point to that since the point before."""
-    documents, seconds = point.documents, point.seconds
-    if before is not None:
-        documents, seconds = documents - before.documents, seconds - before.seconds
+def _since(point: Point, documents: int, seconds: float) -> Point:
+    """Set the speed of a point to that since the point before, after these documents."""
+    documents, seconds = point.documents - documents, point.seconds - seconds
     return replace(point, documents_per_second=documents / seconds if seconds > 0 else 0.0)
 
 

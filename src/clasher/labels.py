@@ -7,7 +7,7 @@ as a Python iterable of these, or as an Arrow, pandas or polars column of lists 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, TypeAlias, overload
 
 import numpy as np
@@ -129,9 +129,6 @@ class LabelSets(Sequence[set[str]]):
         index = range(len(self))[index]
         inside = slice(int(self.indptr[index]), int(self.indptr[index + 1]))
         return {self.names[i] for i in self.ids[inside][self.yes[inside]]}
-
-    def __iter__(self) -> Iterator[set[str]]:
-        return (self[i] for i in range(len(self)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or isinstance(other, str):

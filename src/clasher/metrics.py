@@ -10,8 +10,6 @@ A *macro* average is the mean of a measure over labels, a *micro* average is the
 summed counts. A ratio with a zero denominator is 0.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
@@ -67,11 +65,11 @@ def _ratios(measure: tuple[int, int, int], counts: IntArray) -> FloatArray:
     return np.asarray(np.divide(above, below, out=np.zeros(len(above)), where=below > 0))
 
 
-def _micro(measure: tuple[int, int, int], measures: Measures) -> float:
+def _micro(measure: tuple[int, int, int], measures: Any) -> float:
     return float(_ratios(measure, measures.counts.sum(axis=1, keepdims=True))[0])
 
 
-def _macro(measure: tuple[int, int, int], measures: Measures) -> float:
+def _macro(measure: tuple[int, int, int], measures: Any) -> float:
     values = _ratios(measure, measures._named)[measures._seen()]
     return float(values.mean()) if len(values) else 0.0
 

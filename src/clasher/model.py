@@ -5,8 +5,6 @@ Line 1 sets up the components (``Clasher._set_up``), line 2 takes the documents 
 documents are in ``kernels/clash.py``.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -85,7 +83,7 @@ class Clasher(HashedModel):
         self._set_up(given, memory.allocate(given))
 
     @classmethod
-    def paper(cls, mode: int = 1, **settings: Any) -> Clasher:
+    def paper(cls, mode: int = 1, **settings: Any) -> Self:
         """Return a model with the paper's settings: raw counts, no length normalisation, θ = 0.5.
 
         ``mode`` 1 adds every document to the prototypes of its labels (Algorithm 5), ``mode`` 2
@@ -472,7 +470,7 @@ class Clasher(HashedModel):
         model_file.save(path, self.settings, names, self._state, self.alarms, durable)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None) -> Clasher:
+    def load(cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None) -> Self:
         """Read a model file; learning continues where it stopped.
 
         A file holds only the name of a ``tokenizer`` of your own: pass the function again.

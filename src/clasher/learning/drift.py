@@ -6,11 +6,9 @@ form a record: a row of blocks, oldest first; blocks that are not filled yet hav
 ``EVERY`` labelled documents, however the stream is cut, a detector compares parts of each record.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -76,7 +74,7 @@ class Alarm:
         return asdict(self) | {"gained": list(self.gained), "lost": list(self.lost)}
 
     @classmethod
-    def of(cls, values: dict[str, Any]) -> Alarm:
+    def of(cls, values: dict[str, Any]) -> Self:
         """Read what ``to_dict`` returned."""
         words = {name: tuple(values[name]) for name in ("gained", "lost")}
         return cls(**(values | words))

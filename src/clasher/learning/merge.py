@@ -6,11 +6,10 @@ each weight; the perceptron has none and uses the documents of the label). Posit
 count as if the other stream came after this one.
 """
 
-from __future__ import annotations
-
+import operator
 from dataclasses import fields
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -43,13 +42,12 @@ class Sketch(NamedTuple):
     frequencies: Floats
 
     @classmethod
-    def of(cls, state: State) -> Sketch:
+    def of(cls, state: State) -> Self:
         faded = float(state.clock[FADED])
         return cls(int(state.totals[DOCUMENTS]), faded, state.frequencies.copy())
 
-    def plus(self, other: Sketch) -> Sketch:
-        faded, frequencies = self.faded + other.faded, self.frequencies + other.frequencies
-        return Sketch(self.documents + other.documents, faded, frequencies)
+    def plus(self, other: Self) -> Self:
+        return type(self)(*map(operator.add, self, other))
 
     def put_into(self, state: State) -> None:
         state.totals[DOCUMENTS] = self.documents

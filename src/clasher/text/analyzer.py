@@ -1,13 +1,11 @@
 """The settings of text analysis, and the optional libraries of stop words and stemmers."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 from clasher.errors import MissingExtraError, SettingError, is_integer, nearest
 
@@ -104,7 +102,7 @@ class Analyzer:
             name_of(self.tokenizer)
 
     @classmethod
-    def rich(cls, **changes: Any) -> Analyzer:
+    def rich(cls, **changes: Any) -> Self:
         """Return the analyzer that the margin rule has by default.
 
         >>> Analyzer.rich(stemmer="english") == Analyzer(
@@ -140,7 +138,7 @@ class Analyzer:
         return values
 
     @classmethod
-    def of(cls, given: dict[str, Any], tokenizer: Tokenizer | None = None) -> Analyzer:
+    def of(cls, given: dict[str, Any], tokenizer: Tokenizer | None = None) -> Self:
         """Make an analyzer from plain values and, if it has one, the tokenizer."""
         lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
         return cls(**{**given, **lists, "tokenizer": tokenizer})

@@ -9,8 +9,6 @@ surrogates and bytes that are not UTF-8. The words of a batch are arrays, which 
 in place.
 """
 
-from __future__ import annotations
-
 import functools
 import html.entities
 import json
@@ -19,7 +17,7 @@ import threading
 from collections.abc import Iterable
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -88,9 +86,9 @@ class Buffers(NamedTuple):
         """The number of documents."""
         return len(self.offsets) - 1
 
-    def part(self, start: int, stop: int) -> Buffers:
+    def part(self, start: int, stop: int) -> Self:
         """Return documents ``start`` to ``stop`` without copying their text."""
-        return Buffers(self.data, self.offsets[start : stop + 1])
+        return self._replace(offsets=self.offsets[start : stop + 1])
 
 
 def as_buffers(texts: Any) -> Buffers:

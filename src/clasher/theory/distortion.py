@@ -5,14 +5,12 @@ documents: the signed counts of Algorithm 2, the frequencies and IDF of Algorith
 documents as the model does: a pair of words counts ½, and the margin rule weighs first words more.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +54,7 @@ class Vectors(NamedTuple):
             dense[self.columns[rows[left]]] = 0.0
         return found
 
-    def weighed(self, idf: Floats | None, log_tf: bool, lead: bool = False) -> Vectors:
+    def weighed(self, idf: Floats | None, log_tf: bool, lead: bool = False) -> Self:
         """Weigh signed counts as a model does; ``idf`` has a value per column."""
         weights = self.values
         if log_tf:
@@ -127,7 +125,7 @@ class Sample:
         self.pairs = np.stack([first, other], axis=1)
 
     @classmethod
-    def of(cls, texts: Iterable[str], settings: Settings) -> Sample:
+    def of(cls, texts: Iterable[str], settings: Settings) -> Self:
         """Make a sample that weighs documents as a model with these settings.
 
         A weighting that uses labels is measured as TF-IDF if it has an IDF, else as TF.

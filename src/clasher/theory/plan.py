@@ -4,11 +4,9 @@ A result is a guarantee only if its premises hold for the planned model. Otherwi
 which premise fails.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -79,6 +77,47 @@ class Size:
 
 
 @dataclass(frozen=True)
+class Premises:
+    """Why results do not cover a model, or None if they do."""
+
+    plain: str | None  # Theorem 1, Eq. 8: a document's vector is a linear map of its counts (TF)
+    moments: str | None  # second moments: the same, or TF-IDF with a known rarity of words
+    counts: str | None  # Theorem 2: words are counted in hashed buckets
+    idf: str | None  # Lemma 1, Eq. 22: ‖f‖ is known, and no frequency fades below 1
+    regions: str | None  # decisions: Euclidean regions, prototypes are means of linear vectors
+    lemma_2: str  # needs Eq. 6 for prototypes, which are unknown before learning
+
+    @classmethod
+    def of(cls, settings: Settings, sample: Sample | None) -> Self:
+        setting = settings.for_kernels()
+        linear = given = None
+        if settings.weighting == GIVEN:
+            linear = given = "documents come with weights, no word is hashed"
+        elif settings.weighting in MEASURES:
+            linear = f"{settings.weighting} weighs words by their labels"
+        elif setting.log_tf:
+            linear = "tf=log takes logarithms, which are not linear"
+        elif setting.lead:
+            linear = "the margin rule weighs the first words more"
+        plain = linear or ("it covers TF, not TF-IDF" if setting.idf else None)
+        idf: str | None = given or NO_IDF
+        if setting.idf:
+            idf = NO_SAMPLE if sample is None else None
+            if settings.forgets:
+                idf = "half_life and detectors let frequencies fade"
+        moments = linear or (idf if setting.idf else None)
+        regions = plain
+        if plain is None and settings.similarity != "euclidean":
+            regions = "it covers Euclidean regions, not cosines"
+        elif plain is None and settings.norm != "none":
+            regions = "norm=l2 divides by lengths, which is not linear"
+        elif plain is None and settings.rule != "centroid":
+            regions = f"it covers means of documents, not the {settings.rule} rule"
+        lemma_2 = regions or "Eq. 6 for prototypes: unknown before learning"
+        return cls(plain, moments, given, idf, regions, lemma_2)
+
+
+@dataclass(frozen=True)
 class Planner:
     """Plan the size of a model.
 
@@ -119,11 +158,9 @@ class Planner:
 
     def fitting(self, limit: int) -> int:
         """Return the largest power of two whose model takes at most ``limit`` bytes."""
-        dimensions = MOST_DIMENSIONS
-        while dimensions > 1 and self.nbytes(dimensions) > limit:
-            dimensions //= 2
-        if dimensions > 1:
-            return dimensions
+        for power in range(MOST_DIMENSIONS.bit_length() - 1, 0, -1):
+            if self.nbytes(1 << power) <= limit:
+                return 1 << power
         raise SettingError(
             f"{limit:,} bytes are too few for a model of {self.settings.max_labels:,} labels: 2 "
             f"dimensions take {self.nbytes(2):,}; allow more memory or fewer labels"
@@ -303,44 +340,3 @@ class Planner:
             words, total = self.sample.frequencies.tolist(), self.sample.total
             expected["idf"] = sum(Idf(m, total, f).expected for f in words) / max(1, len(words))
         return expected
-
-
-@dataclass(frozen=True)
-class Premises:
-    """Why results do not cover a model, or None if they do."""
-
-    plain: str | None  # Theorem 1, Eq. 8: a document's vector is a linear map of its counts (TF)
-    moments: str | None  # second moments: the same, or TF-IDF with a known rarity of words
-    counts: str | None  # Theorem 2: words are counted in hashed buckets
-    idf: str | None  # Lemma 1, Eq. 22: ‖f‖ is known, and no frequency fades below 1
-    regions: str | None  # decisions: Euclidean regions, prototypes are means of linear vectors
-    lemma_2: str  # needs Eq. 6 for prototypes, which are unknown before learning
-
-    @classmethod
-    def of(cls, settings: Settings, sample: Sample | None) -> Premises:
-        setting = settings.for_kernels()
-        linear = given = None
-        if settings.weighting == GIVEN:
-            linear = given = "documents come with weights, no word is hashed"
-        elif settings.weighting in MEASURES:
-            linear = f"{settings.weighting} weighs words by their labels"
-        elif setting.log_tf:
-            linear = "tf=log takes logarithms, which are not linear"
-        elif setting.lead:
-            linear = "the margin rule weighs the first words more"
-        plain = linear or ("it covers TF, not TF-IDF" if setting.idf else None)
-        idf: str | None = given or NO_IDF
-        if setting.idf:
-            idf = NO_SAMPLE if sample is None else None
-            if settings.forgets:
-                idf = "half_life and detectors let frequencies fade"
-        moments = linear or (idf if setting.idf else None)
-        regions = plain
-        if plain is None and settings.similarity != "euclidean":
-            regions = "it covers Euclidean regions, not cosines"
-        elif plain is None and settings.norm != "none":
-            regions = "norm=l2 divides by lengths, which is not linear"
-        elif plain is None and settings.rule != "centroid":
-            regions = f"it covers means of documents, not the {settings.rule} rule"
-        lemma_2 = regions or "Eq. 6 for prototypes: unknown before learning"
-        return cls(plain, moments, given, idf, regions, lemma_2)
