@@ -8,6 +8,7 @@ as a Python iterable of these, or as an Arrow, pandas or polars column of lists 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import repeat
 from typing import Any, TypeAlias, overload
 
 import numpy as np
@@ -315,34 +316,30 @@ def _read_objects(labels: Iterable[Any]) -> LabelSets:
     indptr = [0]
     known: list[int] = []
     for document, entry in enumerate(labels):
+        states: Iterable[tuple[Any, Any]] = ()
         if isinstance(entry, Mapping):
-            known.append(PARTIAL)
-            for name, state in entry.items():
-                if state is not True and state is not False:
-                    raise LabelError(
-                        f"document {document}: label {name!r} must be True or False, "
-                        f"leave unknown labels out. Got {state!r} instead."
-                    )
-                yes.append(state)
-            names: Iterable[Any] = entry
-        elif entry is None:
-            known.append(UNLABELLED)
-            names = ()
-        elif isinstance(entry, str | bytes) or not isinstance(entry, Iterable):
+            states = entry.items()
+        elif isinstance(entry, str | bytes) or not isinstance(entry, Iterable | None):
             raise LabelError(
                 f"document {document}: labels must be a set or list of text, a mapping label → "
                 f"bool, or None. Got {entry!r} instead"
                 + (f"; write {{{entry!r}}}." if isinstance(entry, str) else ".")
             )
-        else:
-            known.append(COMPLETE)
-            names = entry
-        for name in names:
+        elif entry is not None:
+            states = zip(entry, repeat(True), strict=False)
+        for name, state in states:
+            if state is not True and state is not False:
+                raise LabelError(
+                    f"document {document}: label {name!r} must be True or False, "
+                    f"leave unknown labels out. Got {state!r} instead."
+                )
             if not isinstance(name, str):
                 check_name(name, f"document {document}: ")
             ids.append(numbers.setdefault(name, len(numbers)))
-        yes.extend([True] * (len(ids) - len(yes)))
+            yes.append(state)
         indptr.append(len(ids))
+        partial = isinstance(entry, Mapping)
+        known.append(UNLABELLED if entry is None else PARTIAL if partial else COMPLETE)
     entries = np.array(ids, np.int32), np.array(indptr, np.int64), np.array(yes, np.bool_)
     return _canonical(list(numbers), *entries, np.array(known, np.uint8))
 

@@ -26,7 +26,6 @@ from clasher.errors import (
 from clasher.kernels.clash import predict_documents, step_documents, unlearn_document
 from clasher.kernels.classes import look_again
 from clasher.kernels.margin import probability
-from clasher.kernels.scan import vote
 from clasher.kernels.sketch import uncount
 from clasher.kernels.state import LABELLED, NOW, State
 from clasher.labels import LabelIndex, Labels, LabelSets
@@ -461,14 +460,6 @@ class Clasher(HashedModel):
     def __reduce__(self) -> tuple[Any, ...]:
         return *super().__reduce__(), {"pinned": set(self.pinned)}
 
-    def save(self, path: str | os.PathLike[str], *, durable: bool = True) -> None:
-        """Write the model to a file, whole or not at all; equal models give equal bytes.
-
-        Without ``durable`` the file may be lost in a power cut.
-        """
-        names = self._index.names
-        model_file.save(path, self.settings, names, self._state, self.alarms, durable)
-
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None) -> Self:
         """Read a model file; learning continues where it stopped.
@@ -530,8 +521,7 @@ class Clasher(HashedModel):
             *hashed.arrays, truth.known, truth.indptr, truth.ids, truth.yes,
             self._state, self._setting, work, predicting, indptr, ids,
         )  # fmt: skip
-        if self.settings.keeps_words:
-            vote(hashed.indptr, hashed.buckets, hashed.words, self._state)
+        self._vote(hashed)
         return LabelSets(self._names(), ids[: indptr[-1]], indptr)
 
     def _advance_full(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:

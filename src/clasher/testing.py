@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 from unittest import SkipTest
 
 import msgspec
@@ -28,7 +28,6 @@ from clasher.io.protocol import Caller, Chunk, Output, Party, Poison, Position, 
 
 POISON: Final = b"no \xff record"
 WAIT: Final = 0.05  # seconds given to a single read
-OpenSink: TypeAlias = Callable[[Position], Sink]
 
 _ME: Final = Caller("conformance")
 
@@ -39,6 +38,7 @@ class ConformanceError(AssertionError):
 
 class _Case:
     exempt: Mapping[str, str] = MappingProxyType({})  # checks that do not apply, with the reason
+    patience: float = 20.0  # seconds to wait for a server, or for records that must arrive
 
     def close(self) -> None:
         """Clean up after a check."""
@@ -52,7 +52,6 @@ class SourceCase(_Case, ABC):
     """
 
     can_resume: bool = True  # whether records can be read again: not from a pipe
-    patience: float = 20.0  # seconds to wait for records that must arrive
 
     @abstractmethod
     def source(self) -> Source:
@@ -144,20 +143,20 @@ def arrivals(chunks: Iterable[Chunk]) -> list[Arrival]:
     return found
 
 
-class Reader:
-    """Reads a source for a check."""
+class Opener:
+    """Opens sources or sinks for a check, and reads sources."""
 
-    def __init__(self, case: SourceCase, opened: ExitStack) -> None:
+    def __init__(self, case: Any, opened: ExitStack) -> None:
         self.case, self._opened = case, opened
 
-    def open(self, position: Position = None) -> Source:
+    def open(self, position: Position = None) -> Any:
         """Open the stream at a position, which goes through JSON as in a snapshot."""
-        source = self.case.source()
-        self._opened.callback(_close, source)
+        stream = self.case.sink() if isinstance(self.case, SinkCase) else self.case.source()
+        self._opened.callback(_close, stream)
         kept = msgspec.json.decode(msgspec.json.encode(position))
         _ensure(kept == position, f"JSON does not keep the position {position!r}")
-        self.retried(source.open, kept, _ME)
-        return source
+        self.retried(stream.open, kept, _ME)
+        return stream
 
     def chunks(self, source: Source, count: int, most: int = 100) -> list[Chunk]:
         """Read until ``count`` arrivals have come, and see that no more do."""
@@ -190,23 +189,15 @@ def _close(stream: Source | Sink) -> None:
         stream.close()
 
 
-def _open_sink(case: SinkCase, opened: ExitStack, position: Position) -> Sink:
-    sink = case.sink()
-    opened.callback(_close, sink)
-    sink.open(msgspec.json.decode(msgspec.json.encode(position)), _ME)
-    return sink
-
-
 def _check(check: Callable[..., None]) -> Callable[[Any, Any], None]:
-    """Give a check a reader or an opener, and close what it opens; skip it if exempt."""
+    """Give a check an opener, and close what it opens; skip it if exempt."""
 
     @functools.wraps(check)
     def run(self: Any, case: Any) -> None:
         if check.__name__ in case.exempt:
             raise SkipTest(case.exempt[check.__name__])
         with ExitStack() as opened:
-            open_sink = functools.partial(_open_sink, case, opened)
-            check(self, case, open_sink if isinstance(case, SinkCase) else Reader(case, opened))
+            check(self, case, Opener(case, opened))
 
     del run.__wrapped__  # pytest would ask for the helper
     return run
@@ -222,7 +213,7 @@ def _checks(kind: type) -> type:
 class SourceChecks:
     """The checks of a source. Subclass it in pytest and define the fixture ``case``."""
 
-    def test_reads_every_record_in_order(self, case: SourceCase, reader: Reader) -> None:
+    def test_reads_every_record_in_order(self, case: SourceCase, reader: Opener) -> None:
         """Every record arrives once, in the same order however reads are cut."""
         filled = _fill(case, 7)
         source = reader.open()
@@ -243,13 +234,13 @@ class SourceChecks:
                 _ensure_same(first, reader.all(again, len(first), most), f"reads of {most}")
                 again.close()
 
-    def test_delivers_no_more_than_asked_for(self, case: SourceCase, reader: Reader) -> None:
+    def test_delivers_no_more_than_asked_for(self, case: SourceCase, reader: Opener) -> None:
         """``read`` returns ``most`` arrivals or fewer."""
         _fill(case, 7)
         for chunk in reader.chunks(reader.open(), 5, most=2):
             _ensure(len(chunk) <= 2, f"read(2) returned {len(chunk)} arrivals")
 
-    def test_resumes_exactly_after_any_position(self, case: SourceCase, reader: Reader) -> None:
+    def test_resumes_exactly_after_any_position(self, case: SourceCase, reader: Opener) -> None:
         """A source opened at the position of a chunk delivers all that follows it, and no more."""
         _fill(case, 7)
         source = reader.open()
@@ -266,7 +257,7 @@ class SourceChecks:
                 source.close()
                 _ensure_same(whole[read:], rest, f"reading on after {chunk.position!r}")
 
-    def test_restart_loses_and_repeats_nothing(self, case: SourceCase, reader: Reader) -> None:
+    def test_restart_loses_and_repeats_nothing(self, case: SourceCase, reader: Opener) -> None:
         """A run killed at any step of a snapshot learns each record once in the end."""
         _skip_unless(case.can_resume, "the stream cannot be read again")
         filled = _fill(case, 12)
@@ -275,7 +266,7 @@ class SourceChecks:
         whole = learnt == all_12 if filled else len(set(learnt)) == len(learnt) >= 5
         _ensure(whole, f"after restarts, the records were learnt as {learnt}")
 
-    def test_delivers_what_arrives_later(self, case: SourceCase, reader: Reader) -> None:
+    def test_delivers_what_arrives_later(self, case: SourceCase, reader: Opener) -> None:
         """A stream without end delivers records that arrive after it was read."""
         _require(case.put, records(2))
         source = reader.open()
@@ -286,7 +277,7 @@ class SourceChecks:
         later = [one.id for one in reader.all(source, 2)]
         _ensure(later == ["r2", "r3"], f"r2 and r3 arrived later and became {later}")
 
-    def test_reports_poison_and_goes_on(self, case: SourceCase, reader: Reader) -> None:
+    def test_reports_poison_and_goes_on(self, case: SourceCase, reader: Opener) -> None:
         """Bytes that are no record are reported with their place, and the stream goes on."""
         good = records(4)
         _require(case.put, [*good[:2], POISON, *good[2:]])
@@ -308,7 +299,7 @@ class SourceChecks:
             rest = reader.all(reader.open(chunks[at].position), 2)
             _ensure_same(arrivals(chunks[at + 1 :]), rest, "reading on after a bad record")
 
-    def test_refuses_a_position_that_is_gone(self, case: SourceCase, reader: Reader) -> None:
+    def test_refuses_a_position_that_is_gone(self, case: SourceCase, reader: Opener) -> None:
         """Records deleted before they were read are an error, not skipped."""
         _fill(case, 7)
         source = reader.open()
@@ -324,7 +315,7 @@ class SourceChecks:
             return
         raise ConformanceError(f"records are gone after {position!r}, and {found} came")
 
-    def test_knows_its_stream_again(self, case: SourceCase, reader: Reader) -> None:
+    def test_knows_its_stream_again(self, case: SourceCase, reader: Opener) -> None:
         """``same`` accepts the identity of this stream and refuses that of another one."""
         _fill(case, 5)
         identity = case.source().identity()
@@ -336,7 +327,7 @@ class SourceChecks:
         if _attempt(case.replace):
             _ensure(not case.source().same(identity), "another stream is taken for this one")
 
-    def test_closes_more_than_once(self, case: SourceCase, reader: Reader) -> None:
+    def test_closes_more_than_once(self, case: SourceCase, reader: Opener) -> None:
         """``close`` may be called before ``open``, twice, and ``open`` may follow."""
         _fill(case, 5)
         _without_error(case.source().close, "close before open")
@@ -348,7 +339,7 @@ class SourceChecks:
         if case.can_resume:
             _ensure(bool(reader.all(source, 1)), "nothing comes after close and open")
 
-    def test_commits_in_two_phases(self, case: SourceCase, reader: Reader) -> None:
+    def test_commits_in_two_phases(self, case: SourceCase, reader: Opener) -> None:
         """A party counts commits, takes one that is repeated, and refuses one out of order."""
         filled = _fill(case, 5)
         source = reader.open()
@@ -358,7 +349,7 @@ class SourceChecks:
         _check_party(source.party, chunks[-1].position, reader.retried)
 
 
-def _learnt_with_crashes(case: SourceCase, reader: Reader) -> list[Any]:
+def _learnt_with_crashes(case: SourceCase, reader: Opener) -> list[Any]:
     """Learn as ``clasher run`` does, with snapshots in two phases; crash at each of their steps.
 
     What follows a crash must not depend on its step. Return the ids in the end.
@@ -393,7 +384,7 @@ def _learnt_with_crashes(case: SourceCase, reader: Reader) -> list[Any]:
     return saved[2]
 
 
-def _two_records(reader: Reader, source: Source) -> list[Chunk]:
+def _two_records(reader: Opener, source: Source) -> list[Chunk]:
     found: list[Chunk] = []
     until, left = time.monotonic() + reader.case.patience, 2
     while left > 0 and not source.is_over and time.monotonic() < until:
@@ -410,22 +401,22 @@ def _two_records(reader: Reader, source: Source) -> list[Chunk]:
 class SinkChecks:
     """The checks of a sink. Subclass it in pytest and define the fixture ``case``."""
 
-    def test_shows_outputs_in_order(self, case: SinkCase, open_sink: OpenSink) -> None:
+    def test_shows_outputs_in_order(self, case: SinkCase, opener: Opener) -> None:
         """Outputs are visible after ``flush``, or with the commit, in the order written."""
-        sink = open_sink(None)
+        sink = opener.open()
         for start in (0, 3):
             sink.write(_outputs(3, start))
         _finish(sink, 1)
         _ensure_outputs(case, 6)
 
-    def test_restart_repeats_nothing(self, case: SinkCase, open_sink: OpenSink) -> None:
+    def test_restart_repeats_nothing(self, case: SinkCase, opener: Opener) -> None:
         """Outputs after the position of a snapshot are written again, and appear once."""
-        sink = open_sink(None)
+        sink = opener.open()
         sink.write(_outputs(3))
         position = _finish(sink, 1)
         sink.write(_outputs(2, 3))  # no snapshot knows of these
         sink.flush()
-        sink = open_sink(position)
+        sink = opener.open(position)
         if sink.party is not None:
             _ensure_committed(1, sink.party.committed(_ME), "after commit 1")
         sink.write(_outputs(3, 3))
@@ -436,27 +427,27 @@ class SinkChecks:
             found = list(dict.fromkeys(case.outputs()))
             _ensure(found == [one.value for one in _outputs(6)], f"6 outputs became {len(found)}")
 
-    def test_hides_outputs_until_the_commit(self, case: SinkCase, open_sink: OpenSink) -> None:
+    def test_hides_outputs_until_the_commit(self, case: SinkCase, opener: Opener) -> None:
         """What a party wrote appears with its commit, and never without."""
-        sink = open_sink(None)
+        sink = opener.open()
         if sink.party is None:
             raise SkipTest("the sink is no party")
         sink.write(_outputs(3))
         position = sink.flush()
         _ensure_outputs(case, 0)
-        sink = open_sink(None)  # the snapshot did not count
+        sink = opener.open()  # the snapshot did not count
         assert sink.party is not None
         _ensure_committed(0, sink.party.committed(_ME), "before any commit")
         _ensure_outputs(case, 0)
         sink.write(_outputs(3))
         position = sink.flush()
-        _check_party(sink.party, position, lambda call, *arguments: call(*arguments))
+        _check_party(sink.party, position, opener.retried)
         _ensure_outputs(case, 3)
 
-    def test_closes_more_than_once(self, case: SinkCase, open_sink: OpenSink) -> None:
+    def test_closes_more_than_once(self, case: SinkCase, opener: Opener) -> None:
         """``close`` may be called before ``open``, twice, and ``open`` may follow."""
         _without_error(case.sink().close, "close before open")
-        sink = open_sink(None)
+        sink = opener.open()
         sink.close()
         _without_error(sink.close, "a second close")
         _without_error(lambda: sink.open(None, _ME), "open after close")
@@ -464,9 +455,9 @@ class SinkChecks:
         _finish(sink, 1)
         _ensure_outputs(case, 1)
 
-    def test_tells_its_room(self, case: SinkCase, open_sink: OpenSink) -> None:
+    def test_tells_its_room(self, case: SinkCase, opener: Opener) -> None:
         """``room`` is None or a number of bytes, and outputs below it are written."""
-        sink = open_sink(None)
+        sink = opener.open()
         room = sink.room()
         _ensure(room is None or room > 0, f"room() is {room!r}")
         if room is None or room > 2**22:

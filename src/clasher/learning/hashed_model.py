@@ -1,15 +1,19 @@
 """What all models share: settings, a hasher, arrays, and a file."""
 
+import os
 from typing import Any, Self
 
+from clasher.kernels.scan import vote
 from clasher.kernels.state import DOCUMENTS, State
-from clasher.learning import explain, memory, model_file
+from clasher.learning import drift, explain, memory, model_file
 from clasher.settings import Settings
 from clasher.text.hashing import Hashed, Hasher, take_rows
 
 
 class HashedModel:
     """A model of hashed documents."""
+
+    _watch: drift.Watch | None = None
 
     def _set_up(self, settings: Settings, state: State) -> None:
         self.settings = settings
@@ -53,6 +57,21 @@ class HashedModel:
     def word_of(self, bucket: int) -> str | None:
         """Return the word kept for a bucket, None if there is none yet; needs ``words=True``."""
         return explain.word_of(self._state, bucket)
+
+    def _names(self) -> list[str]:
+        return []
+
+    def _vote(self, hashed: Hashed) -> None:
+        if self.settings.keeps_words:
+            vote(hashed.indptr, hashed.buckets, hashed.words, self._state)
+
+    def save(self, path: str | os.PathLike[str], *, durable: bool = True) -> None:
+        """Write the model to a file, whole or not at all; equal models give equal bytes.
+
+        Without ``durable`` the file may be lost in a power cut.
+        """
+        alarms = () if self._watch is None else self._watch.alarms
+        model_file.save(path, self.settings, self._names(), self._state, alarms, durable)
 
     def __copy__(self) -> Self:
         return self.__deepcopy__({})  # never shallow: both would learn into the same arrays

@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher.errors import ModelFileError, SettingError, is_integer, is_number
-from clasher.kernels.scan import vote
 from clasher.kernels.state import LABELS, NOW
 from clasher.kernels.unlabelled import cluster_documents
 from clasher.labels import LabelIndex
@@ -160,15 +159,11 @@ class Clusters(HashedModel):
                 hashed.indptr, hashed.buckets, hashed.counts, self._state, self._setting, work,
                 self.k, np.int64(patience), learning, clusters, cosines,
             )  # fmt: skip
-            if learning and self.settings.words:
-                vote(hashed.indptr, hashed.buckets, hashed.words, self._state)
+            if learning:
+                self._vote(hashed)
             parts.append((clusters, cosines))
         empty = (np.zeros(0, np.int32), np.zeros(0, np.float32))
         return Assignments(*map(np.concatenate, zip(empty, *parts, strict=True)))
-
-    def save(self, path: str | os.PathLike[str], *, durable: bool = True) -> None:
-        """Write the file of a model with a label per cluster, as ``Clasher.save`` does."""
-        model_file.save(path, self.settings, self._names(), self._state, durable=durable)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, tokenizer: Tokenizer | None = None) -> Self:

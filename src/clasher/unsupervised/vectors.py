@@ -9,14 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher.errors import MissingExtraError, SettingError
-from clasher.kernels.scan import vote
 from clasher.kernels.state import State
 from clasher.kernels.unlabelled import count_documents, weigh_documents
 from clasher.learning import memory, model_file
 from clasher.learning.hashed_model import HashedModel
 from clasher.settings import Settings
 from clasher.text.analyzer import Analyzer, Tokenizer
-from clasher.text.hashing import Hashed
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -176,14 +174,6 @@ class HashedTfidf(HashedModel):
             np.concatenate([np.zeros(0, np.int32), *(part.buckets for part in parts)]),
             np.concatenate([np.zeros(0, np.float32), *(part.weights for part in parts)]),
         )
-
-    def _vote(self, hashed: Hashed) -> None:
-        if self.settings.keeps_words:
-            vote(hashed.indptr, hashed.buckets, hashed.words, self._state)
-
-    def save(self, path: str | os.PathLike[str], *, durable: bool = True) -> None:
-        """Write the file of a model without labels, as ``Clasher.save`` does."""
-        model_file.save(path, self.settings, [], self._state, durable=durable)
 
     @classmethod
     def load(
