@@ -232,7 +232,7 @@ class Clasher(HashedModel):
         >>> sorted(word for word, weight in model.top_words("grain", 2))
         ['corn', 'wheat']
         """
-        return explain.top_words(label, n, self._index, self._state, self._setting)
+        return explain.top_words(self._index.number(label), n, self._state, self._setting)
 
     def neighbours(self, label: str, n: int = 10) -> list[tuple[str, float]]:
         """Return the labels that occur most often with a label, and their share of its documents.

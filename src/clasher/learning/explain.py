@@ -228,14 +228,11 @@ def word_of(state: State, bucket: int) -> str | None:
     return " ".join(text.lower().split()) or None
 
 
-def top_words(
-    label: str, most: int, index: LabelIndex, state: State, setting: Setting
-) -> list[WordWeight]:
-    """Return the words that speak most for a label, with their evidence if they stand alone."""
+def top_words(j: int, most: int, state: State, setting: Setting) -> list[WordWeight]:
+    """Return the words that speak most for label ``j``, with their evidence if they stand alone."""
     _check_words(state)
     if type(most) is not int or most < 1:
         raise SettingError.of("n", "an integer from 1", most, "top_words")
-    j = index.number(label)
     buckets = np.flatnonzero(state.word_votes > 0)
     signs = np.empty(len(buckets))
     write_signs(state.word_keys[buckets], signs)

@@ -20,8 +20,6 @@ text               the feature ``name=text`` counts 1
 The columns of a sparse matrix are buckets already.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -29,7 +27,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -56,18 +54,16 @@ class HashedWords(NamedTuple):
     data: npt.NDArray[np.uint8]  # UTF-8
 
     @classmethod
-    def none(cls, documents: int) -> HashedWords:
+    def none(cls, documents: int) -> Self:
         """Return no words, for this many documents."""
         return cls(np.zeros(documents + 1, np.int64), *_NO_WORDS)
 
-    def part(self, start: int, stop: int) -> HashedWords:
+    def part(self, start: int, stop: int) -> Self:
         """Return the words of documents ``start`` to ``stop`` without copying them."""
         bounds = self.indptr[start : stop + 1]
         inside = slice(int(bounds[0]), int(bounds[-1]))
-        return HashedWords(
-            bounds - bounds[0], self.places[inside], self.keys[inside], self.starts[inside],
-            self.stops[inside], self.data,
-        )  # fmt: skip
+        own = self.places[inside], self.keys[inside], self.starts[inside], self.stops[inside]
+        return type(self)(bounds - bounds[0], *own, self.data)
 
 
 class Hashed(NamedTuple):
@@ -94,14 +90,12 @@ class Hashed(NamedTuple):
         """The arrays, and those of the words, in the order in which kernels take them."""
         return *self[:3], self.words.indptr, self.words.places, self.words.keys
 
-    def part(self, start: int, stop: int) -> Hashed:
+    def part(self, start: int, stop: int) -> Self:
         """Return documents ``start`` to ``stop`` without copying their buckets."""
         bounds = self.indptr[start : stop + 1]
-        inside = slice(int(bounds[0]), int(bounds[-1]))
-        return Hashed(
-            bounds - bounds[0], self.buckets[inside], self.counts[inside],
-            self.words.part(start, stop), self.analysis,
-        )  # fmt: skip
+        inside, words = slice(int(bounds[0]), int(bounds[-1])), self.words.part(start, stop)
+        own = bounds - bounds[0], self.buckets[inside], self.counts[inside]
+        return type(self)(*own, words, self.analysis)
 
 
 def _records(documents: int, words: int, buckets: int) -> Records:
@@ -113,79 +107,6 @@ def _records(documents: int, words: int, buckets: int) -> Records:
 
 NO_RECORDS = _records(0, 0, 0)
 _NO_WORDS = (*NO_RECORDS[1:5], np.frombuffer(b"", np.uint8))
-LARGEST = float(np.finfo(np.float32).max)
-
-
-def hash_features(hasher: Hasher, documents: Iterable[Mapping[Any, Any]]) -> Hashed:
-    """Hash documents that are mappings of names to values."""
-    if not hasher.analyzer.features:
-        raise TextError(
-            "the model learns from text, not from features; make one for features with "
-            "analyzer=Analyzer(features=True)"
-        )
-    names: list[str] = []
-    values: list[float] = []
-    ends = [0]
-    for number, document in enumerate(documents):
-        if not isinstance(document, Mapping):
-            raise TextError(
-                f"document {number} must be a mapping of features to values. "
-                f"Got {type(document).__name__} instead."
-            )
-        for name, value in document.items():
-            if isinstance(value, str):
-                name, value = f"{name}={value}", 1.0
-            if not isinstance(value, Real | np.bool_ | None):
-                raise _bad_feature(number, name, "a number, text or None", type(value).__name__)
-            count = math.nan if value is None else float(value)
-            if abs(count) > LARGEST:
-                must_be = "a number of 32 bits at most, and finite"
-                raise _bad_feature(number, name, must_be, repr(value))
-            if count and not math.isnan(count):
-                names.append(str(name))
-                values.append(count)
-        ends.append(len(names))
-    data, offsets = texts = as_buffers(names)
-    keys = tokens.hash_each(texts, tokens.letters(lower=False, fold_numbers=False), hasher.initial)
-    numbers = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
-    order = np.lexsort((keys, numbers))  # features may come in any order
-    indptr = np.array(ends, np.int64)
-    words = scan.Words(indptr, keys[order], offsets[:-1][order], offsets[1:][order], data)
-    return hasher.fold(words, np.array(values, np.float32)[order])
-
-
-def _bad_feature(document: int, name: Any, must_be: str, got: str) -> TextError:
-    return TextError(f"document {document}: feature {name!r} must be {must_be}. Got {got} instead.")
-
-
-def take_rows(hasher: Hasher, indptr: Any, buckets: Any, counts: Any) -> Hashed:
-    """Take the rows of a sparse matrix as documents, after checking all that kernels rely on."""
-    indptr = np.ascontiguousarray(indptr, np.int64)
-    buckets = np.ascontiguousarray(buckets, np.int32)
-    counts = np.ascontiguousarray(counts, np.float32)
-    ends = (indptr[0], indptr[-1]) if len(indptr) else None
-    if ends != (0, len(buckets)) or (np.diff(indptr) < 0).any():
-        must_be = "where each document begins, from 0 to the number of buckets"
-        raise _refusal("indptr", must_be, indptr)
-    if len(counts) != len(buckets) or not np.isfinite(counts).all():
-        raise _refusal("weights", "a finite number for each bucket", counts)
-    if len(buckets) and not (buckets.min() >= 0 and buckets.max() < hasher.dimensions):
-        raise _refusal("buckets", f"numbers from 0 to {hasher.dimensions - 1}", buckets)
-    rises = np.ones(len(buckets) + 1, np.bool_)
-    rises[1:-1] = buckets[1:] > buckets[:-1]
-    rises[indptr] = True
-    if not rises.all():  # buckets that do not ascend may be there twice
-        documents = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-        if len(np.unique(documents << 32 | buckets)) < len(buckets):
-            must_be = "each once in a document; add up what is there twice"
-            raise _refusal("buckets", must_be, buckets)
-    return Hashed(indptr, buckets, counts, HashedWords.none(len(indptr) - 1), hasher.analysis)
-
-
-def _refusal(parameter: str, must_be: str, got: object) -> SettingError:
-    return SettingError.of(parameter, must_be, got, "take_rows")
-
-
 WORD_BUFFER = 4096  # words scanned at a time
 
 
@@ -357,3 +278,78 @@ class Hasher:
             self._local.buffers = (*words, np.zeros(self.dimensions, np.int32))
         buffers: tuple[npt.NDArray[Any], ...] = self._local.buffers
         return buffers
+
+
+# ── features and rows of matrices ─────────────────────────────────────────────────────────────────
+
+LARGEST = float(np.finfo(np.float32).max)
+
+
+def hash_features(hasher: Hasher, documents: Iterable[Mapping[Any, Any]]) -> Hashed:
+    """Hash documents that are mappings of names to values."""
+    if not hasher.analyzer.features:
+        raise TextError(
+            "the model learns from text, not from features; make one for features with "
+            "analyzer=Analyzer(features=True)"
+        )
+    names: list[str] = []
+    values: list[float] = []
+    ends = [0]
+    for number, document in enumerate(documents):
+        if not isinstance(document, Mapping):
+            raise TextError(
+                f"document {number} must be a mapping of features to values. "
+                f"Got {type(document).__name__} instead."
+            )
+        for name, value in document.items():
+            if isinstance(value, str):
+                name, value = f"{name}={value}", 1.0
+            if not isinstance(value, Real | np.bool_ | None):
+                raise _bad_feature(number, name, "a number, text or None", type(value).__name__)
+            count = math.nan if value is None else float(value)
+            if abs(count) > LARGEST:
+                must_be = "a number of 32 bits at most, and finite"
+                raise _bad_feature(number, name, must_be, repr(value))
+            if count and not math.isnan(count):
+                names.append(str(name))
+                values.append(count)
+        ends.append(len(names))
+    data, offsets = texts = as_buffers(names)
+    keys = tokens.hash_each(texts, tokens.letters(lower=False, fold_numbers=False), hasher.initial)
+    numbers = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+    order = np.lexsort((keys, numbers))  # features may come in any order
+    indptr = np.array(ends, np.int64)
+    words = scan.Words(indptr, keys[order], offsets[:-1][order], offsets[1:][order], data)
+    return hasher.fold(words, np.array(values, np.float32)[order])
+
+
+def _bad_feature(document: int, name: Any, must_be: str, got: str) -> TextError:
+    return TextError(f"document {document}: feature {name!r} must be {must_be}. Got {got} instead.")
+
+
+def take_rows(hasher: Hasher, indptr: Any, buckets: Any, counts: Any) -> Hashed:
+    """Take the rows of a sparse matrix as documents, after checking all that kernels rely on."""
+    indptr = np.ascontiguousarray(indptr, np.int64)
+    buckets = np.ascontiguousarray(buckets, np.int32)
+    counts = np.ascontiguousarray(counts, np.float32)
+    ends = (indptr[0], indptr[-1]) if len(indptr) else None
+    if ends != (0, len(buckets)) or (np.diff(indptr) < 0).any():
+        must_be = "where each document begins, from 0 to the number of buckets"
+        raise _refusal("indptr", must_be, indptr)
+    if len(counts) != len(buckets) or not np.isfinite(counts).all():
+        raise _refusal("weights", "a finite number for each bucket", counts)
+    if len(buckets) and not (buckets.min() >= 0 and buckets.max() < hasher.dimensions):
+        raise _refusal("buckets", f"numbers from 0 to {hasher.dimensions - 1}", buckets)
+    rises = np.ones(len(buckets) + 1, np.bool_)
+    rises[1:-1] = buckets[1:] > buckets[:-1]
+    rises[indptr] = True
+    if not rises.all():  # buckets that do not ascend may be there twice
+        documents = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        if len(np.unique(documents << 32 | buckets)) < len(buckets):
+            must_be = "each once in a document; add up what is there twice"
+            raise _refusal("buckets", must_be, buckets)
+    return Hashed(indptr, buckets, counts, HashedWords.none(len(indptr) - 1), hasher.analysis)
+
+
+def _refusal(parameter: str, must_be: str, got: object) -> SettingError:
+    return SettingError.of(parameter, must_be, got, "take_rows")

@@ -9,7 +9,6 @@ import numpy.typing as npt
 from clasher.errors import ModelFileError, SettingError, is_integer, is_number
 from clasher.kernels.state import LABELS, NOW
 from clasher.kernels.unlabelled import cluster_documents
-from clasher.labels import LabelIndex
 from clasher.learning import memory, model_file
 from clasher.learning.explain import WordWeight, top_words
 from clasher.learning.hashed_model import HashedModel
@@ -20,7 +19,6 @@ from clasher.unsupervised.vectors import check_weighting
 BATCH = 1024  # documents clustered together
 MOST = 4096
 PATIENCE = 100  # a cluster is stale if it got no document for this many times k documents
-NAME = "cluster {}"
 
 
 class Assignments(NamedTuple):
@@ -126,11 +124,10 @@ class Clusters(HashedModel):
         if not 0 <= cluster < len(self):
             expected = f"the number of a cluster, below {len(self)}"
             raise SettingError.of("cluster", expected, cluster, "top_words")
-        index = LabelIndex(self.k, self._names())
-        return top_words(NAME.format(cluster), n, index, self._state, self._setting)
+        return top_words(cluster, n, self._state, self._setting)
 
     def _names(self) -> list[str]:
-        return [NAME.format(number) for number in range(len(self))]
+        return [f"cluster {number}" for number in range(len(self))]
 
     def learn(self, text: str) -> int:
         """Add one document; return the number of its cluster."""
