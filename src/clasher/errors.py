@@ -172,5 +172,10 @@ def is_number(value: object, least: float, most: float) -> bool:
 
 def require_positive(owner: str, parameter: str, value: object) -> None:
     """Refuse a parameter that is not a positive integer."""
-    if not is_integer(value, 1):
-        raise SettingError.of(parameter, "a positive integer", value, owner)
+    require(is_integer(value, 1), parameter, "a positive integer", value, owner)
+
+
+def require(holds: bool, parameter: str, must_be: str, got: object, owner: str = "Clasher") -> None:
+    """Refuse the value of a parameter unless a condition holds."""
+    if not holds:
+        raise SettingError.of(parameter, must_be, got, owner)

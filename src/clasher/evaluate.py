@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from clasher import frames
-from clasher.errors import SettingError, StreamError, is_integer, is_number, require_positive
+from clasher.errors import StreamError, is_integer, is_number, require, require_positive
 from clasher.io.read_ahead import HeldInterrupt, read_ahead
 from clasher.labels import UNLABELLED, LabelSets
 from clasher.learning.drift import Alarm
@@ -181,11 +181,9 @@ def evaluate(
     for name, value in {"every": every, "window": window, "limit": limit, "ahead": ahead}.items():
         if name != "limit" or value is not None:
             require_positive("evaluate", name, value)
-    if not is_number(label_probability, 0.0, 1.0):
-        must_be = "a number from 0 to 1"
-        raise SettingError.of("label_probability", must_be, label_probability, "evaluate")
-    if not is_integer(seed, 0):
-        raise SettingError.of("seed", "an integer from 0 on", seed, "evaluate")
+    is_share = is_number(label_probability, 0.0, 1.0)
+    require(is_share, "label_probability", "a number from 0 to 1", label_probability, "evaluate")
+    require(is_integer(seed, 0), "seed", "an integer from 0 on", seed, "evaluate")
     run = _Run(model, every, window, float(label_probability), seed)
     source = read_ahead(_hashed(model, batches, limit), ahead)
     with HeldInterrupt() as ctrl_c, closing(source):

@@ -21,6 +21,7 @@ from clasher.errors import (
     NotLearntError,
     SettingError,
     is_number,
+    require,
     require_positive,
 )
 from clasher.kernels.clash import predict_documents, step_documents, unlearn_document
@@ -91,8 +92,7 @@ class Clasher(HashedModel):
         >>> Clasher.paper(mode=2).settings.rule
         'mistake'
         """
-        if mode not in (1, 2):
-            raise SettingError.of("mode", "1 or 2", mode)
+        require(mode in (1, 2), "mode", "1 or 2", mode)
         return cls(**{**PAPER, "rule": "centroid" if mode == 1 else "mistake", **settings})
 
     @classmethod
@@ -270,8 +270,8 @@ class Clasher(HashedModel):
         thread takes the memory of another model. A model that forgets needs one thread.
         """
         require_positive("learn_many", "threads", threads)
-        if threads > 1 and self.settings.forgets:
-            raise SettingError.of("threads", "1 for a model that forgets", threads, "learn_many")
+        alone = threads == 1 or not self.settings.forgets
+        require(alone, "threads", "1 for a model that forgets", threads, "learn_many")
         source, sets, keys = self._checked(texts, labels, ids)
         if threads > 1 and len(sets) > 1:
             self._learn_in_threads(source, sets, keys, threads)
@@ -407,8 +407,7 @@ class Clasher(HashedModel):
         >>> model.support
         {'grain': 5}
         """
-        if not is_number(keep, 1e-6, 1.0):
-            raise SettingError.of("keep", "a number from 0.000001 to 1", keep, "forget")
+        require(is_number(keep, 1e-6, 1), "keep", "a number from 0.000001 to 1", keep, "forget")
         if isinstance(labels, str):
             labels = {labels}
         numbers = None if labels is None else sorted({self._index.number(x) for x in labels})

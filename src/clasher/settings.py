@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, FrozenInstanceError, dataclass, fields
 from typing import Annotated, Any, Concatenate, NamedTuple, ParamSpec, get_type_hints
 
-from clasher.errors import SettingError, is_integer, is_number
+from clasher.errors import SettingError, is_integer, is_number, require
 from clasher.kernels.state import RULES, Setting
 from clasher.kernels.weightings import NO_MEASURE, WEIGHTINGS
 from clasher.text.analyzer import Analyzer, Tokenizer, analyzer_for
@@ -196,14 +196,12 @@ class Settings(ModelSettings):
 
     def __post_init__(self) -> None:
         for name, declared in declarations().items():
-            if not declared.accepts(getattr(self, name)):
-                raise SettingError.of(name, declared.must_be, getattr(self, name))
-        if self.depth > 1 and self.weighting not in WITH_IDF:
-            must_be = f"1 with weighting {self.weighting!r}, which needs no document frequencies"
-            raise SettingError.of("depth", must_be, self.depth)
-        if self.words and self.weighting == GIVEN:
-            must_be = "False with weighting 'given', whose documents come without words"
-            raise SettingError.of("words", must_be, self.words)
+            value = getattr(self, name)
+            require(declared.accepts(value), name, declared.must_be, value)
+        must_be = f"1 with weighting {self.weighting!r}, which needs no document frequencies"
+        require(self.depth == 1 or self.weighting in WITH_IDF, "depth", must_be, self.depth)
+        must_be = "False with weighting 'given', whose documents come without words"
+        require(not self.words or self.weighting != GIVEN, "words", must_be, self.words)
         if self.analyzer is None:
             vars(self)["analyzer"] = analyzer_for(self.rule)
 
@@ -220,9 +218,8 @@ class Settings(ModelSettings):
             if name not in declarations():
                 known = sorted(declarations())
                 raise SettingError(f"Clasher has no parameter {name!r}; it has {known}.")
-        analyzer = given.get("analyzer")
-        if not isinstance(analyzer, dict):
-            raise SettingError.of("analyzer", "an object", analyzer)
+        analyzer: Any = given.get("analyzer")
+        require(isinstance(analyzer, dict), "analyzer", "an object", analyzer)
         return cls(**{**given, "analyzer": Analyzer.of(analyzer, tokenizer)})
 
     def to_dict(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher import frames
-from clasher.errors import LabelError, SettingError
+from clasher.errors import LabelError, SettingError, is_integer, require
 from clasher.kernels.clash import choose, clash, shown
 from clasher.kernels.decay import gain
 from clasher.kernels.margin import COSINE, log_odds
@@ -222,8 +222,7 @@ def word_of(state: State, bucket: int) -> str | None:
     """Return the word kept for a bucket, None if there is none yet."""
     _check_words(state)
     dimensions = len(state.word_keys)
-    if not 0 <= bucket < dimensions:
-        raise SettingError.of("bucket", f"from 0 to {dimensions - 1}", bucket, "word_of")
+    require(0 <= bucket < dimensions, "bucket", f"from 0 to {dimensions - 1}", bucket, "word_of")
     text = state.words[bucket].tobytes().rstrip(b"\0").decode("utf-8", "replace")
     return " ".join(text.lower().split()) or None
 
@@ -231,8 +230,7 @@ def word_of(state: State, bucket: int) -> str | None:
 def top_words(j: int, most: int, state: State, setting: Setting) -> list[WordWeight]:
     """Return the words that speak most for label ``j``, with their evidence if they stand alone."""
     _check_words(state)
-    if type(most) is not int or most < 1:
-        raise SettingError.of("n", "an integer from 1", most, "top_words")
+    require(is_integer(most, 1), "n", "an integer from 1", most, "top_words")
     buckets = np.flatnonzero(state.word_votes > 0)
     signs = np.empty(len(buckets))
     write_signs(state.word_keys[buckets], signs)

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from clasher.errors import NotLearntError, SettingError
+from clasher.errors import NotLearntError, SettingError, is_integer, require
 from clasher.kernels.state import State
 from clasher.labels import UNLABELLED, LabelSets
 from clasher.text.hashing import Hashed
@@ -41,8 +41,8 @@ def key_of(name: Id) -> Key:
     >>> key_of("d7").tolist()
     [2709081766650777889, 609209529400359220]
     """
-    if isinstance(name, bool) or not isinstance(name, str | int):
-        raise SettingError.of("id", "text or an integer", name, "observe and learn_later")
+    is_valid = isinstance(name, str) or is_integer(name)
+    require(is_valid, "id", "text or an integer", name, "observe and learn_later")
     kind = "s" if isinstance(name, str) else "i"
     digest = blake2b(f"{kind}{name}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
     return np.frombuffer(digest, "<i8").astype(np.int64)
@@ -52,8 +52,7 @@ def keys_of(ids: Sequence[Id | None] | None, sets: LabelSets, pending: int) -> K
     """Check the ids of documents; return the keys of those that will wait for labels."""
     if ids is None:
         return None
-    if len(ids) != len(sets):
-        raise SettingError.of("ids", f"one for each of {len(sets)} documents", ids)
+    require(len(ids) == len(sets), "ids", f"one for each of {len(sets)} documents", ids)
     if not pending:
         raise SettingError("the model has no room for documents to wait: Clasher(pending=N)")
     waits = (sets.known == UNLABELLED).tolist()

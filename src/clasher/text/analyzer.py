@@ -3,11 +3,12 @@
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Self
 
-from clasher.errors import MissingExtraError, SettingError, is_integer, nearest
+from clasher.errors import MissingExtraError, SettingError, is_integer, nearest, require
 
 LONGEST_GRAM = 10
 MOST_PAIRED = 1000  # the largest setting of ``pairs``
@@ -16,6 +17,7 @@ RICH = {"min_length": 1, "marks": True, "pairs": 40}
 """Settings that helped the margin rule on every stream we tried, or did no harm."""
 
 Tokenizer = Callable[[str], Iterable[str]]
+_require = partial(require, owner="Analyzer")
 
 
 @dataclass(frozen=True)
@@ -85,14 +87,14 @@ class Analyzer:
 
     def __post_init__(self) -> None:
         for name, least, most in (("min_length", 1, 1000), ("pairs", 0, MOST_PAIRED)):
-            if not is_integer(getattr(self, name), least, most):
-                raise _refusal(name, f"an integer from {least} to {most}", getattr(self, name))
+            must_be, value = f"an integer from {least} to {most}", getattr(self, name)
+            _require(is_integer(value, least, most), name, must_be, value)
         for name in ("strip_html", "strip_urls", "fold_numbers", "marks", "features"):
-            if not isinstance(getattr(self, name), bool):
-                raise _refusal(name, "True or False", getattr(self, name))
-        if self.char_ngrams is not None and not _is_range(self.char_ngrams, 2):
-            must_be = f"None or two integers from 2 to {LONGEST_GRAM} in order"
-            raise _refusal("char_ngrams", must_be, self.char_ngrams)
+            value = getattr(self, name)
+            _require(isinstance(value, bool), name, "True or False", value)
+        is_valid = self.char_ngrams is None or _is_range(self.char_ngrams, 2)
+        must_be = f"None or two integers from 2 to {LONGEST_GRAM} in order"
+        _require(is_valid, "char_ngrams", must_be, self.char_ngrams)
         vars(self).update(
             stop_words=_list_of_words(self.stop_words),
             ngrams=_word_sizes(self.ngrams, self.char_ngrams is not None),
@@ -152,9 +154,9 @@ def analyzer_for(rule: str) -> Analyzer:
 def name_of(tokenizer: object) -> str:
     """Return the name under which a model file stores a function."""
     module, name = getattr(tokenizer, "__module__", None), getattr(tokenizer, "__qualname__", "<")
-    if not callable(tokenizer) or module is None or "<" in name:
-        must_be = "None or a function at the top level of a module, with a name"
-        raise _refusal("tokenizer", must_be, tokenizer)
+    has_name = callable(tokenizer) and module is not None and "<" not in name
+    must_be = "None or a function at the top level of a module, with a name"
+    _require(has_name, "tokenizer", must_be, tokenizer)
     return f"{module}:{name}"
 
 
@@ -171,10 +173,6 @@ def check_tokenizer(stored: str | None, given: Tokenizer | None) -> None:
     )
 
 
-def _refusal(parameter: str, must_be: str, got: object) -> SettingError:
-    return SettingError.of(parameter, must_be, got, "Analyzer")
-
-
 def stemmer_of(language: str) -> Any:
     """Return a stemmer without a cache."""
     library = _library("Stemmer", "A stemmer")
@@ -187,7 +185,8 @@ def _check_language(parameter: str, language: str, known: Iterable[str]) -> None
     if language not in known:
         near = nearest(str(language), known)
         hint = f" (did you mean {near!r}?)" if near else ""
-        raise _refusal(parameter, f"one of {', '.join(known)}{hint}", language)
+        must_be = f"one of {', '.join(known)}{hint}"
+        raise SettingError.of(parameter, must_be, language, "Analyzer")
 
 
 def _library(name: str, what: str) -> ModuleType:
@@ -207,12 +206,10 @@ def _list_of_words(given: Any) -> tuple[str, ...] | None:
         listed = (word.strip() for word in library.get_stop_words(given))
         return tuple(sorted({word for word in listed if len(word.split()) == 1}))  # no phrases
     must_be = "None, the name of a language, or words without blanks"
-    if not isinstance(given, Iterable):
-        raise _refusal("stop_words", must_be, given)
+    _require(isinstance(given, Iterable), "stop_words", must_be, given)
     words = sorted(set(given), key=str)
     for word in words:
-        if not isinstance(word, str) or word.split() != [word]:
-            raise _refusal("stop_words", must_be, word)
+        _require(isinstance(word, str) and word.split() == [word], "stop_words", must_be, word)
     return tuple(words) or None
 
 
@@ -220,9 +217,8 @@ def _word_sizes(given: Any, characters: bool) -> tuple[int, int]:
     sizes = (min(1, given), given) if type(given) is int else given
     if characters and sizes == (0, 0):
         return 0, 0
-    if not _is_range(sizes, 1):
-        must_be = f"an integer from 1 to {LONGEST_GRAM}, or two of them in order"
-        raise _refusal("ngrams", f"{must_be} (or 0 beside char_ngrams)", given)
+    must_be = f"an integer from 1 to {LONGEST_GRAM}, or two of them in order"
+    _require(_is_range(sizes, 1), "ngrams", f"{must_be} (or 0 beside char_ngrams)", given)
     return sizes
 
 
@@ -240,8 +236,7 @@ def _version_for(stemmer: Any, noted: str | None) -> str | None:
     if stemmer is None:
         return None
     stemmer_of(stemmer)  # refuses an unknown language
-    if noted is not None and not isinstance(noted, str):
-        raise _refusal("snowball", "None or a version", noted)
+    _require(isinstance(noted, str | None), "snowball", "None or a version", noted)
     running = str(_library("Stemmer", "A stemmer").version())
     if noted is not None and noted != running:
         warnings.warn(

@@ -26,13 +26,14 @@ import math
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from clasher.errors import SettingError, TextError
+from clasher.errors import SettingError, TextError, require
 from clasher.kernels import scan
 from clasher.kernels.hashing import PAIR, Records, finalise, fold_values, place
 from clasher.text import tokens
@@ -283,6 +284,7 @@ class Hasher:
 # ── features and rows of matrices ─────────────────────────────────────────────────────────────────
 
 LARGEST = float(np.finfo(np.float32).max)
+_require = partial(require, owner="take_rows")
 
 
 def hash_features(hasher: Hasher, documents: Iterable[Mapping[Any, Any]]) -> Hashed:
@@ -333,23 +335,18 @@ def take_rows(hasher: Hasher, indptr: Any, buckets: Any, counts: Any) -> Hashed:
     buckets = np.ascontiguousarray(buckets, np.int32)
     counts = np.ascontiguousarray(counts, np.float32)
     ends = (indptr[0], indptr[-1]) if len(indptr) else None
-    if ends != (0, len(buckets)) or (np.diff(indptr) < 0).any():
-        must_be = "where each document begins, from 0 to the number of buckets"
-        raise _refusal("indptr", must_be, indptr)
-    if len(counts) != len(buckets) or not np.isfinite(counts).all():
-        raise _refusal("weights", "a finite number for each bucket", counts)
-    if len(buckets) and not (buckets.min() >= 0 and buckets.max() < hasher.dimensions):
-        raise _refusal("buckets", f"numbers from 0 to {hasher.dimensions - 1}", buckets)
+    ascends = ends == (0, len(buckets)) and bool((np.diff(indptr) >= 0).all())
+    must_be = "where each document begins, from 0 to the number of buckets"
+    _require(ascends, "indptr", must_be, indptr)
+    finite = len(counts) == len(buckets) and bool(np.isfinite(counts).all())
+    _require(finite, "weights", "a finite number for each bucket", counts)
+    inside = buckets.min(initial=0) >= 0 and buckets.max(initial=0) < hasher.dimensions
+    _require(inside, "buckets", f"numbers from 0 to {hasher.dimensions - 1}", buckets)
     rises = np.ones(len(buckets) + 1, np.bool_)
     rises[1:-1] = buckets[1:] > buckets[:-1]
     rises[indptr] = True
     if not rises.all():  # buckets that do not ascend may be there twice
         documents = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-        if len(np.unique(documents << 32 | buckets)) < len(buckets):
-            must_be = "each once in a document; add up what is there twice"
-            raise _refusal("buckets", must_be, buckets)
+        once = len(np.unique(documents << 32 | buckets)) == len(buckets)
+        _require(once, "buckets", "each once in a document; add up what is there twice", buckets)
     return Hashed(indptr, buckets, counts, HashedWords.none(len(indptr) - 1), hasher.analysis)
-
-
-def _refusal(parameter: str, must_be: str, got: object) -> SettingError:
-    return SettingError.of(parameter, must_be, got, "take_rows")

@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from clasher.errors import SettingError, is_integer, is_number
+from clasher.errors import is_integer, is_number, require
 
 LEAST_CONFIDENCE = 0.7  # Theorem 1 holds with probability 1 − 3δ for δ < 0.1
 MOST_DOUBT = 0.3  # Lemma 2 assumes δ̄ < 0.1; its proof only needs δ̄/(3n_t) < 0.1, as in Theorem 1
@@ -37,8 +37,7 @@ def check(owner: str, parameter: str, value: object, low: float, high: float | N
     else:
         holds = is_number(value, low, sys.float_info.max)
         must_be = f"a number of at least {low:g}"
-    if not holds:
-        raise SettingError.of(parameter, must_be, value, owner)
+    require(holds, parameter, must_be, value, owner)
 
 
 def below(value: float, limit: float = 1.0) -> float | None:

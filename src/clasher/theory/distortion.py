@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from clasher.errors import SettingError, StreamError
+from clasher.errors import StreamError, require
 from clasher.kernels.sketch import LEAD
 from clasher.settings import Settings
 from clasher.text.analyzer import Analyzer
@@ -283,8 +283,7 @@ def measure(sample: Sample, dimensions: int, seed: int = 0) -> Distortion:
     >>> found.counts.quantile(1.0), found.lengths.quantile(1.0) < 1e-6
     (0.0, True)
     """
-    if dimensions < 2:
-        raise SettingError.of("dimensions", "an integer of at least 2", dimensions, "measure")
+    require(dimensions >= 2, "dimensions", "an integer of at least 2", dimensions, "measure")
     hashed, frequencies = sample.hashed(dimensions, seed)
     exact, found = sample.exact.squared_lengths(), hashed.squared_lengths()
     pairs = sample.pairs[(exact[sample.pairs] > 0).all(axis=1)]

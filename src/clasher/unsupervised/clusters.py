@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from clasher.errors import ModelFileError, SettingError, is_integer, is_number
+from clasher.errors import ModelFileError, is_integer, is_number, require
 from clasher.kernels.state import LABELS, NOW
 from clasher.kernels.unlabelled import cluster_documents
 from clasher.learning import memory, model_file
@@ -85,10 +85,9 @@ class Clusters(HashedModel):
         seed: int = 0,
         analyzer: Analyzer | None = None,
     ) -> None:
-        if not is_integer(k, 1, MOST):
-            raise SettingError.of("k", f"an integer from 1 to {MOST}", k, "Clusters")
-        if not is_number(threshold, 0.0, 1.0) or threshold in (0, 1):
-            raise SettingError.of("threshold", "a number between 0 and 1", threshold, "Clusters")
+        require(is_integer(k, 1, MOST), "k", f"an integer from 1 to {MOST}", k, "Clusters")
+        between = is_number(threshold, 0.0, 1.0) and threshold not in (0, 1)
+        require(between, "threshold", "a number between 0 and 1", threshold, "Clusters")
         check_weighting(weighting, "Clusters")
         settings = Settings(
             dimensions=dimensions, rule="centroid", weighting=weighting, tf=tf,
@@ -121,9 +120,8 @@ class Clusters(HashedModel):
         The weight of a word is what one occurrence adds to the cosine, before it is divided by the
         length of the document.
         """
-        if not 0 <= cluster < len(self):
-            expected = f"the number of a cluster, below {len(self)}"
-            raise SettingError.of("cluster", expected, cluster, "top_words")
+        must_be = f"the number of a cluster, below {len(self)}"
+        require(0 <= cluster < len(self), "cluster", must_be, cluster, "top_words")
         return top_words(cluster, n, self._state, self._setting)
 
     def _names(self) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from clasher.errors import LabelError, SettingError, is_number
+from clasher.errors import LabelError, is_integer, is_number, require
 from clasher.kernels.similar import NONE, Found, Ring, add_documents, is_kept, multiply
 from clasher.text.analyzer import Analyzer
 from clasher.text.hashing import Hashed
@@ -71,8 +71,8 @@ class Similar:
         seed: int = 0,
         analyzer: Analyzer | None = None,
     ) -> None:
-        if isinstance(window, bool) or not isinstance(window, int) or not 1 <= window <= MOST:
-            raise SettingError.of("window", f"an integer from 1 to {MOST}", window, "Similar")
+        is_valid = is_integer(window, 1, MOST)
+        require(is_valid, "window", f"an integer from 1 to {MOST}", window, "Similar")
         self._vectors = HashedTfidf(
             dimensions, weighting=weighting, tf=tf, norm="l2", seed=seed, analyzer=analyzer
         )
@@ -180,6 +180,5 @@ class Similar:
 
 def check_threshold(value: object) -> None:
     """Refuse a threshold that is not in (0, 1]."""
-    if not is_number(value, 0.0, 1.0) or value == 0:
-        expected = "a number above 0 and at most 1"
-        raise SettingError.of("threshold", expected, value, "near_duplicates")
+    is_valid = is_number(value, 0.0, 1.0) and value != 0
+    require(is_valid, "threshold", "a number above 0 and at most 1", value, "near_duplicates")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from clasher.errors import MissingExtraError, SettingError
+from clasher.errors import MissingExtraError, require
 from clasher.kernels.state import State
 from clasher.kernels.unlabelled import count_documents, weigh_documents
 from clasher.learning import memory, model_file
@@ -191,6 +191,5 @@ class HashedTfidf(HashedModel):
 
 def check_weighting(weighting: object, owner: str) -> None:
     """Refuse weightings that need labels."""
-    if weighting not in ("tfidf", "tf"):
-        must_be = "'tfidf' or 'tf', which need no labels"
-        raise SettingError.of("weighting", must_be, weighting, owner)
+    must_be = "'tfidf' or 'tf', which need no labels"
+    require(weighting in ("tfidf", "tf"), "weighting", must_be, weighting, owner)
