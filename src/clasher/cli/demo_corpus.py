@@ -8,8 +8,6 @@ A document is the docstring of a module, class, function or method. Its labels a
 - the kind of object (``kind:method``).
 """
 
-from __future__ import annotations
-
 import ast
 import random
 import sys

@@ -1,7 +1,5 @@
 """The demo: learn the docstrings of this Python, compare the rules, explain, write a report."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The entry point of the command line, which works without its libraries: it names the extra."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -4,8 +4,6 @@ A command is declared with ``command``, its options as in a help text:
 ``section("Output")("--json FILE  Write JSON.", "--words -n N = 8  How many words to show.")``.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import re

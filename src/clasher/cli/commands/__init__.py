@@ -4,8 +4,6 @@ The modules of commands import heavy libraries only in the functions that need t
 ``--help`` and ``--version`` answer at once.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from importlib import import_module

@@ -1,7 +1,5 @@
 """``clasher annif``: Annif's own command line, with a backend that learns online."""
 
-from __future__ import annotations
-
 import click
 
 from clasher.cli.options import command

@@ -1,7 +1,5 @@
 """Commands that make streams: ``datasets`` reads corpora, ``synth`` generates documents."""
 
-from __future__ import annotations
-
 import json
 import sys
 from contextlib import closing

@@ -1,7 +1,5 @@
 """``clasher plan``: propose the dimensions of a model."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from itertools import chain
 

@@ -6,8 +6,6 @@ labels are hostile input: the template escapes every value, and the page's conte
 allows only its own script and no requests.
 """
 
-from __future__ import annotations
-
 import base64
 import functools
 import hashlib

@@ -4,8 +4,6 @@ A chart stretches to any width: positions are percentages of its area, and lines
 of 1000 × 1000 that stretches without changing their thickness.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

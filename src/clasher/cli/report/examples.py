@@ -1,7 +1,5 @@
 """Sample documents of a stream, and explain a few of them label by label."""
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections.abc import Iterable, Iterator, Mapping
