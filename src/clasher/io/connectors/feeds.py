@@ -23,6 +23,7 @@ import zlib
 from base64 import b64encode
 from collections import deque
 from collections.abc import Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from hashlib import blake2b
@@ -85,7 +86,6 @@ class FeedSource(Source):
         self._waiting: deque[tuple[Feed, Item, Request | None]] = deque()
         self._free_at: dict[str, float] = {}  # when hosts may be asked again
         self._requests: list[Request] = []
-        self._done = threading.Condition()
         self._caller = Caller("")
 
     def open(self, position: Position, caller: Caller) -> None:
@@ -114,14 +114,15 @@ class FeedSource(Source):
                 return None
             if now < until:
                 self._send()
-            with self._done:
-                if all(request.result is None for request in self._requests):
-                    self._done.wait(min(SLEEP, left))
+            if self._requests:
+                results = [request.result for request in self._requests]
+                wait(results, min(SLEEP, left), FIRST_COMPLETED)
+            else:
+                time.sleep(min(SLEEP, left))
 
     def _send(self) -> None:
         while len(self._requests) < AT_ONCE and (feed := self._due()) is not None:
-            feed.request = Request(feed, self._done)
-            self._requests.append(feed.request)
+            self._requests.append(Request(feed))
 
     def _due(self) -> Feed | None:
         """Return the feed that has been due longest, of hosts that may be asked."""
@@ -129,15 +130,15 @@ class FeedSource(Source):
         left = [feed for feed in self._feeds.values() if not feed.is_gone]
         if not left:
             raise StreamError(f"{self.name}: every feed is gone (410)")
-        busy = {request.feed.host for request in self._requests if not request.feed.is_here}
-        undelivered = {feed.url for feed, _, _ in self._waiting}
+        asked = [request.feed for request in self._requests]
+        busy = {feed.host for feed in asked if not feed.is_here}
+        undelivered = [feed for feed, _, _ in self._waiting]  # they would be sent once more
         due = [
             feed
             for feed in left
             if feed.due <= now
-            and (feed.request is None or not feed.request.thread.is_alive())
-            and feed.request not in self._requests  # its answer was not received yet
-            and feed.url not in undelivered  # the server would send these items once more
+            and feed not in asked
+            and feed not in undelivered
             and feed.host not in busy
             and self._free_at.get(feed.host, 0.0) <= now
         ]
@@ -145,28 +146,23 @@ class FeedSource(Source):
 
     def _receive(self) -> None:
         for request in list(self._requests):
-            result = request.result
-            if result is None and time.monotonic() >= request.until:
-                request.cut()
-                result = FeedError(f"took longer than {SECONDS:g} s")
-            if result is not None:
-                self._requests.remove(request)
-                self._take(request, result)
-
-    def _take(self, request: Request, result: list[Item] | FeedError) -> None:
-        feed, failures = request.feed, request.feed.failures
-        self._free_at[feed.host] = time.monotonic() + (0.0 if feed.is_here else APART)
-        if isinstance(result, FeedError):
-            feed.fail(result)
-            if not failures or feed.is_gone:
-                self._caller.tell(f"{feed.shown}: {result}; asking less often from now on")
-            return
-        if failures:
-            self._caller.tell(f"{feed.shown} answers again")
-        new = feed.take(result, request.fresh)
-        if not new:
-            feed.accept(request)
-        self._waiting.extend((feed, item, request if item is new[-1] else None) for item in new)
+            if not request.result.done() and time.monotonic() < request.until:
+                continue
+            self._requests.remove(request)
+            feed, failures = request.feed, request.feed.failures
+            self._free_at[feed.host] = time.monotonic() + (0.0 if feed.is_here else APART)
+            result = request.result.result() if request.result.done() else request.cut()
+            if isinstance(result, FeedError):
+                feed.fail(result)
+                if not failures or feed.is_gone:
+                    self._caller.tell(f"{feed.shown}: {result}; asking less often from now on")
+                continue
+            if failures:
+                self._caller.tell(f"{feed.shown} answers again")
+            new = feed.take(result, request.fresh)
+            if not new:
+                feed.accept(request)
+            self._waiting.extend((feed, item, request if item is new[-1] else None) for item in new)
 
     def _deliver(self, most: int) -> Chunk:
         taken = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
@@ -199,7 +195,6 @@ class Feed:
         self.at: str = known.get("at", self.url)
         self.seen = dict.fromkeys(known.get("seen", ()))  # digests of ids
         self.failures, self.due, self.is_gone = 0, 0.0, False
-        self.request: Request | None = None
 
     def position(self) -> dict[str, Any]:
         server = {"etag": self.etag, "modified": self.modified, "at": self.at}
@@ -267,33 +262,29 @@ def _is_here(host: str) -> bool:
 # ── HTTP ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Request:
+class Request(
+    urllib.request.HTTPSHandler, urllib.request.HTTPHandler, urllib.request.HTTPRedirectHandler
+):
     """A request for a feed if it changed, in a thread; another thread may cut its connection."""
 
-    def __init__(self, feed: Feed, done: threading.Condition) -> None:
-        self.feed, self._done = feed, done
+    def __init__(self, feed: Feed) -> None:
+        super().__init__()
+        self.feed, self.until = feed, time.monotonic() + SECONDS
         self.etag, self.modified = feed.etag, feed.modified  # for this request, then for the next
         self.moved: str | None = None  # the new address of the feed
         self.fresh = 0.0  # seconds for which asking again is useless
-        self.result: list[Item] | FeedError | None = None  # None while it is under way
-        self.responses: list[http.client.HTTPResponse] = []
-        self._socket: socket | None = None
-        self._is_cut = False
-        self.until = time.monotonic() + SECONDS
-        self.thread = threading.Thread(target=self._run, name="clasher feed", daemon=True)
-        self.thread.start()
+        self._is_permanent = "@" not in feed.at  # a password is not for another address
+        self._held: list[tuple[socket, http.client.HTTPResponse]] = []
+        self.result: Future[list[Item] | FeedError] = Future()
+        threading.Thread(target=self._run, name="clasher feed", daemon=True).start()
 
-    def hold(self, connected: socket) -> None:
-        self._socket = connected
-        if self._is_cut:
-            self.cut()
-
-    def cut(self) -> None:
+    def cut(self) -> FeedError:
         """Shut the socket down: its reader finds the end of the stream."""
-        self._is_cut = True
-        if self._socket is not None:
+        self.until = 0.0
+        for connected, _ in self._held[-1:]:
             with suppress(OSError):  # it has ended by itself
-                socket.shutdown(self._socket, SHUT_RDWR)  # not that of TLS, which would wait
+                socket.shutdown(connected, SHUT_RDWR)  # not that of TLS, which would wait
+        return FeedError(f"took longer than {SECONDS:g} s")
 
     def _run(self) -> None:
         result: list[Item] | FeedError
@@ -301,47 +292,38 @@ class Request:
             result = self._fetch()
         except FeedError as error:
             result = error
-        except BaseException as error:  # the reader reports it
-            result = FeedError(f"{type(error).__name__}: {error}")
-        with self._done:
-            self.result = result
-            self._done.notify_all()
-
-    def _fetch(self) -> list[Item]:
-        try:
-            opener = urllib.request.build_opener(_Handler(self))
-            with opener.open(self._headed(), timeout=SILENCE) as answer:
-                content, headers = _content(answer), answer.headers
-                self.etag = self.modified = None
-        except urllib.error.HTTPError as error:
-            content, headers = None, error.headers
-            if error.code != HTTPStatus.NOT_MODIFIED:
-                after, is_gone = _seconds(headers.get("Retry-After")), error.code == HTTPStatus.GONE
-                raise FeedError(f"{error.code} {error.reason}", after, is_gone=is_gone) from error
         except Exception as error:  # a server may send anything
             reason = getattr(error, "reason", None) or error
             if not isinstance(reason, (OSError, ValueError, str)):
                 reason = f"{type(reason).__name__}: {reason}"
-            raise FeedError(str(reason).strip() or type(error).__name__) from error
-        finally:
-            for response in self.responses:
-                response.close()
+            result = FeedError(str(reason).strip() or type(error).__name__)
+        for _, response in self._held:
+            response.close()
+        self.result.set_result(result)
+
+    def _fetch(self) -> list[Item]:
+        items: list[Item] = []
+        ttl = 0.0
+        try:
+            with urllib.request.build_opener(self).open(self._headed(), timeout=SILENCE) as answer:
+                content, headers = _content(answer), answer.headers
+            items, ttl = parsed(self.feed.shown, content, headers.get("Content-Type", ""))
+            self.etag = self.modified = None
+        except urllib.error.HTTPError as error:
+            headers = error.headers
+            if error.code != HTTPStatus.NOT_MODIFIED:
+                after, is_gone = _seconds(headers.get("Retry-After")), error.code == HTTPStatus.GONE
+                raise FeedError(f"{error.code} {error.reason}", after, is_gone=is_gone) from error
         self.etag = headers.get("ETag", self.etag)
         self.modified = headers.get("Last-Modified", self.modified)
-        self.fresh = _max_age(headers.get("Cache-Control", ""))
-        if content is None:
-            return []
-        items, ttl = parsed(self.feed.shown, content, headers.get("Content-Type", ""))
-        self.fresh = max(self.fresh, ttl)
+        self.fresh = max(ttl, _max_age(headers.get("Cache-Control", "")))
         return items
 
     def _headed(self) -> urllib.request.Request:
         headers = {"Accept-Encoding": "gzip", "Accept": "application/xml, */*"}
         headers["User-Agent"] = f"clasher/{__version__} (feed reader)"
-        if self.etag is not None:
-            headers["If-None-Match"] = self.etag
-        if self.modified is not None:
-            headers["If-Modified-Since"] = self.modified
+        known = {"If-None-Match": self.etag, "If-Modified-Since": self.modified}
+        headers |= {name: value for name, value in known.items() if value is not None}
         parts = urlsplit(self.feed.at)
         user, at, host = parts.netloc.rpartition("@")
         request = urllib.request.Request(urlunsplit(parts._replace(netloc=host)), headers=headers)
@@ -351,36 +333,21 @@ class Request:
             request.add_unredirected_header("Authorization", f"Basic {secret}")
         return request
 
+    def do_open(self, http_class: Any, req: Any, **options: Any) -> Any:
+        def connection(*given: Any, **named: Any) -> Any:
+            made = http_class(*given, **named)
+            made.response_class = self._respond
+            return made
 
-class _Handler(
-    urllib.request.HTTPSHandler, urllib.request.HTTPHandler, urllib.request.HTTPRedirectHandler
-):
-    """Has a request hold its connections and responses, and notes permanent redirects."""
+        return super().do_open(connection, req, **options)
 
-    def __init__(self, request: Request) -> None:
-        super().__init__()
-        self._request = request
-        self._is_permanent = "@" not in request.feed.at  # a password is not for another address
-
-    def http_open(self, req: Any) -> Any:
-        return self.do_open(self._holding(http.client.HTTPConnection), req)
-
-    def https_open(self, req: Any) -> Any:
-        return self.do_open(self._holding(http.client.HTTPSConnection), req)
-
-    def _holding(self, kind: Any) -> Any:
-        request = self._request
-
-        class Held(kind):  # type: ignore[misc]
-            def connect(self) -> None:
-                super().connect()
-                request.hold(self.sock)
-
-            def getresponse(self) -> http.client.HTTPResponse:
-                request.responses.append(super().getresponse())
-                return request.responses[-1]
-
-        return Held
+    def _respond(self, connected: socket, *given: Any, **named: Any) -> http.client.HTTPResponse:
+        """Hold a connection and its response as soon as there is something to read."""
+        response = http.client.HTTPResponse(connected, *given, **named)
+        self._held.append((connected, response))
+        if time.monotonic() >= self.until:
+            self.cut()
+        return response
 
     def redirect_request(
         self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
@@ -389,8 +356,7 @@ class _Handler(
             raise ValueError(f"leads to {newurl}, no web address")
         fp.close()  # its body may have no end
         self._is_permanent = self._is_permanent and code in (301, 308)
-        if self._is_permanent:
-            self._request.moved = newurl
+        self.moved = newurl if self._is_permanent else self.moved
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -512,18 +478,16 @@ class _Text(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.pieces: list[str] = []
-        self._unread = 0
+        self._is_read = True
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self._unread += tag in UNREAD
-        if tag in BREAKS:
-            self.pieces.append(" ")
+        self._is_read = tag not in UNREAD  # which hold no tags
+        self.pieces.append(" " * (tag in BREAKS))
 
     def handle_endtag(self, tag: str) -> None:
-        self._unread -= tag in UNREAD and self._unread > 0
-        if tag in BREAKS:
-            self.pieces.append(" ")
+        self._is_read = True
+        self.pieces.append(" " * (tag in BREAKS))
 
     def handle_data(self, data: str) -> None:
-        if not self._unread:
+        if self._is_read:
             self.pieces.append(data)
