@@ -15,6 +15,7 @@ from __future__ import annotations
 import http.client
 import io
 import ipaddress
+import math
 import threading
 import time
 import urllib.error
@@ -92,6 +93,7 @@ class FeedSource(Source):
         self._caller = caller
         self.close()
         self._waiting.clear()
+        self._free_at.clear()
         known = {} if position is None else position["feeds"]
         for url, feed in self._feeds.items():
             feed.begin(known.get(url, {}))
@@ -121,28 +123,18 @@ class FeedSource(Source):
                 time.sleep(min(SLEEP, left))
 
     def _send(self) -> None:
-        while len(self._requests) < AT_ONCE and (feed := self._due()) is not None:
-            self._requests.append(Request(feed))
-
-    def _due(self) -> Feed | None:
-        """Return the feed that has been due longest, of hosts that may be asked."""
-        now = time.monotonic()
+        """Ask for the feeds that have been due longest, of hosts that may be asked."""
         left = [feed for feed in self._feeds.values() if not feed.is_gone]
         if not left:
             raise StreamError(f"{self.name}: every feed is gone (410)")
-        asked = [request.feed for request in self._requests]
-        busy = {feed.host for feed in asked if not feed.is_here}
-        undelivered = [feed for feed, _, _ in self._waiting]  # they would be sent once more
-        due = [
-            feed
-            for feed in left
-            if feed.due <= now
-            and feed not in asked
-            and feed not in undelivered
-            and feed.host not in busy
-            and self._free_at.get(feed.host, 0.0) <= now
-        ]
-        return min(due, key=lambda feed: feed.due, default=None)
+        for feed in sorted(left, key=lambda feed: feed.due):
+            now = time.monotonic()
+            if len(self._requests) == AT_ONCE or feed.due > now:
+                break
+            if self._free_at.get(feed.host, 0.0) <= now:
+                self._free_at[feed.host] = 0.0 if feed.is_here else math.inf
+                feed.due = math.inf  # until its items are delivered: they would be sent once more
+                self._requests.append(Request(feed))
 
     def _receive(self) -> None:
         for request in list(self._requests):
@@ -159,7 +151,7 @@ class FeedSource(Source):
                 continue
             if failures:
                 self._caller.tell(f"{feed.shown} answers again")
-            new = feed.take(result, request.fresh)
+            new = feed.take(result)
             if not new:
                 feed.accept(request)
             self._waiting.extend((feed, item, request if item is new[-1] else None) for item in new)
@@ -186,7 +178,9 @@ class Feed:
     def __init__(self, url: str, every: float) -> None:
         self.url, self.shown = url, hidden(url)
         self.host = urlsplit(url).hostname or ""
-        self.is_here = _is_here(self.host)
+        self.is_here = self.host == "localhost"
+        with suppress(ValueError):  # a name
+            self.is_here |= ipaddress.ip_address(self.host).is_loopback
         self.every = every if self.is_here else max(every, SOONEST)
         self.begin({})
 
@@ -206,10 +200,9 @@ class Feed:
         wait = min(self.every * 2.0 ** min(self.failures, 10), DAY)
         self.due = time.monotonic() + max(wait, error.after)
 
-    def take(self, items: list[Item], fresh: float) -> list[Item]:
+    def take(self, items: list[Item]) -> list[Item]:
         """Return the new items, the oldest first."""
         self.failures = 0
-        self.due = time.monotonic() + max(self.every, fresh)
         keys = [_digest(item["id"]) for item in items]
         for key in keys:  # forget items last that are still in the feed
             if key in self.seen:
@@ -226,6 +219,7 @@ class Feed:
         """Note that all items of an answer were delivered."""
         self.etag, self.modified = request.etag, request.modified
         self.at = request.moved or self.at
+        self.due = time.monotonic() + max(self.every, request.fresh)
 
 
 def _listed(path: str) -> list[str]:
@@ -250,13 +244,6 @@ def _is_web_address(url: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in WEB and bool(parts.hostname)
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 # ── HTTP ─────────────────────────────────────────────────────────────────────────────────────────

@@ -33,17 +33,7 @@ from clasher.io import protocol
 from clasher.io.connectors.redis import scripts
 from clasher.io.formats import Value
 from clasher.io.jsonl import Decoder
-from clasher.io.protocol import (
-    Caller,
-    Chunk,
-    Output,
-    Party,
-    Poison,
-    Position,
-    Sink,
-    Source,
-    set_back,
-)
+from clasher.io.protocol import Caller, Chunk, Output, Party, Poison, Position, Sink, Source
 from clasher.io.records import Batch, FaultError, Fields, invalid_utf8
 from clasher.io.registry import Address
 
@@ -214,7 +204,9 @@ class StreamSource(Source):
 
     def _checked(self, state: StreamState | None) -> StreamState:
         if state is None or order(state.last) < order(self._last):
-            raise set_back(self.name, self._last, "nothing" if state is None else state.last)
+            raise protocol.set_back(
+                self.name, self._last, "nothing" if state is None else state.last
+            )
         return state
 
     def _check_count(self, state: StreamState) -> None:
@@ -227,7 +219,7 @@ class StreamSource(Source):
                 return
             after = len(client.xrange(self._key, f"({self._last}", count=max(1, expected + 1)))
         if after > expected:
-            raise set_back(self.name, self._last, f"{after:,} or more entries after it")
+            raise protocol.set_back(self.name, self._last, f"{after:,} or more entries after it")
 
     def read(self, most: int, seconds: float) -> Chunk | None:
         if self._is_beginning:
@@ -397,7 +389,7 @@ class RedisGroupSource(StreamSource, Party):
             if group is not None:
                 last = group["last-delivered-id"].decode()
                 if order(last) < order(self._last):
-                    raise set_back(self.name, self._last, last)
+                    raise protocol.set_back(self.name, self._last, last)
                 self._accept(gone)
             elif not self._create(state, position):
                 self.open(position, caller)
@@ -428,7 +420,7 @@ class RedisGroupSource(StreamSource, Party):
                     f"all had reached: XGROUP CREATE {self._key} {self._group} ID"
                 )
             if order(state.last) < order(last):
-                raise set_back(self.name, last, state.last)
+                raise protocol.set_back(self.name, last, state.last)
             if read is not None and (gone := state.trimmed(last, read)):
                 raise protocol.lost(self.name, gone)
         counted = [] if read is None else ["ENTRIESREAD", read]
