@@ -23,6 +23,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from glob import glob
 from typing import Final, TypeAlias
 
 from clasher.errors import RecordError, StreamError
@@ -292,26 +293,22 @@ class Followed:
 
     def _go_on(self) -> bool:
         at = {"offset": 0, "line": 0, "records": self._part.records}
-        for name in self._next_names():
-            try:
-                part = self._opened(name, at)
-            except StreamError:
-                continue
+        part = self._find(at, self._next_names())
+        if part is not None:
             self._part.close()
             self._part, self._at = part, at
-            return True
-        return False
+        return part is not None
 
     def _next_names(self) -> list[str]:
         """Return possible successors: files rotated after this one, then the file itself."""
         if self._part.is_cut_off:
             return [self._file.name]
         own = self._part.stat()
-        later = []
-        for name in self._rotated():
-            found = _stat(name)
-            if found is not None and found.st_ino != own.st_ino:
-                later.append((found.st_mtime_ns, name))
+        later = [
+            (found.st_mtime_ns, name)
+            for name in self._rotated()
+            if (found := _stat(name)) is not None and found.st_ino != own.st_ino
+        ]
         return [name for at, name in sorted(later) if at > own.st_mtime_ns] + [self._file.name]
 
     def _rotated(self) -> list[str]:
@@ -319,10 +316,7 @@ class Followed:
         stem, ending = os.path.splitext(name)
         whole, before = re.escape(name) + NUMBER, re.escape(stem) + NUMBER + re.escape(ending)
         pattern = re.compile(f"(?:{whole}|{before})", re.ASCII)
-        try:
-            names = os.listdir(folder or ".")
-        except OSError:
-            return []
+        names = glob("*", root_dir=folder or None, include_hidden=True)
         return [os.path.join(folder, found) for found in names if pattern.fullmatch(found)]
 
     def _opened(self, name: str, position: Position) -> ResumedLines:
