@@ -34,6 +34,7 @@ IDLE: Final = 300.0  # seconds after which the server forgets a consumer
 HEADERS: Final = 512  # bytes: the headers of an output count as payload
 MESSAGE_TOO_LARGE: Final = 10054  # JetStream's code for more than the stream's max_msg_size
 CONSUMER_GONE: Final = 10014
+HEARTBEAT: Final = api.StatusCode.CONTROL_MESSAGE
 
 T = TypeVar("T")
 
@@ -123,10 +124,7 @@ class Pull:
         self._client, self._stream, self._consumer = client, stream, consumer
         self._next = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
         self.inbox: Any = None
-        self._found: list[Any] = []
-        self._status: dict[str, str] = {}
-        self._most = 0
-        self._is_answered = asyncio.Event()
+        self._heard: asyncio.Queue[Any] = asyncio.Queue()
         # The consumer is gone, or the server did not say that there is no more: make another one.
         self.is_lost = False
 
@@ -140,21 +138,9 @@ class Pull:
         pull = cls(client, stream, made.name)
         # No limit here: the client would drop messages past it. The size of a request is the limit.
         pull.inbox = await client.subscribe(
-            client.new_inbox(), cb=pull._hear, pending_msgs_limit=0, pending_bytes_limit=0
+            client.new_inbox(), cb=pull._heard.put, pending_msgs_limit=0, pending_bytes_limit=0
         )
         return pull
-
-    async def _hear(self, message: Any) -> None:
-        """Take a message, or a status, which ends an answer unless it is a heartbeat."""
-        if message.reply:  # a message of the stream, whatever its headers say
-            self._found.append(message)
-            if len(self._found) == self._most:
-                self._is_answered.set()
-            return
-        headers = message.headers or {}
-        if headers.get(api.Header.STATUS) != api.StatusCode.CONTROL_MESSAGE:
-            self._status = headers
-            self._is_answered.set()
 
     async def fetch(self, most: int, seconds: float) -> list[Any]:
         found = await self._ask({"batch": most, "no_wait": True}, SILENCE)
@@ -164,25 +150,30 @@ class Pull:
         return found
 
     async def _ask(self, request: dict[str, Any], seconds: float) -> list[Any]:
-        self._found, self._most, self._status = [], request["batch"], {}
-        self._is_answered.clear()
+        found: list[Any] = []
+        headers: dict[str, str] = {}
         await self._client.publish(self._next, json.dumps(request).encode(), self.inbox.subject)
         try:
             async with asyncio.timeout(seconds):
-                await self._is_answered.wait()
+                while len(found) < request["batch"] and not headers:
+                    message = await self._heard.get()
+                    if message.reply:  # a message of the stream, whatever its headers say
+                        found.append(message)
+                    elif (about := message.headers or {}).get(api.Header.STATUS) != HEARTBEAT:
+                        headers = about
         except TimeoutError:
-            if not self._found:
+            if not found:
                 await self._explain_silence()
             # The rest may still arrive: a new inbox will not get it.
             self.is_lost = True
         else:
-            status = self._status.get(api.Header.STATUS)
+            status = headers.get(api.Header.STATUS)
             self.is_lost = status == "409"  # the consumer was deleted, or moves to another server
             # 404: no messages; 408: no more messages, or none in time
             if status not in (None, "404", "408", "409"):
-                reason = self._status.get(api.Header.DESCRIPTION) or "no reason given"
+                reason = headers.get(api.Header.DESCRIPTION) or "no reason given"
                 raise nats.errors.Error(f"status {status}: {reason}")
-        return self._found
+        return found
 
     async def _explain_silence(self) -> None:
         """Raise the reason for silence, unless the consumer was deleted."""
