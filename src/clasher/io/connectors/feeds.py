@@ -93,7 +93,6 @@ class FeedSource(Source):
         self._caller = caller
         self.close()
         self._waiting.clear()
-        self._free_at.clear()
         known = {} if position is None else position["feeds"]
         for url, feed in self._feeds.items():
             feed.begin(known.get(url, {}))
@@ -116,11 +115,9 @@ class FeedSource(Source):
                 return None
             if now < until:
                 self._send()
-            if self._requests:
-                results = [request.result for request in self._requests]
-                wait(results, min(SLEEP, left), FIRST_COMPLETED)
-            else:
-                time.sleep(min(SLEEP, left))
+            never: Future[Any] = Future()  # sleep if there is no request
+            results = [never, *(request.result for request in self._requests)]
+            wait(results, min(SLEEP, left), FIRST_COMPLETED)
 
     def _send(self) -> None:
         """Ask for the feeds that have been due longest, of hosts that may be asked."""
@@ -169,6 +166,7 @@ class FeedSource(Source):
     def close(self) -> None:
         for request in self._requests:
             request.cut()
+            self._free_at[request.feed.host] = 0.0
         self._requests.clear()
 
 
@@ -230,20 +228,14 @@ def _listed(path: str) -> list[str]:
         raise StreamError(f"{path} cannot be read: {error}") from error
     urls = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     for url in urls:
-        if not _is_web_address(url):
-            raise SettingError(f"{path}: {hidden(url)!r} is no web address")
+        with suppress(ValueError):  # its port is no number
+            parts = urlsplit(url)
+            if parts.scheme in WEB and parts.hostname and parts.port != 0:
+                continue
+        raise SettingError(f"{path}: {hidden(url)!r} is no web address")
     if not urls:
         raise SettingError(f"{path}: there is no feed in it; write an address a line")
     return list(dict.fromkeys(urls))
-
-
-def _is_web_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        _ = parts.port  # raises if it is no number
-    except ValueError:
-        return False
-    return parts.scheme in WEB and bool(parts.hostname)
 
 
 # ── HTTP ─────────────────────────────────────────────────────────────────────────────────────────
