@@ -37,7 +37,6 @@ from clasher.io.writers import BadRecords
 
 RECORDS: Final = 1000  # per batch of a file that is read again: batches must not change
 LOOK: Final = 4096  # bytes before a position that must not change
-TAIL: Final = 256  # bytes at the end of what was read that must not change in a growing file
 POLL: Final = 0.2  # seconds between two looks at a growing file or a watched folder
 RESTORE: Final = "restore the file, or give the new one another name"
 
@@ -56,14 +55,11 @@ def resumed(file: InputFile, fields: Fields, position: Position, above: int = 0)
 
 def content_identity(path: str, length: int = LOOK) -> str | None:
     """Digest the first bytes of a file; None if it is empty or unreadable."""
-    if not os.path.isfile(path):  # a pipe would lose the bytes
-        return None
-    try:
-        with open(path, "rb") as file:
-            head = file.read(length)
-    except OSError:
-        return None
-    return f"sha256:{len(head)}:{hashlib.sha256(head).hexdigest()}" if head else None
+    if os.path.isfile(path):  # a pipe would lose the bytes
+        with suppress(OSError), open(path, "rb") as file:
+            if head := file.read(length):
+                return f"sha256:{len(head)}:{hashlib.sha256(head).hexdigest()}"
+    return None
 
 
 class Lines:
@@ -134,10 +130,10 @@ class ResumedLines(Lines):
             raise StreamError(f"{file.name} cannot be read: {reason}") from error
         try:
             at = position or {"offset": 0, "line": 0, "records": above}
-            if not at["offset"] and self._before(len(BOM)) == BOM:
+            if not at["offset"] and os.pread(self._file.fileno(), len(BOM), 0) == BOM:
                 at = at | {"offset": len(BOM)}
             self._check(file.name, at)
-            self._tail = self._before(self._file.seek(at["offset"]))
+            self._tail = self._digest(self._file.seek(at["offset"]))
         except BaseException:
             self._file.close()
             raise
@@ -151,14 +147,14 @@ class ResumedLines(Lines):
 
     def is_intact(self) -> bool:
         """Whether the end of what was read is unchanged."""
-        return self._before(self._file.tell()) == self._tail
+        return self._digest(self._file.tell()) == self._tail
 
     def _blocks(self) -> Iterator[bytes]:
         while not self.is_cut_off:
             block = self._file.read(BLOCK)
             if block:
                 if self._follows:
-                    self._tail = self._before(self._file.tell())
+                    self._tail = self._digest(self._file.tell())
                 yield block
             elif not self.may_grow:
                 return
@@ -183,11 +179,9 @@ class ResumedLines(Lines):
             raise ChangedError(f"{name}: was read up to byte {offset:,}, and {what} now; {RESTORE}")
 
     def _digest(self, offset: int) -> str:
-        return hashlib.blake2b(self._before(offset, LOOK), digest_size=8).hexdigest()
-
-    def _before(self, offset: int, size: int = TAIL) -> bytes:
-        start = max(0, offset - size)
-        return os.pread(self._file.fileno(), offset - start, start)
+        start = max(0, offset - LOOK)
+        before = os.pread(self._file.fileno(), offset - start, start)
+        return hashlib.blake2b(before, digest_size=8).hexdigest()
 
 
 class Reread:

@@ -176,13 +176,13 @@ class TopicSource(Source):
         decoder = address.options.get("decoder")
         decode = None if decoder is None else load_function(decoder)
         self._messages = Messages(self.name, fields, decode)
-        self._consumer: Consumer | None = None
+        self.consumer: Any = None
         self._begin(None)
 
     def open(self, position: Position, caller: Caller) -> None:
         self.close()
         self._begin(position)
-        self._consumer = self._cluster.consumer(
+        self.consumer = self._cluster.consumer(
             isolation_level="read_committed", auto_offset_reset="error"
         )
         self._topic = self._identify(position)
@@ -253,15 +253,10 @@ class TopicSource(Source):
     def _ends(self, partition: int) -> tuple[int, int]:
         place = TopicPartition(self._cluster.topic, partition)
         with self._cluster.answering():
-            ends = self.consumer.get_watermark_offsets(place, timeout=ANSWER)
+            ends: Any = self.consumer.get_watermark_offsets(place, timeout=ANSWER)
         if ends is None:
             raise UnreachableError(f"{self._cluster.shown}: partition {partition} does not answer")
-        return ends
-
-    @property
-    def consumer(self) -> Consumer:
-        assert self._consumer is not None
-        return self._consumer
+        return ends[0], ends[1]
 
     def read(self, most: int, seconds: float) -> Chunk | None:
         self._cluster.check(self.consumer)
@@ -344,18 +339,18 @@ class TopicSource(Source):
         return self._messages.chunk(taken, position, lost)
 
     def lag(self) -> int | None:
-        if self._consumer is None or self._merge.is_at_end:
+        if self.consumer is None or self._merge.is_at_end:
             return 0
         left = 0
         for own in list(self._fetched):
-            ends = self._consumer.get_watermark_offsets(self._at(own), cached=True)
+            ends = self.consumer.get_watermark_offsets(self._at(own), cached=True)
             left += 0 if ends is None else max(0, ends[1] - self._places[own])
         return left
 
     def close(self) -> None:
-        if self._consumer is not None:
-            self._consumer.close()
-            self._consumer = None
+        if self.consumer is not None:
+            self.consumer.close()
+            self.consumer = None
 
     def identity(self) -> str | None:
         topic = self._look()
@@ -403,12 +398,12 @@ class KafkaGroupSource(TopicSource):
         self._caller, self._is_new = caller, position is None
         self._committed, self._generation = dict(self._places), None
         self._is_leaving = self._is_lost = False
-        self._consumer = self._cluster.consumer(
+        self.consumer = self._cluster.consumer(
             isolation_level="read_committed", auto_offset_reset="error", group_id=self._group,
             group_instance_id=caller.id, partition_assignment_strategy="range",
         )  # fmt: skip
         self._topic = self._identify(position)
-        self._consumer.subscribe(
+        self.consumer.subscribe(
             [self._cluster.topic],
             on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost,
         )  # fmt: skip
@@ -498,11 +493,11 @@ class KafkaGroupSource(TopicSource):
         self._is_leaving = True
         # A static member does not leave when its consumer closes: the group would wait for the end
         # of its session.
-        if self._consumer is not None:
+        if self.consumer is not None:
             with suppress(KafkaException, StreamError):
-                self._consumer.unsubscribe()
+                self.consumer.unsubscribe()
                 until = time.monotonic() + LEAVE
-                while time.monotonic() < until and self._consumer.assignment():
+                while time.monotonic() < until and self.consumer.assignment():
                     self._poll(1, HEAR)
                 self._poll(1, HEAR)  # sends the request
         self._let_go()
