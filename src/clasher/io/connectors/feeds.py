@@ -291,7 +291,8 @@ class Request(
         except urllib.error.HTTPError as error:
             headers = error.headers
             if error.code != HTTPStatus.NOT_MODIFIED:
-                after, is_gone = _seconds(headers.get("Retry-After")), error.code == HTTPStatus.GONE
+                after = _seconds(headers.get("Retry-After", ""))
+                is_gone = error.code == HTTPStatus.GONE
                 raise FeedError(f"{error.code} {error.reason}", after, is_gone=is_gone) from error
         self.etag = headers.get("ETag", self.etag)
         self.modified = headers.get("Last-Modified", self.modified)
@@ -365,14 +366,12 @@ def _max_age(text: str) -> float:
     return max((_seconds(word[8:]) for word in words if word.startswith("max-age=")), default=0.0)
 
 
-def _seconds(text: str | None) -> float:
+def _seconds(text: str) -> float:
     """Parse seconds or a date into seconds from now, a day at most.
 
-    >>> _seconds("120"), _seconds("soon"), _seconds(None)
+    >>> _seconds("120"), _seconds("soon"), _seconds("")
     (120.0, 0.0, 0.0)
     """
-    if text is None:
-        return 0.0
     try:
         if text.strip().isdigit():
             seconds = float(text)
