@@ -212,9 +212,10 @@ class TopicSource(Source):
         return topic
 
     def _take_up(self, partitions: list[int], *, is_new: bool) -> None:
+        at_end = is_new and self._begins_at_end
         for partition in partitions:
-            self._places[partition] = self._checked(partition, is_new=is_new)
-            self._fetched[partition] = self._places[partition]
+            place = self._kept(partition, self._places.get(partition), at_end=at_end)
+            self._places[partition] = self._fetched[partition] = place
             self._merge.begin(partition)
         self._assign([self._at(partition) for partition in partitions])
         self._moved_at = time.monotonic()
@@ -225,21 +226,23 @@ class TopicSource(Source):
     def _at(self, partition: int) -> TopicPartition:
         return TopicPartition(self._cluster.topic, partition, self._fetched[partition])
 
-    def _checked(self, partition: int, *, is_new: bool) -> int:
-        """Return the offset to begin at; raise or note a loss if it was deleted."""
-        low, high = self._ends(partition)
-        place = self._places.get(partition)
+    def _kept(
+        self, partition: int, place: int | None, *, at_end: bool = False, is_refused: bool = False
+    ) -> int:
+        """Return the offset to go on at; raise or note a loss if messages were deleted."""
+        shown, where = self._cluster.shown, TopicPartition(self._cluster.topic, partition)
+        with self._cluster.answering():
+            ends = self.consumer.get_watermark_offsets(where, timeout=ANSWER)
+        if ends is None:
+            raise UnreachableError(f"{shown}: partition {partition} does not answer")
+        low, high = map(int, ends)
         if place is None:  # a new partition is read from its beginning
-            return high if is_new and self._begins_at_end else low
-        if place > high:
-            raise self._set_back(partition, place, high)
+            return high if at_end else low
+        if place > high or (is_refused and place >= low):
+            raise set_back(f"{shown}, partition {partition}", f"{place:,}", f"{high:,}")
         if place < low:
             self._note_loss(partition, place, low)
         return max(place, low)
-
-    def _set_back(self, partition: int, known: int, high: int) -> StreamError:
-        name = f"{self._cluster.shown}, partition {partition}"
-        return set_back(name, f"{known:,}", f"{high:,}")
 
     def _note_loss(self, partition: int, place: int, low: int) -> None:
         what = f"messages {place:,} to {low - 1:,} of partition {partition} were deleted unread"
@@ -249,14 +252,6 @@ class TopicSource(Source):
                 f"option on_loss=skip to go on without them, with a dead letter"
             )
         self._lost.append(Poison(self.name, f"{partition}:{place}", what))
-
-    def _ends(self, partition: int) -> tuple[int, int]:
-        place = TopicPartition(self._cluster.topic, partition)
-        with self._cluster.answering():
-            ends: Any = self.consumer.get_watermark_offsets(place, timeout=ANSWER)
-        if ends is None:
-            raise UnreachableError(f"{self._cluster.shown}: partition {partition} does not answer")
-        return ends[0], ends[1]
 
     def read(self, most: int, seconds: float) -> Chunk | None:
         self._cluster.check(self.consumer)
@@ -310,11 +305,8 @@ class TopicSource(Source):
     def _judge(self, error: KafkaError, partition: int) -> None:
         if error.code() != KafkaError._AUTO_OFFSET_RESET:
             raise self._cluster.failure(error)
-        low, high = self._ends(partition)
-        if not self._fetched[partition] < low:
-            raise self._set_back(partition, self._fetched[partition], high)
-        self._note_loss(partition, self._fetched[partition], low)
-        self._fetched[partition], self._paused = low, set()
+        place = self._kept(partition, self._fetched[partition], is_refused=True)
+        self._fetched[partition], self._paused = place, set()
         self.consumer.assign([self._at(own) for own in self._fetched])
 
     def _make_room(self) -> None:
