@@ -17,9 +17,9 @@ import msgspec
 import numpy as np
 
 from clasher.errors import FolderError, LabelCapacityError, NotLearntError
-from clasher.flow.windows import JoinWindow, Seen, label_digests
+from clasher.flow.windows import Seen, Window, label_digests
 from clasher.io.protocol import Chunk, Poison, Position
-from clasher.io.records import Batch, Id
+from clasher.io.records import Batch, Id, LabelValue
 from clasher.io.writers import sorted_lists
 from clasher.labels import UNLABELLED, LabelSets
 from clasher.model import Clasher
@@ -70,12 +70,16 @@ class FlowState(Judged):
         self.agreed: dict[str, int] = {}  # the last snapshot that each party has agreed to
         self.counts = Counter(dict.fromkeys(COUNTED, 0))  # since the folder was made
         self.seen, self.seen_labels = Seen(remember), Seen(remember)
-        self.window = JoinWindow(model.settings.pending)
+        self.predicted: Window[list[str]] = Window(model.settings.pending)  # to be judged
+        self.early: Window[tuple[LabelValue, str]] = Window(model.settings.pending)  # with sources
 
     def to_plain(self) -> dict[str, Any]:
         return super().to_plain() | {
             "format": FORMAT, "counts": self.counts, "seen": self.seen.to_plain(),
-            "seen_labels": self.seen_labels.to_plain(), "window": self.window.to_plain(),
+            "seen_labels": self.seen_labels.to_plain(), "window": {
+                "predicted": list(self.predicted.items()),
+                "early": [[own, *waiting] for own, waiting in self.early.items()],
+            },
         }  # fmt: skip
 
     @classmethod
@@ -91,7 +95,8 @@ class FlowState(Judged):
         state.counts = Counter(plain["counts"])
         state.seen = Seen.of(plain["seen"], remember)
         state.seen_labels = Seen.of(plain["seen_labels"], remember)
-        state.window = JoinWindow.of(plain["window"], model.settings.pending)
+        state.predicted.update(plain["window"]["predicted"])
+        state.early.update((own, (late, name)) for own, late, name in plain["window"]["early"])
         return state
 
     def learn(self, documents: Documents, source: str, *, joining: bool) -> Predicted:
@@ -109,7 +114,7 @@ class FlowState(Judged):
         is_labelled = records.labels.known != UNLABELLED
         if joining:
             for at in np.flatnonzero(~is_labelled).tolist():
-                self.window.predict(records.ids[at], lists[at])
+                self.predicted.put(records.ids[at], lists[at])
         self.counts["documents"] += len(records)
         self.counts["labelled"] += int(np.count_nonzero(is_labelled))
         self.counts["poison"] += len(poison)
@@ -117,14 +122,10 @@ class FlowState(Judged):
         return Predicted(records, lists, poison)
 
     def _with_early_labels(self, records: Batch) -> Batch:
-        if not self.window.early:
-            return records
         sets = records.labels
-        found = {
-            at: labels
-            for at in np.flatnonzero(sets.known == UNLABELLED).tolist()
-            if (labels := self.window.take_labels(records.ids[at])) is not None
-        }
+        bare = np.flatnonzero(sets.known == UNLABELLED).tolist() if self.early else []
+        waiting = [self.early.pop(str(records.ids[at]), None) for at in bare]
+        found = {at: early[0] for at, early in zip(bare, waiting, strict=True) if early}
         if not found:
             return records
         sets = LabelSets.of([found.get(at, sets.as_given(at)) for at in range(len(sets))])
@@ -172,18 +173,17 @@ class FlowState(Judged):
             self.model.learn_later(str(own), labels)
         except NotLearntError:
             plain = labels if isinstance(labels, dict) else sorted(labels)
-            if (gone := self.window.keep(own, plain, source)) is None:
+            if (gone := self.early.put(own, (plain, source))) is None:
                 return []
             self.counts["unmatched"] += 1
             name, (late, stream) = gone
-            problem = f"no document {name!r} came in time: {self.window.most:,} labels may wait"
+            problem = f"no document {name!r} came in time: {self.early.most:,} labels may wait"
             return [Poison(stream, name, problem, msgspec.json.encode(late))]
         except LabelCapacityError as error:
             return [Poison(source, own, str(error))]
         self.counts["joined"] += 1
         self.adopt()
-        predicted = self.window.take_prediction(own)
-        if predicted is not None:
+        if (predicted := self.predicted.pop(str(own), None)) is not None:
             known = LabelSets.of([self.labels.known(predicted)])
             self.quality.judge(truth, known, self.labels.number)
         self.drop_evicted()
@@ -253,7 +253,7 @@ class Meter:
         self.figures = Figures(
             **state.counts,
             waiting=state.model.pending,
-            early=state.window.early,
+            early=len(state.early),
             labels=len(state.labels.numbers),
             lag=lag,
             documents_per_second=self._rate(state.counts["documents"]),

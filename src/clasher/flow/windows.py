@@ -1,68 +1,39 @@
 """Bounded windows of a flow: what waits to be joined by id, and what came before.
 
-The model keeps documents that wait for labels, hashed (``pending``); ``JoinWindow`` keeps their
-predictions, to be judged later, and labels that came before their documents. ``Seen`` recognises
-repeated documents by stream, id, text and whether they have labels; other labels are a correction.
+The model keeps documents that wait for labels, hashed (``pending``). A ``Window`` keeps their
+predictions, to be judged later, another one labels that came before their documents. ``Seen``
+recognises repeated documents by stream, id, text and whether they have labels; other labels are a
+correction.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from itertools import repeat
-from typing import Any, Final, TypeVar
+from itertools import repeat, zip_longest
+from typing import Final, TypeVar
 
 import numpy as np
 
-from clasher.io.records import Batch, Id, LabelValue
+from clasher.io.records import Batch, Id
 from clasher.labels import UNLABELLED, LabelSets
 
 T = TypeVar("T")
 
 
-class JoinWindow:
-    """Predictions that wait for labels, and labels that wait for documents: ``most`` of each."""
+class Window(OrderedDict[str, T]):
+    """What waits to be joined, by id: at most the last ``most`` items."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, items: Iterable[tuple[str, T]] = ()) -> None:
+        super().__init__(items)
         self.most = most
-        self._predicted: OrderedDict[str, Sequence[str]] = OrderedDict()
-        self._early: OrderedDict[str, tuple[LabelValue, str]] = OrderedDict()
 
-    @property
-    def early(self) -> int:
-        return len(self._early)
-
-    def predict(self, own: Id, labels: Sequence[str]) -> None:
-        self._put(self._predicted, own, labels)
-
-    def take_prediction(self, own: Id) -> Sequence[str] | None:
-        return self._predicted.pop(str(own), None)
-
-    def keep(
-        self, own: Id, labels: LabelValue, source: str
-    ) -> tuple[str, tuple[LabelValue, str]] | None:
-        """Let labels of a stream wait for their document; return those that had to make room."""
-        return self._put(self._early, own, (labels, source))
-
-    def _put(self, window: OrderedDict[str, T], own: Id, item: T) -> tuple[str, T] | None:
-        window[str(own)] = item
-        window.move_to_end(str(own))
-        return window.popitem(last=False) if len(window) > self.most else None
-
-    def take_labels(self, own: Id) -> LabelValue | None:
-        return self._early.pop(str(own), (None, ""))[0]
-
-    def to_plain(self) -> dict[str, Any]:
-        early = [[own, labels, source] for own, (labels, source) in self._early.items()]
-        return {"predicted": list(self._predicted.items()), "early": early}
-
-    @classmethod
-    def of(cls, plain: dict[str, Any], most: int) -> JoinWindow:
-        window = cls(most)
-        window._predicted.update((own, labels) for own, labels in plain["predicted"])
-        window._early.update((own, (labels, source)) for own, labels, source in plain["early"])
-        return window
+    def put(self, own: Id, item: T) -> tuple[str, T] | None:
+        """Add an item, or replace it; return the oldest one if it had to make room."""
+        self[str(own)] = item
+        self.move_to_end(str(own))
+        return self.popitem(last=False) if len(self) > self.most else None
 
 
 DIGEST: Final = 8  # bytes: among 10,000 documents, one in 10^15 is taken for another
@@ -110,50 +81,39 @@ def _pieces(raw: bytes) -> list[bytes]:
 class Seen:
     """The digests of the last documents and of their labels."""
 
-    def __init__(
-        self, most: int, digests: Sequence[bytes] = (), labels: Sequence[bytes] = ()
-    ) -> None:
+    def __init__(self, most: int, known: Iterable[tuple[bytes, bytes]] = ()) -> None:
         self.most = most
-        self._order = deque(digests)
-        self._known = dict(zip(digests, labels or repeat(UNKNOWN), strict=False))
+        self._known = OrderedDict(known)  # labels by document, oldest first
+        self._make_room()
 
     def new(self, digests: Sequence[bytes], labels: Sequence[bytes] = ()) -> list[int]:
         """Return the places of documents that are new, or have other labels than the last time."""
-        if not self.most or self._took_all(digests, labels):
+        fresh = dict(zip(digests, labels or repeat(UNKNOWN), strict=False))
+        are_new = len(fresh) == len(digests) and self._known.keys().isdisjoint(fresh)
+        if are_new or not self.most:  # as nearly always
+            self._known.update(fresh)
+            self._make_room()
             return list(range(len(digests)))
         found = []
         pairs = zip(digests, labels or repeat(UNKNOWN), strict=False)
         for place, (digest, own) in enumerate(pairs):
-            before = self._known.get(digest)
-            if before == own:
-                continue
-            self._known[digest] = own
-            if before is None:
-                self._order.append(digest)
-                if len(self._order) > self.most:
-                    del self._known[self._order.popleft()]
-            if before != UNKNOWN:
+            if self._known.get(digest) not in (own, UNKNOWN):
                 found.append(place)
+            self._known[digest] = own
+            self._make_room()
         return found
 
-    def _took_all(self, digests: Sequence[bytes], labels: Sequence[bytes]) -> bool:
-        """Take all digests at once if all are new, as nearly always; return whether they were."""
-        fresh = dict(zip(digests, labels or repeat(UNKNOWN), strict=False))
-        if len(fresh) < len(digests) or not self._known.keys().isdisjoint(fresh):
-            return False
-        self._known.update(fresh)
-        self._order.extend(digests)
-        for _ in range(len(self._order) - self.most):
-            del self._known[self._order.popleft()]
-        return True
+    def _make_room(self) -> None:
+        for _ in range(len(self._known) - self.most):
+            self._known.popitem(last=False)
 
     def to_plain(self) -> str | list[str]:
         """Return plain texts for JSON, oldest first: documents, and their labels."""
-        labels = map(self._known.__getitem__, self._order)
-        return [b"".join(self._order).hex(), b"".join(labels).hex()]
+        return [b"".join(self._known).hex(), b"".join(self._known.values()).hex()]
 
     @classmethod
     def of(cls, plain: str | list[str], most: int) -> Seen:
         """Restore what ``to_plain`` returned; earlier versions wrote one text, without labels."""
-        texts = [plain] if isinstance(plain, str) else plain
-        return cls(most, *(_pieces(bytes.fromhex(text))[-most:] if most else [] for text in texts))
+        texts = [plain, ""] if isinstance(plain, str) else plain
+        digests, labels = (_pieces(bytes.fromhex(text)) for text in texts)
+        return cls(most, zip_longest(digests, labels, fillvalue=UNKNOWN))
