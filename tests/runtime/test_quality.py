@@ -13,7 +13,6 @@ from clasher.runtime.quality import (
     Quality,
     estimate_f1,
     estimate_macro,
-    estimate_micro,
     figures,
     ratio,
 )
@@ -24,7 +23,7 @@ counts = st.tuples(*[st.integers(0, 1000)] * 3)
 @given(counts)
 def test_intervals_contain_their_values(row):
     tp, fp, _ = row
-    for estimate in (ratio(tp, tp + fp), estimate_f1(row), estimate_micro([row], 50)):
+    for estimate in (ratio(tp, tp + fp), estimate_f1(row), estimate_f1(row, 50)):
         assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
 
 
@@ -47,8 +46,7 @@ def test_without_observations_the_interval_is_everything():
 
 
 def test_the_micro_average_has_no_more_observations_than_documents():
-    rows = [(90, 5, 5)] * 20
-    assert estimate_micro(rows, 100).observations == 100
+    assert estimate_f1((1800, 100, 100), 100).observations == 100
 
 
 number = {"grain": 1, "metal": 2}.__getitem__

@@ -11,6 +11,7 @@ one document are not independent: the micro average has at most as many observat
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any, TypeAlias
 
@@ -54,27 +55,36 @@ class Measures(Struct, frozen=True, kw_only=True):
     rare_labels: int
 
 
-def ratio(hits: int, trials: int) -> Estimate:
-    """Estimate a proportion with Wilson's interval.
+def ratio(
+    hits: int, trials: int, documents: int | None = None, scale: Callable[[float], float] = float
+) -> Estimate:
+    """Estimate a proportion with Wilson's interval, and ``scale`` it.
+
+    An average over labels has no more observations than ``documents``.
 
     >>> estimate = ratio(8, 10)
     >>> round(estimate.low, 2), estimate.value, round(estimate.high, 2), estimate.is_enough
     (0.49, 0.8, 0.94, False)
     """
-    return _estimate(hits / trials if trials else 0.0, trials, trials >= ENOUGH, float)
+    share, low, high = (hits / trials if trials else 0.0), 0.0, 1.0
+    is_enough = trials >= ENOUGH
+    if documents is not None:
+        trials, is_enough = min(trials, documents), documents >= ENOUGH_DOCUMENTS
+    if trials:
+        centre = share + Z * Z / (2 * trials)
+        reach = Z * sqrt(share * (1 - share) / trials + Z * Z / (4 * trials * trials))
+        below = 1 + Z * Z / trials
+        low = max(0.0, min((centre - reach) / below, share))  # despite rounding
+        high = min(1.0, max((centre + reach) / below, share))
+    return Estimate(
+        value=scale(share), low=scale(low), high=scale(high), observations=trials,
+        is_enough=is_enough,
+    )  # fmt: skip
 
 
-def estimate_f1(counts: Counts) -> Estimate:
-    """Estimate the F1 of one label."""
-    trials = sum(counts)
-    return _estimate(counts[0] / trials if trials else 0.0, trials, trials >= ENOUGH, _f1)
-
-
-def estimate_micro(rows: Sequence[Counts], documents: int) -> Estimate:
-    """Estimate the F1 of the summed counts."""
-    trials = sum(map(sum, rows))
-    share = sum(row[0] for row in rows) / trials if trials else 0.0
-    return _estimate(share, min(trials, documents), documents >= ENOUGH_DOCUMENTS, _f1)
+def estimate_f1(counts: Sequence[int], documents: int | None = None) -> Estimate:
+    """Estimate the F1 of one label, or of the counts of all labels in some ``documents``."""
+    return ratio(counts[0], sum(counts), documents, _f1)
 
 
 def estimate_macro(rows: Sequence[Counts]) -> Estimate:
@@ -99,29 +109,12 @@ def _f1(share: float) -> float:
     return 2.0 * share / (1.0 + share)
 
 
-def _estimate(
-    share: float, trials: int, is_enough: bool, scale: Callable[[float], float]
-) -> Estimate:
-    """Give a share its Wilson interval, and ``scale`` all of them."""
-    low, high = 0.0, 1.0
-    if trials:
-        centre = share + Z * Z / (2 * trials)
-        reach = Z * sqrt(share * (1 - share) / trials + Z * Z / (4 * trials * trials))
-        below = 1 + Z * Z / trials
-        low = max(0.0, min((centre - reach) / below, share))  # despite rounding
-        high = min(1.0, max((centre + reach) / below, share))
-    return Estimate(
-        value=scale(share), low=scale(low), high=scale(high), observations=trials,
-        is_enough=is_enough,
-    )  # fmt: skip
-
-
+@dataclass
 class Pane:
     """Counts of each label over a number of judged documents."""
 
-    def __init__(self, documents: int = 0, counts: dict[int, Counts] | None = None) -> None:
-        self.documents = documents
-        self.counts = {} if counts is None else counts
+    documents: int = 0
+    counts: dict[int, Counts] = field(default_factory=dict)
 
     def add(self, label: int, counts: Counts, sign: int = 1) -> None:
         """Count for a label; ``sign`` −1 takes counts back, never below 0."""
@@ -217,16 +210,16 @@ class Quality:
 
 def figures(pane: Pane) -> Measures:
     """Compute all measures of a pane; frequent labels make up 80 % of all true labels."""
-    counts = {label: row for label, row in pane.counts.items() if row[0] + row[2]}
-    by_support = sorted(counts, key=lambda label: -(counts[label][0] + counts[label][2]))
-    support = np.array([counts[label][0] + counts[label][2] for label in by_support], np.int64)
+    rows = [row for row in pane.counts.values() if row[0] + row[2]]
+    rows.sort(key=lambda row: -(row[0] + row[2]))
+    support = np.array([row[0] + row[2] for row in rows], np.int64)
     before = np.cumsum(support) - support
     frequent = int(np.sum(before < FREQUENT * support.sum()))
-    rows = [counts[label] for label in by_support]
+    sums = [sum(column) for column in zip(NONE, *pane.counts.values(), strict=True)]
     return Measures(
         documents=pane.documents,
         macro_f1=estimate_macro(rows),
-        micro_f1=estimate_micro(list(pane.counts.values()), pane.documents),
+        micro_f1=estimate_f1(sums, pane.documents),
         frequent_f1=estimate_macro(rows[:frequent]),
         rare_f1=estimate_macro(rows[frequent:]),
         frequent_labels=frequent,

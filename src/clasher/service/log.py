@@ -17,6 +17,7 @@ import os
 import secrets
 import struct
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -119,28 +120,29 @@ CREATE TABLE keys(
 CREATE INDEX keys_by_age ON keys(seq);
 CREATE TABLE documents(seq INTEGER PRIMARY KEY, body BLOB NOT NULL, crc INTEGER);
 """
-# as bytes: damaged text may not decode
-ENTRIES = (
-    "SELECT seq, at, CAST(who AS BLOB), CAST(body AS BLOB), crc, CAST(refused AS BLOB) FROM entries"
-)
-KEYS = "SELECT CAST(key AS BLOB), seq, at, CAST(digest AS BLOB), crc FROM keys"
-DOCUMENTS = "SELECT seq, CAST(body AS BLOB), crc FROM documents"
-SEAL = """
-UPDATE keys SET at = 0.0;
-UPDATE keys SET crc = checksum(x'', CAST(key AS BLOB), seq, at, CAST(digest AS BLOB));
-UPDATE documents SET crc = checksum(CAST(body AS BLOB), seq);
-UPDATE entries SET crc = checksum(
-    CAST(body AS BLOB), seq, at, CAST(who AS BLOB), CAST(refused AS BLOB)
-);
-"""
-
 RESTORE = "restore the folder from a backup"
 ACCEPT = f"{RESTORE}, or go on with what is left: clasher serve --accept-loss"
 
+# The values that the checksum of a row covers, what to call the row, and what to do about damage.
+# The body comes first, then the key; as bytes, for damaged text may not decode.
+TABLES = {
+    "about": ("x'', name, value", "the value of {!r}", RESTORE),
+    "keys": (
+        "x'', CAST(key AS BLOB), seq, at, CAST(digest AS BLOB)", "idempotency key {!r}", ACCEPT
+    ),
+    "documents": ("CAST(body AS BLOB), seq", "document {} of the queue", ACCEPT),
+    "entries": (
+        "CAST(body AS BLOB), seq, at, CAST(who AS BLOB), CAST(refused AS BLOB)", "entry {}", RESTORE
+    ),
+}  # fmt: skip
+SEAL = "UPDATE keys SET at = 0.0;" + "".join(
+    f"UPDATE {name} SET crc = checksum({values});" for name, (values, _, _) in TABLES.items()
+)
 
 SLOT = 512  # bytes of a mark: a sector, which a disk writes as a whole
 MAGIC = b"clasher\x01"
-MARK, CRC = struct.Struct("<8s16sQ?"), struct.Struct("<I")
+MARK = struct.Struct("<8s16sQ?")
+SEALED = MARK.size + 4  # bytes, with a checksum
 
 
 class Note(NamedTuple):
@@ -200,11 +202,9 @@ def read_mark(path: Path) -> Note | None:
     except FileNotFoundError:
         return None
     found = []
-    for slot in range(2):
-        sealed = raw[slot * SLOT :][: MARK.size + CRC.size]
-        if len(sealed) == MARK.size + CRC.size and sealed.startswith(MAGIC):
-            _, log, commits, is_open = MARK.unpack_from(sealed)
-            note = Note(log, commits, is_open, slot)
+    for slot, sealed in enumerate((raw[:SEALED], raw[SLOT : SLOT + SEALED])):
+        if len(sealed) == SEALED:
+            note = Note(*MARK.unpack_from(sealed)[1:])._replace(slot=slot)
             if sealed == _sealed(note):
                 found.append(note)
     if not found:
@@ -214,7 +214,7 @@ def read_mark(path: Path) -> Note | None:
 
 def _sealed(note: Note) -> bytes:
     content = MARK.pack(MAGIC, *note[:3])
-    return content + CRC.pack(crc32(content))
+    return content + crc32(content).to_bytes(4, "little")
 
 
 class Log:
@@ -238,9 +238,13 @@ class Log:
         is_new = not path.exists()
         try:
             self._db = apsw.Connection(str(path))
+            self._db.create_scalar_function("checksum", checksum)
             self._set_up(is_new, noted)
             durable.flush_folder(path.parent)
-            self._check_keys()
+            if accept_loss:
+                self._drop_damaged("keys", "idempotency keys")
+                self._drop_damaged("documents", "documents of the queue")
+            deque(self._rows("keys"), maxlen=0)  # a repeated request would not find a damaged key
             sizes = self._db.execute("SELECT count(*), coalesce(sum(length(body)), 0) FROM entries")
             self.entries, self._bytes = sizes.get
         except BaseException as error:
@@ -290,7 +294,7 @@ class Log:
                 self.put_value("schema", self._schema())
                 self.put_value("id", self._id)
         elif about["format"] == WITHOUT_CHECKSUMS:
-            self._add_checksums(about)
+            self._add_checksums()
         # a failed flush may have left pages in the system's memory only: write them again
         pragma("wal_checkpoint", "truncate")
 
@@ -316,8 +320,7 @@ class Log:
     def _read_values(self) -> dict[str, Any]:
         columns = [row[1] for row in self._db.execute("PRAGMA table_info(about)")]
         if "crc" in columns:
-            names = [name for (name,) in self._db.execute("SELECT name FROM about")]
-            about = {name: self.value(name) for name in names}
+            about = {name: value for _, name, value in self._rows("about")}
         else:
             about = dict(self._db.execute("SELECT name, value FROM about"))
         if about.get("format") != (FORMAT if "crc" in columns else WITHOUT_CHECKSUMS):
@@ -347,19 +350,15 @@ class Log:
                 f"{self.path.name}-wal was damaged, cut off, deleted or replaced"
             )
 
-    def _add_checksums(self, about: dict[str, Any]) -> None:
+    def _add_checksums(self) -> None:
         """Convert a log of the previous format; the age of keys and documents restarts at zero."""
-        functions: dict[str, Callable[..., int]] = {"crc32": crc32, "checksum": checksum}
-        for name, function in functions.items():
-            self._db.create_scalar_function(name, function)
-        damaged = "SELECT min(seq) FROM entries WHERE crc <> crc32(CAST(body AS BLOB))"
-        if (seq := self._db.execute(damaged).get) is not None:
-            self._damaged(f"entry {seq}")
+        for seq, body, crc in self._db.execute("SELECT seq, CAST(body AS BLOB), crc FROM entries"):
+            if crc32(body) != crc:
+                self._damaged(f"entry {seq}")
         with self.transaction():
             for table in ("about", "keys", "documents"):
                 self._db.execute(f"ALTER TABLE {table} ADD COLUMN crc INTEGER")
-            new = {"format": FORMAT, "id": self._id, "schema": self._schema()}
-            for name, value in (about | new).items():
+            for name, value in {"format": FORMAT, "id": self._id, "schema": self._schema()}.items():
                 self.put_value(name, value)
             self._db.execute(SEAL)
 
@@ -370,6 +369,33 @@ class Log:
 
     def _damaged(self, what: str, remedy: str = RESTORE) -> NoReturn:
         raise FolderError(f"{self.path}: {what} is damaged; {remedy}")
+
+    # ── rows with checksums ──────────────────────────────────────────────────────────────────
+
+    def _rows(self, name: str, where: str = "", *values: Any) -> Iterator[list[Any]]:
+        """Yield the values of rows as ``TABLES`` lists them; refuse a damaged row."""
+        covered, what, remedy = TABLES[name]
+        for crc, *row in self._db.execute(f"SELECT crc, {covered} FROM {name} {where}", values):
+            if checksum(*row) != crc:
+                key = row[1].decode(errors="replace") if isinstance(row[1], bytes) else row[1]
+                self._damaged(what.format(key), remedy)
+            yield row
+
+    def _drop_damaged(self, name: str, what: str) -> None:
+        with self.transaction():
+            values = TABLES[name][0]
+            self._db.execute(f"DELETE FROM {name} WHERE crc IS NOT checksum({values})")
+            dropped = self._db.changes()
+        if dropped:
+            self.notes.append(f"{self.path}: dropped {dropped} damaged {what}")
+
+    def _insert(self, into: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Write many rows per statement: each statement lets other Python threads run first."""
+        for start in range(0, len(rows), ROWS):
+            some = rows[start : start + ROWS]
+            places = f"({', '.join('?' * len(some[0]))})"
+            values = [value for row in some for value in row]
+            self._db.execute(f"{into} VALUES {', '.join([places] * len(some))}", values)
 
     # ── transactions and time ────────────────────────────────────────────────────────────────
 
@@ -413,40 +439,29 @@ class Log:
         """Return the entries after a number, oldest first: ``most`` bytes, but at least one."""
         found: list[Entry] = []
         size = 0
-        for row in self._db.execute(f"{ENTRIES} WHERE seq > ? ORDER BY seq", (after,)):
-            size += len(row[3])
+        for row in self._rows("entries", "WHERE seq > ? ORDER BY seq", after):
+            size += len(row[0])
             if found and size > most:
                 break
-            found.append(self._row(*row))
+            found.append(_entry(*row))
         return found
 
     def row(self, seq: int) -> Entry | None:
         self._write_appended()
-        values = self._db.execute(f"{ENTRIES} WHERE seq = ?", (seq,)).get
-        return None if values is None else self._row(*values)
+        return next((_entry(*row) for row in self._rows("entries", "WHERE seq = ?", seq)), None)
 
     def mark_refused(self, refusals: dict[int, str]) -> None:
         update = "UPDATE entries SET refused = ?, crc = ? WHERE seq = ?"
         with self.transaction():
             for seq, why in refusals.items():
-                for row in list(self._db.execute(f"{ENTRIES} WHERE seq = ?", (seq,))):
-                    self._row(*row)  # or the new checksum would hide damage
-                    crc = checksum(row[3], *row[:3], why.encode())
-                    self._db.execute(update, (why, crc, seq))
+                for row in list(self._rows("entries", "WHERE seq = ?", seq)):
+                    self._db.execute(update, (why, checksum(*row[:-1], why.encode()), seq))
 
     def skip_to(self, seq: int) -> None:
         """Continue after this number: the entries up to it are lost."""
         with self.transaction():
             self.put_value("skipped", seq)
             self.next_seq = seq + 1
-
-    def _row(
-        self, seq: int, at: float, who: bytes, body: bytes, crc: int, refused: bytes | None
-    ) -> Entry:
-        if checksum(body, seq, at, who, refused) != crc:
-            self._damaged(f"entry {seq}")
-        why = None if refused is None else refused.decode()
-        return Entry(seq, at, who.decode(), decode(body), why)
 
     def _write_appended(self) -> None:
         rows, self._appended = self._appended, []
@@ -476,24 +491,13 @@ class Log:
 
     def key(self, key: str) -> tuple[int, bytes] | None:
         """Return the entry of a key and the digest of its request, None if the key is new."""
-        for row in self._db.execute(f"{KEYS} WHERE key = ?", (key,)):
-            if checksum(b"", *row[:4]) != row[4]:
-                self._damaged(f"idempotency key {key!r}", ACCEPT)
-            return row[1], row[3]
-        return None
+        found = self._rows("keys", "WHERE key = ?", key)
+        return next(((seq, digest) for _, _, seq, _, digest in found), None)
 
     def add_key(self, key: str, seq: int, digest: bytes, at: float) -> None:
         crc = checksum(b"", key.encode(), seq, float(at), digest)
         insert = "INSERT INTO keys(key, seq, at, digest, crc) VALUES (?, ?, ?, ?, ?)"
         self._db.execute(insert, (key, seq, float(at), digest, crc))
-
-    def _check_keys(self) -> None:
-        """Check all keys: a damaged one would not be found when its request is repeated."""
-        rows = self._db.execute(KEYS)
-        if damaged := [row[:2] for row in rows if checksum(b"", *row[:4]) != row[4]]:
-            first = f"idempotency key {damaged[0][0].decode(errors='replace')!r}"
-            delete = "DELETE FROM keys WHERE CAST(key AS BLOB) = ? AND seq = ?"
-            self._drop_damaged("idempotency keys", first, delete, damaged)
 
     def forget_keys(self, before: float, most: int) -> None:
         """Forget keys older than ``before`` (by ``elapsed``), and the oldest beyond ``most``."""
@@ -514,24 +518,7 @@ class Log:
         self._insert("INSERT OR REPLACE INTO documents(seq, body, crc)", sealed)
 
     def documents(self) -> list[bytes]:
-        found, damaged = [], []
-        for seq, body, crc in self._db.execute(f"{DOCUMENTS} ORDER BY seq"):
-            if checksum(body, seq) == crc:
-                found.append(body)
-            else:
-                damaged.append((seq,))
-        if damaged:
-            what, first = "documents of the queue", f"document {damaged[0][0]} of the queue"
-            self._drop_damaged(what, first, "DELETE FROM documents WHERE seq = ?", damaged)
-        return found
-
-    def _drop_damaged(self, what: str, first: str, delete: str, damaged: list[Any]) -> None:
-        """Delete damaged rows, if their loss is accepted."""
-        if not self._accept_loss:
-            self._damaged(first, ACCEPT)
-        with self.transaction():
-            self._db.executemany(delete, damaged)
-        self.notes.append(f"{self.path}: dropped {len(damaged)} damaged {what}")
+        return [body for body, _ in self._rows("documents", "ORDER BY seq")]
 
     # ── named values ─────────────────────────────────────────────────────────────────────────
 
@@ -540,15 +527,7 @@ class Log:
         self._db.execute("INSERT OR REPLACE INTO about(name, value, crc) VALUES (?, ?, ?)", values)
 
     def value(self, name: str) -> Any:
-        query = "SELECT value, crc FROM about WHERE name = ?"
-        try:
-            for value, crc in self._db.execute(query, (name,)):
-                if checksum(b"", name, value) != crc:
-                    self._damaged(f"the value of {name!r}")
-                return value
-        except UnicodeDecodeError:
-            self._damaged(f"the value of {name!r}")
-        return None
+        return next((value for _, _, value in self._rows("about", "WHERE name = ?", name)), None)
 
     def close(self) -> None:
         """Checkpoint, note that the write-ahead log is empty, and close the database."""
@@ -570,18 +549,15 @@ class Log:
                 self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                 self._db.close()
 
-    def _insert(self, into: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Write many rows per statement: each statement lets other Python threads run first."""
-        for start in range(0, len(rows), ROWS):
-            some = rows[start : start + ROWS]
-            places = f"({', '.join('?' * len(some[0]))})"
-            values = [value for row in some for value in row]
-            self._db.execute(f"{into} VALUES {', '.join([places] * len(some))}", values)
+
+def _entry(body: bytes, seq: int, at: float, who: bytes, refused: bytes | None) -> Entry:
+    why = None if refused is None else refused.decode()
+    return Entry(seq, at, who.decode(), decode(body), why)
 
 
-def checksum(body: bytes | None, *others: object) -> int:
-    """Compute the checksum of a row: its body and its other values."""
-    return crc32(body or b"", crc32(msgspec.msgpack.encode(others)))
+def checksum(*values: Any) -> int:
+    """Compute the checksum of a row, given its body, or an empty one, and its other values."""
+    return crc32(values[0] or b"", crc32(msgspec.msgpack.encode(values[1:])))
 
 
 def open_error(path: Path, error: Exception) -> FolderError:
