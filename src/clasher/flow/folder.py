@@ -71,8 +71,14 @@ class FlowFolder(LockedFolder):
         """Load the snapshot that counts; ``recognise`` finds the streams in it."""
         prepared = self.snapshots.prepared()
         committed = None if party is None else party.committed(caller)
-        if prepared is not None:
-            self._decide(prepared, party, committed)
+        if prepared is not None and party is None:
+            raise FolderError(
+                f"{self.path}: a broker has not decided yet whether snapshot {prepared} counts; "
+                f"go on with the streams of the last run first"
+            )
+        if prepared is not None and committed == prepared:
+            self.snapshots.confirm(prepared)
+        self.snapshots.discard()
         state, self.notes = self.snapshots.load(partial(FlowState.of, remember=self._remember))
         if state is None:
             raise FolderError(
@@ -99,17 +105,6 @@ class FlowFolder(LockedFolder):
         """Make the prepared snapshot count, because the other party agreed (second phase)."""
         self.snapshots.confirm(state.seq)
         self._link_model(state.seq)
-
-    def _decide(self, prepared: int, party: Party | None, committed: int | None) -> None:
-        if party is None:
-            raise FolderError(
-                f"{self.path}: a broker has not decided yet whether snapshot {prepared} counts; "
-                f"go on with the streams of the last run first"
-            )
-        if committed == prepared:
-            self.snapshots.confirm(prepared)
-        else:
-            self.snapshots.discard()
 
     def _compare(self, state: FlowState, party: Party, committed: int) -> None:
         expected = state.agreed.get(party.name, 0)

@@ -17,6 +17,7 @@ margin              the nearest regions; the two best labels; the labels that pa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -53,6 +54,7 @@ class Passed(NamedTuple):
     value: Values
 
 
+@dataclass(eq=False)
 class Shard:
     """Some labels of a model, from number ``first``: the model's state cut to them.
 
@@ -60,21 +62,18 @@ class Shard:
     ``gains`` are those of all labels.
     """
 
-    def __init__(
-        self, settings: Settings, first: int, labels: int, state: State,
-        together: npt.NDArray[np.float32], counts: Values, gains: Values,
-    ) -> None:  # fmt: skip
-        self.settings = settings
-        self.first = first
-        self.labels = labels
-        self.state = state
-        self.together = together
-        self.counts = counts
-        self.gains = gains
-        self._setting = settings.for_kernels()
-        self._hasher = Hasher(
-            settings.dimensions, settings.seed, settings.analyzer, keep_words=settings.depth > 1
-        )
+    settings: Settings
+    first: int
+    labels: int
+    state: State
+    together: npt.NDArray[np.float32]
+    counts: Values
+    gains: Values
+
+    def __post_init__(self) -> None:
+        own = self.settings
+        self._setting = own.for_kernels()
+        self._hasher = Hasher(own.dimensions, own.seed, own.analyzer, keep_words=own.depth > 1)
 
     @property
     def nbytes(self) -> int:

@@ -160,7 +160,8 @@ class Mark:
     def __init__(self, path: Path, log: bytes, slot: int) -> None:
         self.path = path
         self._log, self._slot = log, slot
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        self._file = path.open("rb+", buffering=0)
+        self.close = self._file.close
         self._is_flushed = True
 
     @classmethod
@@ -174,12 +175,12 @@ class Mark:
         self._is_flushed = False
         slot = _sealed(Note(self._log, commits, is_open))
         with self._named():
-            os.pwrite(self._descriptor, slot, SLOT * self._slot)
+            os.pwrite(self._file.fileno(), slot, SLOT * self._slot)
 
     def flush(self) -> None:
         if not self._is_flushed:
             with self._named():
-                durable.flush(self._descriptor)
+                durable.flush(self._file.fileno())
             self._is_flushed = True
 
     @contextmanager
@@ -188,11 +189,6 @@ class Mark:
             yield
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(self.path)) from error
-
-    def close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
 
 
 def read_mark(path: Path) -> Note | None:
@@ -531,17 +527,15 @@ class Log:
 
     def close(self) -> None:
         """Checkpoint, note that the write-ahead log is empty, and close the database."""
-        try:
+        with suppress(apsw.Error, OSError):  # every commit is in the write-ahead log
             self._db.pragma("wal_checkpoint", "truncate")
             self.mark.note(self._commits, is_open=False)
             self.mark.flush()
-            self.mark.close()
             self._db.close()
-        except (apsw.Error, OSError):  # every commit is in the write-ahead log
-            self.abandon()
+        self.abandon()
 
     def abandon(self) -> None:
-        """Close the database after an error, without writing anything."""
+        """Close the database without writing anything, if it is open."""
         if hasattr(self, "mark"):
             self.mark.close()
         if hasattr(self, "_db"):

@@ -28,7 +28,7 @@ from clasher.service.events import LEARNED, Events
 from clasher.service.log import Body, Entry, Feedback, Learn, Log, Relabel, Replace, encode
 from clasher.service.options import EngineOptions
 from clasher.service.recovery import ServiceFolder
-from clasher.service.state import Prepared, Refusals, ServiceState, documents_of
+from clasher.service.state import Prepared, ServiceState, documents_of
 from clasher.service.structs import Changes, Receipt
 from clasher.service.views import compare
 
@@ -305,8 +305,14 @@ class Pipeline:
         self._log.append(request.at, request.who, raw)
         if request.key is not None:
             self._log.add_key(request.key, seq, request.digest, self._log.elapsed())
-        request.entry = Entry(seq, request.at, request.who, body)
-        request.receipt, request.written = Receipt(version=seq), len(raw)
+        request.entry, request.written = Entry(seq, request.at, request.who, body), len(raw)
+        request.receipt = Receipt(version=seq)
+        if isinstance(body, Learn):
+            request.receipt = Receipt(version=seq, documents=len(body.documents))
+        elif isinstance(body, Feedback):
+            request.receipt = Receipt(
+                version=seq, documents=1, id=body.id, before=body.before, after=body.after
+            )
         return True
 
     def _repeated(self, request: Request, seq: int, digest: bytes) -> Receipt:
@@ -377,7 +383,12 @@ class Pipeline:
             self.call(lambda log: log.mark_refused(refusals), is_late=True)
         self._copies.swap()
         for done in batch:
-            self._acknowledge(done, refusals, changes)
+            version = done.receipt.version
+            if version in refusals:
+                done.future.set_exception(RefusedError(refusals[version]))
+            else:
+                own = None if done.entry is None else changes.get(version)
+                done.future.set_result(msgspec.structs.replace(done.receipt, changes=own))
         self._copies.wait()
         rung = self._copies.back.model.alarms[-1:]
         self._copies.back.apply(entries, prepared)
@@ -386,20 +397,6 @@ class Pipeline:
             self._events.publish("alarm", words=str(self._copies.back.model.alarms[-1]))
         self._learnt_documents += sum(map(documents_of, entries))
         self._learnt_bytes += sum(done.written for done in batch)
-
-    def _acknowledge(self, done: Request, refusals: Refusals, changes: dict[int, Changes]) -> None:
-        receipt, entry = done.receipt, done.entry
-        if entry is not None and entry.seq in refusals:
-            done.future.set_exception(RefusedError(refusals[entry.seq]))
-            return
-        if entry is not None and isinstance(body := entry.body, Learn):
-            receipt = msgspec.structs.replace(receipt, documents=len(body.documents))
-        elif entry is not None and isinstance(body := entry.body, Feedback):
-            receipt = msgspec.structs.replace(
-                receipt, documents=1, id=body.id, before=body.before, after=body.after,
-                changes=changes[entry.seq],
-            )  # fmt: skip
-        done.future.set_result(receipt)
 
     def _publish(self, entries: Sequence[Entry]) -> None:
         learned = sum(documents_of(entry) for entry in entries if isinstance(entry.body, Learn))
@@ -419,12 +416,8 @@ class Pipeline:
         state = self._copies.back
         if state.seq != self.snapshot_version or not self._folder.snapshots.versions():
             oldest = self._folder.snapshots.write(state)
-            self.call(lambda log: self._compact(log, oldest), is_late=True)
+            self.call(lambda log: log.compact(oldest, self._options.log_bytes), is_late=True)
+            self.call(lambda log: self._folder.drop_models(log, oldest), is_late=True)
             self.snapshot_version = state.seq
             self._events.publish("snapshot", version=state.seq)
         self._learnt_documents = self._learnt_bytes = 0
-
-    def _compact(self, log: Log, through: int) -> None:
-        """Shorten the log behind the oldest snapshot."""
-        log.compact(through, self._options.log_bytes)
-        self._folder.drop_models(log, through)

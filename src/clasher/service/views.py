@@ -125,11 +125,14 @@ class Listing:
         model, number = self._state.model, self._state.labels.number(name)
         precision, recall, f1 = self._state.quality.label(number)
         shown = words if model.settings.keeps_words else 0
+        # the part of its documents that has not faded, as far as they were judged
+        judged = self._state.quality.all.support(number) if model.settings.forgets else 0
+        weight = min(1.0, self._support[name] / judged) if judged else 1.0
         return structs.LabelInfo(
             id=number, name=name, support=self._support[name],
             precision=precision, recall=recall, f1=f1,
             is_pinned=number in self._state.labels.pinned, has_drifted=name in self._drifted,
-            unseen=self._unseen[name], weight=self._weight(name, number),
+            unseen=self._unseen[name], weight=weight,
             is_next=name == self._next, history=self._state.quality.history(number),
             words=[(word, by) for word, by in model.top_words(name, shown)] if shown > 0 else [],
         )  # fmt: skip
@@ -143,13 +146,6 @@ class Listing:
         tp, fp, fn = self._state.quality.all.counts.get(number, NONE)
         others = {"precision": fp, "recall": fn, "f1": fp + fn}  # F1 grows with the share of tp
         return tp / (tp + others[sort]) if tp else 0.0
-
-    def _weight(self, name: str, number: int) -> float:
-        """Return the part of a label's documents that has not faded, as far as they were judged."""
-        taught = self._state.quality.all.support(number)
-        if not self._state.model.settings.forgets or self._support[name] >= taught:
-            return 1.0
-        return self._support[name] / taught
 
 
 def label_page(

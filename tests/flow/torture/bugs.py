@@ -11,6 +11,7 @@ from clasher.flow.state import FlowState
 from clasher.io.connectors.files import FileSink
 from clasher.io.connectors.redis import scripts
 from clasher.io.connectors.redis.stream import RedisGroupSource
+from clasher.runtime.snapshots import Snapshots
 
 
 def forget_positions() -> None:
@@ -45,17 +46,23 @@ def write_on() -> None:
 def newest_snapshot() -> None:
     """Use the newest snapshot, even if the broker has not agreed to it."""
 
-    def believing(self: FlowFolder, prepared: int, party: Any, committed: Any) -> None:
-        self.snapshots.confirm(prepared)
-        self._link_model(prepared)
+    def believing(self: Snapshots) -> None:
+        if (prepared := self.prepared()) is not None:
+            self.confirm(prepared)
 
-    FlowFolder._decide = believing  # type: ignore[method-assign]
+    Snapshots.discard = believing  # type: ignore[method-assign]
     FlowFolder._compare = lambda *given: None  # type: ignore[method-assign]
 
 
 def oldest_snapshot() -> None:
     """Discard a prepared snapshot, even if the broker has agreed to it."""
-    FlowFolder._decide = lambda self, *given: self.snapshots.discard()  # type: ignore[method-assign]
+    recover = FlowFolder.recover
+
+    def forgetful(self: FlowFolder, *given: Any) -> FlowState:
+        self.snapshots.discard()
+        return recover(self, *given)
+
+    FlowFolder.recover = forgetful  # type: ignore[method-assign]
     FlowFolder._compare = lambda *given: None  # type: ignore[method-assign]
 
 
