@@ -11,7 +11,7 @@ def test_a_live_name_wins_over_a_former_one():
     labels.rename("a", "c")
     labels.rename("b", "a")
     assert labels.now("a") == "a"
-    assert labels.number("a") == 2
+    assert labels.numbers["a"] == 2
     assert labels.now("b") == "a"
 
 

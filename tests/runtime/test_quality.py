@@ -49,13 +49,13 @@ def test_the_micro_average_has_no_more_observations_than_documents():
     assert estimate_f1((1800, 100, 100), 100).observations == 100
 
 
-number = {"grain": 1, "metal": 2}.__getitem__
+numbers = {"grain": 1, "metal": 2}
 
 
 def judge(quality, documents, right=True, sign=1):
     truth = LabelSets.of([["grain"]] * documents)
     predicted = LabelSets.of([["grain" if right else "metal"]] * documents)
-    quality.judge(truth, predicted, number, sign)
+    quality.judge(truth, predicted, numbers, sign)
 
 
 def test_recent_quality_covers_the_last_panes_only():
@@ -91,14 +91,14 @@ def test_judgements_can_be_taken_back():
 
 def test_unlabelled_documents_are_not_judged():
     quality = Quality()
-    quality.judge(LabelSets.of([None] * 600), LabelSets.of([["grain"]] * 600), number)
+    quality.judge(LabelSets.of([None] * 600), LabelSets.of([["grain"]] * 600), numbers)
     assert (quality.all.documents, quality.all.counts) == (0, {})
 
 
 def test_frequent_labels_make_up_most_true_labels():
     quality = Quality()
     judge(quality, 80)
-    quality.judge(LabelSets.of([["metal"]] * 20), LabelSets.of([[]] * 20), number)
+    quality.judge(LabelSets.of([["metal"]] * 20), LabelSets.of([[]] * 20), numbers)
     split = figures(quality.all)
     assert (split.frequent_labels, split.rare_labels) == (1, 1)
     assert (split.frequent_f1.value, split.rare_f1.value) == (1.0, 0.0)

@@ -135,7 +135,7 @@ def test_labels_of_two_merged_ones_count_as_one():
     both = Learn([Taught("wheat", ["grain", "cereals"]), Taught("wheat", ["grain"])] * 5)
     state.apply(entries_of([both, Relabel(action="merge", label="grain", into="cereals")]))
     assert state.labels.translate(["grain"]) == ["cereals"]
-    assert list(state.quality.all.counts) == [state.labels.number("cereals")]
+    assert list(state.quality.all.counts) == [state.labels.numbers["cereals"]]
 
 
 def test_an_unknown_label_cannot_be_pinned():

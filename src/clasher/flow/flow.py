@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from functools import partial
+from math import inf
 from typing import Any, Final
 
 from clasher.errors import CommitRefusedError, SettingError, StoppedError, StreamError
@@ -95,7 +96,7 @@ class Flow:
         self._patience = Patience(self._note_trouble, self.options.give_up)
         sinks = [outlet.sink for outlet in outlets] + ([] if letters is None else [letters])
         self._party = only_party(documents, labels, sinks)
-        self._within = None if self._party is None else self._party.within
+        self._within = (self._party and self._party.within) or inf
         self._interval = self.options.interval(self._within)
         self._bell = threading.Condition()
         turn = None if labels is None else self.options.chunk
@@ -266,9 +267,8 @@ class Flow:
     def _is_due(self) -> bool:
         if not self._news:
             return False
-        interval = self._interval
-        if self._within is not None:  # the next snapshot may take longer than the last one
-            interval = min(interval, self._within - 2 * self._snapshot_took)
+        # the next snapshot may take longer than the last one
+        interval = min(self._interval, self._within - 2 * self._snapshot_took)
         elapsed = time.monotonic() - self._snapshot_at
         return self._news >= self.options.snapshot_documents or elapsed >= interval
 

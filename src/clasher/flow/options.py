@@ -52,17 +52,17 @@ class FlowOptions:
             if (getattr(self, name) or 0) < 0:
                 raise SettingError.of(name, "0 or more", getattr(self, name), "FlowOptions")
 
-    def interval(self, within: float | None) -> float:
+    def interval(self, within: float) -> float:
         """Return the seconds between two snapshots; a party refuses those later than ``within``.
 
-        >>> FlowOptions().interval(None), FlowOptions().interval(10.0)
+        >>> FlowOptions().interval(float("inf")), FlowOptions().interval(10.0)
         (30.0, 5.0)
         >>> FlowOptions(snapshot_seconds=600).interval(300.0)  # doctest: +NORMALIZE_WHITESPACE
         Traceback (most recent call last):
         clasher.errors.SettingError: --snapshot-every 600: a transaction ends after 300 s, before
         the snapshot; use 150 or less, or raise transaction.timeout.ms in the address of the sink
         """
-        most = float("inf") if within is None else within / 2
+        most = within / 2
         if self.snapshot_seconds is None:
             return min(EVERY, most)
         if self.snapshot_seconds > most:

@@ -87,7 +87,6 @@ class Reader(Generic[T]):
         self._prepare, self._bell, self._patience = prepare, bell, patience
         self._options = options
         self._ready: deque[T | threading.Event] = deque()
-        self._is_idle = self._has_ended = self._knows_end = self._is_closing = False
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
         self.lag: int | None = None  # arrivals that waited when the source was last asked

@@ -185,7 +185,7 @@ class FlowState(Judged):
         self.adopt()
         if (predicted := self.predicted.pop(str(own), None)) is not None:
             known = LabelSets.of([self.labels.known(predicted)])
-            self.quality.judge(truth, known, self.labels.number)
+            self.quality.judge(truth, known, self.labels.numbers)
         self.drop_evicted()
         return []
 

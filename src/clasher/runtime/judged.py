@@ -40,9 +40,6 @@ class Identities:
                 self.numbers[name] = self.last
                 self.former.pop(name, None)
 
-    def number(self, name: str) -> int:
-        return self.numbers[name]
-
     def now(self, name: str) -> str:
         """Return the current name of a label; return an unknown name as it is."""
         if name in self.numbers:
@@ -153,7 +150,7 @@ class Judged:
     def _step(self, hashed: Hashed, sets: LabelSets, ids: Sequence[Id | None] | None) -> LabelSets:
         predicted = self.model.step_many(hashed, sets, ids)
         self.adopt()
-        self.quality.judge(sets, predicted, self.labels.number)
+        self.quality.judge(sets, predicted, self.labels.numbers)
         self.drop_evicted()
         return predicted
 

@@ -150,26 +150,26 @@ class Quality:
         self.panes = [Pane()]
 
     def judge(
-        self, truth: LabelSets, predicted: LabelSets, number: Callable[[str], int], sign: int = 1
+        self, truth: LabelSets, predicted: LabelSets, numbers: dict[str, int], sign: int = 1
     ) -> None:
-        """Count predictions; ``number`` maps a label to its number."""
+        """Count predictions, by the numbers of their labels."""
         start = 0
         while start < len(truth):
             room = self.pane - self.panes[-1].documents if sign > 0 else len(truth)
             judged = np.cumsum(truth.known[start:] != 0)  # stop after the one that fills the pane
             stop = min(len(truth), start + int(np.searchsorted(judged, room)) + 1)
-            self._count(truth[start:stop], predicted[start:stop], number, sign)
+            self._count(truth[start:stop], predicted[start:stop], numbers, sign)
             start = stop
 
     def _count(
-        self, truth: LabelSets, predicted: LabelSets, number: Callable[[str], int], sign: int
+        self, truth: LabelSets, predicted: LabelSets, numbers: dict[str, int], sign: int
     ) -> None:
         measured = metrics.Metrics()
         measured.update_many(truth, predicted)
         judged = sign * int(measured.totals[JUDGED])
         counts = measured.counts[[TP, FP, FN]]
         touched = np.flatnonzero(counts.any(axis=0))
-        labels = [number(measured.names[at]) for at in touched.tolist()]
+        labels = [numbers[measured.names[at]] for at in touched.tolist()]
         rows = counts[:, touched].T.tolist()
         for pane in (self.all, self.panes[-1]):
             pane.documents = max(0, pane.documents + judged)

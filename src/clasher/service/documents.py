@@ -326,8 +326,9 @@ class Leases:
             while left and len(items) < most:
                 reason = SHARES[self._turn % len(SHARES)]
                 self._turn += 1
-                place = self._pick([fresh for _, fresh in left], reason)
-                items.append(self._hand_out(*left.pop(place), reason, who, now))
+                ranks = [self._rank(fresh, reason) for _, fresh in left]
+                pair = left.pop(ranks.index(min(ranks)))
+                items.append(self._hand_out(*pair, reason, who, now))
             return items
 
     def renew(self, who: str, names: Iterable[str], now: float) -> list[Leased]:
@@ -354,12 +355,11 @@ class Leases:
         number = max(1, sum(length <= SAMPLE_TEXT for length in lengths))
         return self._predict([document.text for document in documents[:number]])
 
-    def _pick(self, left: Sequence[PredictedDocument], reason: Reason) -> int:
+    def _rank(self, fresh: PredictedDocument, reason: Reason) -> float:
         if reason == "uncertain":
-            return min(range(len(left)), key=lambda place: left[place].margin)
-        if reason == "diverse":
-            return min(range(len(left)), key=lambda place: self._handed[_best(left[place])])
-        return 0  # the sample is in random order
+            return fresh.margin
+        # the sample is in random order
+        return self._handed[_best(fresh)] if reason == "diverse" else 0.0
 
     def _hand_out(
         self,

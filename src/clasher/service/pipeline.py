@@ -117,7 +117,6 @@ class Pipeline:
         self._queue, self._events, self._options = queue, events, options
         self._on_failure = on_failure
         self.failure: str | None = None
-        self._failing = threading.Lock()
         self._came = threading.Condition()  # of requests and jobs, for the writer
         self._inside: dict[Request, None] = {}  # accepted, but not answered yet
         self._bytes = 0
@@ -187,16 +186,13 @@ class Pipeline:
 
     def close(self) -> None:
         """Finish all accepted requests, and write a snapshot."""
-        self._stop_taking()
+        with self._came:
+            self._is_closing = True
+            self._came.notify()
         for thread in self._threads:
             thread.join()
         if self.failure is None:
             self._do_jobs()
-
-    def _stop_taking(self) -> None:
-        with self._came:
-            self._is_closing = True
-            self._came.notify()
 
     def _run(self, work: Callable[[], None]) -> None:
         try:
@@ -206,7 +202,7 @@ class Pipeline:
 
     def _fail(self, error: BaseException) -> None:
         """Stop acknowledging for good: what is not on disk was never promised."""
-        with self._failing:
+        with self._came:
             if self.failure is not None:
                 return
             self.failure = (
@@ -214,7 +210,8 @@ class Pipeline:
                 f"that was acknowledged is kept. Check that the disk works and has room, then "
                 f"start again."
             )
-        self._stop_taking()
+            self._is_closing = True
+            self._came.notify()
         self._end_learning()
         with self._came, self._written:
             waiting: list[Future[Any]] = [request.future for request in self._inside]

@@ -90,7 +90,20 @@ def recover(
     models = folder.load_model
     state, notes = folder.snapshots.load(lambda plain, model: ServiceState.of(plain, model, models))
     if state is None:
-        state = ServiceState(_first_model(log, settings, folder.tokenizer, notes), models)
+        written = log.value("settings")
+        if written is None and not notes and log.next_seq == 1:
+            first = default_settings() if settings is None else settings
+            with log.transaction():
+                log.put_value("settings", json.dumps(first.to_dict(), sort_keys=True))
+        elif written is None or log.dropped_through:
+            raise FolderError(
+                f"{folder.path}: no snapshot is intact, and the log no longer reaches back to the "
+                f"beginning: {'; '.join(notes) or 'there is no snapshot'}. Restore the folder from "
+                f"a backup."
+            )
+        else:
+            first = Settings.of(json.loads(written), folder.tokenizer)
+        state = ServiceState(new_model(first), models)
     remedy = "rebuild the model with them: clasher replay"
     check_settings(folder.path, state.model, settings, remedy)
     if accept_loss and log.next_seq <= state.seq:
@@ -103,24 +116,6 @@ def recover(
         scratch.unlink()
     folder.drop_models(log, min(folder.snapshots.versions(), default=0))
     return state, notes, replayed
-
-
-def _first_model(
-    log: Log, settings: Settings | None, tokenizer: Tokenizer | None, notes: list[str]
-) -> Clasher:
-    written = log.value("settings")
-    if written is None and not notes and log.next_seq == 1:
-        settings = default_settings() if settings is None else settings
-        with log.transaction():
-            log.put_value("settings", json.dumps(settings.to_dict(), sort_keys=True))
-        return new_model(settings)
-    if written is None or log.dropped_through:
-        why = "; ".join(notes) or "there is no snapshot"
-        raise FolderError(
-            f"{log.path.parent}: no snapshot is intact, and the log no longer reaches back to the "
-            f"beginning: {why}. Restore the folder from a backup."
-        )
-    return new_model(Settings.of(json.loads(written), tokenizer))
 
 
 def _replay(log: Log, state: ServiceState, is_stopping: Callable[[], bool]) -> int:

@@ -128,7 +128,7 @@ class ServiceState(Judged):
         else:
             labels = [name for name in labels if name in known]
         predicted = LabelSets.of([self.labels.known(answer.predicted)])
-        self.quality.judge(LabelSets.of([labels]), predicted, self.labels.number, sign)
+        self.quality.judge(LabelSets.of([labels]), predicted, self.labels.numbers, sign)
 
     def _relabel(self, body: Relabel) -> None:
         label = self.labels.now(body.label)
@@ -140,7 +140,7 @@ class ServiceState(Judged):
         elif body.action == "merge":
             into = self.labels.now(into)
             self.model.merge_labels(label, into)
-            self.quality.drop(self.labels.number(label), self.labels.number(into))
+            self.quality.drop(self.labels.numbers[label], self.labels.numbers[into])
             self.labels.merge(label, into)
         elif body.action == "retire":
             self.model.retire_label(label)
@@ -148,9 +148,9 @@ class ServiceState(Judged):
         elif label not in self.labels.numbers:
             raise LabelError(f"the model knows no label {label!r}")
         elif body.action == "pin":
-            self.labels.pinned.add(self.labels.number(label))
+            self.labels.pinned.add(self.labels.numbers[label])
         else:
-            self.labels.pinned.discard(self.labels.number(label))
+            self.labels.pinned.discard(self.labels.numbers[label])
         self._pin_in_model()
 
     def _replace(self, body: Replace) -> None:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from clasher.learning.explain import Explanation
@@ -122,7 +123,7 @@ class Listing:
         return structs.NameList(version=self._state.seq, names=rows)
 
     def of(self, name: str, words: int = 0) -> structs.LabelInfo:
-        model, number = self._state.model, self._state.labels.number(name)
+        model, number = self._state.model, self._state.labels.numbers[name]
         precision, recall, f1 = self._state.quality.label(number)
         shown = words if model.settings.keeps_words else 0
         # the part of its documents that has not faded, as far as they were judged
@@ -142,7 +143,7 @@ class Listing:
             return name
         if sort in ("support", "unseen"):
             return (self._support if sort == "support" else self._unseen)[name]
-        number = self._state.labels.number(name)
+        number = self._state.labels.numbers[name]
         tp, fp, fn = self._state.quality.all.counts.get(number, NONE)
         others = {"precision": fp, "recall": fn, "f1": fp + fn}  # F1 grows with the share of tp
         return tp / (tp + others[sort]) if tp else 0.0
@@ -183,10 +184,8 @@ def alarms(state: ServiceState, untaught: Sequence[PredictedDocument]) -> list[s
             f1 = estimate_f1(recent.counts.get(number, NONE))
         found.append(
             structs.Alarmed(
-                document=alarm.document, label=label, at=state.rung.get(alarm.document),
+                **msgspec.to_builtins(alarm), words=str(alarm), at=state.rung.get(alarm.document),
                 frequency_before=frequency_before, frequency=frequency,
-                error_before=alarm.error_before, error_after=alarm.error_after,
-                gained=list(alarm.gained), lost=list(alarm.lost), words=str(alarm),
                 recovered=f1 if f1.is_enough else None,
                 teach=[document.id for document in teach[:TO_TEACH]],
             )

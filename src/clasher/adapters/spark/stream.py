@@ -236,7 +236,7 @@ class Learnt(Judged):
         self.adopt()
         # The model may have evicted some of their labels again.
         self.labels.adopt(truth.names[used] for used in np.unique(truth.ids).tolist())
-        self.quality.judge(truth, predicted, self.labels.number)
+        self.quality.judge(truth, predicted, self.labels.numbers)
         self.drop_evicted()
 
     def to_plain(self) -> dict[str, Any]:
