@@ -4,8 +4,7 @@
 with the positions of its streams, so that each document is learnt once.
 """
 
-from clasher.flow.flow import Flow
-from clasher.flow.options import FlowOptions
+from clasher.flow.flow import Flow, FlowOptions
 from clasher.flow.outlets import Outlet, Route
 from clasher.flow.state import Figures
 

@@ -24,9 +24,9 @@ import msgspec
 
 from clasher.errors import SettingError
 from clasher.flow.reader import Patience
-from clasher.flow.state import FlowState, Predicted
+from clasher.flow.state import FlowState
 from clasher.io.protocol import Caller, Output, Poison, Sink
-from clasher.io.records import Id
+from clasher.io.records import Batch, Id
 from clasher.io.writers import letter
 
 _TERM: Final = re.compile(r'(?P<no>!)?(?:"(?P<quoted>[^"]+)"|(?P<bare>[^"|&!=]+))(?P<end>[|&=]|$)')
@@ -120,18 +120,17 @@ class Outlets:
             self._patience.until(name, partial(sink.open, state.sinks.get(name), caller))
         return not self._sinks.keys() <= state.sinks.keys()
 
-    def write(self, predicted: Predicted) -> None:
-        records = predicted.records
+    def write(self, records: Batch, lists: list[list[str]], poison: Sequence[Poison]) -> None:
         texts = [records.texts.to_pylist()] if self._texts else []
-        lines = map(Line, records.ids, predicted.labels, *texts)
+        lines = map(Line, records.ids, lists, *texts)
         outputs = list(map(Output, records.ids, map(_encoder.encode, lines)))
         for outlet in self._outlets:
             picked = outputs
             if (route := outlet.route) is not None:
-                pairs = zip(outputs, predicted.labels, strict=True)
+                pairs = zip(outputs, lists, strict=True)
                 picked = [output for output, labels in pairs if route.picks(labels)]
             self._give(outlet.sink, picked)
-        self.write_letters(predicted.poison)
+        self.write_letters(poison)
 
     def write_letters(self, poison: Sequence[Poison]) -> None:
         if not poison:

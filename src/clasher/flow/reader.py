@@ -14,7 +14,6 @@ from contextlib import suppress
 from typing import Final, Generic, TypeVar
 
 from clasher.errors import StoppedError, StreamError, UnreachableError
-from clasher.flow.options import FlowOptions
 from clasher.io.formats import BATCH_BYTES
 from clasher.io.protocol import Caller, Chunk, Position, Source
 
@@ -68,7 +67,7 @@ class Patience:
 
 
 class Reader(Generic[T]):
-    """Read a source ahead in a thread; the readers of a flow share the ``bell``.
+    """Read ``ahead`` chunks of a source in a thread; the readers of a flow share the ``bell``.
 
     If sources take turns of ``turn`` arrivals, no chunk crosses the end of a turn. An event among
     the chunks is a source's request to commit all that it has delivered; set it when that is done.
@@ -80,18 +79,18 @@ class Reader(Generic[T]):
         prepare: Callable[[Chunk], T],
         bell: threading.Condition,
         patience: Patience,
-        options: FlowOptions,
+        chunk: int,
+        ahead: int,
         turn: int | None = None,
     ) -> None:
         self.source = source
         self._prepare, self._bell, self._patience = prepare, bell, patience
-        self._options = options
         self._ready: deque[T | threading.Event] = deque()
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
         self.lag: int | None = None  # arrivals that waited when the source was last asked
         self._lag_at = 0.0
-        self._most = options.chunk  # fewer if texts are long
+        self._most, self._ahead = chunk, ahead  # smaller chunks if texts are long
         self._turn, self._arrived = turn, 0
 
     def start(self, position: Position, caller_id: str, arrived: int = 0) -> None:
@@ -192,7 +191,7 @@ class Reader(Generic[T]):
 
     def _wait_for_room(self) -> bool:
         with self._bell:
-            self._bell.wait_for(lambda: self._is_closing or len(self._ready) < self._options.ahead)
+            self._bell.wait_for(lambda: self._is_closing or len(self._ready) < self._ahead)
             return not self._is_closing
 
     def _put(self, item: T | threading.Event) -> None:

@@ -44,14 +44,6 @@ class Documents(NamedTuple):
     labels: list[bytes]
 
 
-class Predicted(NamedTuple):
-    """The outputs: documents with their predicted labels, and dead letters."""
-
-    records: Batch
-    labels: list[list[str]]
-    poison: list[Poison]
-
-
 class FlowState(Judged):
     """A model with the state that a flow keeps beside it; ``seq`` is 0 in a new folder."""
 
@@ -99,8 +91,13 @@ class FlowState(Judged):
         state.early.update((own, (late, name)) for own, late, name in plain["window"]["early"])
         return state
 
-    def learn(self, documents: Documents, source: str, *, joining: bool) -> Predicted:
-        """Predict and learn documents; if labels are ``joining`` them, unlabelled ones wait."""
+    def learn(
+        self, documents: Documents, source: str, *, joining: bool
+    ) -> tuple[Batch, list[list[str]], list[Poison]]:
+        """Predict and learn documents; if labels are ``joining`` them, unlabelled ones wait.
+
+        Return the documents, their predicted labels, and dead letters.
+        """
         records, hashed = documents.chunk.records, documents.hashed
         places = self.seen.new(documents.digests, documents.labels)
         if len(places) < len(records):  # the others came before with the same labels
@@ -119,7 +116,7 @@ class FlowState(Judged):
         self.counts["labelled"] += int(np.count_nonzero(is_labelled))
         self.counts["poison"] += len(poison)
         self.positions[source] = documents.chunk.position
-        return Predicted(records, lists, poison)
+        return records, lists, poison
 
     def _with_early_labels(self, records: Batch) -> Batch:
         sets = records.labels
