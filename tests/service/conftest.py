@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clasher.service.engine import Engine
-from clasher.service.options import EngineOptions
+from clasher.service.structs import EngineOptions
 from clasher.settings import Settings
 
 SMALL = Settings(dimensions=256, max_labels=16, words=True)

@@ -71,7 +71,7 @@ def test_feedback_needs_a_document_and_labels(engine):
 
 
 def test_waiting_documents_are_bounded_by_number_and_age(opened, clock):
-    from clasher.service.options import QueueBounds
+    from clasher.service.structs import QueueBounds
 
     engine = opened(SMALL, awaiting=QueueBounds(documents=3, seconds=100.0))
     for name in "abcde":

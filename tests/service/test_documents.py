@@ -161,7 +161,7 @@ def test_the_same_text_predicted_again_leaves_a_lease_as_it_was(engine):
 
 
 def test_texts_that_were_shown_make_room_as_others_do(opened):
-    from clasher.service.options import QueueBounds
+    from clasher.service.structs import QueueBounds
 
     engine = opened(SMALL, awaiting=QueueBounds(documents=3))
     item = leased(engine)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from clasher.errors import UnknownDocumentError
 from clasher.service.documents import SHARES, DocumentQueue, Leases, PredictedDocument, is_fair
-from clasher.service.options import QueueBounds
+from clasher.service.structs import QueueBounds
 
 
 def predicted(name, at=0.0, text="text", margin=0.5, best="grain"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clasher.service.options import QueueBounds
+from clasher.service.structs import QueueBounds
 from tests.service.conftest import SMALL
 from tests.service.lines import GRAIN, document
 

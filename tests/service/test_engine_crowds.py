@@ -9,8 +9,8 @@ import pytest
 from clasher.errors import BusyError, FolderError, SettingError, StoppedError
 from clasher.service.engine import Engine
 from clasher.service.log import DatabaseError, Log
-from clasher.service.options import EngineOptions
 from clasher.service.state import ServiceState
+from clasher.service.structs import EngineOptions
 from tests.service.conftest import SMALL
 from tests.service.lines import GRAIN, METAL, document
 from tests.service.plain import file_bytes

@@ -24,8 +24,7 @@ from clasher.errors import LabelError, UnknownDocumentError
 from clasher.service import recovery
 from clasher.service.documents import Answer, DocumentQueue
 from clasher.service.engine import Engine
-from clasher.service.options import EngineOptions
-from clasher.service.structs import Document
+from clasher.service.structs import Document, EngineOptions
 from clasher.settings import Settings
 from tests.service.plain import file_bytes, model_of
 

@@ -15,8 +15,8 @@ from clasher.service.documents import DocumentQueue
 from clasher.service.engine import Engine
 from clasher.service.export import read_folder
 from clasher.service.log import SEAL, Log
-from clasher.service.options import QueueBounds
 from clasher.service.recovery import ServiceFolder, recover
+from clasher.service.structs import QueueBounds
 from clasher.settings import Settings
 from tests.service.lines import GRAIN, METAL, document
 from tests.service.plain import file_bytes

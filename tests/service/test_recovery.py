@@ -13,8 +13,8 @@ from clasher.runtime import snapshots
 from clasher.runtime.snapshots import MODEL, STATE, Snapshots
 from clasher.service.engine import Engine
 from clasher.service.log import Log
-from clasher.service.options import EngineOptions
 from clasher.service.recovery import ServiceFolder, recover
+from clasher.service.structs import EngineOptions
 from clasher.settings import Settings
 from tests.service.lines import GRAIN, METAL, STREAM, document
 from tests.service.plain import file_bytes

@@ -19,7 +19,6 @@ from clasher.errors import (
     StreamError,
     require_positive,
 )
-from clasher.flow import windows
 from clasher.flow.folder import FlowFolder, recognise
 from clasher.flow.outlets import Outlet, Outlets
 from clasher.flow.reader import Patience, Reader
@@ -182,11 +181,8 @@ class Flow:
 
     def _prepare(self, chunk: Chunk) -> Documents:
         """Hash and digest documents ahead of their turn."""
-        records, digests, labels = chunk.records, [b""] * len(chunk.records), list[bytes]()
-        if self.options.remember:
-            digests = windows.document_digests(records, self._documents.name)
-            labels = windows.label_set_digests(records.labels)
-        return Documents(chunk, self._state.model.hash_many(records.texts), digests, labels)
+        source = self._documents.name if self.options.remember else None
+        return Documents.of(chunk, self._state.model.hash_many(chunk.records.texts), source)
 
     @property
     def figures(self) -> Figures:

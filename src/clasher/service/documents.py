@@ -22,8 +22,7 @@ from msgspec.structs import replace
 from clasher.errors import ConflictError, FolderError, UnknownDocumentError
 from clasher.runtime.judged import Labels
 from clasher.service.log import Feedback, Log
-from clasher.service.options import QueueBounds
-from clasher.service.structs import Leased, Reason, Receipt, Recent, TeachItem
+from clasher.service.structs import Leased, QueueBounds, Reason, Receipt, Recent, TeachItem
 
 OVERHEAD = 600  # bytes of a document beside its text
 

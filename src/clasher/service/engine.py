@@ -29,10 +29,9 @@ from clasher.service.documents import Answer, DocumentQueue, Leases, PredictedDo
 from clasher.service.events import Events, Subscription
 from clasher.service.export import lessons
 from clasher.service.log import Body, DatabaseError, Entry, Learn, Log, Relabel, Replace, open_error
-from clasher.service.options import EngineOptions
 from clasher.service.pipeline import Copies, Pipeline, Request
 from clasher.service.recovery import ServiceFolder, recover
-from clasher.service.structs import Document, Leased, Receipt, TeachItem
+from clasher.service.structs import Document, EngineOptions, Leased, Receipt, TeachItem
 from clasher.settings import Settings
 from clasher.text import label_names
 from clasher.text.analyzer import Tokenizer

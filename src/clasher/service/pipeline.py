@@ -26,10 +26,9 @@ from clasher.errors import BusyError, ClasherError, ConflictError, RefusedError,
 from clasher.service.documents import DocumentQueue
 from clasher.service.events import LEARNED, Events
 from clasher.service.log import Body, Entry, Feedback, Learn, Log, Relabel, Replace, encode
-from clasher.service.options import EngineOptions
 from clasher.service.recovery import ServiceFolder
 from clasher.service.state import Prepared, ServiceState, documents_of
-from clasher.service.structs import Changes, Receipt
+from clasher.service.structs import Changes, EngineOptions, Receipt
 from clasher.service.views import compare
 
 RETRY_AFTER = 1.0  # seconds

@@ -15,8 +15,8 @@ from clasher.errors import FolderError, ModelFileError, StoppedError
 from clasher.model import Clasher
 from clasher.runtime.snapshots import LockedFolder, check_settings, file_digest, new_model
 from clasher.service.log import ACCEPT, RESTORE, Log, Replace
-from clasher.service.options import default_settings
 from clasher.service.state import Refusals, ServiceState
+from clasher.service.structs import default_settings
 from clasher.settings import Settings
 from clasher.text.analyzer import Tokenizer
 

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from clasher.errors import LabelError, ServiceError, StoppedError
 from clasher.service.engine import Engine
-from clasher.service.options import EngineOptions
-from clasher.service.structs import Document
+from clasher.service.structs import Document, EngineOptions
 from clasher.settings import Settings
 
 SETTINGS = Settings(dimensions=64, max_labels=48)

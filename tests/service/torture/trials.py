@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from clasher import durable
-from clasher.service.options import EngineOptions
+from clasher.service.structs import EngineOptions
 from tests.service.torture import disks
 from tests.service.torture.check import Ack, next_places
 from tests.service.torture.load import Plan

@@ -74,7 +74,7 @@ def serve_command(
         from clasher.server import app
         from clasher.server.service import Service
         from clasher.service.engine import Engine
-        from clasher.service.options import default_settings
+        from clasher.service.structs import default_settings
     except ImportError as error:
         raise MissingExtraError.of("A service", "server") from error
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clasher.flow.windows import DIGEST, UNKNOWN, Seen, label_set_digests
+from clasher.flow.state import DIGEST, UNKNOWN, Seen, label_set_digests
 from clasher.labels import LabelSets
 from tests.flow import plain
 from tests.flow.plain import lines, records
