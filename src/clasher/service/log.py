@@ -465,20 +465,18 @@ class Log:
 
     def compact(self, through: int, budget: int) -> int:
         """Delete the oldest entries beyond the budget of bytes, none after ``through``."""
-        dropped = last = count = 0
+        dropped = last = 0
         query = "SELECT seq, length(body) FROM entries WHERE seq <= ? ORDER BY seq"
         for seq, size in self._db.execute(query, (through,)):
             if self._bytes - dropped <= budget:
                 break
-            dropped += size
-            count += 1
-            last = seq
+            dropped, last = dropped + size, seq
         if last:
             with self.transaction():
                 self._db.execute("DELETE FROM entries WHERE seq <= ?", (last,))
+                self.entries -= self._db.changes()
+                self._bytes -= dropped
                 self.put_value("dropped", last)
-            self.entries -= count
-            self._bytes -= dropped
             self.dropped_through = last
             self._db.execute("PRAGMA incremental_vacuum(4096)")  # free pages to give back
         return last

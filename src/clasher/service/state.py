@@ -45,7 +45,7 @@ class ServiceState(Judged):
         prepared = {} if prepared is None else prepared
         for is_learn, run in groupby(entries, lambda entry: isinstance(entry.body, Learn)):
             if is_learn:
-                self._learn_all(list(run), prepared, refusals)
+                self._learn(list(run), prepared, refusals)
                 continue
             for entry in run:
                 body = entry.body
@@ -64,17 +64,7 @@ class ServiceState(Judged):
             self.seq = entries[-1].seq
         return refusals
 
-    def _learn_all(self, entries: list[Entry], prepared: Prepared, refusals: Refusals) -> None:
-        try:
-            self._learn(entries, prepared)
-        except LabelCapacityError as error:
-            if len(entries) == 1:
-                refusals[entries[0].seq] = str(error)
-                return
-            for entry in entries:
-                self._learn_all([entry], prepared, refusals)
-
-    def _learn(self, entries: list[Entry], prepared: Prepared) -> None:
+    def _learn(self, entries: list[Entry], prepared: Prepared, refusals: Refusals) -> None:
         key = entries[0].seq * 2 + (len(entries) > 1)
         if key not in prepared:
             bodies = [entry.body for entry in entries if isinstance(entry.body, Learn)]
@@ -84,7 +74,15 @@ class ServiceState(Judged):
             prepared[key] = hashed, LabelSets.of(labels)
         hashed, sets = prepared[key]
         before = self.model.documents
-        self.step(hashed, sets)
+        try:
+            self.step(hashed, sets)
+        except LabelCapacityError as error:
+            if len(entries) == 1:
+                refusals[entries[0].seq] = str(error)
+                return
+            for entry in entries:
+                self._learn([entry], prepared, refusals)
+            return
         self.learned += len(sets)
         self._note_alarms(before, entries)
 
