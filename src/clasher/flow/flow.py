@@ -1,7 +1,5 @@
 """The runner: read, predict, write, learn, and save a snapshot now and then."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -11,8 +11,6 @@ A snapshot keeps a position for each address, and the identity of the stream (``
 which finds it under another address. The user must allow a stream that the folder does not know.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Only a few chunks wait. While nobody takes them, nothing more is read, and the b
 rest. ``Patience`` tries again while a stream does not answer.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import deque

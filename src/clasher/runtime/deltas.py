@@ -6,8 +6,6 @@ far they were learnt, and a weight that only one part moved keeps that move. ``C
 merges differences, ``Clasher.add_difference`` adds the result to the model.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from clasher.errors import SettingError

@@ -14,8 +14,6 @@ margin              the nearest regions; the two best labels; the labels that pa
 ==================  =====================================================================
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Check requests before they are written, so that the log holds only entries that can be learnt."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from clasher.errors import LabelError, RefusedError, SettingError, TextError

@@ -4,8 +4,6 @@ The writer thread saves requests to a log, many in one commit; the learner threa
 acknowledges them. Predictions use a consistent copy of the model and never wait for learning.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

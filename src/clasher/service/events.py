@@ -1,7 +1,5 @@
 """Events for subscribers: each has a small buffer, and one that does not keep up is dropped."""
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The export: one line for each document or label that people taught, and its replay."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing

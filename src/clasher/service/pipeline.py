@@ -9,8 +9,6 @@ learner has swapped the copies, it waits for the readers of the old front before
 (left-right, after Ramalhete and Correia, 2015).
 """
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The data folder of a service, and its start: load the newest snapshot, replay the later log."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

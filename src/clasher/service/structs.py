@@ -1,7 +1,5 @@
 """The options of an ``Engine``, and its inputs and outputs: plain values for JSON."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any, Literal, TypeAlias
 

@@ -1,7 +1,5 @@
 """Views of one consistent state: predictions, explanations, labels and alarms for people."""
 
-from __future__ import annotations
-
 import heapq
 import secrets
 from collections import defaultdict
