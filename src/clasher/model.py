@@ -51,7 +51,7 @@ class Clasher(HashedModel):
 
     Words are hashed to signed buckets and weighted by an online TF-IDF. The nearest prototype tells
     which region of the space a document falls into, and the region's statistics which labels occur
-    there. :class:`clasher.settings.Settings` documents all parameters and their defaults.
+    there. ``clasher.settings.Settings`` documents all parameters and their defaults.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """Every setting of a model, declared once.
 
 An annotation below declares a setting: its type, valid values, a sentence of help and its default.
-Validation, the docstring of :class:`Settings`, the constructor of ``Clasher``, the options of the
+Validation, the docstring of ``Settings``, the constructor of ``Clasher``, the options of the
 command line, the parameters of the scikit-learn and River estimators and the table in
 ``docs/reference/settings.md`` all follow from it. The command line imports this module for its
 help, so it must not import NumPy.
@@ -271,12 +271,12 @@ def declarations() -> dict[str, Declared]:
     return {f.name: hints[f.name].__metadata__[0] for f in fields(Settings)}
 
 
-def default_of(name: str) -> str:
-    """Describe the default of a setting: a value, off, or what None means."""
-    value = getattr(Settings, name)
+def default_of(name: str, settings: Settings | type[Settings] = Settings) -> str:
+    """Describe the default of a setting: a value, on, off, or what None means."""
+    value = getattr(settings, name)
     if value is None:
         return declarations()[name].unset
-    return "off" if value is False else str(value)
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 
 def signature_of(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from clasher.server.limits import LONGEST_EXPLAINED, MOST_EXPLAINED
+from clasher.server.limits import LONGEST_EXPLAINED, MOST_ANSWERS, MOST_EXPLAINED
 from tests.server.servers import PATIENCE, Served, serve
 
 LABELS = 60
@@ -52,6 +52,7 @@ def test_about_shows_the_limits(knowing: Served) -> None:
     limits = knowing.get("/v1/about")["limits"]
     assert limits["longest_explained"] == LONGEST_EXPLAINED
     assert limits["most_explained"] == MOST_EXPLAINED
+    assert limits["most_answers"] == MOST_ANSWERS
 
 
 def test_the_answer_has_the_strongest_words_and_the_sum_of_the_rest(knowing: Served) -> None:

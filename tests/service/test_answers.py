@@ -29,7 +29,8 @@ def test_feedback_teaches_a_predicted_document(engine):
     assert (lesson.who, lesson.kind, lesson.after, lesson.model_version) == (
         "bob", "feedback", ["metal"], 1,
     )  # fmt: skip
-    assert set(lesson.before) == set(engine.recent()[0].predicted)
+    assert lesson.before is None
+    assert set(lesson.predicted) == set(engine.recent()[0].predicted)
 
 
 def test_a_second_answer_corrects_the_first_and_partial_ones_add_up(engine):

@@ -60,7 +60,7 @@ def test_random_items_judge_the_prediction_that_was_shown(opened):
     for item in items:
         engine.feedback(item.id, [subject(item)], who="ann", digest=item.digest).result()
     lessons = [lesson for lesson in engine.log() if lesson.kind == "feedback"]
-    assert all(lesson.before == lesson.after for lesson in lessons)
+    assert all(lesson.predicted == lesson.after for lesson in lessons)
     assert {lesson.model_version for lesson in lessons} == {1}
     quality = engine.metrics().cumulative
     assert quality.documents - before == 10  # the random ones

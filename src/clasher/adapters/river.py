@@ -126,12 +126,12 @@ class ClasherClassifier(  # type: ignore[misc, unused-ignore]
 ):
     """Classify text or features, with several labels per document, by River's rules.
 
-    The first document decides between text and features (:mod:`clasher.text.hashing`), which
+    The first document decides between text and features (``clasher.text.hashing``), which
     earlier steps of a pipeline may have weighed. Labels are a set, which means "these and no
     others", a mapping label → bool, which leaves other labels unknown, or None; new ones may appear
     at any time.
 
-    The parameters are those of :class:`clasher.settings.Settings`, except ``pending``.
+    The parameters are those of ``clasher.settings.Settings``, except ``pending``.
 
     Parameters
     ----------

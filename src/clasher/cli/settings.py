@@ -28,10 +28,10 @@ _text = section("Text")
 _model = section("Model")
 
 
-def setting_option(name: str) -> Callable[[Any], Any]:
-    """Make the option of a setting."""
+def setting_option(name: str, usual: Settings | type[Settings] = Settings) -> Callable[[Any], Any]:
+    """Make the option of a setting; ``usual`` has its default."""
     declared = declarations()[name]
-    text = f"{declared.help.rstrip('.')} (default: {default_of(name)})."
+    text = f"{declared.help.rstrip('.')} (default: {default_of(name, usual)})."
     if declared.flags:
         return _model(f"{declared.flags}  {text}", default=None)
     choices = "|".join(each for each in declared.choices if each != GIVEN)
@@ -225,9 +225,12 @@ def folder_options(kept: str) -> Callable[[Any], Any]:
     return lambda function: folder(initial(function))
 
 
-def settings_options(function: Callable[..., None]) -> Callable[..., None]:
+def settings_options(
+    function: Callable[..., None], usual: Settings | type[Settings] = Settings
+) -> Callable[..., None]:
     """Give a command the settings of a model as options, and pass them on as ``options``."""
-    return option_group([PAPER_OPTION, *OPTIONS.values(), *ANALYSIS_OPTIONS], _collect)(function)
+    options = [setting_option(name, usual) for name in OPTIONS]
+    return option_group([PAPER_OPTION, *options, *ANALYSIS_OPTIONS], _collect)(function)
 
 
 def _collect(given: dict[str, Any]) -> dict[str, Any]:
@@ -240,4 +243,4 @@ PAPER_OPTION = _model(
     "--paper 1|2  The paper's own settings for mode 1 or 2: raw counts, no length normalisation, "
     "threshold 0.5."
 )
-OPTIONS = {name: setting_option(name) for name in declarations() if name != "analyzer"}
+OPTIONS = [name for name in declarations() if name != "analyzer"]

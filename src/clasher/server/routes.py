@@ -33,8 +33,8 @@ TOP_LABELS = 20  # labels that Prometheus gets
 LESSONS = 500  # in a piece of the log
 PIECE = 2**18  # bytes of a model
 LIMITS = (
-    "MOST_DOCUMENTS", "LONGEST_TEXT", "LONGEST_EXPLAINED", "MOST_EXPLAINED", "LONGEST_LABEL",
-    "MOST_LABELS", "LONGEST_ID",
+    "MOST_DOCUMENTS", "MOST_ANSWERS", "LONGEST_TEXT", "LONGEST_EXPLAINED", "MOST_EXPLAINED",
+    "LONGEST_LABEL", "MOST_LABELS", "LONGEST_ID",
 )  # fmt: skip
 EVENT_STREAM = "text/event-stream"
 UNBUFFERED = {"x-accel-buffering": "no", "cache-control": "no-store, no-transform"}

@@ -29,11 +29,10 @@ def lessons(entry: Entry) -> Iterator[Lesson]:
         for one in body.documents:
             yield line(kind="learn", id=one.id, text=one.text, after=one.labels)
     elif isinstance(body, Feedback):
-        before = body.predicted if body.before is None else body.before
         yield line(
             kind="feedback" if body.undoes is None else "undo", id=body.id, text=body.text,
-            before=before, after=body.after, was_taught=body.before is not None,
-            model_version=body.version,
+            predicted=body.predicted, before=body.before, after=body.after,
+            was_taught=body.before is not None, model_version=body.version,
         )  # fmt: skip
     elif isinstance(body, Relabel):
         yield line(kind="label", action=body.action, label=body.label, into=body.into)

@@ -269,9 +269,9 @@ class Alarmed(Struct, frozen=True, kw_only=True):
 class Lesson(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A line of the export: what was taught, by whom and when.
 
-    ``kind`` is ``learn``, ``feedback``, ``undo``, ``label`` or ``model``. ``before`` holds the
-    earlier labels of a document: from people if ``was_taught``, else predicted by the model of
-    ``model_version``. ``refused`` says why the entry was not applied.
+    ``kind`` is ``learn``, ``feedback``, ``undo``, ``label`` or ``model``. ``before`` holds earlier
+    labels from people, as in the receipt (``was_taught``: there are some); ``predicted`` those of
+    the model of ``model_version``. ``refused`` says why the entry was not applied.
     """
 
     version: int
@@ -280,6 +280,7 @@ class Lesson(Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: str
     id: str | None = None
     text: str | None = None
+    predicted: list[str] | None = None
     before: Labels = None
     after: Labels = None
     was_taught: bool = False

@@ -59,7 +59,7 @@ class Analyzer:
     pairs
         In documents of fewer words, also count pairs of neighbouring words, as half a word each.
     features
-        Documents are features, names with values (:mod:`clasher.text.hashing`), not text; the
+        Documents are features, names with values (``clasher.text.hashing``), not text; the
         other settings do not matter.
 
     Examples

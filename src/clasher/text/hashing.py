@@ -42,7 +42,7 @@ from clasher.text.tokens import Analysis, Buffers, as_buffers, one_buffer
 
 
 class HashedWords(NamedTuple):
-    """The distinct words of documents, in order of appearance, if the :class:`Hasher` keeps them.
+    """The distinct words of documents, in order of appearance, if the ``Hasher`` keeps them.
 
     Document ``d`` has words ``indptr[d]`` to ``indptr[d + 1]``.
     """

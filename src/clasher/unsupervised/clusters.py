@@ -53,7 +53,7 @@ class Clusters(HashedModel):
     words
         Whether to keep a word for each bucket, for ``top_words``.
     weighting, tf, seed, analyzer
-        As for :class:`clasher.settings.Settings`.
+        As for ``clasher.settings.Settings``.
 
     Examples
     --------

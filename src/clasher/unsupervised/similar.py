@@ -43,7 +43,7 @@ class Similar:
     window
         The number of documents to remember, 1 to 10,000,000.
     dimensions, weighting, tf, seed, analyzer
-        As for :class:`clasher.settings.Settings`.
+        As for ``clasher.settings.Settings``.
 
     Examples
     --------

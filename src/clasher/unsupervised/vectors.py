@@ -62,13 +62,13 @@ class HashedTfidf(HashedModel):
     """Turns text into hashed TF-IDF vectors, in bounded memory and without a vocabulary.
 
     Words are hashed to signed buckets (Algorithm 2) and weighted by document frequencies counted on
-    the way (Algorithm 3). It is the first half of a :class:`clasher.Clasher`, for use with any
+    the way (Algorithm 3). It is the first half of a ``clasher.Clasher``, for use with any
     model that takes vectors.
 
     Parameters
     ----------
     dimensions, weighting, tf, norm, seed, words, half_life, analyzer
-        As for :class:`clasher.settings.Settings`, except weightings that need labels.
+        As for ``clasher.settings.Settings``, except weightings that need labels.
     lead
         Give the first words of a text more weight, as the margin rule does. Not saved in the file.
 

@@ -118,3 +118,9 @@ def test_tokens_are_made_listed_and_removed_at_the_terminal(tmp_path: Path) -> N
     assert run("ann", "--remove") == ""
     assert run("--list") == "bob\tteach\n"
     assert CliRunner().invoke(cli, ["token", "--token-file", file]).exit_code == 2
+
+
+def test_the_help_shows_the_defaults_of_a_service() -> None:
+    shown = " ".join(CliRunner().invoke(cli, ["serve", "--help"]).output.split())
+    assert "what a label is about (default: on)" in shown
+    assert "(default: window)" in shown

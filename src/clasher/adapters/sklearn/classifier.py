@@ -36,7 +36,7 @@ class ClasherClassifier(ClassifierMixin, Fitted, LearningSettings):  # type: ign
     matrix, or a set of labels per document, where a mapping label → bool leaves other labels
     unknown and None means unlabelled. Predictions have the form of y.
 
-    The parameters are those of :class:`clasher.settings.Settings`, except ``pending``. Features
+    The parameters are those of ``clasher.settings.Settings``, except ``pending``. Features
     are not weighted, only scaled by ``norm``.
 
     Parameters

@@ -30,7 +30,7 @@ class HashedTfidfVectorizer(
 
     ``dimensions``, ``weighting`` (``tfidf`` or ``tf``), ``tf``, ``norm``, ``seed``, ``words`` (for
     ``get_feature_names_out``), ``half_life`` and ``analyzer`` are those of
-    :class:`clasher.settings.Settings`.
+    ``clasher.settings.Settings``.
 
     Parameters
     ----------

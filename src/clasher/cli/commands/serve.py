@@ -7,6 +7,7 @@ import os
 import random
 import sys
 from contextlib import ExitStack
+from functools import partial
 from itertools import product
 from pathlib import Path
 from time import perf_counter
@@ -19,6 +20,7 @@ from clasher.cli.format import bytes_, counted, decimals
 from clasher.cli.options import command, model_option, section, written_option
 from clasher.cli.settings import ModelOptions, settings_options
 from clasher.errors import BusyError, ClasherError, MissingExtraError, ServiceError, SettingError
+from clasher.service.structs import default_settings
 from clasher.settings import Settings
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ _tokens = section("Tokens")
     multiple=True,
 )
 @_access("--root-path PATH  The path of the service behind a proxy, such as /clasher.", default="")
-@settings_options
+@partial(settings_options, usual=default_settings())
 def serve_command(
     options: ModelOptions,
     data: str,
@@ -74,7 +76,6 @@ def serve_command(
         from clasher.server import app
         from clasher.server.service import Service
         from clasher.service.engine import Engine
-        from clasher.service.structs import default_settings
     except ImportError as error:
         raise MissingExtraError.of("A service", "server") from error
 
