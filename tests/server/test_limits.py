@@ -143,14 +143,14 @@ def test_memory_is_bounded_over_all_requests(folder: Path) -> None:
         first = HEAD + b"Content-Length: 1600\r\n\r\n"
         with socket.create_connection(("127.0.0.1", served.port), PATIENCE) as connection:
             connection.sendall(first + b'{"text": "' + b"a" * 700)
-            while served.server._bounded.buffered < 700:
+            while served.server._gate.buffered < 700:
                 served.get("/healthz")
             other = served.client.post("/v1/predict", json={"text": "a" * 600})
             assert other.status_code == 503
             assert other.headers["retry-after"] == "1"
         served.get("/healthz")
         for _ in range(100):
-            if not served.server._bounded.buffered:
+            if not served.server._gate.buffered:
                 break
             served.get("/healthz")
         assert served.post("/v1/predict", {"text": "a" * 600})["predictions"]

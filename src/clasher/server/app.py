@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route, Router
 
 from clasher.errors import SettingError, StoppedError
-from clasher.server.limits import JSON, Bounded, bounded_protocol
+from clasher.server.limits import JSON, Gate, bounded_protocol
 from clasher.server.openapi import document
 from clasher.server.problems import unrouted
 from clasher.server.routes import OPERATIONS
@@ -58,10 +58,11 @@ class Server(uvicorn.Server):
         )
         app.router.redirect_slashes = False
         app.state.service = service
-        self._bounded = Bounded(app, setup.limits)
+        security = Security(setup.hosts, setup.root_path)
+        self._gate = Gate(app, setup.limits, security)
         super().__init__(
             uvicorn.Config(
-                Security(self._bounded, setup.hosts, setup.root_path),
+                self._gate,
                 http=bounded_protocol(setup.limits),
                 loop="uvloop" if find_spec("uvloop") else "asyncio",
                 lifespan="on", ws="none", log_config=None, log_level="error",
@@ -73,7 +74,7 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop; end event streams and slow requests first: uvicorn waits for all responses."""
         self._service.stop()
-        self._bounded.stop()
+        self._gate.stop()
         await super().shutdown(sockets)
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""All limits of requests: sizes, counts and times.
+"""All limits of requests: sizes, counts and times; and the gate that every request passes.
 
 Clients that send too slowly, too much, or a little that expands to a lot are cut off. The memory of
 all request bodies together is bounded.
@@ -6,6 +6,7 @@ all request bodies together is bounded.
 
 import asyncio
 import contextlib
+import logging
 import zlib
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from clasher.server.problems import HttpError, busy
+from clasher.server.security import HEADERS, Security
 
 MOST_DOCUMENTS = 10_000  # of one request
 MOST_ANSWERS = 1_000  # corrections in one request
@@ -28,6 +30,7 @@ EXPANDED_AT_ONCE = 2**18  # bytes, before other requests get their turn
 
 JSON, LINES, BYTES = "application/json", "application/x-ndjson", "application/octet-stream"
 FORM = "application/x-www-form-urlencoded"
+log = logging.getLogger("clasher.server")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,73 +51,72 @@ class Limits:
     connections: int = 1000
 
 
-class Bounded:
-    """ASGI middleware that applies ``Limits`` to bodies and responses."""
+class Gate:
+    """ASGI middleware: check requests, bound bodies, add headers, answer errors."""
 
-    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+    def __init__(self, app: ASGIApp, limits: Limits, security: Security) -> None:
         self.limits = limits
         self.buffered = 0
+        self.waits: set[asyncio.Timeout] = set()  # for the next pieces of bodies
+        self.is_stopping = False
         self._app = app
-        self._waits: set[asyncio.Timeout] = set()
-        self._is_stopping = False
+        self._security = security
 
     def stop(self) -> None:
         """Wait one more second at most for the rest of each body."""
-        self._is_stopping = True
+        self.is_stopping = True
         soon = asyncio.get_running_loop().time() + 1.0
-        for wait in self._waits:
+        for wait in self.waits:
             wait.reschedule(soon)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
+        if scope["type"] != "http":
             return
         body = Body(self, scope, receive)
         start: Message | None = None
+        has_started = False
 
         async def send_in_time(message: Message) -> None:
-            nonlocal start
+            nonlocal start, has_started
             if message["type"] == "http.response.start":  # sent with the first piece
-                start = message if body.is_complete else await body.give_up(message)
+                headers, start = message["headers"], message
+                if not any(name == b"cache-control" for name, _ in headers):
+                    headers.append((b"cache-control", b"no-store"))
+                headers.extend(HEADERS)
+                if not await body.is_over():
+                    headers.append((b"connection", b"close"))
                 return
             async with asyncio.timeout(self.limits.send_seconds):
                 if start is not None:
-                    await send(start)
-                    start = None
+                    first, start, has_started = start, None, True
+                    await send(first)
                 await send(message)
 
         try:
+            self._security.check(scope)
             body.check_head()
             await self._app(scope, body.receive, send_in_time)
         except HttpError as error:
             await error.response(scope, receive, send_in_time)
+        except TimeoutError:
+            log.info("closed a connection whose client does not read: %s", scope["path"])
+        except Exception:
+            log.exception("%s %s failed", scope["method"], scope["path"])
+            if not has_started:
+                failure = HttpError(500, "internal", "unexpected error; the server logged it")
+                await failure.response(scope, receive, send_in_time)
         finally:
             self.buffered -= body.held
-
-    async def wait(self, receive: Receive, until: float) -> Message:
-        now = asyncio.get_running_loop().time()
-        most = 1.0 if self._is_stopping else self.limits.idle_seconds
-        try:
-            async with asyncio.timeout_at(min(until, now + most)) as wait:
-                self._waits.add(wait)
-                try:
-                    return await receive()
-                finally:
-                    self._waits.discard(wait)
-        except TimeoutError as error:
-            raise HttpError(
-                408, "too-slow", "the body of the request did not arrive in time",
-                f"send it within {self.limits.body_seconds:g} seconds, without pauses of more than "
-                f"{self.limits.idle_seconds:g}",
-            ) from error  # fmt: skip
 
 
 class Body:
     """The body of one request."""
 
-    def __init__(self, bounds: Bounded, scope: Scope, receive: Receive) -> None:
+    def __init__(self, gate: Gate, scope: Scope, receive: Receive) -> None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        self._bounds = bounds
+        self._gate = gate
         self._receive = receive
         self._length = int(headers.get(b"content-length", b"0"))
         self._encoding = headers.get(b"content-encoding", b"identity").strip().lower()
@@ -122,7 +124,7 @@ class Body:
         self.media_type = media_type(headers.get(b"content-type", b"").decode("latin-1"))
         # one path only: pages of other sites can send forms
         self._takes_forms = scope["path"].endswith("/v1/annif/suggest")
-        limits, seconds = bounds.limits, bounds.limits.body_seconds
+        limits, seconds = gate.limits, gate.limits.body_seconds
         self._most = limits.lines_bytes if self.media_type == LINES else limits.json_bytes
         if self.media_type == BYTES:
             self._most, seconds = limits.model_bytes, limits.model_seconds
@@ -152,7 +154,7 @@ class Body:
     async def receive(self) -> Message:
         if self.is_complete:  # the application waits for the client to disconnect
             return await self._receive()
-        message = self._note(await self._bounds.wait(self._receive, self._until))
+        message = await self._wait()
         if message["type"] != "http.request":
             return message
         piece: bytes = message.get("body", b"")
@@ -162,25 +164,40 @@ class Body:
             message = {**message, "body": (piece := await self._expand(piece))}
         if self.media_type != BYTES:  # models go to disk
             self.held += len(piece)
-            self._bounds.buffered += len(piece)
-            if self._bounds.buffered > self._bounds.limits.buffered_bytes:
+            self._gate.buffered += len(piece)
+            if self._gate.buffered > self._gate.limits.buffered_bytes:
                 raise busy("too many bytes are being received at the same time")
         return message
 
-    async def give_up(self, start: Message) -> Message:
-        """Read on for a while before an early response, which a client that sends would miss."""
-        until = asyncio.get_running_loop().time() + self._bounds.limits.linger_seconds
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout_at(until):
-                while not self.is_complete:
-                    self._note(await self._receive())
-        if self.is_complete:
-            return start
-        return {**start, "headers": [*start["headers"], (b"connection", b"close")]}
+    async def _wait(self) -> Message:
+        gate, limits = self._gate, self._gate.limits
+        idle = 1.0 if gate.is_stopping else limits.idle_seconds
+        wait = asyncio.timeout_at(min(self._until, asyncio.get_running_loop().time() + idle))
+        gate.waits.add(wait)
+        try:
+            async with wait:
+                return await self._next()
+        except TimeoutError as error:
+            raise HttpError(
+                408, "too-slow", "the body of the request did not arrive in time",
+                f"send it within {limits.body_seconds:g} seconds, without pauses of more than "
+                f"{limits.idle_seconds:g}",
+            ) from error  # fmt: skip
+        finally:
+            gate.waits.discard(wait)
 
-    def _note(self, message: Message) -> Message:
+    async def _next(self) -> Message:
+        message = await self._receive()
         self.is_complete = message["type"] != "http.request" or not message.get("more_body")
         return message
+
+    async def is_over(self) -> bool:
+        """Read on for a while before an early response, which a client that sends would miss."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._gate.limits.linger_seconds):
+                while not self.is_complete:
+                    await self._next()
+        return self.is_complete
 
     def _check(self, size: int) -> None:
         if size > self._most:
@@ -225,41 +242,32 @@ def bounded_protocol(limits: Limits) -> type[HttpToolsProtocol]:
     class Protocol(HttpToolsProtocol):
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            self._head_bytes = 0
-            self._timer: asyncio.TimerHandle | None = None
+            self._await_head()
             if len(self.connections) > limits.connections:
                 self._cut(TOO_MANY)
-            else:
-                self._await_head()
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            if self._timer is not None:
-                self._head_bytes += len(data)
-                if self._head_bytes > limits.head_bytes:
-                    self._cut(TOO_LONG)
+            self._head_bytes += len(data)
+            if self._head_bytes > limits.head_bytes and not self._timer.cancelled():
+                self._cut(TOO_LONG)
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
-            self._await_head()
+            if self._timer.cancelled():  # the connection had a request before
+                self._await_head()
 
         def on_headers_complete(self) -> None:
-            self._end_head()
+            self._timer.cancel()
             super().on_headers_complete()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._end_head()
+            self._timer.cancel()
             super().connection_lost(exc)
 
         def _await_head(self) -> None:
-            if self._timer is None:
-                self._timer = self.loop.call_later(limits.head_seconds, self._cut, TOO_SLOW)
-
-        def _end_head(self) -> None:
             self._head_bytes = 0
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
+            self._timer = self.loop.call_later(limits.head_seconds, self._cut, TOO_SLOW)
 
         def _cut(self, response: bytes) -> None:
             if not self.transport.is_closing():

@@ -8,12 +8,12 @@ Unknown host names are refused, because anybody can make a name point here (DNS 
 """
 
 import ipaddress
-import logging
 import socket
 from collections.abc import Iterable
+from functools import lru_cache, partial
 
 from starlette.requests import Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Scope
 
 from clasher.errors import StreamError
 from clasher.server import tokens
@@ -37,58 +37,29 @@ HEADERS: tuple[tuple[bytes, bytes], ...] = (
 )
 ANYBODY = Holder("", "admin")  # the holder of every request when the service has no tokens
 STRANGER = Holder("", "predict")
-log = logging.getLogger("clasher.server")
 
 
 class Security:
-    """ASGI middleware: check host and origin, add headers, answer unexpected errors (500).
+    """Checks the host and the origin of requests.
 
     ``hosts`` are names of this service besides its own and ``localhost``. IP addresses are always
     accepted: nobody can make one point elsewhere.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Iterable[str] = (), root_path: str = "") -> None:
-        self._app = app
+    def __init__(self, hosts: Iterable[str] = (), root_path: str = "") -> None:
         self._root_path = root_path
         self._given = frozenset(name.lower().rstrip(".") for name in hosts)
-        self._hosts = self._given | {"localhost", socket.gethostname().lower()}
-        self._known: set[bytes] = set()
+        names = self._given | {"localhost", socket.gethostname().lower()}
+        self._is_own = lru_cache(KNOWN_HOSTS)(partial(_is_own, names))
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                await self._app(scope, receive, send)
-            return
-        has_started = False
-
-        async def send_secured(message: Message) -> None:
-            nonlocal has_started
-            if message["type"] == "http.response.start":
-                has_started = True
-                headers = message["headers"]
-                if not any(name == b"cache-control" for name, _ in headers):
-                    headers.append((b"cache-control", b"no-store"))
-                headers.extend(HEADERS)
-            await send(message)
-
-        try:
-            self._check(scope)
-            await self._app(scope, receive, send_secured)
-        except HttpError as error:
-            await error.response(scope, receive, send_secured)
-        except TimeoutError:
-            log.info("closed a connection whose client does not read: %s", scope["path"])
-        except Exception:
-            log.exception("%s %s failed", scope["method"], scope["path"])
-            if not has_started:
-                failure = HttpError(500, "internal", "unexpected error; the server logged it")
-                await failure.response(scope, receive, send_secured)
-
-    def _check(self, scope: Scope) -> None:
+    def check(self, scope: Scope) -> None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         host = headers.get(b"host", b"")
-        if host not in self._known:
-            self._check_host(host)
+        if not self._is_own(host):
+            raise HttpError(
+                421, "unknown-host", f"{_host_name(_decode(host))!r} is not a name of this service",
+                "use its IP address, or start it with --allow-host",
+            )  # fmt: skip
         method, path = scope["method"], scope["path"].removeprefix(self._root_path)
         if method == "OPTIONS" or (method in ("GET", "HEAD") and not path.startswith(DATA)):
             return
@@ -105,18 +76,13 @@ class Security:
                 "send it from a page of this service, or from a program",
             )  # fmt: skip
 
-    def _check_host(self, host: bytes) -> None:
-        name = _host_name(_decode(host))
-        try:
-            if name not in self._hosts:
-                ipaddress.ip_address(name)
-        except ValueError as error:
-            raise HttpError(
-                421, "unknown-host", f"{name!r} is not a name of this service",
-                "use its IP address, or start it with --allow-host",
-            ) from error  # fmt: skip
-        if len(self._known) < KNOWN_HOSTS:
-            self._known.add(host)
+
+def _is_own(names: frozenset[str], host: bytes) -> bool:
+    name = _host_name(_decode(host))
+    try:
+        return name in names or bool(ipaddress.ip_address(name))
+    except ValueError:
+        return False
 
 
 def _decode(header: bytes) -> str:
