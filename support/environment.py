@@ -37,5 +37,7 @@ def optional(library: str, extra: str) -> ModuleType:
     """Import an optional library; see ``missing``."""
     try:
         return importlib.import_module(library)
-    except ImportError:
+    except ImportError as error:
+        if (error.name or "").startswith("clasher"):
+            raise  # a module of ours is no optional library
         missing(f"{library} is missing: pip install 'clasher[{extra}]'")
