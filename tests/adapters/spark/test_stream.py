@@ -113,7 +113,7 @@ def test_the_test_above_notices_a_batch_that_is_learnt_twice(
     """With the check of batch numbers switched off."""
     run(spark, box, tmp_path / "m", **SMALL)
     forget_last_commit(tmp_path / "m")
-    monkeypatch.setattr(stream_module.Batches, "_is_done", lambda *_: False)
+    monkeypatch.setattr(stream_module.Stream, "_is_done", lambda *_: False)
     model = run(spark, box, tmp_path / "m")
     assert file_bytes(model) != file_bytes(learnt_of(corpus, 3))
 

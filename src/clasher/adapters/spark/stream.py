@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -36,59 +36,15 @@ from clasher.errors import FolderError, SettingError
 from clasher.labels import UNLABELLED, LabelSets
 from clasher.model import Clasher
 from clasher.runtime import deltas
-from clasher.runtime.judged import Identities, Judged
-from clasher.runtime.quality import Quality, figures
-from clasher.runtime.snapshots import MODEL, InitialModel, LockedFolder, Snapshots, check_settings
+from clasher.runtime.judged import Judged
+from clasher.runtime.quality import figures
+from clasher.runtime.snapshots import MODEL, InitialModel, LockedFolder, check_settings
 from clasher.text.analyzer import Tokenizer
 
 Write: TypeAlias = Callable[[DataFrame, int], object]
 """Writes the predictions of a batch, given its number; the same batch may come again."""
 
 VALID = "_clasher_valid"
-
-
-class Stream:
-    """A running query, and the folder of its model, which nobody else may use meanwhile."""
-
-    def __init__(self, query: StreamingQuery, batches: Batches, folder: LockedFolder) -> None:
-        self.query = query
-        """Spark's own query: its progress, its status, its name."""
-        self._batches = batches
-        self._open = ExitStack()
-        self._open.callback(folder.close)
-
-    @property
-    def model(self) -> Clasher:
-        """The model after the last batch; ``copy`` it to keep it while the stream runs."""
-        return self._batches.learnt.model
-
-    def wait(self, seconds: float | None = None) -> bool:
-        """Wait until the stream has ended, or for some seconds; return whether it has ended.
-
-        Raises the error that ended it, if any.
-        """
-        try:
-            ended = bool(self.query.awaitTermination(seconds)) or seconds is None  # type: ignore[arg-type]
-        except StreamingQueryException as error:
-            self._open.close()
-            own = self._batches.failure or error_in(str(error))
-            if own is None:
-                raise
-            raise own from None
-        if ended:
-            self._open.close()
-        return ended
-
-    def stop(self) -> None:
-        """End the stream; the next start repeats a batch that was not learnt completely."""
-        self.query.stop()
-        self._open.close()
-
-    def __enter__(self) -> Stream:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
 
 def stream(
@@ -178,57 +134,46 @@ def stream(
     for name in order:
         if name not in df.columns:
             raise SettingError(f"the data frame has no column {name!r} to order rows by")
-    if tokenizer is None:
-        analyzer = settings.get("analyzer") if model is None else model.settings.analyzer
-        tokenizer = getattr(analyzer, "tokenizer", None)
-    opened = LockedFolder(folder, tokenizer)
-    snapshots = opened.snapshots
-    try:
-        learnt = _restored(snapshots, opened.path, model, settings)
+    given = Clasher(**settings) if model is None else model
+    with ExitStack() as stack:
+        opened = LockedFolder(folder, tokenizer or given.settings.analyzer.tokenizer)
+        stack.callback(opened.close)
+        checkpoint = opened.path / "checkpoint"
+        learnt, notes = opened.snapshots.load(Learnt.of)
         if learnt is None:
+            if notes or checkpoint.exists():
+                why = "; ".join(notes) or "there is no snapshot beside the checkpoint"
+                raise FolderError(
+                    f"{opened.path}: no model is whole: {why}. Restore it from a backup."
+                )
             if initial_model is not None:
                 initial_model.keep(opened.path)
-            learnt = Learnt(Clasher(**settings) if model is None else model.copy())
-            snapshots.write(learnt)
+            learnt = Learnt(given if model is None else model.copy())
+            opened.snapshots.write(learnt)
+        elif model is not None or settings:
+            check_settings(opened.path, learnt.model, given.settings)
         if learn_on == "executors":
             deltas.check(learnt.model.settings, is_new=False)
         columns = Columns(text, labels, id if learnt.model.settings.pending else None)
-        batches = Batches(
-            learnt, snapshots, opened.path / "checkpoint", columns, output, order,
-            learn_on == "executors", write, on_progress,
+        running = Stream(
+            learnt, opened, checkpoint, columns, output, order, learn_on == "executors", write,
+            on_progress,
         )  # fmt: skip
         # a file address, since Spark's default may be another file system; Hadoop needs no escapes
-        checkpoint = f"file://{batches.checkpoint.absolute()}"
-        query = df.writeStream.foreachBatch(batches).option("checkpointLocation", checkpoint)
-        if trigger is not None:
-            query = query.trigger(**trigger)
-        return Stream(query.start(), batches, opened)
-    except BaseException:
-        opened.close()
-        raise
-
-
-def _restored(
-    snapshots: Snapshots, folder: Path, model: Clasher | None, settings: dict[str, Any]
-) -> Learnt | None:
-    """Load the last snapshot, which must have the settings that are given; None in a new folder."""
-    learnt, notes = snapshots.load(Learnt.of)
-    if learnt is None:
-        if notes or (folder / "checkpoint").exists():
-            why = "; ".join(notes) or "there is no snapshot beside the checkpoint"
-            raise FolderError(f"{folder}: no model is whole: {why}. Restore it from a backup.")
-    elif model is not None or settings:
-        given = Clasher(**settings) if model is None else model
-        check_settings(folder, learnt.model, given.settings)
-    return learnt
+        query = df.writeStream.option("checkpointLocation", f"file://{checkpoint}")
+        query = query.trigger(**trigger or {"processingTime": "0 seconds"})
+        running.query = query.foreachBatch(running.take).start()
+        running.open = stack.pop_all()
+    return running
 
 
 class Learnt(Judged):
-    """The model of a query, how good it was, and which batches it has learnt."""
+    """The model of a query, how good it was, and which batches it has learnt (``seq``)."""
+
+    kept = ("seq", "bad", "query")
 
     def __init__(self, model: Clasher) -> None:
         super().__init__(model)
-        self.seq = 0  # batches learnt
         self.bad = 0  # rows that could not be learnt
         self.query: str | None = None  # its identity in Spark's checkpoint
 
@@ -239,18 +184,10 @@ class Learnt(Judged):
         self.quality.judge(truth, predicted, self.labels.numbers)
         self.drop_evicted()
 
-    def to_plain(self) -> dict[str, Any]:
-        return {
-            "seq": self.seq, "bad": self.bad, "query": self.query,
-            "labels": self.labels.to_plain(), "quality": self.quality.to_plain(),
-        }  # fmt: skip
-
     @classmethod
     def of(cls, plain: dict[str, Any], model: Clasher) -> Learnt:
         learnt = cls(model)
-        learnt.seq, learnt.bad, learnt.query = plain["seq"], plain["bad"], plain["query"]
-        learnt.labels = Identities.of(plain["labels"])
-        learnt.quality = Quality.of(plain["quality"])
+        learnt.restore(plain)
         return learnt
 
 
@@ -266,21 +203,58 @@ class Progress(NamedTuple):
 
 
 @dataclass
-class Batches:
-    """Takes the batches of a query, one after the other."""
+class Stream:
+    """A running query, and the folder of its model, which nobody else may use meanwhile."""
 
     learnt: Learnt
-    snapshots: Snapshots
+    folder: LockedFolder
     checkpoint: Path
     columns: Columns
     output: str
-    order: Sequence[str] = ()
-    on_executors: bool = False
-    write: Write | None = None
-    on_progress: Callable[[Progress], object] | None = None
+    order: Sequence[str]
+    on_executors: bool
+    write: Write | None
+    on_progress: Callable[[Progress], object] | None
     failure: Exception | None = None
+    query: StreamingQuery = field(init=False)
+    """Spark's own query: its progress, its status, its name."""
+    open: ExitStack = field(init=False)  # unlocks the folder
 
-    def __call__(self, batch: DataFrame, number: int) -> None:
+    @property
+    def model(self) -> Clasher:
+        """The model after the last batch; ``copy`` it to keep it while the stream runs."""
+        return self.learnt.model
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until the stream has ended, or for some seconds; return whether it has ended.
+
+        Raises the error that ended it, if any.
+        """
+        try:
+            ended = bool(self.query.awaitTermination(seconds)) or seconds is None  # type: ignore[arg-type]
+        except StreamingQueryException as error:
+            self.open.close()
+            own = self.failure or error_in(str(error))
+            if own is None:
+                raise
+            raise own from None
+        if ended:
+            self.open.close()
+        return ended
+
+    def stop(self) -> None:
+        """End the stream; the next start repeats a batch that was not learnt completely."""
+        self.query.stop()
+        self.open.close()
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def take(self, batch: DataFrame, number: int) -> None:
+        """Predict and learn a batch, unless that is done; Spark calls this."""
         try:
             if not self._is_done(number):
                 with unwrap_errors():
@@ -349,8 +323,8 @@ class Batches:
         learnt.judge(truth, predicted)
         learnt.seq = number + 1
         learnt.bad += bad
-        self.snapshots.write(learnt)
-        self.snapshots.link_model(learnt.seq, self.checkpoint.parent / MODEL)
+        self.folder.snapshots.write(learnt)
+        self.folder.snapshots.link_model(learnt.seq, self.folder.path / MODEL)
         if self.on_progress is not None:
             labelled = int((truth.known != UNLABELLED).sum())
             found = figures(learnt.quality.all)
