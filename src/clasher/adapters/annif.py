@@ -18,14 +18,8 @@ if find_spec("annif") is None:
     raise MissingExtraError.of("Annif", "annif")
 
 import annif.backend
+from annif import exception
 from annif.backend.backend import AnnifLearningBackend
-from annif.exception import (
-    AnnifException,
-    ConfigurationException,
-    NotInitializedException,
-    NotSupportedException,
-    OperationFailedException,
-)
 from annif.suggestion import SubjectSuggestion, SuggestionBatch
 
 __all__ = ["ClasherBackend", "register"]
@@ -50,19 +44,19 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
             return
         if not self.path.exists():
             message = f"there is no model {self.path}; train it first"
-            raise self._error(NotInitializedException, message)
+            raise self._error(exception.NotInitializedException, message)
         try:
             self._model = Clasher.load(self.path)
         except ClasherError as error:
-            raise self._error(OperationFailedException, error) from error
+            raise self._error(exception.OperationFailedException, error) from error
 
     def _train(self, corpus: Any, params: dict[str, Any], jobs: int = 0) -> None:
         if corpus == "cached":
             message = "backend clasher keeps no documents to train from again; leave out --cached"
-            raise self._error(NotSupportedException, message)
+            raise self._error(exception.NotSupportedException, message)
         if corpus.is_empty():
             message = "backend clasher cannot be trained with no documents"
-            raise self._error(NotSupportedException, message)
+            raise self._error(exception.NotSupportedException, message)
         self._learn_into(self._new(params), corpus)
 
     def _learn(self, corpus: Any, params: dict[str, Any]) -> None:
@@ -95,7 +89,7 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
             self.path.parent.mkdir(parents=True, exist_ok=True)
             model.save(self.path)
         except ClasherError as error:
-            raise self._error(OperationFailedException, error) from error
+            raise self._error(exception.OperationFailedException, error) from error
         self._model = model
 
     def _new(self, params: dict[str, Any]) -> Clasher:
@@ -106,9 +100,13 @@ class ClasherBackend(AnnifLearningBackend):  # type: ignore[misc, unused-ignore]
                 given["analyzer"] = Analyzer.rich(stemmer=params["stemmer"])
             return Clasher(**given)
         except ValueError as error:  # SettingError is one
-            raise self._error(ConfigurationException, f"backend clasher: {error}") from error
+            raise self._error(
+                exception.ConfigurationException, f"backend clasher: {error}"
+            ) from error
 
-    def _error(self, kind: type[AnnifException], message: object) -> AnnifException:
+    def _error(
+        self, kind: type[exception.AnnifException], message: object
+    ) -> exception.AnnifException:
         return kind(str(message), project_id=self.project.project_id)
 
 

@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import lru_cache
 from inspect import signature
 from time import perf_counter
 from typing import Any, TypeVar
@@ -167,14 +166,9 @@ def operation(
     return make
 
 
-@lru_cache(maxsize=64)
-def _decoder(shape: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(shape)
-
-
-def _decode(body: bytes, shape: Any, where: str = "$") -> Any:
+def _decode(body: bytes | bytearray, shape: Any, where: str = "$") -> Any:
     try:
-        return _decoder(shape).decode(body)
+        return msgspec.json.decode(body, type=shape)
     except UNREADABLE as error:
         raise invalid(error, where) from error
 
@@ -204,48 +198,46 @@ async def _read_form(call: Call, shape: Any) -> Any:
 async def _read_documents(call: Call, shape: Any, line: Any) -> Any:
     """Read documents: a batch, a single document, or JSON lines."""
     if call.media_type == LINES:
-        return shape(documents=[document async for document in _read_lines(call.request, line)])
+        return shape(documents=await _read_lines(call.request, line))
     body = await call.request.body()
     try:
-        return _decoder(shape).decode(body)
-    except msgspec.ValidationError as error:
-        if b'"documents"' in body:
-            raise invalid(error) from error
-        return shape(documents=[_decode(body, line)])
+        return msgspec.json.decode(body, type=shape)
     except UNREADABLE as error:
+        if isinstance(error, msgspec.ValidationError) and b'"documents"' not in body:
+            return shape(documents=[_decode(body, line)])
         raise invalid(error) from error
 
 
-async def _read_lines(request: Request, shape: Any) -> AsyncIterator[Any]:
-    number = documents = 0
+async def _read_lines(request: Request, shape: Any) -> list[Any]:
+    documents: list[Any] = []
+    number = 0
     async for line in _split(request.stream()):
         number += 1
         if not line.strip():
             continue
-        documents += 1
-        if documents > MOST_DOCUMENTS:
+        if len(documents) == MOST_DOCUMENTS:
             detail = f"the body has more than {MOST_DOCUMENTS:,} documents"
             raise HttpError(422, "too-many", detail, "send them in several requests")
-        yield _decode(line, shape, f"line {number}: $")
+        documents.append(_decode(line, shape, f"line {number}: $"))
         if not number % LINES_AT_ONCE:
             await asyncio.sleep(0)
     if not documents:
         raise HttpError(422, "invalid", "the body has no document", "send at least one line")
+    return documents
 
 
-async def _split(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _split(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytearray]:
     rest = bytearray()
     async for piece in pieces:
-        *lines, last = piece.split(b"\n")
-        for line in lines:
-            rest += line
-            yield bytes(rest)
-            rest.clear()
-        rest += last
+        rest += piece
+        if b"\n" in piece:
+            *lines, rest = rest.split(b"\n")
+            for line in lines:
+                yield line
         if len(rest) > LONGEST_LINE:
             detail = f"a line has more than {LONGEST_LINE:,} bytes"
             raise HttpError(413, "too-large", detail, "send a shorter text")
-    yield bytes(rest)
+    yield rest
 
 
 def json_response(value: object, status: int = 200) -> Response:

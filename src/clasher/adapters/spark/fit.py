@@ -39,7 +39,6 @@ PIECE = 4 * 2**20  # bytes of a model file in one row
 MODELS = "number bigint, place bigint, content binary"  # which model, where in its file, bytes
 COUNTS = "number bigint, documents bigint, frequencies binary"
 
-_MODELS = pa.schema([("number", pa.int64()), ("place", pa.int64()), ("content", pa.binary())])
 _CODEC = pa.Codec("zstd")
 
 
@@ -225,7 +224,7 @@ def model_rows(number: int, model: Clasher) -> Iterator[pa.RecordBatch]:
             place = 0
             while content := file.read(PIECE):
                 row = {"number": number, "place": place, "content": content}
-                yield pa.RecordBatch.from_pylist([row], _MODELS)
+                yield pa.RecordBatch.from_pylist([row])
                 place += len(content)
 
 

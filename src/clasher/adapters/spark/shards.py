@@ -133,10 +133,9 @@ def _file_name(number: int) -> str:
 
 
 def _file_system(folder: str) -> tuple[fs.FileSystem, str]:
-    if "://" in folder:
-        found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(folder)
-        return found
-    return fs.LocalFileSystem(), os.path.abspath(folder)
+    address = folder if "://" in folder else os.path.abspath(folder)
+    found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(address)
+    return found
 
 
 def _read(folder: str, name: str) -> bytes:
@@ -274,14 +273,15 @@ def ask(shards: Shards, name: str, batches: Iterable[pa.RecordBatch]) -> Iterato
             hashed = shard.hash_many(rows.column("text"))
         else:
             hashed = cells.hashed_rows(rows, shard.hash_many([]).analysis)
-        answer = getattr(shard, name)(hashed, *(_earlier(rows, one) for one in ROUNDS[name][0]))
+        answer = getattr(shard, name)(
+            hashed, *(_best(rows.column, f"{one}_") for one in ROUNDS[name][0])
+        )
         chosen = pa.nulls(len(rows), pa.list_(pa.int32()))
         if isinstance(answer, Passed):
             bounds = pa.array(answer.indptr.astype(np.int32))
             chosen = pa.ListArray.from_arrays(bounds, pa.array(answer.ids, pa.int32()))
             answer = Best(answer.best[:, None], answer.value[:, None])
-        labels, values = _lists(answer)
-        yield _batch(rows, [KEY, SHARD], {"labels": labels, "values": values, "chosen": chosen})
+        yield _batch(rows, [KEY, SHARD], _columns(answer) | {"chosen": chosen})
 
 
 def combine(
@@ -297,12 +297,11 @@ def combine(
             raise SettingError(f"ids must identify rows, and {own!r} comes more than once")
         flat = pc.list_flatten(listed)
         answers = [flat.take(pa.array(np.arange(n, len(flat), count))).field for n in range(count)]
-        bests = [_best(field("labels"), field("values")) for field in answers]
+        bests = [_best(field) for field in answers]
         if combined is not None:
             best = combined(bests)
-            labels, values = _lists(best)
             owner = pa.array(core.owner_of(shards.firsts, best.labels[:, 0]))
-            columns = {f"{name}_labels": labels, f"{name}_values": values, SHARD: owner}
+            columns = _columns(best, f"{name}_") | {SHARD: owner}
         else:
             passed = []
             for field, best in zip(answers, bests, strict=True):
@@ -317,7 +316,7 @@ def label_regions(shards: Shards, batches: Iterable[pa.RecordBatch]) -> Iterator
     """Have the shard of each document's nearest region return its label set."""
     for rows in in_pieces(batches):
         shard = _shard_of(shards, rows)
-        indptr, ids = shard.regions(_earlier(rows, "nearest").labels[:, 0])
+        indptr, ids = shard.regions(_best(rows.column, "nearest_").labels[:, 0])
         yield _batch(rows, [KEY], {PREDICTED: LabelSets(shards.labels, ids, indptr).to_arrow()})
 
 
@@ -326,18 +325,20 @@ def _batch(rows: pa.RecordBatch, kept: list[str], added: dict[str, pa.Array]) ->
     return pa.RecordBatch.from_arrays(columns, [*kept, *added])
 
 
-def _lists(best: Best) -> tuple[pa.ListArray, pa.ListArray]:
-    lists = []
-    for matrix, kind in ((best.labels, pa.int32()), (best.values, pa.float64())):
+_KINDS = {"labels": np.int32, "values": np.float64}  # of ``Best``
+
+
+def _columns(best: Best, prefix: str = "") -> dict[str, pa.Array]:
+    columns = {}
+    for name, kind in _KINDS.items():
+        matrix = getattr(best, name)
         bounds = np.arange(len(matrix) + 1, dtype=np.int32) * matrix.shape[1]
-        lists.append(pa.ListArray.from_arrays(bounds, pa.array(matrix.reshape(-1), kind)))
-    return lists[0], lists[1]
+        flat = pa.array(matrix.reshape(-1), pa.from_numpy_dtype(kind))
+        columns[prefix + name] = pa.ListArray.from_arrays(bounds, flat)
+    return columns
 
 
-def _best(labels: pa.Array, values: pa.Array) -> Best:
-    lists = cells.from_lists(labels, np.int32)[1], cells.from_lists(values, np.float64)[1]
-    return Best(*(flat.reshape(len(labels), -1) for flat in lists))
-
-
-def _earlier(rows: pa.RecordBatch, name: str) -> Best:
-    return _best(rows.column(f"{name}_labels"), rows.column(f"{name}_values"))
+def _best(column: Callable[[str], pa.Array], prefix: str = "") -> Best:
+    lists = {name: column(prefix + name) for name in _KINDS}
+    flat = (cells.from_lists(lists[name], kind)[1] for name, kind in _KINDS.items())
+    return Best(*(values.reshape(len(lists["labels"]), -1) for values in flat))

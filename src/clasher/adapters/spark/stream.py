@@ -21,14 +21,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from clasher.adapters.spark.columns import (
-    HASHED,
-    LABELS,
-    Columns,
-    column,
-    hashed_rows,
-    with_columns,
-)
+from clasher.adapters.spark import columns as cells
+from clasher.adapters.spark.columns import HASHED, LABELS, Columns, column
 from clasher.adapters.spark.fit import learn
 from clasher.adapters.spark.predict import labelled
 from clasher.adapters.spark.session import context_of, error_in, unwrap_errors
@@ -130,7 +124,7 @@ def stream(
     if model is not None and settings:
         raise SettingError(f"a model has settings: leave out {', '.join(settings)}, or the model")
     Columns(text, labels, id).check(df)
-    with_columns(df, {output: LABELS})
+    cells.with_columns(df, {output: LABELS})
     for name in order:
         if name not in df.columns:
             raise SettingError(f"the data frame has no column {name!r} to order rows by")
@@ -311,7 +305,7 @@ class Stream:
                 learn(columns.select(rows.where(column(VALID))), model, columns)
             return
         if self._hashes:
-            documents: Any = hashed_rows(valid, model.hash_many([]).analysis)
+            documents: Any = cells.hashed_rows(valid, model.hash_many([]).analysis)
         else:
             documents = valid.column(columns.text)
         ids = None if columns.id is None else valid.column(columns.id).to_pylist()
