@@ -113,20 +113,16 @@ async def _zip(lines: Any, count: int) -> Any:
             return
 
 
-async def nothing() -> object:
-    return {}
-
-
 def test_heartbeats_without_events() -> None:
     async def two() -> list[bytes]:
-        return await first_lines(Hub(nothing, heartbeat=0.01), 3)
+        return await first_lines(Hub(heartbeat=0.01), 3)
 
     assert asyncio.run(two())[1:] == [b": still here\n\n"] * 2
 
 
 def test_a_slow_watcher_is_disconnected() -> None:
     async def overrun() -> int:
-        own = Hub(nothing)
+        own = Hub()
         lines = own.watch(None)
         await anext(lines)
         for number in range(event_stream.BUFFER + 1):
@@ -142,7 +138,7 @@ def test_watchers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_stream, "WATCHERS", 1)
 
     async def crowd() -> None:
-        own = Hub(nothing)
+        own = Hub()
         first = own.watch(None)
         await anext(first)
         with pytest.raises(HttpError, match="watching already"):

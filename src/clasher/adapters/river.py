@@ -174,22 +174,16 @@ class ClasherClassifier(  # type: ignore[misc, unused-ignore]
 
     def predict_one(self, x: Document, **kwargs: Any) -> Decisions:
         """Return whether the document has each label seen so far; changes nothing."""
-        labels, model = self._labels(), self.model
-        if not labels:
-            return Decisions()
-        if isinstance(x, str) and not model.settings.analyzer.features:  # the fast path
-            predicted = model.predict(x)
-        else:
-            predicted = model.predict_many(_hashed(model, [x]))[0]
+        model, labels = self.model, self._labels()
+        if not labels or not isinstance(x, str) or model.settings.analyzer.features:
+            return Decisions(self.predict_many([x])[0])
+        predicted = model.predict(x)  # the fast path
         pairs = zip(labels, model.labels, strict=True)
         return Decisions((label, name in predicted) for label, name in pairs)
 
     def predict_proba_one(self, x: Document, **kwargs: Any) -> Probabilities:
         """Return the probability of each label seen so far; changes nothing."""
-        if not (labels := self._labels()):
-            return Probabilities()
-        probabilities = self.model.probabilities_many(_hashed(self.model, [x]))[0].tolist()
-        pairs = zip(labels, probabilities, strict=True)
+        pairs = self.predict_proba_many([x])[0].items()
         return Probabilities((label, {False: 1.0 - p, True: p}) for label, p in pairs)
 
     def learn_many(self, X: Any, y: Any) -> None:

@@ -7,42 +7,36 @@ watcher has a bounded buffer; one that falls behind is disconnected and reconnec
 import asyncio
 import contextlib
 import secrets
-import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
 
-from clasher.server.problems import HttpError, busy
+from clasher.server.problems import busy
 from clasher.service.engine import Engine
 from clasher.service.structs import Event
 
 KEPT = 1024  # events for clients that reconnect
 BUFFER = 256  # events that wait for one watcher
 WATCHERS = 256
-METRICS_SECONDS = 1.0  # between two events with metrics
 GATHER_SECONDS = 0.1  # the engine combines what it learns in this time into one event
 _encoder = msgspec.json.Encoder()
 
 
 class Hub:
-    """Sends the events of an engine, and metrics every second, to all watchers."""
+    """Sends events to all watchers."""
 
-    def __init__(self, metrics: Callable[[], Awaitable[object]], heartbeat: float = 15.0) -> None:
-        self._metrics = metrics
+    def __init__(self, heartbeat: float = 15.0) -> None:
         self._heartbeat = heartbeat
         self._process = secrets.token_hex(4)  # distinguishes event ids of different processes
         self._number = 0
         self._kept: deque[tuple[int, tuple[bytes, bytes]]] = deque(maxlen=KEPT)
         self.watchers: dict[asyncio.Queue[bytes], bool] = {}  # and whether they see people
         self._is_closed = False
-        self._tasks: list[asyncio.Task[None]] = []
 
-    def attach(self, engine: Engine) -> None:
-        self._tasks = [*map(asyncio.create_task, (self._relay(engine), self._send_metrics()))]
-
-    async def _relay(self, engine: Engine) -> None:
+    async def relay(self, engine: Engine) -> None:
+        """Publish the events of an engine."""
         loop = asyncio.get_running_loop()
         has_events = asyncio.Event()
 
@@ -58,13 +52,6 @@ class Hub:
                 self.publish(event.kind, event.at, event.data)
             if subscription.is_over:  # it overflowed
                 subscription = engine.subscribe(notify)
-
-    async def _send_metrics(self) -> None:
-        while True:
-            await asyncio.sleep(METRICS_SECONDS)
-            if self.watchers:
-                with contextlib.suppress(HttpError):  # busy: skip this event
-                    self.publish("metrics", time.time(), await self._metrics())
 
     def publish(self, kind: str, at: float, data: Any) -> None:
         self._number += 1
@@ -119,5 +106,3 @@ class Hub:
         for queue in self.watchers:
             with contextlib.suppress(asyncio.QueueFull):
                 queue.put_nowait(b"")  # wakes it
-        for task in self._tasks:
-            task.cancel()

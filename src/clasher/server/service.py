@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
@@ -26,7 +27,7 @@ SMALL = 8  # most documents of a request that is combined with others
 SMALL_TEXT = 16_384  # most characters of such a document
 COMBINED = 64  # documents of a combined call
 PIECE = 250  # documents of a call for a large request, before others get their turn
-HISTORY_SECONDS = 5.0  # between two points
+HISTORY_SECONDS = 5  # between two points
 
 T = TypeVar("T")
 
@@ -163,11 +164,11 @@ class Service:
         self.setup = setup
         self.meters, self.history = Meters(), History()
         self.workers, self.bridge = Workers(), Bridge()
-        self.hub = Hub(self.metrics)
+        self.hub = Hub()
         self.predictor: Predictor
         self._engine: Engine | None = None
         self._opening: asyncio.Task[Engine] | None = None
-        self._recording: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self._stopping = threading.Event()
         self.is_stopping = self._stopping.is_set
 
@@ -177,15 +178,21 @@ class Service:
         engine = await asyncio.shield(self._opening)
         self.predictor = Predictor(engine, self.workers)
         self._engine = engine
-        self.hub.attach(engine)
-        self._recording = asyncio.create_task(self._record())
+        self._tasks = [*map(asyncio.create_task, (self.hub.relay(engine), self._measure()))]
         return engine
 
-    async def _record(self) -> None:
-        while True:
-            with contextlib.suppress(HttpError):  # busy: skip this point
-                self.history.add(point(time.time(), await self.metrics()))
-            await asyncio.sleep(HISTORY_SECONDS)
+    async def _measure(self) -> None:
+        """Record metrics every few seconds; publish them every second if somebody watches."""
+        for second in count():
+            is_due = not second % HISTORY_SECONDS
+            if is_due or self.hub.watchers:
+                with contextlib.suppress(HttpError):  # busy: skip this moment
+                    now, metrics = time.time(), await self.metrics()
+                    if is_due:
+                        self.history.add(point(now, metrics))
+                    if self.hub.watchers:
+                        self.hub.publish("metrics", now, metrics)
+            await asyncio.sleep(1.0)
 
     @property
     def engine(self) -> Engine:
@@ -216,8 +223,8 @@ class Service:
         """Begin to stop: end the event streams."""
         self._stopping.set()
         self.hub.close()
-        if self._recording is not None:
-            self._recording.cancel()
+        for task in self._tasks:
+            task.cancel()
 
     async def close(self) -> None:
         """Finish accepted work and close the engine."""
