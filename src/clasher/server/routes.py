@@ -32,10 +32,6 @@ SMALL_TEXT = 65_536  # most characters of them together
 TOP_LABELS = 20  # labels that Prometheus gets
 LESSONS = 500  # in a piece of the log
 PIECE = 2**18  # bytes of a model
-LIMITS = (
-    "MOST_DOCUMENTS", "MOST_ANSWERS", "LONGEST_TEXT", "LONGEST_EXPLAINED", "MOST_EXPLAINED",
-    "LONGEST_LABEL", "MOST_LABELS", "LONGEST_ID",
-)  # fmt: skip
 EVENT_STREAM = "text/event-stream"
 UNBUFFERED = {"x-accel-buffering": "no", "cache-control": "no-store, no-transform"}
 
@@ -341,7 +337,8 @@ def _unknown(number: int) -> HttpError:
 @operation("GET", "/v1/about", scope="predict")
 async def about(call: Call) -> schemas.About:
     """Show the version, the model's settings, the limits, and the caller's name and scope."""
-    fixed = {name.lower(): getattr(limits, name) for name in LIMITS}
+    known = vars(limits).items()
+    fixed = {name.lower(): most for name, most in known if name.startswith(("MOST_", "LONGEST_"))}
     return schemas.About(
         version=__version__,
         who=call.who,
