@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from clasher.server.routes import OPERATIONS
-from clasher.service.structs import default_settings
+from clasher.service import default_settings
 from support.environment import missing
 from tests.server.servers import serve
 

@@ -13,7 +13,8 @@ from clasher.errors import (
     SettingError,
     TextError,
 )
-from clasher.service.structs import Document, default_settings
+from clasher.service import default_settings
+from clasher.service.structs import Document
 from clasher.settings import Settings
 from tests.service.conftest import SMALL
 from tests.service.lines import GRAIN, METAL, STREAM, document

@@ -12,9 +12,9 @@ from clasher import durable
 from clasher.errors import FolderError, ModelFileError, StoppedError
 from clasher.model import Clasher
 from clasher.runtime.snapshots import LockedFolder, check_settings, file_digest, new_model
+from clasher.service import default_settings
 from clasher.service.log import ACCEPT, RESTORE, Log, Replace
 from clasher.service.state import Refusals, ServiceState
-from clasher.service.structs import default_settings
 from clasher.settings import Settings
 from clasher.text.analyzer import Tokenizer
 

@@ -8,7 +8,6 @@ from msgspec import Struct, field
 from clasher.errors import require_positive
 from clasher.runtime.judged import Labels
 from clasher.runtime.quality import Estimate, Measures
-from clasher.settings import Settings
 
 # why a document was picked for teaching
 Reason: TypeAlias = Literal["uncertain", "diverse", "random"]
@@ -44,11 +43,6 @@ class EngineOptions:
     def __post_init__(self) -> None:
         for name in ("waiting_requests", "waiting_bytes", "snapshot_documents", "snapshot_bytes"):
             require_positive("EngineOptions", name, getattr(self, name))
-
-
-def default_settings() -> Settings:
-    """Return the default settings of a service: keep words, detect drift."""
-    return Settings(words=True, detector="window")
 
 
 class Document(Struct, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ from clasher.cli.format import bytes_, counted, decimals
 from clasher.cli.options import command, model_option, section, written_option
 from clasher.cli.settings import ModelOptions, settings_options
 from clasher.errors import BusyError, ClasherError, MissingExtraError, ServiceError, SettingError
-from clasher.service.structs import default_settings
+from clasher.service import default_settings
 from clasher.settings import Settings
 
 if TYPE_CHECKING:
