@@ -60,9 +60,15 @@ def test_good_lines(write, line, row):
         (b'{"text": null, "labels": []}', "field 'text' holds null, not text"),
         (b'{"text": 1, "labels": []}', "field 'text' holds a number, not text"),
         (b'{"text": "a", "labels": 1}', "field 'labels' holds a number, not labels"),
-        (b'{"text": "a", "labels": ["b", 1]}', "field 'labels' holds a number where a label"),
-        (b'{"text": "a", "labels": [""]}', "field 'labels' holds empty text where a label"),
-        (b'{"text": "a", "labels": {"b": "yes"}}', "label 'b' of field 'labels' is text"),
+        (
+            b'{"text": "a", "labels": ["b", 1]}',
+            "label must be non-empty text, without lone surrogates. Got 1",
+        ),
+        (b'{"text": "a", "labels": [""]}', "field 'labels': a label must be non-empty text"),
+        (
+            b'{"text": "a", "labels": {"b": "yes"}}',
+            "field 'labels': label 'b' must be true or false",
+        ),
         (b'{"text": "a", "labels": [], "id": 1.5}', "field 'id' holds a number; an id is text"),
         (b'{"text": "a\xff", "labels": []}', "invalid UTF-8 at byte 12"),
         (b'{"text": "\xed\xa0\x80", "labels": []}', "invalid UTF-8 at byte 11"),

@@ -122,9 +122,9 @@ def test_a_column_with_dots_in_its_name_goes_first(tmp_path, name):
 @pytest.mark.parametrize(
     ("labels", "kind", "row", "problem"),
     [
-        ([["a"], [None], ["b"]], pa.list_(STRING), 2, "field 'labels' holds null where a label"),
-        ([["a"], ["b"], [""]], pa.list_(STRING), 3, "field 'labels' holds empty text where"),
-        ([[("a", None)], [], []], pa.map_(STRING, pa.bool_()), 1, "label 'a' of field 'labels'"),
+        ([["a"], [None], ["b"]], pa.list_(STRING), 2, "field 'labels': a label must be non-empty"),
+        ([["a"], ["b"], [""]], pa.list_(STRING), 3, "field 'labels': a label must be"),
+        ([[("a", None)], [], []], pa.map_(STRING, pa.bool_()), 1, "field 'labels': label 'a'"),
     ],
 )
 def test_bad_labels_are_reported_by_row(tmp_path, labels, kind, row, problem):

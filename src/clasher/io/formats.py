@@ -18,11 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clasher.errors import LabelError, RecordError, SettingError, StreamError
-from clasher.io.label_cells import Detection, DoubtfulLabelsError
+from clasher.io.label_cells import Detection, DoubtfulLabelsError, checked
 from clasher.io.records import Batch, FaultError, Fields, Id, LabelValue, Record, listing
 from clasher.io.writers import BadRecords
 from clasher.labels import LabelSets
-from clasher.text.label_names import check_name, normal_states
 
 Kind: TypeAlias = Literal["jsonl", "csv", "tsv", "parquet", "arrow", "text"]
 """The formats of records; the readers of ``text`` know more about it."""
@@ -190,14 +189,16 @@ class Reading:
                     return fields.split(value)
                 self.detection.has_text = True
                 return fields.listed(value)
-            _check_form(value, f"field {fields.labels!r}")
-            if isinstance(value, dict):
-                normal_states(value)
-            else:
-                for name in value or ():
-                    check_name(name)
+            if isinstance(value, list | dict):
+                checked(value)
+            elif value is not None:
+                raise FaultError(
+                    f"field {fields.labels!r} holds {_kind(value)}, not labels",
+                    "give a list of text, an object label → true or false, null for unlabelled, or "
+                    "one text with --label-separator; --labels FIELD names another field",
+                )
         except LabelError as error:
-            problem = str(error).removesuffix(" instead.").rstrip(".")
+            problem = str(error)[:500].removesuffix(" instead.").rstrip(".")
             raise FaultError(f"field {fields.labels!r}: {problem}") from None
         return value  # type: ignore[no-any-return]
 
@@ -293,22 +294,6 @@ def _raw(value: Value) -> bytes | None:
     if isinstance(value, FaultError):
         return value.raw
     return value if isinstance(value, bytes) else msgspec.json.encode(value, enc_hook=repr)
-
-
-def _check_form(labels: Any, where: str) -> None:
-    if not isinstance(labels, list | dict | None):
-        raise FaultError(
-            f"{where} holds {_kind(labels)}, not labels",
-            "give a list of text, an object label → true or false, null for unlabelled, or one "
-            "text with --label-separator; --labels FIELD names another field",
-        )
-    for label in labels or ():
-        if not isinstance(label, str) or not label:
-            got = "empty text" if label == "" else _kind(label)
-            raise FaultError(f"{where} holds {got} where a label belongs")
-        if isinstance(labels, dict) and not isinstance(labels[label], bool):
-            problem = f"label {label!r} of {where} is {_kind(labels[label])}, not true or false"
-            raise FaultError(problem, "leave labels that are not known out of the object")
 
 
 def _kind(value: Any) -> str:

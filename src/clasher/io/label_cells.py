@@ -41,8 +41,10 @@ _LONGEST_LITERAL: Final = 1 << 20  # characters of a Python list that are parsed
 _REPEATED: Final = 1000  # characters of lists that are remembered
 _SEPARATORS: Final = (DEFAULT_SEPARATOR, ";", ",")
 _BRACKETS: Final = {"[": "]", "{": "}", "(": ")"}
-_ENTITY: Final = re.compile(r"&#?\w{1,31};")
-_NUMBER: Final = re.compile(r"(?<=\d),(?=\d)")
+_PIECES: Final = {  # semicolons of HTML entities and commas of numbers separate nothing
+    ";": re.compile(r"(?:&#?\w{1,31};|[^;])+"),
+    ",": re.compile(r"(?:(?<=\d),(?=\d)|[^,])+"),
+}
 _ARRAY: Final = re.compile(r"\[\s*(?:(?:'[^']*'|\"[^\"]*\")\s+)+(?:'[^']*'|\"[^\"]*\")\s*\]")
 _QUOTED: Final = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 
@@ -64,7 +66,7 @@ def read_list(text: str) -> Listed | str:
     if _BRACKETS.get(stripped[:1]) != stripped[-1:] and stripped != "set()":
         return text
     value = (_parsed_again if len(stripped) <= _REPEATED else _parsed)(stripped)
-    return _checked(value) if isinstance(value, list | dict) else text
+    return checked(value) if isinstance(value, list | dict) else text
 
 
 def read_json(text: str) -> Listed:
@@ -75,7 +77,7 @@ def read_json(text: str) -> Listed:
         value = 0
     if not isinstance(value, str | list | dict | None):
         raise LabelError(f"{_shown(text)} is not a JSON list of labels")
-    return None if value is None else _checked([value] if isinstance(value, str) else value)
+    return None if value is None else checked([value] if isinstance(value, str) else value)
 
 
 def split(text: str, separator: str) -> list[str]:
@@ -105,15 +107,10 @@ def _first_doubt(
 
 
 def pieces(text: str, separator: str) -> list[str]:
-    """Split a text; semicolons of HTML entities and commas of numbers separate nothing."""
-    if separator not in text:
-        return [text.strip()]
-    pattern = {";": _ENTITY, ",": _NUMBER}.get(separator)
-    if pattern is None or not pattern.search(text):
+    """Split a text where the character is sure to separate."""
+    if separator not in text or separator not in _PIECES:
         return split(text, separator)
-    # Hide the characters that do not separate, and put them back.
-    kept = pattern.sub(lambda match: match[0].replace(separator, "\0"), text)
-    return [piece.replace("\0", separator) for piece in split(kept, separator)]
+    return list(filter(None, map(normal_name, _PIECES[separator].findall(text))))
 
 
 @dataclass(frozen=True)
@@ -189,7 +186,7 @@ class Detection:
     _listed: set[str] = field(default_factory=set)
     _first: Sequence[str] | str | None = None
     _has_doubtful: bool = False
-    _watched: int | None = None  # doubtful texts after the first records; None: not counted
+    _watched: int = _LATE  # doubtful texts after the first records
 
     @property
     def holds_back(self) -> bool:
@@ -215,25 +212,23 @@ class Detection:
             if self.records >= WINDOW or self.bytes > WINDOW_BYTES:
                 self.close()
             elif self.records in _LOOKS and self._has_doubtful:
-                found = self._found()
-                if found is not None and self._count(found) >= _STRONG:
+                found, count = self._found()
+                if count >= _STRONG:
                     self._decide(found)
 
     def close(self) -> None:
         if self.is_open:
-            self._decide(self._found())
+            self._decide(self._found()[0])
 
     def watch(self, labels: Iterable[Listed | str]) -> None:
         """Warn where separators begin to appear after the first records."""
-        for cell in labels:
-            if self._watched is None:
-                return
-            doubt, _ = _first_doubt([cell] if isinstance(cell, str) else [])
-            if isinstance(cell, str) and doubt:
-                self._watched += 1
-                if self._watched == _LATE:
-                    self._watched = None
-                    self.on_labels(Understood(None, 0, 0, [], doubt=doubt, cell=cell, is_late=True))
+        if self._watched >= _LATE:
+            return
+        doubtful = [cell for cell in labels if isinstance(cell, str) and _first_doubt([cell])[0]]
+        self._watched += len(doubtful)
+        if self._watched >= _LATE:
+            doubt, cell = _first_doubt([doubtful[_LATE - self._watched - 1]])
+            self.on_labels(Understood(None, 0, 0, [], doubt=doubt, cell=cell, is_late=True))
 
     def _decide(self, found: str | None) -> None:
         self.is_open = False
@@ -243,32 +238,31 @@ class Detection:
         names = self._listed.union(*(split(cell, self.separator) for cell in self._cells))
         first = split(self._first, self.separator) if isinstance(self._first, str) else self._first
         doubt, cell = self._doubt() if found is None else (None, "")
-        self._watched = 0 if found is None and doubt is None else None
+        self._watched = 0 if found is None and doubt is None else _LATE
         how = (first or [], not self._cells, doubt, cell)
         self.on_labels(Understood(found, self.records, len(names), *how))
         self._cells.clear()
         self._listed.clear()
 
-    def _found(self) -> str | None:
-        return max(filter(self._separates, _SEPARATORS), key=self._count, default=None)
-
-    def _count(self, separator: str) -> int:
-        return sum(times for cell, times in self._cells.items() if len(pieces(cell, separator)) > 1)
-
-    def _separates(self, separator: str) -> bool:
-        count = self._count(separator)
-        if separator == DEFAULT_SEPARATOR or not count:
-            return count > 0
-        if count < _SHARE * sum(self._cells.values()):
-            return False
-        if separator == ";" or not any(f"{separator} " in cell for cell in self._cells):
-            return True
-        # Names such as *Smith, John* have first and last pieces of different kinds: of the split
-        # texts, half must have a piece that is first in one text and not first in another.
-        parts = [pieces(cell, separator) for cell in self._cells]
-        several = [part for part in parts if len(part) > 1]
-        both = {part[0] for part in parts if part} & {own for part in parts for own in part[1:]}
-        return sum(not both.isdisjoint(part) for part in several) >= 0.5 * len(several)
+    def _found(self) -> tuple[str | None, int]:
+        """Find the separator in most texts, and their number."""
+        found, most = None, 0
+        for separator in _SEPARATORS:
+            parts = {cell: pieces(cell, separator) for cell in self._cells}
+            several = [cell for cell in parts if len(parts[cell]) > 1]
+            count = sum(self._cells[cell] for cell in several)
+            share = 0 if separator == DEFAULT_SEPARATOR else _SHARE * sum(self._cells.values())
+            if count <= most or count < share:
+                continue
+            if separator == "," and any(", " in cell for cell in parts):
+                # Names such as *Smith, John* have first and last pieces of different kinds: of the
+                # split texts, half must have a piece that is first in one and not in another.
+                both = {part[0] for part in parts.values() if part}
+                both &= {own for part in parts.values() for own in part[1:]}
+                if sum(both.isdisjoint(parts[cell]) for cell in several) > 0.5 * len(several):
+                    continue
+            found, most = separator, count
+        return found, most
 
     def _doubt(self) -> tuple[str | None, str]:
         # Words of names rarely are labels of their own.
@@ -305,12 +299,14 @@ def _parsed(text: str) -> Any:
 _parsed_again = lru_cache(4096)(_parsed)  # the same lists come again and again
 
 
-def _checked(labels: list[Any] | dict[Any, Any]) -> Listed:
+def checked(labels: list[Any] | dict[Any, Any]) -> Listed:
+    """Check a list of labels or an object label → bool, and normalise the names."""
     if isinstance(labels, list):
         return list(map(check_name, labels))
     for name, state in labels.items():
         if not isinstance(state, bool):
-            raise LabelError(f"label {name!r} must be true or false. Got {state!r} instead.")
+            must = f"label {name!r} must be true or false, or be left out"
+            raise LabelError(f"{must}. Got {state!r} instead.")
     return normal_states(labels)
 
 

@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import sys
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from itertools import pairwise
@@ -244,7 +245,7 @@ def letter(
     """Encode a dead letter; one of more than ``most`` bytes is cut and gets a digest."""
     # The name of a file need not be Unicode text.
     source = source.encode("utf-8", "backslashreplace").decode()
-    content = None if raw is None else _text(raw)
+    content = None if raw is None else raw.decode("utf-8", "backslashreplace")
     fields: dict[str, Any] = {"source": source, "record": record, "error": error, "raw": content}
     whole = _encoder.encode(fields)
     if most is None or len(whole) <= most:
@@ -256,27 +257,11 @@ def letter(
             value = fields[name]
             if isinstance(value, str) and len(value) > max(longest, 64):
                 fields[name] = f"{value[:longest]}…"
-        left = most - len(_encoder.encode(fields))
-        if left >= 0:
+        if len(_encoder.encode(fields)) <= most:
             break
-    if raw is not None:
-        fields["raw"] = _beginning(raw, left)
-    return _encoder.encode(fields)
 
+    def cut(size: int) -> bytes:
+        return _encoder.encode(fields | {"raw": content and content[:size]})
 
-def _beginning(raw: bytes, room: int) -> str:
-    """Return as much of ``raw`` as fits in ``room`` bytes of JSON, with escapes."""
-    size = min(len(raw), max(room, 0))
-    while size:
-        while 0 < size < len(raw) and raw[size] & 0xC0 == 0x80:  # not within a character
-            size -= 1
-        text = _text(raw[:size])
-        took = len(_encoder.encode(text)) - len('""')
-        if took <= room:
-            return text
-        size = min(size - 1, size * room // took)
-    return ""
-
-
-def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "backslashreplace")
+    sizes = range(1, min(len(content or ""), most) + 1)
+    return cut(bisect_right(sizes, most, key=lambda size: len(cut(size))))
