@@ -144,20 +144,15 @@ class _Feed:
 
 def _converter(header: list[str], source: str, reading: Reading) -> Callable[[list[str]], _Row]:
     """Find the wanted columns, and return what makes a record of a row."""
-
-    def find(option: str, field: str | None, required: bool = False) -> int | None:
-        if field is None or (field not in header and not required):
-            return None
-        if field not in header:
-            raise missing_column(source, field, option, header)
+    at: dict[str, int] = {}
+    for option, field, is_needed in reading.wanted():
         if header.count(field) > 1:
             raise StreamError(f"{source} has {header.count(field)} columns {field!r}; rename them")
-        return header.index(field)
-
-    fields = reading.fields
-    text = find("text", fields.text, required=True)
-    labels = find("labels", fields.labels if reading.labelled else None, reading.required)
-    own = find("id", fields.id)
+        if field in header:
+            at[option] = header.index(field)
+        elif is_needed:
+            raise missing_column(source, field, option, header)
+    text, labels, own = map(at.get, ("text", "labels", "id"))
 
     def convert(row: list[str]) -> _Row:
         if len(row) != len(header):

@@ -159,6 +159,13 @@ class Reading:
             return self.batch_size
         return min(self.batch_size, self.limit - self.delivered)
 
+    def wanted(self) -> list[tuple[str, str, bool]]:
+        """List the fields to read: their option, their name, and whether a record needs them."""
+        text, labels, own = self.fields.text, self.fields.labels, self.fields.id
+        listed = [] if text is None else [("text", text, True)]
+        listed += [("labels", labels, self.required)] if self.labelled else []
+        return listed if own is None else [*listed, ("id", own, False)]
+
     def reject(self, source: str, position: Any, fault: FaultError, raw: bytes | None) -> None:
         self.bad.handle(RecordError(source, position, fault.problem, fault.remedy, raw))
 

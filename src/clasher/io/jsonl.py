@@ -112,19 +112,17 @@ class RecordDecoder:
     """Decodes lines into the fields that a reader wants."""
 
     def __init__(self, reading: Reading) -> None:
-        self.reading, fields = reading, reading.fields
-        wanted: dict[str, Leaf] = {}
-        if fields.text is not None:
-            wanted[fields.text] = (str, msgspec.NODEFAULT)
-        if reading.labelled:
-            wanted[fields.labels] = (_Labels, msgspec.NODEFAULT if reading.required else None)
-        if fields.id is not None:
-            wanted[fields.id] = (int | str | None, None)
+        self.reading = reading
+        kinds = {"text": str, "labels": _Labels, "id": int | str | None}
+        wanted: dict[str, Leaf] = {
+            field: (kinds[option], msgspec.NODEFAULT if is_needed else None)
+            for option, field, is_needed in reading.wanted()
+        }
         struct, getters = struct_for(wanted)
+        own = {option: getters[field] for option, field, _ in reading.wanted()}
         self._decode = msgspec.json.Decoder(struct).decode
-        self._get_text = (lambda _: "") if fields.text is None else getters[fields.text]
-        self._get_labels = getters.get(fields.labels) if reading.labelled else None
-        self._get_id = (lambda _: None) if fields.id is None else getters[fields.id]
+        self._get_text, self._get_labels = own.get("text", lambda _: ""), own.get("labels")
+        self._get_id = own.get("id", lambda _: None)
 
     def batch(self, lines: Sequence[bytes], spare: Iterable[Id]) -> Batch | Held:
         """Decode lines that are all good; raise one of ``UNDECODABLE`` otherwise."""

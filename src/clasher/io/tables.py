@@ -36,9 +36,7 @@ class Column(NamedTuple):
     type: pa.DataType
 
     def of(self, rows: pa.RecordBatch) -> pa.Array:
-        column = rows.column(self.path[0])
-        for name in self.path[1:]:
-            column = pc.struct_field(column, column.type.get_field_index(name))
+        column = pc.struct_field(rows.to_struct_array(), self.path)
         return column.storage if isinstance(column, pa.ExtensionArray) else column
 
 
@@ -46,23 +44,21 @@ class WantedColumns:
     """The columns of text, labels and id, which turns rows into batches."""
 
     def __init__(self, schema: pa.Schema, source: str, reading: Reading) -> None:
-        fields, self._source, self._reading = reading.fields, source, reading
-        labels = fields.labels if reading.labelled else None
+        self._source, self._reading = source, reading
         self.found: dict[str, Column] = {}
-        for option, field, required, fits, what in (
-            ("text", fields.text, True, _is_text, "text"),
-            ("labels", labels, reading.required, _is_labels, "labels"),
-            ("id", fields.id, False, _is_id, "text or integers"),
-        ):
-            column = None if field is None else find_column(schema, field, source)
-            if column is not None:
-                if not (fits(column.type) or types.is_null(column.type)):
-                    problem = f"column {field!r} holds {column.type}, not {what}"
-                    remedy = f"name the right one with --{option} FIELD"
-                    raise StreamError(f"{source}: {problem}; {remedy}")
+        fitting = {"text": (_is_text, "text"), "labels": (_is_labels, "labels")}
+        for option, field, is_needed in reading.wanted():
+            column = find_column(schema, field, source)
+            fits, what = fitting.get(option, (_is_id, "text or integers"))
+            if column is None:
+                if is_needed:
+                    raise missing_column(source, field, option, schema.names)
+            elif fits(column.type) or types.is_null(column.type):
                 self.found[option] = column
-            elif field is not None and required:
-                raise missing_column(source, field, option, schema.names)
+            else:
+                problem = f"column {field!r} holds {column.type}, not {what}"
+                remedy = f"name the right one with --{option} FIELD"
+                raise StreamError(f"{source}: {problem}; {remedy}")
 
     def batches(self, rows: pa.RecordBatch, above: int) -> Iterator[Batch | Held]:
         arrays = {option: column.of(rows) for option, column in self.found.items()}
@@ -140,21 +136,13 @@ class WantedColumns:
 
 def find_column(schema: pa.Schema, field: str, source: str) -> Column | None:
     """Find the field of that exact name, or else one inside others."""
+    whole = pa.nulls(0, pa.struct(list(schema)))
     for path in ((field,), tuple(field.split("."))):
-        places = schema.get_all_field_indices(path[0])
-        if len(places) > 1:
-            raise StreamError(f"{source} has {len(places)} columns {path[0]!r}; rename them")
-        if not places:
-            continue
-        kind = schema.field(places[0]).type
-        for name in path[1:]:
-            inner = kind.get_field_index(name) if types.is_struct(kind) else -1
-            if inner < 0:
-                return None
-            kind = kind.field(inner).type
-        if isinstance(kind, pa.BaseExtensionType):
-            kind = kind.storage_type
-        return Column(field, path, kind)
+        if (count := schema.names.count(path[0])) > 1:
+            raise StreamError(f"{source} has {count} columns {path[0]!r}; rename them")
+        with suppress(pa.ArrowInvalid):
+            kind = pc.struct_field(whole, path).type
+            return Column(field, path, getattr(kind, "storage_type", kind))
     return None
 
 
