@@ -15,7 +15,8 @@ import select
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, BinaryIO, Final
+from functools import partial
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -50,10 +51,14 @@ def line_groups(file: InputFile, reading: Reading) -> Iterator[list[bytes]]:
 def read_blocks(file: InputFile, size: int = BLOCK) -> Iterator[bytes]:
     """Read a text file, decompressed and as UTF-8; an empty block means that a source pauses."""
     with readable(file), opened(file) as raw:
-        peeked = Peeked(raw, size)
-        file = replace(file, compression=file.compression or compression_of(peeked.head))
+        head = more = raw.read1(size)
+        while more and any(magic.startswith(head) for magic in MAGIC if magic != head):
+            more = raw.read1(max(1, size - len(head)))  # needed to know the compression
+            head += more
+        file = replace(file, compression=file.compression or compression_of(head))
         with readable(file):
-            blocks = _pieces(peeked, file, size)
+            # A terminal signals its end once: do not read on after it.
+            blocks = _pieces(head, raw if more else io.BytesIO(), file.compression, size)
             if file.encoding is not None:
                 blocks = _recoded(blocks, file)
             for number, block in enumerate(blocks):
@@ -93,7 +98,7 @@ def readable(file: InputFile) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def opened(file: InputFile) -> Iterator[BinaryIO]:
+def opened(file: InputFile) -> Iterator[Any]:
     """Open the raw bytes; standard input stays open."""
     if file.is_standard_input:
         if sys.stdin is None:
@@ -104,18 +109,17 @@ def opened(file: InputFile) -> Iterator[BinaryIO]:
             yield raw
 
 
-def _pieces(raw: Peeked, file: InputFile, size: int) -> Iterator[bytes]:
-    if file.compression is None:
-        while block := raw.read1(size):
-            yield block
+def _pieces(head: bytes, raw: Any, compression: str | None, size: int) -> Iterator[bytes]:
+    if compression is None:
+        while head:
+            yield head
             if _has_paused(raw):
                 yield b""
+            head = raw.read1(size)
         return
-    stream: Any
-    if file.compression in ("xz", "bz2"):
-        stream = (lzma if file.compression == "xz" else bz2).open(raw)
-    else:
-        stream = pa.CompressedInputStream(raw, file.compression)
+    openers: dict[str, Any] = {"xz": lzma.open, "bz2": bz2.open}
+    opener = openers.get(compression, partial(pa.CompressedInputStream, compression=compression))
+    stream = opener(_Rejoined(head, raw))
     while block := stream.read(size):
         yield block
 
@@ -136,32 +140,18 @@ def _recoded(blocks: Iterator[bytes], file: InputFile) -> Iterator[bytes]:
         ) from error
 
 
-class Peeked(io.RawIOBase):
-    """Bytes of which ``head`` was read already to find their compression."""
+class _Rejoined(io.RawIOBase):
+    """Bytes that were read already, and those that follow."""
 
-    def __init__(self, raw: Any, size: int) -> None:
-        self._raw = raw
-        self.head = more = raw.read1(size)
-        while more and any(magic.startswith(self.head) for magic in MAGIC if magic != self.head):
-            more = raw.read1(size)  # more bytes are needed to know the compression
-            self.head += more
-        self._left, self._has_ended = self.head, not more  # a terminal signals its end once
+    def __init__(self, head: bytes, raw: Any) -> None:
+        self._head, self._raw = head, raw
 
     def readable(self) -> bool:
         return True
 
-    def fileno(self) -> int:
-        return int(self._raw.fileno())
-
-    def read1(self, size: int) -> bytes:
-        if self._left:
-            taken: bytes = self._left[:size]
-            self._left = self._left[size:]
-            return taken
-        return b"" if self._has_ended else bytes(self._raw.read1(size))
-
     def readinto(self, buffer: Any) -> int:
-        taken = self.read1(len(buffer))
+        taken = self._head[: len(buffer)] or self._raw.read1(len(buffer))
+        self._head = self._head[len(buffer) :]
         buffer[: len(taken)] = taken
         return len(taken)
 
