@@ -14,9 +14,10 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple, TypeAlias
+from typing import IO, Any, Final
 
 from clasher.errors import StreamError
 from clasher.io.formats import compression_of
@@ -38,23 +39,31 @@ UNREADABLE: Final = (
 _OPENERS: Final[dict[Any, Any]] = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}
 _END: Final = 1024  # the least zeros at the end of a tar
 
-_Read: TypeAlias = Callable[[int], bytes]
 
-
-class Member(NamedTuple):
-    """A file in an archive or a folder; ``read`` raises ``FaultError`` if this file is bad."""
+@dataclass(frozen=True)
+class Member:
+    """A file in an archive or a folder."""
 
     name: str
-    read: Callable[[], bytes]
+    size: int
+    open: Callable[[], Any]
+    tar: str | None = None  # where it is; damage there loses all that follows too
+
+    def read(self, longest: int = LONGEST_MEMBER) -> bytes:
+        """Read it all; raise ``FaultError`` if this file is bad."""
+        if self.size > longest:
+            raise FaultError(f"it is longer than {longest:,} bytes, which no document is")
+        try:
+            with self.open() as file:
+                return bytes(file.read(self.size))
+        except UNREADABLE as error:
+            if self.tar is not None:
+                raise damaged(self.tar, error) from error
+            raise FaultError(f"it is damaged ({_reason(error)})") from error
 
 
 def members(
-    path: Path,
-    pattern: re.Pattern[str],
-    *,
-    glob: str = "*",
-    key: Callable[[str], Any] = str,
-    longest: int = LONGEST_MEMBER,
+    path: Path, pattern: re.Pattern[str], *, glob: str = "*", key: Callable[[str], Any] = str
 ) -> Generator[Member]:
     """Yield the members of an archive, and of nested ones, whose names match ``pattern``.
 
@@ -64,13 +73,11 @@ def members(
     """
     if path.is_dir():
         for each in sorted(path.glob(glob), key=lambda file: key(file.name)):
-            read = _reader(partial(each.open, "rb"), each.stat().st_size, _fault)
-            yield Member(each.as_posix(), partial(read, longest))
+            yield Member(each.as_posix(), each.stat().st_size, partial(each.open, "rb"))
         return
     try:
         with open(path, "rb") as file:
-            for name, read in _walk(file, str(path), pattern, key, 0):
-                yield Member(name, partial(read, longest))
+            yield from _walk(file, str(path), pattern, key, 0)
     except OSError as error:
         raise damaged(str(path), error) from error
 
@@ -84,19 +91,19 @@ def damaged(name: str, error: Exception) -> StreamError:
 
 def _walk(
     file: IO[bytes], name: str, pattern: re.Pattern[str], key: Callable[[str], Any], depth: int
-) -> Iterator[tuple[str, _Read]]:
-    for inner, read in _entries(file, name, key):
-        if pattern.search(inner):
-            yield inner, read
-        elif ARCHIVE.search(inner) and depth < DEEPEST:
+) -> Iterator[Member]:
+    for member in _entries(file, name, key):
+        if pattern.search(member.name):
+            yield member
+        elif ARCHIVE.search(member.name) and depth < DEEPEST:
             try:
-                content = io.BytesIO(read(LONGEST_ARCHIVE))
+                content = io.BytesIO(member.read(LONGEST_ARCHIVE))
             except FaultError as fault:
-                raise StreamError(f"{inner}: {fault}; get it again") from fault
-            yield from _walk(content, inner, pattern, key, depth + 1)
+                raise StreamError(f"{member.name}: {fault}; get it again") from fault
+            yield from _walk(content, member.name, pattern, key, depth + 1)
 
 
-def _entries(file: IO[bytes], name: str, key: Callable[[str], Any]) -> Iterator[tuple[str, _Read]]:
+def _entries(file: IO[bytes], name: str, key: Callable[[str], Any]) -> Iterator[Member]:
     is_zip = file.read(2) == b"PK"
     file.seek(0)
     archive: Any
@@ -105,37 +112,21 @@ def _entries(file: IO[bytes], name: str, key: Callable[[str], Any]) -> Iterator[
             with zipfile.ZipFile(file) as archive:
                 inside = [entry for entry in archive.infolist() if not entry.is_dir()]
                 for entry in sorted(inside, key=lambda entry: key(entry.filename)):
-                    opener = partial(archive.open, entry)
-                    yield f"{name}/{entry.filename}", _reader(opener, entry.file_size, _fault)
+                    inner = f"{name}/{entry.filename}"
+                    yield Member(inner, entry.file_size, partial(archive.open, entry))
             return
         stream = _decompressed(file)
-        cut_off = partial(damaged, name)  # all that follows is lost too
         # As a stream: without seeking, a tar cannot send its reader elsewhere.
         with tarfile.open(fileobj=stream, mode="r|") as archive:
             while (entry := archive.next()) is not None:
                 archive.members = []  # tarfile would keep them all
                 if entry.isreg():
                     opener = partial(archive.extractfile, entry)
-                    yield f"{name}/{entry.name}", _reader(opener, entry.size, cut_off)
+                    yield Member(f"{name}/{entry.name}", entry.size, opener, name)
         while stream.read(BLOCK):  # to the checksum at the end, to notice a cut
             pass
     except UNREADABLE as error:
         raise damaged(name, error) from error
-
-
-def _reader(
-    opener: Callable[[], Any], size: int, explain: Callable[[Exception], Exception]
-) -> _Read:
-    def read(longest: int) -> bytes:
-        if size > longest:
-            raise FaultError(f"it is longer than {longest:,} bytes, which no document is")
-        try:
-            with opener() as file:
-                return bytes(file.read(size))
-        except UNREADABLE as error:
-            raise explain(error) from error
-
-    return read
 
 
 def _decompressed(file: IO[bytes]) -> IO[bytes]:
@@ -149,10 +140,6 @@ def _decompressed(file: IO[bytes]) -> IO[bytes]:
         raise EOFError("its end is missing")
     file.seek(0)
     return file
-
-
-def _fault(error: Exception) -> Exception:
-    return FaultError(f"it is damaged ({_reason(error)})")
 
 
 def _reason(error: Exception) -> str:

@@ -51,10 +51,10 @@ def _stories(folder: Folder) -> Iterator[Document]:
     missing = set(FILES)
     path = find(folder.path)[0]
     path = path.parent if _FILE.search(path.name) else path
-    for member in members(path, _FILE, glob=_SGML, longest=_LONGEST_FILE):
+    for member in members(path, _FILE, glob=_SGML):
         missing.discard(member.name.rpartition("/")[2].lower())
         try:
-            content = member.read()
+            content = member.read(_LONGEST_FILE)
         except FaultError as fault:
             raise StreamError(f"{member.name}: {fault}; get it again") from fault
         head, *stories = content.split(b"<REUTERS")
