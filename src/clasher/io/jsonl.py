@@ -33,43 +33,40 @@ def struct_for(
 ) -> tuple[type[msgspec.Struct], dict[str, Callable[[Any], Any]]]:
     """Make a struct type for the wanted fields, and a getter for each of them."""
     tree: _Tree = {}
+    getters: dict[str, Callable[[Any], Any]] = {}
     for path, leaf in wanted.items():
-        *outer, last = path.split(".")
-        if not outer or any(".".join(outer[:i]) in wanted for i in range(1, len(outer) + 1)):
-            tree[path] = leaf
-            continue
-        tree[path] = _NEVER
-        node = tree
-        for name in outer:
+        names, node = path.split("."), tree
+        if any(".".join(names[:i]) in wanted for i in range(1, len(names))):
+            names = [path]
+        elif len(names) > 1:
+            tree[path] = _NEVER
+        for name in names[:-1]:
             node = node.setdefault(name, {})  # type: ignore[assignment]
-        node[last] = leaf
+        node[names[-1]] = leaf
+        getters[path] = attrgetter(".".join(map(_attribute, names)))
     try:
-        struct, places = _grow(tree)
+        return _grow(tree), getters
     except ValueError:
-        struct, places = _grow(_NOTHING_FITS)
-    return struct, {path: attrgetter(places.get(path, "none")) for path in wanted}
+        return _grow(_NOTHING_FITS), getters
 
 
-def _grow(tree: _Tree) -> tuple[type[msgspec.Struct], dict[str, str]]:
-    """Make the struct type of one level, and the attribute path of each leaf below it."""
-    names: dict[str, str] = {}
+def _attribute(name: str) -> str:
+    return f"field_{name.encode('utf-8', 'surrogatepass').hex()}"
+
+
+def _grow(tree: _Tree) -> type[msgspec.Struct]:
+    """Make the struct type of one level."""
     fields: list[Any] = []
-    places: dict[str, str] = {}
     for name, branch in tree.items():
-        attribute = f"field{len(fields)}"
-        names[attribute] = name
         if isinstance(branch, dict):
-            struct, inner = _grow(branch)
-            places |= {f"{name}.{path}": f"{attribute}.{place}" for path, place in inner.items()}
-            optional = not any(field.required for field in msgspec.structs.fields(struct))
-            default = msgspec.field(default_factory=struct) if optional else msgspec.field()
-            fields.append((attribute, struct, default))
+            kind = _grow(branch)
+            is_needed = any(field.required for field in msgspec.structs.fields(kind))
+            how: Any = {} if is_needed else {"default_factory": kind}
         else:
             kind, default = branch
-            if branch is not _NEVER:
-                places[name] = attribute
-            fields.append((attribute, kind, msgspec.field(default=default)))
-    return msgspec.defstruct("Wanted", fields, rename=names, kw_only=True, gc=False), places
+            how = {"default": default}
+        fields.append((_attribute(name), kind, msgspec.field(name=name, **how)))
+    return msgspec.defstruct("Wanted", fields, kw_only=True, gc=False)
 
 
 _Label = Annotated[str, msgspec.Meta(min_length=1)]
@@ -119,7 +116,7 @@ class RecordDecoder:
             for option, field, is_needed in reading.wanted()
         }
         struct, getters = struct_for(wanted)
-        own = {option: getters[field] for option, field, _ in reading.wanted()}
+        own: dict[str, Any] = {option: getters[field] for option, field, _ in reading.wanted()}
         self._decode = msgspec.json.Decoder(struct).decode
         self._get_text, self._get_labels = own.get("text", lambda _: ""), own.get("labels")
         self._get_id = own.get("id", lambda _: None)

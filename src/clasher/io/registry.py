@@ -73,17 +73,11 @@ class Address:
             port = None if several else parts.port
         except ValueError as error:
             raise SettingError(f"{hidden(text)}: is no address: {error}") from error
-        return cls(
-            text,
-            parts.scheme,
-            unquote(parts.path.removeprefix("/")),
-            hosts if several else parts.hostname or "",
-            port,
-            None if parts.username is None else unquote(parts.username),
-            None if parts.password is None else unquote(parts.password),
-            # The query of a web address belongs to its server.
-            _options(parts.fragment if parts.scheme in WEB else parts.query, text),
-        )
+        path, host = unquote(parts.path.removeprefix("/")), hosts if several else parts.hostname
+        user, password = (part and unquote(part) for part in (parts.username, parts.password))
+        # The query of a web address belongs to its server.
+        options = _options(parts.fragment if parts.scheme in WEB else parts.query, text)
+        return cls(text, parts.scheme, path, host or "", port, user, password, options)
 
     @property
     def target(self) -> str:
@@ -287,17 +281,14 @@ def load_function(name: str) -> Callable[..., Any]:
 def _load(address: Address, kind: Kind) -> Any:
     scheme, own = address.scheme, CONNECTORS.get(address.scheme)
     plugins = _plugins_on(tuple(sys.path)).get(scheme, [])
-    packages = [f"{entry.dist.name} {entry.dist.version}" for entry in plugins if entry.dist]
-    if len(plugins) > (1 if own is None else 0):
-        names = ", ".join(packages if own is None else ["clasher", *packages])
-        raise SettingError(
-            f"{address.shown}: several packages provide {scheme!r}: {names}; uninstall all but one"
-        )
-    if own is None and not plugins:
-        raise _unknown(address, kind)
-    connector: Any = own
+    packages = [] if own is None else ["clasher"]
+    packages += [f"{entry.dist.name} {entry.dist.version}" for entry in plugins if entry.dist]
+    if len(packages) > 1:
+        several = f"several packages provide {scheme!r}: {', '.join(packages)}"
+        raise SettingError(f"{address.shown}: {several}; uninstall all but one")
+    connector: Any = own or Connector()
     try:
-        connector = own or plugins[0].load()
+        connector = plugins[0].load() if plugins else connector
         found = getattr(connector, kind) if isinstance(connector, Connector) else None
         found = resolve_name(found) if isinstance(found, str) else found
     except Exception as error:  # a package may raise anything while it is imported
@@ -315,16 +306,12 @@ def _load(address: Address, kind: Kind) -> Any:
         named = f"the package {packages[0]} names {plugins[0].value} as its connector"
         raise SettingError(f"{scheme}://: {named}, which is no clasher.io.Connector")
     if found is None:
-        raise _unknown(address, kind)
+        schemes = {each for each, one in CONNECTORS.items() if getattr(one, kind) is not None}
+        schemes = schemes.union(plugin_schemes()) - {STANDARD, scheme}
+        known = ", ".join(["a path", STANDARD, *(f"{each}:" for each in sorted(schemes))])
+        does = "reads from" if kind == "source" else "writes to"
+        raise SettingError(f"{address.shown}: nothing {does} {scheme!r}; known are {known}")
     return found
-
-
-def _unknown(address: Address, kind: Kind) -> SettingError:
-    own = [scheme for scheme, known in CONNECTORS.items() if getattr(known, kind) is not None]
-    schemes = sorted({*own, *plugin_schemes()} - {STANDARD, address.scheme})
-    known = ", ".join(["a path", STANDARD, *(f"{scheme}:" for scheme in schemes)])
-    does = "reads from" if kind == "source" else "writes to"
-    return SettingError(f"{address.shown}: nothing {does} {address.scheme!r}; known are {known}")
 
 
 @lru_cache(1)
