@@ -10,7 +10,6 @@ rcv1 · Reuters Corpus, Volume 1 (RCV1, RCV1-v2)
 reuters21578 · Reuters-21578 Text Categorization Collection, Distribution 1.0
 """
 
-import difflib
 import os
 from collections.abc import Iterator
 from itertools import islice
@@ -23,7 +22,7 @@ from clasher.datasets.nyt import NYT
 from clasher.datasets.parquet import PARQUET
 from clasher.datasets.rcv1 import RCV1
 from clasher.datasets.reuters21578 import REUTERS21578
-from clasher.errors import SettingError
+from clasher.errors import SettingError, nearest
 from clasher.io.formats import BATCH_BYTES
 from clasher.io.records import Batch, Fields
 from clasher.io.writers import BadRecords
@@ -44,8 +43,8 @@ def dataset_of(name: str) -> Dataset:
     """
     if name in DATASETS:
         return DATASETS[name]
-    near = difflib.get_close_matches(name, DATASETS, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(DATASETS)}"
+    near = nearest(name, DATASETS)
+    hint = f"did you mean {near!r}?" if near else f"choose from {', '.join(DATASETS)}"
     raise SettingError(f"unknown dataset {name!r}, {hint}")
 
 

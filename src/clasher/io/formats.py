@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clasher.errors import LabelError, RecordError, SettingError, StreamError
-from clasher.io.label_cells import Detection, DoubtfulLabelsError, checked
+from clasher.io.label_cells import Detection, DoubtfulLabelsError, checked, split
 from clasher.io.records import Batch, FaultError, Fields, Id, LabelValue, Record, listing
 from clasher.io.writers import BadRecords
 from clasher.labels import LabelSets
@@ -243,12 +243,11 @@ class Reading:
         if str in set(map(type, labels)):
             detection.has_text = True
             labels = [self.fields.listed(x) if isinstance(x, str) else x for x in labels]
-            if not detection.is_open:
-                labels = self._split(labels)
-        if detection.is_open:
-            LabelSets.of([x for x in labels if not isinstance(x, str)])  # refuses bad ones now
-            return Held(ids, pa.array(texts, pa.large_string()), labels)
-        return Batch.of(ids, texts, labels, self.fields)
+        held = Held(ids, pa.array(texts, pa.large_string()), labels)
+        if not detection.is_open:
+            return self._settled(held)
+        LabelSets.of([x for x in labels if not isinstance(x, str)])  # refuses bad ones now
+        return held
 
     def of_records(self, records: Sequence[tuple[Any, str, LabelValue | str]]) -> Batch | Held:
         """Make a batch of records that have ids."""
@@ -273,13 +272,11 @@ class Reading:
     def _settled(self, batch: Batch | Held) -> Batch:
         if isinstance(batch, Batch):
             return batch
-        return Batch.of(batch.ids, batch.texts, self._split(batch.labels), self.fields)
-
-    def _split(self, labels: Sequence[LabelValue | str]) -> Sequence[LabelValue]:
         assert self.detection is not None
-        separator = self.detection.separator
+        separator, labels = self.detection.separator, batch.labels
         self.detection.watch(labels)
-        return [self.fields.split(x, separator) if isinstance(x, str) else x for x in labels]
+        lists = [split(x, separator) if isinstance(x, str) else x for x in labels]
+        return Batch.of(batch.ids, batch.texts, lists, self.fields)
 
 
 def _find(values: Mapping[str, Any], path: str, default: object = _MISSING) -> Any:

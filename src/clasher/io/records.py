@@ -66,9 +66,8 @@ class Fields:
     def __post_init__(self) -> None:
         for parameter in ("text", "labels", "id", "separator"):
             value = getattr(self, parameter)
-            if value is None and parameter != "labels":
-                continue
-            if not isinstance(value, str) or not value:
+            is_good = isinstance(value, str) and value
+            if not is_good and (value is not None or parameter == "labels"):
                 raise SettingError(
                     f"the {parameter!r} of a stream must be non-empty text. Got {value!r} instead."
                 )
@@ -79,18 +78,16 @@ class Fields:
             got = f"Got {self.text!r}, {self.labels!r} and {self.id!r}."
             raise SettingError(f"text, labels and id must be different fields. {got}")
 
-    def split(self, text: str, found: str | None = None) -> LabelValue:
+    def split(self, text: str) -> LabelValue:
         """Read the labels in one text; a blank one means None, unlabelled.
 
-        ``found`` is the detected separator. Without it, a text that may hold several labels is
-        refused.
+        A text that may hold several labels is refused.
         """
         value = self.listed(text)
         if not isinstance(value, str):
             return value
-        if found is None:
-            label_cells.refuse_doubtful(value)
-        return label_cells.split(value, found or label_cells.DEFAULT_SEPARATOR)
+        label_cells.refuse_doubtful(value)
+        return label_cells.split(value, label_cells.DEFAULT_SEPARATOR)
 
     def listed(self, text: str) -> LabelValue | str:
         """Read a text that needs no look at others; return any other unchanged.
