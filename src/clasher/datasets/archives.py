@@ -115,31 +115,24 @@ def _entries(file: IO[bytes], name: str, key: Callable[[str], Any]) -> Iterator[
                     inner = f"{name}/{entry.filename}"
                     yield Member(inner, entry.file_size, partial(archive.open, entry))
             return
-        stream = _decompressed(file)
+        opener = _OPENERS.get(compression_of(file.read(6)))
+        if opener is None:  # a tar ends with zeros
+            file.seek(max(file.seek(0, io.SEEK_END) - _END, 0))
+            if file.read() != bytes(_END):
+                raise EOFError("its end is missing")
+        file.seek(0)
+        stream = file if opener is None else opener(file)
         # As a stream: without seeking, a tar cannot send its reader elsewhere.
         with tarfile.open(fileobj=stream, mode="r|") as archive:
             while (entry := archive.next()) is not None:
                 archive.members = []  # tarfile would keep them all
                 if entry.isreg():
-                    opener = partial(archive.extractfile, entry)
-                    yield Member(f"{name}/{entry.name}", entry.size, opener, name)
+                    inner = f"{name}/{entry.name}"
+                    yield Member(inner, entry.size, partial(archive.extractfile, entry), name)
         while stream.read(BLOCK):  # to the checksum at the end, to notice a cut
             pass
     except UNREADABLE as error:
         raise damaged(name, error) from error
-
-
-def _decompressed(file: IO[bytes]) -> IO[bytes]:
-    """Decompress a tar; check that an uncompressed one ends with zeros, as tars do."""
-    compression = compression_of(file.read(6))
-    file.seek(0)
-    if compression in _OPENERS:
-        return _OPENERS[compression](file)  # type: ignore[no-any-return]
-    file.seek(max(file.seek(0, io.SEEK_END) - _END, 0))
-    if file.read() != bytes(_END):
-        raise EOFError("its end is missing")
-    file.seek(0)
-    return file
 
 
 def _reason(error: Exception) -> str:

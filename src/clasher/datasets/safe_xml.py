@@ -31,7 +31,15 @@ def parse_xml(raw: bytes) -> Element:
     try:
         parser.Parse(raw, True)
     except expat.ExpatError as error:
-        raise _fault(raw, error) from error
+        declared = _ENCODING.match(raw)
+        if error.code == _INVALID_TOKEN and (declared is None or declared[1].lower() == b"utf-8"):
+            try:
+                raw.decode()
+            except UnicodeDecodeError:
+                raise invalid_utf8(raw) from error
+        place = f"line {error.lineno}, column {error.offset + 1}"
+        problem = f"broken XML: {expat.ErrorString(error.code)} ({place})"
+        raise FaultError(problem) from error
     except (LookupError, ValueError) as error:
         raise FaultError(f"its encoding is unknown ({error})") from error
     return builder.close()
@@ -50,14 +58,3 @@ def _character(name: str) -> str:
     if f"{name};" not in html5:
         raise FaultError(f"entity &{name}; is unknown")
     return html5[f"{name};"]
-
-
-def _fault(raw: bytes, error: expat.ExpatError) -> FaultError:
-    declared = _ENCODING.match(raw)
-    if error.code == _INVALID_TOKEN and (declared is None or declared[1].lower() == b"utf-8"):
-        try:
-            raw.decode()
-        except UnicodeDecodeError:
-            return invalid_utf8(raw)
-    reason = expat.ErrorString(error.code)
-    return FaultError(f"broken XML: {reason} (line {error.lineno}, column {error.offset + 1})")

@@ -91,24 +91,19 @@ class InputFile:
         elif delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
             wanted = "one character, such as ; or \\t"
             raise SettingError(f"--delimiter must be {wanted}. Got {delimiter!r} instead.")
-        return cls(name, kind, compression, delimiter, _encoding(encoding))
+        try:
+            encoding = codecs.lookup(encoding or "utf-8").name
+            "".encode(encoding)  # refuses codecs of bytes, such as hex
+        except (LookupError, ValueError):
+            known = "--encoding takes names such as cp1252, latin-1 or utf-16"
+            raise SettingError(f"there is no encoding {encoding!r}; {known}") from None
+        encoding = None if encoding == "utf-8" else encoding
+        return cls(name, kind, compression, delimiter, encoding)
 
 
 def compression_of(head: bytes) -> Compression | None:
     """Tell the compression of data by its first bytes."""
     return next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), None)
-
-
-def _encoding(given: str | None) -> str | None:
-    if given is None:
-        return None
-    try:
-        found = codecs.lookup(given)
-        "".encode(given)  # refuses codecs of bytes, such as hex
-    except (LookupError, ValueError):
-        known = "--encoding takes names such as cp1252, latin-1 or utf-16"
-        raise SettingError(f"there is no encoding {given!r}; {known}") from None
-    return None if found.name == "utf-8" else found.name
 
 
 def _extension(name: str) -> tuple[str, Compression | None]:
@@ -226,7 +221,10 @@ class Reading:
             except DoubtfulLabelsError as error:
                 raise error.at(f"{source}, record {place}") from None
             except FaultError as fault:
-                (reject or self.reject)(source, place, fault, _raw(value))
+                raw = value if isinstance(value, bytes) else fault.raw
+                if isinstance(value, Mapping):
+                    raw = msgspec.json.encode(value, enc_hook=repr)
+                (reject or self.reject)(source, place, fault, raw)
             else:
                 records.append(record if record.id is not None else record._replace(id=spare))
         return self.of_records(records)
@@ -292,12 +290,6 @@ def _find(values: Mapping[str, Any], path: str, default: object = _MISSING) -> A
 
 def _missing(values: Mapping[str, Any]) -> str:
     return f"is missing ({f'there is {listing(values)}' if values else 'the record is empty'})"
-
-
-def _raw(value: Value) -> bytes | None:
-    if isinstance(value, FaultError):
-        return value.raw
-    return value if isinstance(value, bytes) else msgspec.json.encode(value, enc_hook=repr)
 
 
 def _kind(value: Any) -> str:

@@ -11,7 +11,7 @@ Texts may be any Arrow text type. Labels may be lists of text, a map text → bo
 import itertools
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -103,7 +103,7 @@ class WantedColumns:
             if column is None:
                 batch = Batch(ids, texts, unlabelled(len(ids)))
             # Arrow's cast of list views gives wrong offsets, so those go by way of Python objects.
-            elif _is_list(column.type):
+            elif column.type.id in _LISTS:
                 sets = LabelSets.of(column.cast(pa.large_list(pa.large_string())))
                 batch = Batch(ids, texts, sets)
             else:
@@ -146,23 +146,21 @@ def find_column(schema: pa.Schema, field: str, source: str) -> Column | None:
     return None
 
 
+_TEXTS: Final = {pa.lib.Type_STRING, pa.lib.Type_LARGE_STRING, pa.lib.Type_STRING_VIEW}
+_LISTS: Final = {pa.lib.Type_LIST, pa.lib.Type_LARGE_LIST, pa.lib.Type_FIXED_SIZE_LIST}
+_VIEWS: Final = {pa.lib.Type_LIST_VIEW, pa.lib.Type_LARGE_LIST_VIEW}
+
+
 def _is_text(kind: pa.DataType) -> bool:
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+    return (kind.value_type if types.is_dictionary(kind) else kind).id in _TEXTS
 
 
 def _is_id(kind: pa.DataType) -> bool:
     return _is_text(kind) or bool(types.is_integer(kind))
 
 
-def _is_list(kind: pa.DataType) -> bool:
-    checks = (types.is_list, types.is_large_list, types.is_fixed_size_list)
-    return any(check(kind) for check in checks)
-
-
 def _is_labels(kind: pa.DataType) -> bool:
-    if _is_list(kind) or types.is_list_view(kind) or types.is_large_list_view(kind):
+    if kind.id in _LISTS | _VIEWS:
         return _is_text(kind.value_type) or bool(types.is_null(kind.value_type))
     if types.is_map(kind):
         return _is_text(kind.key_type) and bool(types.is_boolean(kind.item_type))
@@ -206,18 +204,12 @@ def _parquet(source: InputFile, reading: Reading) -> _Pieces:
     # Without pre-buffering and with a buffer, a row group is never in memory as a whole.
     with pq.ParquetFile(source.name, pre_buffer=False, buffer_size=BLOCK) as file:
         columns = WantedColumns(file.schema_arrow, source.name, reading)
-        rows = min(reading.batch_size, _rows_within(BATCH_BYTES, file.metadata))
+        groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+        sizes = [max(one.total_byte_size, 1) / one.num_rows for one in groups if one.num_rows]
+        rows = min(reading.batch_size, max(1, int(BATCH_BYTES / max(sizes, default=BATCH_BYTES))))
         paths = [".".join(column.path) for column in columns.found.values()]
         for piece in file.iter_batches(rows, columns=paths, use_threads=False):
             yield columns, piece
-
-
-def _rows_within(size: int, metadata: pq.FileMetaData) -> int:
-    """Estimate how many rows fit in ``size`` bytes, by the averages of the row groups."""
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
-    filled = [group for group in groups if group.num_rows > 0]
-    rows = [size * group.num_rows // max(group.total_byte_size, 1) for group in filled]
-    return max(min(rows, default=1), 1)
 
 
 def _arrow(source: InputFile, reading: Reading) -> _Pieces:
