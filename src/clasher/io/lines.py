@@ -113,7 +113,10 @@ def _pieces(head: bytes, raw: Any, compression: str | None, size: int) -> Iterat
     if compression is None:
         while head:
             yield head
-            if _has_paused(raw):
+            has_paused = False
+            with contextlib.suppress(OSError, ValueError):  # of what select does not take
+                has_paused = not select.select([raw], [], [], 0)[0]
+            if has_paused:  # a read would wait; a file never does
                 yield b""
             head = raw.read1(size)
         return
@@ -154,14 +157,6 @@ class _Rejoined(io.RawIOBase):
         self._head = self._head[len(buffer) :]
         buffer[: len(taken)] = taken
         return len(taken)
-
-
-def _has_paused(raw: Any) -> bool:
-    """Whether a read would wait; a file never does, nor what select does not take."""
-    try:
-        return not select.select([raw], [], [], 0)[0]
-    except (OSError, ValueError):
-        return False
 
 
 class Overlong(bytes):

@@ -11,7 +11,7 @@ Texts may be any Arrow text type. Labels may be lists of text, a map text → bo
 import itertools
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -28,40 +28,30 @@ from clasher.io.records import Batch, FaultError, missing_column, numbered, unla
 from clasher.labels import LabelSets
 
 
-class Column(NamedTuple):
-    """The path to a column: the name of its field, and of the fields inside it."""
-
-    field: str
-    path: tuple[str, ...]
-    type: pa.DataType
-
-    def of(self, rows: pa.RecordBatch) -> pa.Array:
-        column = pc.struct_field(rows.to_struct_array(), self.path)
-        return column.storage if isinstance(column, pa.ExtensionArray) else column
-
-
 class WantedColumns:
     """The columns of text, labels and id, which turns rows into batches."""
 
     def __init__(self, schema: pa.Schema, source: str, reading: Reading) -> None:
         self._source, self._reading = source, reading
-        self.found: dict[str, Column] = {}
+        self.paths: dict[str, tuple[str, ...]] = {}  # of the columns of text, labels and id
         fitting = {"text": (_is_text, "text"), "labels": (_is_labels, "labels")}
         for option, field, is_needed in reading.wanted():
-            column = find_column(schema, field, source)
+            path, kind = find_column(schema, field, source)
             fits, what = fitting.get(option, (_is_id, "text or integers"))
-            if column is None:
+            if not path:
                 if is_needed:
                     raise missing_column(source, field, option, schema.names)
-            elif fits(column.type) or types.is_null(column.type):
-                self.found[option] = column
+            elif fits(kind) or types.is_null(kind):
+                self.paths[option] = path
             else:
-                problem = f"column {field!r} holds {column.type}, not {what}"
+                problem = f"column {field!r} holds {kind}, not {what}"
                 remedy = f"name the right one with --{option} FIELD"
                 raise StreamError(f"{source}: {problem}; {remedy}")
 
     def batches(self, rows: pa.RecordBatch, above: int) -> Iterator[Batch | Held]:
-        arrays = {option: column.of(rows) for option, column in self.found.items()}
+        whole = rows.to_struct_array()
+        found = {option: pc.struct_field(whole, path) for option, path in self.paths.items()}
+        arrays = {option: getattr(array, "storage", array) for option, array in found.items()}
         # A list, not a generator: check every column, not only up to the first bad one.
         sound = all([self._is_sound(name, array) for name, array in arrays.items()])  # noqa: C419
         start = 0
@@ -84,7 +74,7 @@ class WantedColumns:
                 with suppress(pa.ArrowInvalid):
                     array.cast(pa.large_binary()).validate(full=True)
                     return False
-            field = self.found[option].field
+            field = ".".join(self.paths[option])
             raise StreamError(f"{self._source}: column {field!r} is damaged: {error}") from error
         return True
 
@@ -109,10 +99,8 @@ class WantedColumns:
             else:
                 labels = [_plain(value, column.type) for value in column.to_pylist()]
                 batch = reading.batch(ids, texts, labels)
-        except LabelError:
+        except (LabelError, DoubtfulLabelsError):
             return None
-        except DoubtfulLabelsError as error:
-            raise error.at(self._source) from None
         reading.records += count
         return batch
 
@@ -124,7 +112,7 @@ class WantedColumns:
             value: Value
             value = row = {}
             for option, array in part.items():
-                field = self.found[option].field
+                field = ".".join(self.paths[option])
                 try:
                     row[field] = _plain(array[index].as_py(), array.type)
                 except UnicodeDecodeError as error:
@@ -134,16 +122,18 @@ class WantedColumns:
             yield above + index + 1, self._reading.records, value
 
 
-def find_column(schema: pa.Schema, field: str, source: str) -> Column | None:
-    """Find the field of that exact name, or else one inside others."""
+def find_column(
+    schema: pa.Schema, field: str, source: str
+) -> tuple[tuple[str, ...], pa.DataType | None]:
+    """Find the field of that exact name, or else one inside others; return its path and type."""
     whole = pa.nulls(0, pa.struct(list(schema)))
     for path in ((field,), tuple(field.split("."))):
         if (count := schema.names.count(path[0])) > 1:
             raise StreamError(f"{source} has {count} columns {path[0]!r}; rename them")
         with suppress(pa.ArrowInvalid):
             kind = pc.struct_field(whole, path).type
-            return Column(field, path, getattr(kind, "storage_type", kind))
-    return None
+            return path, getattr(kind, "storage_type", kind)
+    return (), None
 
 
 _TEXTS: Final = {pa.lib.Type_STRING, pa.lib.Type_LARGE_STRING, pa.lib.Type_STRING_VIEW}
@@ -207,7 +197,7 @@ def _parquet(source: InputFile, reading: Reading) -> _Pieces:
         groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
         sizes = [max(one.total_byte_size, 1) / one.num_rows for one in groups if one.num_rows]
         rows = min(reading.batch_size, max(1, int(BATCH_BYTES / max(sizes, default=BATCH_BYTES))))
-        paths = [".".join(column.path) for column in columns.found.values()]
+        paths = list(map(".".join, columns.paths.values()))
         for piece in file.iter_batches(rows, columns=paths, use_threads=False):
             yield columns, piece
 
@@ -224,9 +214,7 @@ def _arrow(source: InputFile, reading: Reading) -> _Pieces:
         file.seek(0)
         schema = open_table(file).schema
         columns = WantedColumns(schema, source.name, reading)
-        numbers = sorted(
-            {schema.get_field_index(column.path[0]) for column in columns.found.values()}
-        )
+        numbers = sorted({schema.get_field_index(path[0]) for path in columns.paths.values()})
         wanted = pa.ipc.IpcReadOptions(included_fields=numbers)
         file.seek(0)
         table = open_table(file, options=wanted)
