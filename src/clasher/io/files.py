@@ -1,12 +1,7 @@
 """Records of files and standard input, read in batches and in bounded memory.
 
-JSON lines (.jsonl, .ndjson, .json) have an object a line, CSV and TSV have a header and are quoted
-as spreadsheets do it. They may be compressed with gzip, zstd, xz or bzip2, which the first bytes
-tell, on standard input too, or the extension (.gz, .zst, .xz, .bz2). Text is UTF-8, with or without
-a byte order mark, unless ``encoding`` names another. Parquet and Arrow IPC (.arrow, .feather, file
-or stream format) are compressed inside only.
-
-Files are read one after the other; one batch and some buffers are in memory at a time.
+Text formats may be compressed as a whole, which the first bytes or the extension tell; Parquet and
+Arrow IPC (file or stream format) are compressed inside only. Files are read one after the other.
 """
 
 import os

@@ -1,10 +1,8 @@
 """Records, batches of them, and what is wrong with a bad one.
 
 A record has a text, labels and an id. Labels are a list of text, a mapping label → bool, null for
-an unlabelled document, or one text, which ``clasher.io.label_cells`` reads: a list, or names with a
-separator between them. Blanks around a label are stripped and empty pieces dropped. A blank text
-means unlabelled too, since CSV writes null this way; a lone separator means "labelled, with
-nothing".
+an unlabelled document, or one text, which ``clasher.io.label_cells`` reads. A blank text means
+unlabelled too, since CSV writes null this way; a lone separator means "labelled, with nothing".
 """
 
 from __future__ import annotations
