@@ -74,8 +74,6 @@ def batches(
         yield texts.slice(start, size), sets.slice(start, size)
 
 
-# ── HTML ──────────────────────────────────────────────────────────────────────────────────────────
-
 STYLE = """
 .clasher{font:14px/1.45 system-ui,sans-serif;color:#1b1f24;background:#fff;border:1px solid #d0d7de;
 border-radius:6px;padding:10px 14px;max-width:60em}

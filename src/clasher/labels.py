@@ -257,8 +257,6 @@ class LabelIndex:
         return LabelSets(self.names, ids, indptr, sets.yes[first], sets.known)
 
 
-# ── reading columns of labels ─────────────────────────────────────────────────────────────────────
-
 _LISTS = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
 
 

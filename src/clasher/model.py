@@ -115,8 +115,6 @@ class Clasher(HashedModel):
         watching = settings.detector != "none"
         self._watch = drift.Watch(settings.detector, alarms) if watching else None
 
-    # ── properties ───────────────────────────────────────────────────────────────────────────
-
     @property
     def labels(self) -> list[str]:
         """The labels seen so far, in the order of the columns of ``probabilities_many``."""
@@ -191,8 +189,6 @@ class Clasher(HashedModel):
             frames.rows(["label", "documents"], support[:10]),
         )
 
-    # ── one document ─────────────────────────────────────────────────────────────────────────
-
     def learn(self, text: str, labels: Labels) -> None:
         """Learn from one document.
 
@@ -245,8 +241,6 @@ class Clasher(HashedModel):
         [('wheat', 1.0)]
         """
         return explain.neighbours(label, n, self._index, self._state)
-
-    # ── many documents ───────────────────────────────────────────────────────────────────────
 
     def hash_features(self, documents: Iterable[Mapping[Any, Any]]) -> Hashed:
         """Hash documents given as mappings of names to values, for ``learn_many`` and the like.
@@ -305,8 +299,6 @@ class Clasher(HashedModel):
         none = np.zeros((0, len(self._index)), np.float32)
         probabilities = np.concatenate([none, *(part for _, part in parts)])
         return LabelSets.join([labels for labels, _ in parts]), probabilities
-
-    # ── late and wrong labels ────────────────────────────────────────────────────────────────
 
     def learn_later(self, id: Id, labels: Labels) -> None:  # noqa: A002
         """Learn the labels of a document that was observed under ``id`` and waits for them.
@@ -370,8 +362,6 @@ class Clasher(HashedModel):
         self.unlearn(text, wrong)
         self._step(self._hasher.hash_one(text), sets)
 
-    # ── labels that change ───────────────────────────────────────────────────────────────────
-
     def rename_label(self, old: str, new: str) -> None:
         """Rename a label."""
         self._index.rename(old, new)
@@ -412,8 +402,6 @@ class Clasher(HashedModel):
             labels = {labels}
         numbers = None if labels is None else sorted({self._index.number(x) for x in labels})
         drift.forget(self._state, float(keep), numbers)
-
-    # ── other models ─────────────────────────────────────────────────────────────────────────
 
     def merge(self, other: Self) -> None:
         """Add what another model has learnt, as if its stream had come after this one's.
@@ -467,8 +455,6 @@ class Clasher(HashedModel):
         """
         settings, labels, state, alarms = model_file.load(path, tokenizer)
         return cls.from_state(settings, settled_names(labels), state, alarms)
-
-    # ── Algorithm 1 ──────────────────────────────────────────────────────────────────────────
 
     def _checked(
         self, texts: Any, labels: Any, ids: Sequence[Id | None] | None
@@ -570,8 +556,6 @@ class Clasher(HashedModel):
         """Return the names of labels, shared between batches unless eviction may change them."""
         names = self._index.names
         return list(names) if self.settings.on_full == "evict" else names
-
-    # ── threads ──────────────────────────────────────────────────────────────────────────────
 
     def _in_parallel(self, work: Any, texts: Any) -> list[Any]:
         source = texts if isinstance(texts, Hashed | Buffers) else as_buffers(texts)

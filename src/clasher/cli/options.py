@@ -27,9 +27,6 @@ TYPES: Final[dict[str, Any]] = {
 CHOICE: Final = re.compile(r"[a-z0-9-]+(\|[a-z0-9-]+)+")
 
 
-# ── options ──────────────────────────────────────────────────────────────────────────────────────
-
-
 class SectionOption(click.Option):
     """An option under a heading of the help."""
 
@@ -121,8 +118,6 @@ def pop_values(given: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-# ── commands ─────────────────────────────────────────────────────────────────────────────────────
-
 FILES: Final = re.compile(r"\b(FILE|FOLDER|MODEL|STREAM)")
 
 
@@ -204,8 +199,6 @@ def group(name: str, short_help: str, **attributes: Any) -> Callable[[Callable[.
     return click.group(name, cls=CommandGroup, short_help=short_help, **attributes)
 
 
-# ── --on-error ───────────────────────────────────────────────────────────────────────────────────
-
 DEAD_LETTER: Final = "dead-letter"
 
 
@@ -248,8 +241,6 @@ def join_dead_letter(args: list[str]) -> list[str]:
                 joined[-1] += f":{file}"
     return joined
 
-
-# ── errors in the words of the command line ──────────────────────────────────────────────────────
 
 _SENTENCE: Final = re.compile(r"^The '(\w+)' parameter of \w+ (must)")
 _ASSIGNED: Final = re.compile(r"(?<![\w'\"-])([a-z_]+)=('[^']*'|\"[^\"]*\"|[^\s,;()]+)")

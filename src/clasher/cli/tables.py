@@ -30,9 +30,6 @@ EXAMPLE = 96  # characters of an example document
 NARROW = (0, 0, 0, 1)  # the padding of a table with many columns
 
 
-# ── building blocks ──────────────────────────────────────────────────────────────────────────────
-
-
 def show(*parts: RenderableType) -> None:
     """Print to standard output."""
     console = Console(highlight=False)
@@ -82,9 +79,6 @@ def facts(rows: Iterable[tuple[str, str]]) -> Table:
 def safe(text: str, style: str = "") -> Text:
     """Return text of a stream without control characters and markup."""
     return Text(printable(text), style=style)
-
-
-# ── evaluations and models ───────────────────────────────────────────────────────────────────────
 
 
 def evaluation_view(result: Evaluation, stream: str) -> Group:
@@ -194,9 +188,6 @@ def weights_view(rows: Sequence[WordWeight]) -> Table:
     return grid(shown, right=True)
 
 
-# ── clusters and datasets ────────────────────────────────────────────────────────────────────────
-
-
 def clusters_view(clusters: Sequence[Mapping[str, Any]], stream: str, documents: int) -> Group:
     """Show clusters (``cluster``, ``size``, ``words``, ``example``), in the given order."""
     made = table("cluster", "size", right=["cluster", "size"])
@@ -256,8 +247,6 @@ def _found(dataset: Dataset, folder: str) -> str:
     kind = "folder" if found[0].is_dir() else "file"
     return counted(len(found), kind) + (f", {bytes_(size)}" if size else "")
 
-
-# ── plans ────────────────────────────────────────────────────────────────────────────────────────
 
 WHAT = {"counts": "frequencies", "idf": "IDF", "decisions": "relative margin"}
 OF = {"lengths": "document", "products": "pair", "cosines": "pair"} | {

@@ -31,9 +31,6 @@ QUIET = "clasher.quiet"  # in the context of a command
 _kernel_log = logging.getLogger("clasher.kernels.compile_notice")  # importing it takes too long
 
 
-# ── output files ─────────────────────────────────────────────────────────────────────────────────
-
-
 def check_outputs(
     outputs: Mapping[str, str | None], inputs: Sequence[str] = (), models: Sequence[str] = ()
 ) -> None:
@@ -80,9 +77,6 @@ def write_json(path: str, value: Mapping[str, Any]) -> None:
         from clasher.durable import replace_text
 
         replace_text(path, text)
-
-
-# ── messages ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def is_quiet() -> bool:
@@ -145,9 +139,6 @@ def shows_progress() -> bool:
         return False
 
 
-# ── compilation ──────────────────────────────────────────────────────────────────────────────────
-
-
 @contextmanager
 def compiling() -> Iterator[None]:
     """Show, on the first run of an installation, that kernels are being compiled."""
@@ -188,8 +179,6 @@ def warm_up(settings: Settings | None = None) -> None:
     model.predict_many(["a word"])
     model.explain("a word")
 
-
-# ── progress ─────────────────────────────────────────────────────────────────────────────────────
 
 OTHER_COLUMNS = 71  # of the line, beside the bar itself
 

@@ -35,12 +35,7 @@ DATASETS: Final[dict[str, Dataset]] = {
 
 
 def dataset_of(name: str) -> Dataset:
-    """Return the dataset of a name.
-
-    >>> dataset_of("reuters")
-    Traceback (most recent call last):
-    clasher.errors.SettingError: unknown dataset 'reuters', did you mean 'reuters21578'?
-    """
+    """Return the dataset of a name."""
     if name in DATASETS:
         return DATASETS[name]
     near = nearest(name, DATASETS)
@@ -57,16 +52,7 @@ def load(
     on_error: BadRecords | None = None,
     unlabelled: bool = False,
 ) -> Documents:
-    """Read the documents of a dataset in time order; see ``Dataset.read``.
-
-    Examples
-    --------
-    >>> load("reuters21578", "no/such/folder")
-    Traceback (most recent call last):
-    clasher.errors.MissingDatasetError: reuters21578: no/such/folder does not exist; put \
-reuters21578.tar.gz or reut2-000.sgm … reut2-021.sgm there, from the UCI Machine Learning \
-Repository, 'Reuters-21578 Text Categorization Collection' (https://archive.ics.uci.edu/dataset/137)
-    """
+    """Read the documents of a dataset in time order; see ``Dataset.read``."""
     dataset = dataset_of(name)
     return dataset.read(folder, split, part, on_error=on_error, unlabelled=unlabelled)
 

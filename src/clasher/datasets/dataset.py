@@ -175,15 +175,6 @@ class Dataset:
             The policy for bad records; by default, the first one raises.
         unlabelled
             Include documents without labels.
-
-        Raises
-        ------
-        MissingDatasetError
-            If files are missing.
-        StreamError
-            If a file is damaged.
-        RecordError
-            If a record is bad and ``on_error`` says to stop.
         """
         if split is not None and split not in self.splits:
             known = ", ".join(self.splits) or "none"

@@ -77,8 +77,6 @@ def _near(path: Path, patterns: tuple[str, ...]) -> list[Path]:
     return (inside or matching(path.parent, patterns))[:1]
 
 
-# ── topics ────────────────────────────────────────────────────────────────────────────────────────
-
 _CODES: Final = (
     "C11 C12 C13 C14 C15 C151 C1511 C152 C16 C17 C171 C172 C173 C174 C18 C181 C182 C183 C21 C22 C23"
     " C24 C31 C311 C312 C313 C32 C33 C331 C34 C41 C411 C42 CCAT E11 E12 E121 E13 E131 E132 E14 E141"
@@ -140,8 +138,6 @@ def closed(topics: list[str], parents: Mapping[str, str]) -> list[str]:
     return distinct(found)
 
 
-# ── stories ───────────────────────────────────────────────────────────────────────────────────────
-
 _STORY: Final = re.compile(r"(?:^|/)\d+newsML\.xml$", re.IGNORECASE)
 _DAY: Final = re.compile(r"(?:^|/)(\d{4})(\d\d)(\d\d)(?:\.zip)?/[^/]*$", re.IGNORECASE)
 _DATE: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
@@ -199,9 +195,6 @@ def _date(name: str, stated: str) -> str:
         if found and (date := day(*found.groups())):
             return date
     raise FaultError(f"its date is {stated!r}" if stated else "it has no date")
-
-
-# ── token files ───────────────────────────────────────────────────────────────────────────────────
 
 
 def read_tokens(paths: list[Path], judgements: Judgements, folder: Folder) -> Iterator[Document]:

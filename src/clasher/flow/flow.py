@@ -207,8 +207,6 @@ class Flow:
                 self._close()
         return self._meter.figures
 
-    # ── opening and closing ──────────────────────────────────────────────────────────────────
-
     def _open(self) -> None:
         """Load the snapshot that counts, and open every stream at its position."""
         if self._folder.is_new:
@@ -252,8 +250,6 @@ class Flow:
         for reader in self._readers:
             reader.close()
         self._outlets.close()
-
-    # ── the loop ─────────────────────────────────────────────────────────────────────────────
 
     def _loop(self) -> None:
         while not self._patience.is_stopping:
@@ -328,8 +324,6 @@ class Flow:
         else:
             self._outlets.write(*state.learn(item, name, joining=self._labels is not None))
 
-    # ── snapshots ────────────────────────────────────────────────────────────────────────────
-
     def _is_due(self) -> bool:
         if not self._news:
             return False
@@ -373,8 +367,6 @@ class Flow:
         self._folder.snapshots.discard()
         self._open()
         self._on_note(f"{error}; went back to snapshot {self._state.seq}")
-
-    # ── notes and figures ────────────────────────────────────────────────────────────────────
 
     def _note_trouble(self, line: str) -> None:
         self._meter.troubles += 1

@@ -3,8 +3,6 @@
 Files and standard input are decompressed and read block by block.
 """
 
-from __future__ import annotations
-
 import bz2
 import codecs
 import contextlib

@@ -40,6 +40,9 @@ _encoder = msgspec.json.Encoder()
 class LineWriter(Closing):
     """Writes JSON lines, flushed with each batch.
 
+    A reader that goes away (``clasher predict … | head``) raises ``BrokenPipeError``, any other
+    failure a ``StreamError``.
+
     Parameters
     ----------
     path
@@ -48,11 +51,6 @@ class LineWriter(Closing):
         The name of the file in errors.
     append
         Add to the file instead of replacing it.
-
-    Notes
-    -----
-    A reader that goes away (``clasher predict … | head``) raises ``BrokenPipeError``, any other
-    failure a ``StreamError``.
 
     Examples
     --------

@@ -4,8 +4,6 @@ Every kernel is a plain function over arrays: it never raises, allocates nothing
 releases the GIL. ``NUMBA_DISABLE_JIT=1`` runs the same code interpreted.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import threading

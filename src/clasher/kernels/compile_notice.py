@@ -1,10 +1,9 @@
 """Tell users that kernels are being compiled when the first call takes long."""
 
-from __future__ import annotations
-
 import functools
 import logging
 import threading
+from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
@@ -61,16 +60,15 @@ def watch() -> None:
     """Let Numba report to ``notice`` when it compiles a kernel, instead of loading it."""
     from numba.core import event
 
-    def is_ours(event: Any) -> bool:
-        return str(event.data["dispatcher"].py_func.__module__).startswith("clasher.kernels.")
+    def tell(event: Any, then: Callable[[], None]) -> None:
+        if str(event.data["dispatcher"].py_func.__module__).startswith("clasher.kernels."):
+            then()
 
     class Listener(event.Listener):
         def on_start(self, event: Any) -> None:
-            if is_ours(event):
-                notice.started()
+            tell(event, notice.started)
 
         def on_end(self, event: Any) -> None:
-            if is_ours(event):
-                notice.ended()
+            tell(event, notice.ended)
 
     event.register("numba:compile", Listener())  # type: ignore[no-untyped-call]

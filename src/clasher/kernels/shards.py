@@ -84,12 +84,9 @@ def ask_scores(
     for document in range(indptr.shape[0] - 1):
         best, second = -1, -1
         if near_labels[document, 0] >= 0:
-            own, length = weigh_one(
-                document, indptr, buckets, counts, word_indptr, places, keys, state, setting, work
-            )
             score_shard(
-                own, length, state, setting, work, labels, together, all_counts,
-                near_labels[document], near_values[document],
+                document, indptr, buckets, counts, word_indptr, places, keys, state, setting, work,
+                labels, together, all_counts, near_labels[document], near_values[document],
             )  # fmt: skip
             best, second = best_two(work.scores, state.counts, labels)
         out_labels[document, 0], out_labels[document, 1] = best, second
@@ -112,12 +109,9 @@ def ask_look(
     for document in range(indptr.shape[0] - 1):
         length = 0.0
         if near_labels[document, 0] >= 0:
-            own, length = weigh_one(
-                document, indptr, buckets, counts, word_indptr, places, keys, state, setting, work
-            )
-            score_shard(
-                own, length, state, setting, work, labels, together, all_counts,
-                near_labels[document], near_values[document],
+            length = score_shard(
+                document, indptr, buckets, counts, word_indptr, places, keys, state, setting, work,
+                labels, together, all_counts, near_labels[document], near_values[document],
             )  # fmt: skip
             best, second = two_labels[document, 0], two_labels[document, 1]
             if second >= 0:
@@ -133,18 +127,26 @@ def ask_look(
 
 @inlined
 def score_shard(
-    buckets, length, state, setting, work, labels, together, all_counts, near_labels, near_values
-):
-    """Write z of this shard's labels before the second look, given the regions of all shards."""
+    document, indptr, buckets, counts, word_indptr, places, keys, state, setting, work, labels,
+    together, all_counts, near_labels, near_values,
+):  # fmt: skip
+    """Write z of this shard's labels before the second look, given the regions of all shards.
+
+    Returns the length of the document.
+    """
+    own, length = weigh_one(
+        document, indptr, buckets, counts, word_indptr, places, keys, state, setting, work
+    )
     width = (labels + VECTOR - 1) // VECTOR * VECTOR
-    add_rows(state.rows, 0, width, buckets, work.x, work.products)
+    add_rows(state.rows, 0, width, own, work.x, work.products)
     nearest(work, length, state, labels, setting.euclidean)  # writes the cosines
-    add_rows(state.rows, 1, width, buckets, work.x, work.linear)
+    add_rows(state.rows, 1, width, own, work.x, work.linear)
     i0, i1, i2 = near_labels[1], near_labels[2], near_labels[3]
     highest = near_values[1], near_values[2], near_values[3]
     values = worth(highest, all_counts[i0], all_counts[i1], all_counts[i2])
     rows = together[i0], together[i1], together[i2]
     add_clashes(state, rows, values, near_values[0], labels, work)
+    return length
 
 
 @kernel

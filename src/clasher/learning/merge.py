@@ -225,9 +225,6 @@ def _add_stream(mine: State, theirs: State, difference: bool) -> None:
         mine.late_marks[DROPPED] += theirs.late_marks[DROPPED]
 
 
-# ── labels of one model ───────────────────────────────────────────────────────────────────────────
-
-
 def retire_label(state: State, index: LabelIndex, number: int, settings: Settings) -> None:
     """Forget a label; the last one takes its number, so that numbers stay dense."""
     last = len(index) - 1

@@ -171,9 +171,6 @@ def split(model: Clasher, shards: int) -> list[Shard]:
     return parts
 
 
-# ── combined answers ─────────────────────────────────────────────────────────────────────────────
-
-
 def nearest_of(answers: Sequence[Best]) -> Best:
     """Combine ``Shard.nearest``; the nearest region fills up if there are fewer than three."""
     labels = np.stack([answer.labels for answer in answers], axis=1)  # [n, shards, 4]

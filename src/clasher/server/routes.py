@@ -35,8 +35,6 @@ PIECE = 2**18  # bytes of a model
 EVENT_STREAM = "text/event-stream"
 UNBUFFERED = {"x-accel-buffering": "no", "cache-control": "no-store, no-transform"}
 
-# ── predictions and explanations ─────────────────────────────────────────────────────────────────
-
 
 @operation(
     "POST", "/v1/predict", scope="predict", line=schemas.DocumentIn, answer=schemas.Predictions,
@@ -137,8 +135,6 @@ async def annif_suggest(call: Call, body: schemas.AnnifForm) -> schemas.Suggesti
         results.append(schemas.Suggestion(uri=uri, label=name, score=probability))
     return schemas.Suggestions(results=results)
 
-
-# ── lessons ──────────────────────────────────────────────────────────────────────────────────────
 
 DIGEST = digest_of("Wheat prices fell")
 
@@ -257,8 +253,6 @@ async def release(call: Call, body: schemas.LeasedIds) -> Response:
     return Response(status_code=204)
 
 
-# ── labels ───────────────────────────────────────────────────────────────────────────────────────
-
 F1 = {"value": 0.8, "low": 0.7, "high": 0.87, "observations": 120, "is_enough": True}
 GRAIN = {
     "id": 3, "name": "grain", "support": 120, "precision": F1, "recall": F1, "f1": F1,
@@ -329,9 +323,6 @@ async def change_label(call: Call, id: Whole, body: schemas.LabelChange) -> Rece
 
 def _unknown(number: int) -> HttpError:
     return HttpError(404, "unknown-label", f"no label has the number {number}", "see /v1/labels")
-
-
-# ── the state of the service ─────────────────────────────────────────────────────────────────────
 
 
 @operation("GET", "/v1/about", scope="predict")
@@ -415,9 +406,6 @@ async def readyz(call: Call) -> Response:
     """Check that the service answers requests: not while it starts or stops."""
     status = call.service.status
     return json_response(schemas.Health(status=status), 200 if status == "ok" else 503)
-
-
-# ── the log and the model as files ───────────────────────────────────────────────────────────────
 
 
 @operation("GET", "/v1/log", scope="admin", answer=structs.Lesson, answer_type=LINES)

@@ -145,8 +145,6 @@ class Engine:
             self.folder, log, self._copies, self._queue, self._events, self.options, on_failure
         )
 
-    # ── predictions ──────────────────────────────────────────────────────────────────────────
-
     def predict(
         self, documents: Sequence[Document], top: int = 5, keep: bool = True
     ) -> list[structs.Prediction]:
@@ -196,8 +194,6 @@ class Engine:
         with self._copies.reading() as state:
             explanation = state.model.explain(text, state.labels.now(label))
         return views.explained(explanation)
-
-    # ── labels, documents and metrics ────────────────────────────────────────────────────────
 
     def labels(
         self,
@@ -301,8 +297,6 @@ class Engine:
             if name is None or name not in labels.numbers:
                 raise LabelError(f"the model knows no label {label!r}")
             return name
-
-    # ── teaching ─────────────────────────────────────────────────────────────────────────────
 
     def learn(
         self, documents: Sequence[Document], who: str = NOBODY, key: str | None = None
@@ -418,8 +412,6 @@ class Engine:
         """Return a leased document without an answer."""
         self._leases.release(id, who)
 
-    # ── export, model file and events ────────────────────────────────────────────────────────
-
     def log(self, after: int = 0) -> Iterator[structs.Lesson]:
         """Yield what was taught after a version, oldest first, reading a page at a time.
 
@@ -450,8 +442,6 @@ class Engine:
         keep up is dropped.
         """
         return self._events.subscribe(notify)
-
-    # ── requests ─────────────────────────────────────────────────────────────────────────────
 
     def _submit(
         self, prepare: Callable[[Log, int], Body], content: object, who: str, key: str | None

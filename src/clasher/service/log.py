@@ -249,8 +249,6 @@ class Log:
                 raise open_error(path, error) from error
             raise
 
-    # ── opening ──────────────────────────────────────────────────────────────────────────────
-
     def _set_up(self, is_new: bool, noted: Note | None) -> None:
         pragma = self._db.pragma
         pragma("locking_mode", "exclusive")  # the index of the write-ahead log stays in memory
@@ -366,8 +364,6 @@ class Log:
     def _damaged(self, what: str, remedy: str = RESTORE) -> NoReturn:
         raise FolderError(f"{self.path}: {what} is damaged; {remedy}")
 
-    # ── rows with checksums ──────────────────────────────────────────────────────────────────
-
     def _rows(self, name: str, where: str = "", *values: Any) -> Iterator[list[Any]]:
         """Yield the values of rows as ``TABLES`` lists them; refuse a damaged row."""
         covered, what, remedy = TABLES[name]
@@ -393,8 +389,6 @@ class Log:
             values = [value for row in some for value in row]
             self._db.execute(f"{into} VALUES {', '.join([places] * len(some))}", values)
 
-    # ── transactions and time ────────────────────────────────────────────────────────────────
-
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Write all or nothing; on disk when the block ends."""
@@ -418,8 +412,6 @@ class Log:
     def elapsed(self) -> float:
         """Return the seconds of use over all runs, from any thread: the clock of what expires."""
         return self._before + self._timer() - self._began
-
-    # ── entries ──────────────────────────────────────────────────────────────────────────────
 
     def append(self, at: float, who: str, body: bytes) -> int:
         """Write an entry by the end of the transaction; return its number."""
@@ -481,8 +473,6 @@ class Log:
             self._db.execute("PRAGMA incremental_vacuum(4096)")  # free pages to give back
         return last
 
-    # ── idempotency keys ─────────────────────────────────────────────────────────────────────
-
     def key(self, key: str) -> tuple[int, bytes] | None:
         """Return the entry of a key and the digest of its request, None if the key is new."""
         found = self._rows("keys", "WHERE key = ?", key)
@@ -499,8 +489,6 @@ class Log:
         last = "SELECT seq FROM keys ORDER BY seq DESC LIMIT 1 OFFSET ?"
         self._db.execute(f"DELETE FROM keys WHERE seq <= ({last})", (most,))
 
-    # ── documents ────────────────────────────────────────────────────────────────────────────
-
     def write_documents(
         self, rows: Sequence[tuple[int, bytes]], gone: Sequence[int] = (), before: int = 0
     ) -> None:
@@ -513,8 +501,6 @@ class Log:
 
     def documents(self) -> list[bytes]:
         return [body for body, _ in self._rows("documents", "ORDER BY seq")]
-
-    # ── named values ─────────────────────────────────────────────────────────────────────────
 
     def put_value(self, name: str, value: Any) -> None:
         values = (name, value, checksum(b"", name, value))

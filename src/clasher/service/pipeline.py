@@ -219,8 +219,6 @@ class Pipeline:
         self._events.close()
         self._on_failure(self.failure)
 
-    # ── the writer ───────────────────────────────────────────────────────────────────────────
-
     def _write_all(self) -> None:
         while self._write_turn():
             pass
@@ -326,8 +324,6 @@ class Pipeline:
         self._log.write_documents(*changes)
         if len(changes[0]) < most:  # none is left
             self._documents_due = monotonic() + TICK
-
-    # ── the learner ──────────────────────────────────────────────────────────────────────────
 
     def _learn_all(self) -> None:
         while self._learn_turn():

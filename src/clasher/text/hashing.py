@@ -281,8 +281,6 @@ class Hasher:
         return buffers
 
 
-# ── features and rows of matrices ─────────────────────────────────────────────────────────────────
-
 LARGEST = float(np.finfo(np.float32).max)
 _require = partial(require, owner="take_rows")
 

@@ -80,9 +80,6 @@ class Bound:
         return replace(self, dimensions=high)
 
 
-# ── lengths and inner products ────────────────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True)
 class _Sparse(Bound):
     """What `Norms` and `Products` share: Theorem 1 with Eq. 6."""
@@ -319,9 +316,6 @@ class TfIdfSpread(Bound):
         return hashing + shift * (2.0 * math.sqrt(1.0 + hashing) + shift)
 
 
-# ── counts and IDF ────────────────────────────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True)
 class CountMin(Bound):
     """Theorem 2 (Eq. 9 to 11): f ≤ f̂ always, and f̂ ≤ f + ε‖f‖ with probability 1 − δ.
@@ -424,9 +418,6 @@ class Idf(Bound):
     def confidence(self) -> float:
         """1 − exp(−L)."""
         return CountMin(self.dimensions, self.depth).confidence
-
-
-# ── decisions ─────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True)

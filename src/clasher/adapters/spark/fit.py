@@ -157,9 +157,6 @@ def learn(
         sent.destroy()
 
 
-# ── tasks on executors ───────────────────────────────────────────────────────────────────────────
-
-
 def count(
     settings: Settings, columns: Columns, share: Share, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
@@ -210,9 +207,6 @@ def partition() -> int:
     """Return the number of the partition that this task works on."""
     context = TaskContext.get()
     return 0 if context is None else context.partitionId()
-
-
-# ── models in rows ───────────────────────────────────────────────────────────────────────────────
 
 
 def model_rows(number: int, model: Clasher) -> Iterator[pa.RecordBatch]:

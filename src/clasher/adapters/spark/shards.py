@@ -155,8 +155,6 @@ def _digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=32).hexdigest()
 
 
-# ── rounds ───────────────────────────────────────────────────────────────────────────────────────
-
 KEY, SHARD, PREDICTED = "key", "shard", "predicted"
 ANSWERS = f"{SHARD} int, labels array<int>, values array<double>, chosen array<int>"
 SETS = f"{PREDICTED} array<string>"

@@ -99,9 +99,6 @@ class RecordReader:
         return labels
 
 
-# ── files ────────────────────────────────────────────────────────────────────────────────────────
-
-
 def read_files(
     spark: SparkSession, paths: Sequence[str], reader: RecordReader, **how: str | None
 ) -> DataFrame:
@@ -207,9 +204,6 @@ def _found(df: DataFrame, name: str | None, option: str | None, source: str) -> 
     if option is None:  # may be missing
         return sf.lit(None)
     raise missing_column(source, name, option, df.columns)
-
-
-# ── what a stream writes ─────────────────────────────────────────────────────────────────────────
 
 
 def to_folders(predictions: str | None, dead_letters: str | None) -> Write | None:

@@ -277,8 +277,6 @@ def replay_command(source: str, model_path: str, options: ModelOptions) -> None:
     )
 
 
-# ── --demo ───────────────────────────────────────────────────────────────────────────────────────
-
 DEMO = "demo"  # the user that feedback comes from
 LIMIT = 12_000  # documents of a round
 ROUNDS = 3

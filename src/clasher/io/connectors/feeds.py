@@ -238,9 +238,6 @@ def _listed(path: str) -> list[str]:
     return list(dict.fromkeys(urls))
 
 
-# ── HTTP ─────────────────────────────────────────────────────────────────────────────────────────
-
-
 class Request(
     urllib.request.HTTPSHandler, urllib.request.HTTPHandler, urllib.request.HTTPRedirectHandler
 ):
@@ -390,9 +387,6 @@ def printable(text: object) -> str:
     """
     line = " ".join(str(text).split())[:200]
     return "".join(sign if sign.isprintable() else "?" for sign in line)
-
-
-# ── items ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def parsed(url: str, content: bytes, kind: str) -> tuple[list[Item], float]:
