@@ -54,7 +54,7 @@ def keys_of(ids: Sequence[Id | None] | None, sets: LabelSets, pending: int) -> K
         return None
     require(len(ids) == len(sets), "ids", f"one for each of {len(sets)} documents", ids)
     if not pending:
-        raise SettingError("the model has no room for documents to wait: Clasher(pending=N)")
+        raise SettingError("the model has no room for documents to wait; create it with pending=N")
     waits = (sets.known == UNLABELLED).tolist()
     pairs = zip(ids, waits, strict=True)
     return [key_of(name) if name is not None and wait else None for name, wait in pairs]
@@ -121,7 +121,7 @@ def not_waiting(state: State, name: Id) -> NotLearntError:
     """Explain why no document waits under an id."""
     room = len(state.late_spans)
     if not room:
-        why = "no document waits for labels; give the model room for some: Clasher(pending=N)"
+        why = "no document waits for labels; create the model with pending=N"
         return NotLearntError(why)
     why = "it was not observed under this id, or has got its labels"
     if lost := mark(state, DROPPED):

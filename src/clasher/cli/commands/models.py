@@ -112,7 +112,8 @@ def late_labels_command(stream: Stream, model_path: str, load: Loader) -> None:
         if learnt:
             model.save(model_path)
     if missing:
-        terminal.warn(f"skipped {counted(missing, 'record')}; the first: {first}")
+        why = str(first).replace("pending=N", "--pending N")
+        terminal.warn(f"skipped {counted(missing, 'record')}; the first: {why}")
     terminal.say(
         f"learnt the labels of {counted(learnt, 'document')}; "
         f"{counted(model.pending, 'document')} in {model_path} without labels yet"
