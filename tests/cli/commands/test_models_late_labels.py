@@ -87,7 +87,7 @@ def test_a_model_without_room_says_so(tmp_path):
     path.write_bytes(jsonl([{"id": "d19", "labels": ["grain"]}]))
     Clasher(128).save(tmp_path / "model")
     message = run("late-labels", path, "--model", tmp_path / "model").stderr
-    assert "no document waits for labels; give the model room" in message
+    assert "create the model with --pending N" in message
 
 
 def test_inspect_counts_pending_documents(model):
