@@ -59,7 +59,7 @@ def test_a_server_that_was_set_back_on_the_way_is_noticed(server, folder, copy):
 
 def test_a_start_that_believes_any_server_is_caught(server, folder, copy, monkeypatch):
     monkeypatch.setattr(FlowFolder, "_compare", lambda *given: None)
-    monkeypatch.setattr(stream, "set_back", lambda *given: KeyError())
+    monkeypatch.setattr(stream.protocol, "set_back", lambda *given: KeyError())
     with pytest.raises((KeyError, pytest.fail.Exception)):
         test_a_server_that_was_set_back_is_noticed(server, folder, copy, {"group": "desk"})
 
