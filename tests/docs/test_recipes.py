@@ -58,6 +58,7 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.trial  # each runs tests of its own, and needs ruff
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_recipe_works(recipe: str, copy: Path) -> None:
     changed = [str(apply(block, copy)) for block in blocks(recipe, "diff")]
