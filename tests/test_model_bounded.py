@@ -51,7 +51,12 @@ def memory_after(step, stretches=40):
 @pytest.mark.compiled
 @pytest.mark.parametrize(
     ("rule", "detector"),
-    [("margin", "adwin"), ("centroid", "window"), ("mistake", "window"), ("perceptron", "adwin")],
+    [
+        ("margin", "adwin"),
+        pytest.param("centroid", "window", marks=pytest.mark.trial),
+        pytest.param("mistake", "window", marks=pytest.mark.trial),
+        pytest.param("perceptron", "adwin", marks=pytest.mark.trial),
+    ],
 )
 def test_a_model_with_everything_on_does_not_grow(rule, detector):
     model = Clasher(256, rule=rule, detector=detector, analyzer=ANALYZER, **EVERYTHING)

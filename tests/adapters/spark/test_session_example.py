@@ -15,6 +15,7 @@ from tests.cli.command import jsonl, records
 optional("pyspark", "spark")
 
 
+@pytest.mark.trial  # twenty seconds
 def test_the_example_learns_judges_and_labels(spark, tmp_path, monkeypatch, capsys):
     for name, rows in (("past", records(60)), ("inbox", records(10, seed=1))):
         (tmp_path / name).mkdir()
