@@ -246,7 +246,7 @@ class Terminal:
         monkeypatch.setattr("sys.stderr", self.screen)
 
     def shown(self):
-        """What it was sent; ends it."""
+        """Close the screen, and return what was written to it."""
         with self.screen:
             self.screen.write("@@@")
             self.screen.flush()

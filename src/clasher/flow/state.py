@@ -63,7 +63,7 @@ class Documents(NamedTuple):
 
 
 class Window(OrderedDict[str, T]):
-    """What waits to be joined, by id: at most the last ``most`` items."""
+    """Items that wait for their other half, by id: the last ``most`` at most."""
 
     def __init__(self, most: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What all models share: settings, a hasher, arrays, and a file."""
+"""The base of all models: settings, a hasher, arrays, and a file."""
 
 import os
 from typing import Any, Self

@@ -21,7 +21,7 @@ LIMITS: dict[str, Limits] = {
     "margin": (0.0, math.inf), "confidence": (0.0, 1.0), "below": (-SMALLEST, 1.0),
     "original": (-SMALLEST, 1.0),
 }  # fmt: skip
-"""What ``check`` allows for each parameter, unless a class has its own limits."""
+"""The limits of each parameter that ``check`` uses, unless a class has its own."""
 
 
 def check(owner: str, parameter: str, value: object, low: float, high: float | None = None) -> None:
@@ -82,7 +82,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class _Sparse(Bound):
-    """What `Norms` and `Products` share: Theorem 1 with Eq. 6."""
+    """The base of `Norms` and `Products`: Theorem 1 with Eq. 6."""
 
     confidence: float = 0.9
     weight: float = 0.0
